@@ -1,0 +1,57 @@
+"""mstorch: torch's API, running on MindSpore. ``import mstorch as torch``."""
+# ruff: noqa: A004 - torch's own names shadow Python's in its namespace
+from __future__ import annotations
+
+from typing import Any
+
+from ._backend import kernels as _kernels  # the import fills the kernel table
+from ._version import __version__
+
+# Types
+from ._core.dtype import (
+    bfloat16, complex64, complex128, dtype, finfo, float16, float32, float64, get_default_dtype, iinfo, int8, int16, int32,
+    int64, set_default_dtype, uint8, uint16, uint32, uint64,
+)  # fmt: skip
+from ._core.dtype import bool_ as bool  # noqa: A001
+from ._core.dtype import complex64 as cfloat, complex128 as cdouble
+from ._core.dtype import float16 as half, float32 as float, float64 as double  # noqa: A001
+from ._core.dtype import int16 as short, int32 as int, int64 as long  # noqa: A001
+from ._core.device import device
+from ._core.formats import (
+    channels_last, channels_last_3d, contiguous_format, layout, memory_format, preserve_format, strided,
+)  # fmt: skip
+from ._core.promotion import can_cast, promote_types
+from ._core.size import Size
+from ._tensor import Tensor, from_mindspore
+from ._tensor_str import set_printoptions
+
+# Operations, in the order of torch's documentation
+from ._ops.from_data import (
+    tensor, as_tensor, asarray, from_numpy, frombuffer,
+)  # fmt: skip
+from ._ops.creation import (
+    scalar_tensor, zeros, ones, empty, full, empty_strided, empty_permuted, zeros_like, ones_like, empty_like,
+    full_like, arange, range, linspace, logspace, eye,
+)  # fmt: skip
+from ._ops.views import (
+    reshape, flatten, unflatten, permute, transpose, swapaxes, swapdims, t, movedim, moveaxis, squeeze, unsqueeze,
+    broadcast_to, narrow, select, unbind, split, chunk, diagonal, as_strided, detach, is_tensor,
+)  # fmt: skip
+from ._ops.copying import (
+    clone,
+)  # fmt: skip
+from ._ops.elementwise import (
+    add, sub, mul,
+)  # fmt: skip
+from ._ops.reduce import (
+    sum,
+)  # fmt: skip
+
+from . import autograd
+from .autograd import (
+    enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
+)  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"module 'torch' has no attribute '{name}' (mstorch {__version__} does not provide it yet)")

@@ -1,0 +1,59 @@
+"""Conversion between dtypes on raw tensors."""
+from __future__ import annotations
+
+from typing import Any
+
+import mindspore
+import numpy as np
+
+from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
+from .tape import function_node, grad_mode, tracing
+
+_cast_primitive = mindspore.ops.Cast()
+_BFLOAT16 = NP_DTYPE["bfloat16"]
+_DIFFERENTIABLE = frozenset(("float16", "bfloat16", "float32", "float64", "complex64", "complex128"))
+
+
+def numpy_cast(array: np.ndarray, target: np.dtype) -> np.ndarray:
+    """A fresh array in another dtype by torch's rules: NaN and out of range wrap as C does, complex drops imaginary."""
+    if array.dtype.kind == "c" and target.kind != "c":
+        if target.kind == "b":
+            return array != 0
+        array = array.real
+    if target == _BFLOAT16 and array.dtype.kind in "iuf" and array.dtype != np.float32:
+        array = array.astype(np.float32)
+    elif array.dtype == _BFLOAT16 and target not in (_BFLOAT16, np.float32):
+        array = array.astype(np.float32)
+    if target == _BFLOAT16 and array.dtype.kind in "bc":
+        array = array.real.astype(np.float32)
+    with np.errstate(all="ignore"):
+        return array.astype(target, order="C")
+
+
+def _cast_numpy(raw: Raw, name: str) -> Raw:
+    return from_numpy(numpy_cast(raw.asnumpy(), NP_DTYPE[name]))
+
+
+def _forward(ctx: Any, raw: Raw, name: str) -> Raw:
+    ctx.source = NAME_OF[raw.dtype]
+    return _cast_numpy(raw, name)
+
+
+def _backward(ctx: Any, gradient: Raw) -> tuple[Raw, None]:
+    return cast(gradient, ctx.source), None
+
+
+_cast_recorded = function_node("ToCopy", _forward, _backward)
+
+
+def cast(raw: Raw, name: str) -> Raw:
+    """The values in another dtype, in fresh memory. Differentiable between floating and complex dtypes.
+
+    MindSpore's Cast costs 0.4 ms on CPU whatever the size (2.7.2 to 2.10), memory shared with NumPy 10 µs. Under a
+    trace, and on a device, the primitive is taken.
+    """
+    if not ON_CPU or tracing() is not None:
+        return _cast_primitive(raw, MS_DTYPE[name])
+    if grad_mode.enabled and name in _DIFFERENTIABLE and raw._requires_grad:
+        return _cast_recorded(raw, name)
+    return _cast_numpy(raw, name)

@@ -1,0 +1,105 @@
+"""Kernels that take elements by position, and slices."""
+from __future__ import annotations
+
+import numpy as np
+from mindspore import mint, ops
+
+from ..raw import ON_CPU, Raw, from_numpy
+from ..table import ALL, define
+from ..tape import grad_mode, tracing
+
+_reshape = ops.Reshape()
+_transpose = ops.Transpose()
+_gather = ops.Gather()
+_strided_slice = ops.StridedSlice()
+
+
+def _recorded(raw: Raw) -> bool:
+    return not ON_CPU or tracing() is not None or (grad_mode.enabled and raw._requires_grad)
+
+
+def ops_slice(raw: Raw, dim: int, start: int, stop: int, step: int) -> Raw:
+    """``raw[…, start:stop:step, …]`` in one dimension.
+
+    mint.narrow is a view of 3 µs, but its backward fails on CPU (InplaceCopy into a view, MindSpore 2.7.2 to 2.10):
+    what is recorded takes StridedSlice.
+    """
+    shape = raw.shape
+    if step == 1 and not _recorded(raw):
+        return mint.narrow(raw, dim, start, stop - start)
+    if start >= stop:
+        return _reshape(mint.narrow(_reshape(raw, (-1,)), 0, 0, 0), (*shape[:dim], 0, *shape[dim + 1 :]))
+    begin, end, steps = [0] * len(shape), list(shape), [1] * len(shape)
+    begin[dim], end[dim], steps[dim] = start, stop, step
+    return _strided_slice(raw, tuple(begin), tuple(end), tuple(steps))
+
+
+def ops_select(raw: Raw, dim: int, index: int) -> Raw:
+    """Entry ``index`` of a dimension; the same two ways as ``ops_slice``."""
+    if not _recorded(raw):
+        return mint.select(raw, dim, index)
+    shape = raw.shape
+    return _reshape(ops_slice(raw, dim, index, index + 1, 1), (*shape[:dim], *shape[dim + 1 :]))
+
+
+def mint_expand(raw: Raw, shape: tuple[int, ...]) -> Raw:
+    return mint.broadcast_to(raw, shape)
+
+
+def _flat_positions(sizes: tuple[int, ...], indices: tuple[Raw, ...], common: tuple[int, ...]) -> Raw:
+    """Row-major positions in dimensions of ``sizes`` named by broadcast index tensors; negative indices wrap."""
+    if ON_CPU and tracing() is None:
+        flat = np.zeros(common, np.int64)
+        for size, index in zip(sizes, indices):
+            values = index.asnumpy()
+            flat = flat * size + np.where(values < 0, values + size, values)
+        return from_numpy(np.ascontiguousarray(flat))
+    total = None
+    for size, index in zip(sizes, indices):
+        wrapped = ops.select(index < 0, index + size, index)
+        total = wrapped if total is None else total * size + wrapped
+    return mint.broadcast_to(total, common)
+
+
+def composed_index(raw: Raw, dims: tuple[int, ...], indices: tuple[Raw, ...], common: tuple[int, ...], adjacent: bool) -> Raw:
+    """Elements of ``raw`` at index tensors in ``dims``; their shape stands where they stood if they were adjacent."""
+    shape = tuple(raw.shape)
+    rest = tuple(d for d in range(len(shape)) if d not in dims)
+    positions = _flat_positions(tuple(shape[d] for d in dims), indices, common)
+    kept = tuple(shape[d] for d in rest)
+    if positions.size == 0 or raw.size == 0:
+        out_shape = (*kept[: dims[0]], *common, *kept[dims[0] :]) if adjacent else (*common, *kept)
+        return _empty_of(raw, out_shape)
+    order = dims + rest
+    if order != tuple(range(len(shape))):
+        raw = _transpose(raw, order)
+    count = 1
+    for d in dims:
+        count *= shape[d]
+    raw = _reshape(raw, (count, *kept))
+    taken = _gather(raw, positions, 0)
+    if adjacent and dims[0] > 0:
+        lead, width = dims[0], len(common)
+        order = (*range(width, width + lead), *range(width), *range(width + lead, width + len(kept)))
+        taken = _transpose(taken, order)
+    return taken
+
+
+def _empty_of(raw: Raw, shape: tuple[int, ...]) -> Raw:
+    """No elements (or, of an empty source, none to take), in the given shape, with the source's history."""
+    return _reshape(mint.narrow(_reshape(raw, (-1,)), 0, 0, 0), shape)
+
+
+def composed_linear_index(
+    shape: tuple[int, ...], dims: tuple[int, ...], indices: tuple[Raw, ...], common: tuple[int, ...], adjacent: bool
+) -> Raw:
+    """Row-major positions, in a tensor of ``shape``, of the elements that ``composed_index`` would take."""
+    every = from_numpy(np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape))
+    return composed_index(every, dims, indices, common, adjacent)
+
+
+define("slice", cpu=ops_slice, dtypes=ALL)
+define("select", cpu=ops_select, dtypes=ALL)
+define("expand", cpu=mint_expand, dtypes=ALL)
+define("index", cpu=composed_index, dtypes=ALL)
+define("linear_index", cpu=composed_linear_index, dtypes=ALL)

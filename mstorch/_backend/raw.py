@@ -1,0 +1,49 @@
+"""Raw MindSpore tensors: made from NumPy, read by NumPy, cast, detached. No autograd wrapper is known here."""
+from __future__ import annotations
+
+from typing import Any
+
+import mindspore
+import numpy as np
+from mindspore.common.np_dtype import bfloat16 as np_bfloat16
+
+from . import runtime
+
+Raw = mindspore.Tensor
+
+# torch's dtype name → MindSpore's dtype
+MS_DTYPE: dict[str, Any] = {
+    name: getattr(mindspore, "bool_" if name == "bool" else name)
+    for name in (
+        "bool", "uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
+        "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
+    )
+}  # fmt: skip
+NAME_OF: dict[Any, str] = {ms_dtype: name for name, ms_dtype in MS_DTYPE.items()}
+NP_DTYPE: dict[str, np.dtype] = {name: np.dtype(np_bfloat16 if name == "bfloat16" else name) for name in MS_DTYPE}
+NAME_OF_NP: dict[np.dtype, str] = {np_dtype: name for name, np_dtype in NP_DTYPE.items()}
+
+ON_CPU = runtime.DEVICE_TARGET == "CPU"
+
+
+_from_numpy = mindspore.Tensor.from_numpy
+
+
+def from_numpy(array: np.ndarray) -> Raw:
+    """A raw tensor over the memory of a C-contiguous, native-endian array; the array lives as long as the tensor."""
+    return _from_numpy(array)
+
+
+def to_numpy(raw: Raw) -> np.ndarray:
+    """The values as an array; on CPU it shares the memory of a contiguous raw tensor."""
+    return raw.asnumpy()
+
+
+def full(shape: tuple[int, ...], value: Any, name: str) -> Raw:
+    """A raw tensor filled with one value, in fresh memory."""
+    return from_numpy(np.full(shape, value, NP_DTYPE[name])) if ON_CPU else mindspore.ops.full(shape, value, dtype=MS_DTYPE[name])
+
+
+def scalar(value: Any, name: str) -> Raw:
+    """A 0-d raw tensor."""
+    return mindspore.Tensor(value, MS_DTYPE[name])

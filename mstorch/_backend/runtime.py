@@ -1,0 +1,98 @@
+"""Loads MindSpore for mstorch: checks versions, tunes the CPU runtime before the first op, names the device."""
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import warnings
+
+TESTED_MINDSPORE = ("2.7.2", "2.8.0", "2.9.0", "2.10.0")
+TUNE = os.environ.get("MSTORCH_TUNE", "1") != "0"
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """The leading numbers of a version: ``2.10.0rc1`` gives (2, 10, 0)."""
+    numbers = []
+    for part in version.split(".")[:3]:
+        digits = ""
+        for character in part:
+            if not character.isdigit():
+                break
+            digits += character
+        if not digits:
+            break
+        numbers.append(int(digits))
+    return tuple(numbers)
+
+
+def check_versions(mindspore_version: str | None, numpy_version: str) -> None:
+    """Raise ImportError, saying what to install, when the two cannot work together."""
+    if _release(numpy_version) >= (2,):
+        raise ImportError(
+            f"mstorch needs NumPy 1.26 (MindSpore's ops fail with NumPy {numpy_version}): pip install 'numpy>=1.26,<2'"
+        )
+    if mindspore_version is None:
+        raise ImportError("mstorch runs on MindSpore, which is not installed: pip install 'mindspore>=2.7.2,<2.11'")
+    release = _release(mindspore_version)
+    if not (2, 7, 2) <= release < (2, 11):
+        raise ImportError(
+            f"mstorch is tested with MindSpore {', '.join(TESTED_MINDSPORE)}, not with {mindspore_version}: "
+            "pip install 'mindspore>=2.7.2,<2.11'"
+        )
+
+
+def _installed(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+_mindspore_version = _installed("mindspore") or _installed("mindspore-gpu") or _installed("mindspore-ascend")
+check_versions(_mindspore_version, importlib.metadata.version("numpy"))
+
+# oneDNN 3.10 in MindSpore 2.9 and 2.10 falls back to its reference convolution under AVX-512 (1,500 ms where AVX2
+# takes 18 ms). It reads the variable once, when MindSpore is loaded. Other releases are as fast either way.
+_TUNED: dict[str, str] = {}
+if TUNE and "ONEDNN_MAX_CPU_ISA" not in os.environ:
+    os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX2"
+    _TUNED["ONEDNN_MAX_CPU_ISA"] = "AVX2"
+
+with warnings.catch_warnings():
+    # MindSpore's import warns about its own deprecations, which is no concern of a torch script.
+    warnings.simplefilter("ignore")
+    import mindspore
+
+DEVICE_TARGET: str = mindspore.get_context("device_target")
+
+if TUNE and DEVICE_TARGET == "CPU":
+    # The asynchronous pipeline starves on few cores: an add of two 256x256 tensors took 4 ms instead of 0.05 ms.
+    mindspore.runtime.launch_blocking()
+    _TUNED["launch_blocking"] = "on"
+
+
+def device_type() -> str:
+    """torch's name of the device that MindSpore computes on: ``cpu``, ``cuda`` or ``npu``."""
+    return {"CPU": "cpu", "GPU": "cuda", "Ascend": "npu"}[DEVICE_TARGET]
+
+
+def device_count() -> int:
+    """Accelerators that MindSpore sees: 0 on CPU."""
+    if DEVICE_TARGET == "CPU":
+        return 0
+    return mindspore.hal.device_count(DEVICE_TARGET)
+
+
+def set_threads(count: int) -> None:
+    """Let kernels use ``count`` host threads."""
+    mindspore.set_context(runtime_num_threads=count)
+
+
+def describe() -> dict[str, str]:
+    """Versions, device and tuning, for ``python -m mstorch env``."""
+    tuning = ", ".join(f"{name}={value}" for name, value in _TUNED.items())
+    return {
+        "mindspore": str(mindspore.__version__),
+        "numpy": importlib.metadata.version("numpy"),
+        "device": device_type(),
+        "tuning": tuning or ("nothing to tune" if TUNE else "off (MSTORCH_TUNE=0)"),
+    }

@@ -1,0 +1,164 @@
+"""MindSpore's native autograd: grad mode, backward, hooks, custom functions. The only file with its private names.
+
+Measured on MindSpore 2.7.2 to 2.10: recording needs ``set_grad_flag(True)``, which ``mindspore.value_and_grad`` turns
+off again, and ``set_enable_grad`` is the grad mode. ``accumulate_grad=True`` fails for lack of a ``Clone`` kernel, so
+the leaves are passed as inputs and their gradients come back. A leaf that is an input together with one of its own
+descendants comes back as None, so gradients of non-leaves are caught by hooks.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import mindspore
+import mindspore._c_expression as _native
+
+from .raw import Raw
+
+try:
+    from mindspore.common.jit_context import jit_context
+    from mindspore.graph.api import _pynative_executor
+except ModuleNotFoundError:  # MindSpore 2.7 and 2.8 keep the executor in mindspore.common.api
+    from mindspore.common.api import _pynative_executor
+    from mindspore.common.jit_context import jit_context
+
+try:
+    from mindspore import _Function as _NativeFunction
+except ImportError:
+    from mindspore.common._grad_function import _Function as _NativeFunction
+
+tracing: Callable[[], Any] = jit_context  # None in eager mode, the capture context under jit(capture_mode="trace")
+
+
+class _GradMode:
+    """Whether operations are recorded. ``enabled`` mirrors MindSpore's own switch, so that reading it is cheap."""
+
+    __slots__ = ("enabled", "inference")
+
+    def __init__(self) -> None:
+        self.enabled = True
+        self.inference = False
+
+
+grad_mode = _GradMode()
+_pynative_executor.set_enable_grad(True)
+
+
+def set_grad_enabled(mode: bool) -> None:
+    """Turn recording on or off."""
+    grad_mode.enabled = mode
+    _pynative_executor.set_enable_grad(mode)
+
+
+def start_recording() -> None:
+    """Make MindSpore record what follows; ``mindspore.value_and_grad`` may have switched the flag off."""
+    _pynative_executor.set_grad_flag(True)
+
+
+def mark_leaf(raw: Raw, requires_grad: bool = True) -> None:
+    """Let the tape follow (or no longer follow) a raw tensor that no operation made."""
+    start_recording()
+    raw.requires_grad_(requires_grad)
+
+
+def is_recorded(raw: Raw) -> bool:
+    """Whether an operation of the tape made this tensor."""
+    return raw._grad_node is not None
+
+
+def node_name(raw: Raw) -> str:
+    """MindSpore's name of the operation that made the tensor."""
+    return raw._grad_node.name()
+
+
+_TWICE = "backward the graph twice"
+_CHANGED = "modified by an inplace operation"
+
+
+def run_backward(
+    roots: Sequence[Raw], gradients: Sequence[Raw], inputs: Sequence[Raw], keep_graph: bool, create_graph: bool
+) -> tuple[Raw | None, ...]:
+    """Gradients of the inputs, in order; None for an input that the roots do not depend on."""
+    start_recording()
+    enabled = grad_mode.enabled
+    set_grad_enabled(create_graph)
+    try:
+        return _native.run_backward(
+            tuple(roots), tuple(gradients), keep_graph, create_graph, tuple(inputs), True, accumulate_grad=False
+        )
+    except RuntimeError as error:
+        text = str(error)
+        if _TWICE in text:
+            raise RuntimeError(
+                "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+                "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+                "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or "
+                "if you need to access saved tensors after calling backward."
+            ) from None
+        if _CHANGED in text:
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                + text.split("\n", 1)[0]
+            ) from None
+        raise
+    finally:
+        set_grad_enabled(enabled)
+
+
+def register_hook(raw: Raw, hook: Callable[[Raw], Raw | None]) -> Any:
+    """Call ``hook`` with the gradient of a recorded tensor; what it returns, unless None, replaces the gradient."""
+    return raw.register_hook(hook)
+
+
+if hasattr(_native, "_unsafe_set_version_counter"):
+
+    def bump_versions(raws: Sequence[Raw]) -> None:
+        """Tell the tape that the memory of these tensors was written, so that a stale backward is refused."""
+        _native._unsafe_set_version_counter(list(raws), [raw._version + 1 for raw in raws])
+
+else:  # MindSpore 2.7 and 2.8: a copy of no elements into a view counts as a write of the whole
+
+    _NOTHING: dict[Any, Raw] = {}
+
+    def bump_versions(raws: Sequence[Raw]) -> None:
+        """Tell the tape that the memory of these tensors was written, so that a stale backward is refused."""
+        enabled = grad_mode.enabled
+        set_grad_enabled(False)
+        for raw in raws:
+            flat = raw.view((raw.size,))
+            nothing = _NOTHING.get(raw.dtype)
+            if nothing is None:
+                nothing = _NOTHING[raw.dtype] = mindspore.Tensor(shape=(0,), dtype=raw.dtype, init=0.0)
+            mindspore.mint.narrow(flat, 0, 0, 0).copy_(nothing)
+        set_grad_enabled(enabled)
+
+
+def write_memory(raw: Raw, new: Raw) -> None:
+    """Write the values of ``new`` into the memory of ``raw`` (same shape and dtype), counted as a new version."""
+    enabled = grad_mode.enabled
+    set_grad_enabled(False)
+    try:
+        raw.copy_(new)
+    finally:
+        set_grad_enabled(enabled)
+
+
+_stop_gradient = mindspore.ops.stop_gradient
+
+
+def detached(raw: Raw) -> Raw:
+    """Another raw tensor over the same memory, which the tape does not follow."""
+    return _stop_gradient(raw)
+
+
+class Function(_NativeFunction):
+    """A node of the tape with its own backward, on raw tensors.
+
+    ``forward(ctx, *args)`` and ``backward(ctx, *gradients)`` are static methods; ``ctx.save_for_backward(*raws)`` keeps
+    tensors, ``ctx.saved_tensors`` gives them back.
+    """
+
+
+def function_node(name: str, forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
+    """A raw operation from two functions ``forward(ctx, *args)`` and ``backward(ctx, *gradients)``."""
+    return type(name, (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)}).apply

@@ -1,0 +1,94 @@
+"""torch.device and the devices that are there."""
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .._backend import runtime
+
+_TYPES = (
+    "cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu mtia privateuseone npu"
+).split()
+_FORM = re.compile(r"([a-zA-Z_]+)(?::(-?\w*))?$")
+
+
+class device:
+    """Where a tensor lives: ``device("cuda:0")``, ``device("cuda", 0)``, ``device(0)``."""
+
+    __slots__ = ("type", "index")
+    type: str
+    index: int | None
+
+    def __init__(self, type: Any, index: int | None = None) -> None:  # noqa: A002 - torch's parameter name
+        if isinstance(type, device):
+            if index is not None:
+                raise TypeError("device(): a device and an index cannot both be given")
+            self.type, self.index = type.type, type.index
+            return
+        if isinstance(type, int) and not isinstance(type, bool):
+            if type < 0:
+                raise RuntimeError("Device index must not be negative")
+            accelerator = runtime.device_type()
+            self.type, self.index = ("cuda" if accelerator == "cpu" else accelerator), type
+            return
+        if not isinstance(type, str):
+            raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
+        found = _FORM.match(type)
+        if not found:
+            raise RuntimeError(f"Invalid device string: '{type}'")
+        kind, number = found.groups()
+        if kind not in _TYPES:
+            raise RuntimeError(
+                f"Expected one of {', '.join(_TYPES[:-1])} device type at start of device string: {kind}"
+            )
+        if number is not None:
+            if index is not None:
+                raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+            if not number.isdigit() or (len(number) > 1 and number[0] == "0"):
+                raise RuntimeError(f"Invalid device string: '{type}'")
+            index = int(number)
+        elif index is not None and index < 0:
+            raise RuntimeError("Device index must not be negative")
+        self.type, self.index = kind, index
+
+    def __repr__(self) -> str:
+        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (device, (self.type,) if self.index is None else (self.type, self.index))
+
+
+_CPU = device("cpu")
+_HERE = _CPU if runtime.device_type() == "cpu" else device(runtime.device_type(), 0)
+
+
+def current() -> device:
+    """The device that MindSpore computes on."""
+    return _HERE
+
+
+def resolve(wanted: Any) -> device:
+    """The device for a new tensor; raises what torch raises for one that is not there."""
+    if wanted is None:
+        return _HERE
+    found = wanted if isinstance(wanted, device) else device(wanted)
+    if found.type == "cpu" or found.type == _HERE.type:
+        if found.type != "cpu" and (found.index or 0) >= max(1, runtime.device_count()):
+            raise RuntimeError("CUDA error: invalid device ordinal")
+        return found if found.type == "cpu" or found.index is not None else _HERE
+    if found.type == "cuda":
+        raise AssertionError("Torch not compiled with CUDA enabled")
+    if found.type == "meta":
+        raise NotImplementedError("mstorch: the meta device is not available")
+    raise RuntimeError(
+        f"mstorch: no {found.type} device is there; MindSpore computes on {_HERE}"
+    )

@@ -1,0 +1,51 @@
+"""torch's memory formats and layouts."""
+from __future__ import annotations
+
+from typing import Any
+
+
+class _Constant:
+    """A named constant whose repr is ``torch.name``; each exists once."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return by_name, (self.name,)
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+
+class memory_format(_Constant):
+    """The order of a tensor's dimensions in memory."""
+
+    __slots__ = ()
+
+
+class layout(_Constant):
+    """How a tensor's elements are kept: strided, or one of the sparse layouts."""
+
+    __slots__ = ()
+
+
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")
+strided = layout("strided")
+
+_ALL = {c.name: c for c in (contiguous_format, preserve_format, channels_last, channels_last_3d, strided)}
+
+
+def by_name(name: str) -> Any:
+    """The constant called ``name``."""
+    return _ALL[name]

@@ -1,0 +1,85 @@
+"""torch's type promotion: which dtype an operation of mixed arguments computes in."""
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from .dtype import (
+    bfloat16, bool_, complex64, complex128, dtype, float16, float32, float64, get_default_dtype, int16, int32, int64, uint8,
+)  # fmt: skip
+
+
+@lru_cache(maxsize=None)
+def promote_types(type1: dtype, type2: dtype) -> dtype:
+    """The smallest dtype that holds both."""
+    if type1 is type2:
+        return type1
+    low, high = sorted((type1, type2), key=lambda d: (d.category, d._rank))
+    if low.category != high.category:
+        if low.category == 2 and high is complex64 and low is float64:
+            return complex128
+        return high
+    if low.category == 1:
+        return _promote_integers(low, high)
+    if low.category == 2 and {low, high} == {float16, bfloat16}:
+        return float32
+    return high
+
+
+def _promote_integers(low: dtype, high: dtype) -> dtype:
+    if low.is_signed == high.is_signed and low.itemsize != high.itemsize:
+        return high if high.itemsize > low.itemsize else low
+    unsigned, signed = (high, low) if low.is_signed else (low, high)
+    if unsigned is uint8:
+        return int16 if signed.itemsize == 1 else signed
+    raise RuntimeError(
+        f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+        f"{_capital(unsigned)} and {_capital(signed)}"
+    )
+
+
+def _capital(kind: dtype) -> str:
+    names = {"uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long"}
+    return names.get(kind.name, kind.name)
+
+
+def scalar_dtype(value: Any) -> dtype:
+    """The dtype that a Python number stands for in promotion."""
+    if isinstance(value, bool):
+        return bool_
+    if isinstance(value, int):
+        return int64
+    if isinstance(value, complex):
+        return get_default_dtype().to_complex() if get_default_dtype() in (float32, float64) else complex64
+    return get_default_dtype()
+
+
+def combine(dimensioned: dtype | None, zero_dim: dtype | None, wrapped: dtype | None) -> dtype:
+    """Promotion over three classes of operands: tensors with dimensions, 0-d tensors and Python numbers.
+
+    A later class takes part only if its category (bool, integral, floating, complex) is higher.
+    """
+    result = dimensioned
+    for other in (zero_dim, wrapped):
+        if other is None:
+            continue
+        if result is None:
+            result = other
+        elif other.category > result.category:
+            if other.category == 3 and result.category == 2:
+                # A complex number beside a real tensor keeps the tensor's precision.
+                result = complex128 if result is float64 else complex64
+            else:
+                result = promote_types(result, other)
+    assert result is not None
+    return result
+
+
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """Whether values may be converted without a loss of category: no float to int, no complex to real."""
+    if from_.category > to.category:
+        return False
+    return not (to is bool_ and from_ is not bool_)
+
+
+__all__ = ["can_cast", "combine", "float32", "int32", "promote_types", "scalar_dtype"]

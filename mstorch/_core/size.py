@@ -1,0 +1,48 @@
+"""torch.Size: the shape of a tensor."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, SupportsIndex
+
+from typing_extensions import Self
+
+
+class Size(tuple):
+    """A tuple of dimension lengths. Slices, sums and products with it stay a Size."""
+
+    __slots__ = ()
+
+    def __new__(cls, sizes: Iterable[SupportsIndex] = ()) -> Self:
+        values = tuple(sizes)
+        for position, value in enumerate(values):
+            if type(value) is not int and not hasattr(value, "__index__"):
+                raise TypeError(f"torch.Size() takes an iterable of 'int' (item {position} is '{type(value).__name__}')")
+        return tuple.__new__(cls, [value.__index__() for value in values])
+
+    def numel(self) -> int:
+        """The number of elements of a tensor of this size."""
+        count = 1
+        for length in self:
+            count *= length
+        return count
+
+    def __getitem__(self, key: Any) -> Any:
+        item = tuple.__getitem__(self, key)
+        return Size(item) if isinstance(key, slice) else item
+
+    def __add__(self, other: Any) -> Any:
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __radd__(self, other: Any) -> Any:
+        return Size(tuple.__add__(tuple(other), tuple(self)))
+
+    def __mul__(self, times: Any) -> Any:
+        return Size(tuple.__mul__(self, times))
+
+    __rmul__ = __mul__
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Size, (tuple(self),)

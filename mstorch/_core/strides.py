@@ -1,0 +1,179 @@
+"""Arithmetic on shapes and strides, in elements. ``None`` stands for row-major strides."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+Strides = tuple[int, ...]
+
+
+def contiguous_strides(shape: Sequence[int]) -> Strides:
+    """Row-major strides; a dimension of length 0 counts as 1."""
+    strides = [1] * len(shape)
+    step = 1
+    for i in range(len(shape) - 1, -1, -1):
+        strides[i] = step
+        step *= max(shape[i], 1)
+    return tuple(strides)
+
+
+def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether the elements lie in row-major order without gaps; lengths 0 and 1 put no condition on their stride."""
+    step = 1
+    for length in shape:
+        if length == 0:
+            return True
+    for length, stride in zip(reversed(shape), reversed(strides)):
+        if length != 1:
+            if stride != step:
+                return False
+            step *= length
+    return True
+
+
+def channels_last_strides(shape: Sequence[int]) -> Strides:
+    """Strides of (N, C, …) with the channels innermost."""
+    order = [1, *range(len(shape) - 1, 1, -1), 0]
+    strides = [0] * len(shape)
+    step = 1
+    for i in order:
+        strides[i] = step
+        step *= max(shape[i], 1)
+    return tuple(strides)
+
+
+def is_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether the channels of (N, C, H, W) or (N, C, D, H, W) are innermost, without gaps."""
+    if len(shape) not in (4, 5):
+        return False
+    return all(
+        length == 1 or stride == expected
+        for length, stride, expected in zip(shape, strides, channels_last_strides(shape))
+    )
+
+
+def normalize(shape: Sequence[int], strides: Sequence[int]) -> Strides | None:
+    """None for exactly row-major strides, else the strides as a tuple."""
+    strides = tuple(strides)
+    return None if strides == contiguous_strides(shape) else strides
+
+
+def overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether two indices certainly or possibly name one element, by torch's quick test for expanded tensors."""
+    return any(length > 1 and stride == 0 for length, stride in zip(shape, strides))
+
+
+def dense_order(shape: Sequence[int], strides: Sequence[int]) -> list[int] | None:
+    """The order of dimensions from outermost to innermost if the elements fill memory without gaps, else None."""
+    order = sorted(range(len(shape)), key=lambda i: (strides[i], shape[i] != 1), reverse=True)
+    step = 1
+    for i in reversed(order):
+        if shape[i] == 1:
+            continue
+        if strides[i] != step:
+            return None
+        step *= shape[i]
+    return order
+
+
+def view_strides(shape: Sequence[int], strides: Sequence[int], new_shape: Sequence[int]) -> Strides | None:
+    """Strides that show the same elements in another shape, or None if no strides do (torch's ``view`` then refuses)."""
+    numel = 1
+    for length in shape:
+        numel *= length
+    if numel == 0:
+        return contiguous_strides(new_shape) if tuple(shape) != tuple(new_shape) else tuple(strides)
+    new_strides = [0] * len(new_shape)
+    view_d = len(new_shape) - 1
+    chunk_base = strides[-1] if shape else 1
+    tensor_numel = view_numel = 1
+    for d in range(len(shape) - 1, -1, -1):
+        tensor_numel *= shape[d]
+        if d == 0 or (shape[d - 1] != 1 and strides[d - 1] != tensor_numel * chunk_base):
+            while view_d >= 0 and (view_numel < tensor_numel or new_shape[view_d] == 1):
+                new_strides[view_d] = view_numel * chunk_base
+                view_numel *= new_shape[view_d]
+                view_d -= 1
+            if view_numel != tensor_numel:
+                return None
+            if d > 0:
+                chunk_base = strides[d - 1]
+                tensor_numel = view_numel = 1
+    if view_d != -1:
+        if not shape:
+            return contiguous_strides(new_shape)
+        return None
+    return tuple(new_strides)
+
+
+def flat_index(shape: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray:
+    """For each element of a strided view, its position in the storage (int64, of the view's shape)."""
+    index = np.full((), offset, np.int64)
+    for i, (length, stride) in enumerate(zip(shape, strides)):
+        steps = np.arange(length, dtype=np.int64) * stride
+        index = index[..., None] + steps if i else index + steps
+    return index.reshape(tuple(shape))
+
+
+def elementwise_strides(
+    shape: tuple[int, ...], operands: Sequence[tuple[tuple[int, ...], Strides]]
+) -> Strides | None:
+    """Strides that torch gives the result of an elementwise operation on non-contiguous operands.
+
+    The dimensions are ordered by the operands' strides (first operand leads, broadcast dimensions abstain), and the
+    result is dense in that order.
+    """
+    rank = len(shape)
+    full = []
+    for own_shape, own_strides in operands:
+        lead = rank - len(own_shape)
+        full.append(
+            tuple(0 if i < lead or (own_shape[i - lead] == 1 and shape[i] != 1) else own_strides[i - lead] for i in range(rank))
+        )
+    same_shape = [strides for (own_shape, _), strides in zip(operands, full) if own_shape == shape]
+    if len(same_shape) == len(operands):
+        first = same_shape[0]
+        if all(is_contiguous(shape, strides) for strides in same_shape):
+            return None
+        if len(shape) == 4 and all(is_channels_last(shape, strides) for strides in same_shape):
+            return normalize(shape, channels_last_strides(shape))
+        if all(strides == first for strides in same_shape) and dense_order(shape, first) is not None:
+            return normalize(shape, first)
+    order = _iteration_order(shape, full)
+    strides = [0] * rank
+    step = 1
+    for i in order:
+        strides[i] = step
+        step *= shape[i]
+    return normalize(shape, strides)
+
+
+def _iteration_order(shape: tuple[int, ...], operands: Sequence[Strides]) -> list[int]:
+    """Dimensions from innermost to outermost: torch's insertion sort by strides, in which ambiguous pairs stay."""
+    rank = len(shape)
+    order = list(range(rank - 1, -1, -1))
+
+    def compare(dim0: int, dim1: int) -> int:
+        for strides in operands:
+            s0, s1 = strides[dim0], strides[dim1]
+            if s0 == 0 or s1 == 0:
+                continue
+            if s0 < s1:
+                return -1
+            if s0 > s1:
+                return 1
+            if shape[dim0] > shape[dim1]:
+                return 1
+        return 0
+
+    for i in range(1, rank):
+        position = i
+        for j in range(i - 1, -1, -1):
+            comparison = compare(order[j], order[position])
+            if comparison > 0:
+                order[j], order[position] = order[position], order[j]
+                position = j
+            elif comparison < 0:
+                break
+    return order

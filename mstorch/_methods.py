@@ -1,0 +1,71 @@
+"""Gives class Tensor its methods: every op named in a family's METHODS, in-place forms from IN_PLACE, operators."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from ._core.tensor_base import TensorBase, check_writable
+from ._ops import copying, creation, elementwise, reduce, views
+from ._ops._dispatch import in_place, in_place_form, is_number
+
+# The families that name methods of Tensor, in METHODS, ALIASES, IN_PLACE, OPERATORS and the like.
+FAMILIES: tuple[ModuleType, ...] = (copying, creation, elementwise, reduce, views)
+
+
+def _operand(value: Any) -> bool:
+    return isinstance(value, TensorBase) or is_number(value)
+
+
+def _operator(function: Callable[..., Any], name: str, reflected: bool = False) -> Callable[..., Any]:
+    """A binary operator that leaves operands which are not numbers to their own class."""
+
+    def forward(self: Any, other: Any) -> Any:
+        return function(self, other) if _operand(other) or hasattr(other, "__array__") else NotImplemented
+
+    def backward(self: Any, other: Any) -> Any:
+        return function(other, self) if _operand(other) or hasattr(other, "__array__") else NotImplemented
+
+    method = backward if reflected else forward
+    method.__name__ = name
+    method.__qualname__ = f"Tensor.{name}"
+    return method
+
+
+def _in_place_operator(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def method(self: Any, other: Any) -> Any:
+        if not _operand(other):
+            return NotImplemented
+        check_writable(self)
+        return in_place(self, function(self, other))
+
+    method.__name__ = name
+    method.__qualname__ = f"Tensor.{name}"
+    return method
+
+
+def attach(cls: type) -> None:
+    """Set the generated methods on the class; a method written in the class itself stays."""
+    own = set(cls.__dict__)
+
+    def give(name: str, value: Any) -> None:
+        if name not in own:
+            setattr(cls, name, value)
+
+    for family in FAMILIES:
+        for name in family.METHODS:
+            give(name, getattr(family, name))
+        for name, function in getattr(family, "NAMED_METHODS", {}).items():
+            give(name, function)
+        for name in getattr(family, "IN_PLACE", ()):
+            give(f"{name}_", in_place_form(getattr(family, name), f"{name}_"))
+        for name, function in getattr(family, "OPERATORS", {}).items():
+            give(f"__{name}__", _operator(function, f"__{name}__"))
+        for name, function in getattr(family, "REFLECTED", {}).items():
+            give(f"__r{name}__", _operator(function, f"__r{name}__", reflected=True))
+        for name, function in getattr(family, "IN_PLACE_OPERATORS", {}).items():
+            give(f"__i{name}__", _in_place_operator(function, f"__i{name}__"))
+        for name, function in getattr(family, "UNARY_OPERATORS", {}).items():
+            give(f"__{name}__", function)
+        for name, function in getattr(family, "PROPERTIES", {}).items():
+            give(name, property(function))

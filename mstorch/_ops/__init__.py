@@ -1,0 +1,1 @@
+"""torch's functions, one file a family, named like the kernel files."""

@@ -1,0 +1,286 @@
+"""How an operation gets from tensors to a kernel and back: promotion, casts, recording, strides, ``out=``, in place."""
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._backend import tape
+from .._backend.cast import cast
+from .._backend.raw import Raw, scalar
+from .._backend.table import Kernel
+from .._core.dtype import OF_MS, by_name, dtype, get_default_dtype
+from .._core.promotion import can_cast, combine, promote_types, scalar_dtype
+from .._core.strides import elementwise_strides
+from .._core.tensor_base import (
+    TensorBase, check_writable, grad_mode, is_tracked, recording, strides_of, value_of, wrap, wrap_strided, write,
+)  # fmt: skip
+
+Tensor = TensorBase  # for isinstance and annotations; results are instances of the finished class
+
+_SCALARS: dict[tuple[Any, Any, str], Raw] = {}
+_SCALARS_LIMIT = 4096
+
+
+def scalar_raw(value: Any, name: str) -> Raw:
+    """A 0-d raw tensor of a Python number, kept for the next time: making one costs as much as a small kernel."""
+    key = (value.__class__, value, name)
+    found = _SCALARS.get(key)
+    if found is None or tape.tracing() is not None:
+        kind = by_name(name)
+        if kind.category <= 1 and isinstance(value, float):
+            value = int(value)
+        if kind.category < 3 and isinstance(value, complex):
+            raise RuntimeError(f"value cannot be converted to type {_cpp_name(kind)} without overflow")
+        if kind.is_integral:
+            found = scalar(np.array(int(value)).astype(kind.np) if name != "bool" else bool(value), name)
+        else:
+            found = scalar(value, name)
+        if value == value and len(_SCALARS) < _SCALARS_LIMIT and not (value == 0 and isinstance(value, float)):
+            # NaN never equals its key, and 0.0 == -0.0 would confuse the two.
+            _SCALARS[key] = found
+    return found
+
+
+def _cpp_name(kind: dtype) -> str:
+    return {"float32": "float", "float64": "double", "int64": "int64_t", "int32": "int", "float16": "at::Half"}.get(
+        kind.name, kind.name
+    )
+
+
+def is_number(value: Any) -> bool:
+    """Whether the value is a Python or NumPy number that an operation takes in a tensor's place."""
+    return isinstance(value, (bool, int, float, complex, np.bool_)) or isinstance(value, numbers.Number)
+
+
+def python_number(value: Any) -> Any:
+    """A NumPy scalar as the Python number it stands for."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def broadcast_shape(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
+    """The shape two tensors broadcast to; RuntimeError with torch's words if they do not."""
+    if first == second:
+        return tuple(first)
+    rank = max(len(first), len(second))
+    result = [1] * rank
+    for i in range(1, rank + 1):
+        a = first[-i] if i <= len(first) else 1
+        b = second[-i] if i <= len(second) else 1
+        if a != b and a != 1 and b != 1:
+            raise RuntimeError(
+                f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {rank - i}"
+            )
+        result[-i] = b if a == 1 else a
+    return tuple(result)
+
+
+def result_dtype(operands: Sequence[Any]) -> dtype:
+    """The dtype that torch's promotion gives tensors and numbers together."""
+    dimensioned = zero_dim = wrapped = None
+    for operand in operands:
+        if isinstance(operand, TensorBase):
+            kind = operand._dtype
+            if value_of(operand).shape:
+                dimensioned = kind if dimensioned is None else promote_types(dimensioned, kind)
+            else:
+                zero_dim = kind if zero_dim is None else promote_types(zero_dim, kind)
+        else:
+            kind = scalar_dtype(python_number(operand))
+            wrapped = kind if wrapped is None else promote_types(wrapped, kind)
+    return combine(dimensioned, zero_dim, wrapped)
+
+
+def unary(kernel: Kernel, input: Any, out: Any = None, *, to_float: bool = False) -> Any:  # noqa: A002
+    """An elementwise operation of one tensor. ``to_float`` computes integers in the default floating dtype."""
+    if not isinstance(input, TensorBase):
+        raise TypeError(f"{kernel.op}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    tracked = recording((input,))
+    raw = value_of(input)
+    kind = input._dtype
+    if to_float and kind.category < 2:
+        kind = get_default_dtype()
+        raw = cast(raw, kind.name)
+    result = kernel[kind.name](raw)
+    result = wrap_like(result, (input,), tracked)
+    return result if out is None else deliver(result, out)
+
+
+def wrap_like(raw: Raw, operands: Sequence[Any], tracked: bool) -> Any:
+    """The result of an elementwise operation, with the strides that torch would give it."""
+    if tracked and OF_MS[raw.dtype].category < 2:
+        tracked = False
+    if all(operand._stride is None for operand in operands):
+        return wrap(raw, tracked)
+    strides = elementwise_strides(
+        tuple(raw.shape), [(tuple(value_of(operand).shape), strides_of(operand)) for operand in operands]
+    )
+    return wrap_strided(raw, tracked, strides)
+
+
+def binary(kernel: Kernel, input: Any, other: Any, out: Any = None, *, to_float: bool = False) -> Any:  # noqa: A002
+    """An elementwise operation of two tensors, or of a tensor and a number, with promotion and broadcasting."""
+    return elementwise(kernel, (input, other), out, to_float=to_float)
+
+
+def elementwise(kernel: Kernel, operands: Sequence[Any], out: Any = None, *, to_float: bool = False) -> Any:
+    """An elementwise operation of several tensors and numbers, with promotion and broadcasting."""
+    kind = result_dtype(operands)
+    if to_float and kind.category < 2:
+        kind = get_default_dtype()
+    tensors = [operand for operand in operands if isinstance(operand, TensorBase)]
+    tracked = recording(tensors)
+    raws = []
+    shape: tuple[int, ...] | None = None
+    for operand in operands:
+        if isinstance(operand, TensorBase):
+            raw = value_of(operand)
+            own = tuple(raw.shape)
+            shape = own if shape is None else broadcast_shape(shape, own)
+            if operand._dtype is not kind:
+                raw = cast(raw, kind.name)
+        else:
+            raw = scalar_raw(python_number(operand), kind.name)
+        raws.append(raw)
+    result = wrap_like(kernel[kind.name](*raws), tensors, tracked)
+    return result if out is None else deliver(result, out)
+
+
+def result(raw: Raw, inputs: Sequence[Any], tracked: bool) -> Any:
+    """A base tensor over fresh values. ``tracked`` is what ``recording(inputs)`` gave before the kernel ran."""
+    return wrap(raw, tracked and OF_MS[raw.dtype].category >= 2)
+
+
+def call(kernel: Kernel, inputs: Sequence[Any], *args: Any, dtype: dtype | None = None) -> Any:  # noqa: A002
+    """Run a kernel on tensors of one dtype (the first one's, unless given) and other arguments: a contiguous result."""
+    tracked = recording(inputs)
+    kind = dtype or inputs[0]._dtype
+    raws = [value_of(t) if t._dtype is kind else cast(value_of(t), kind.name) for t in inputs]
+    raw = kernel[kind.name](*raws, *args)
+    if isinstance(raw, tuple):
+        return tuple(result(item, inputs, tracked) for item in raw)
+    return result(raw, inputs, tracked)
+
+
+def contiguous_copy(tensor: Any) -> Any:
+    """The tensor's values in a base tensor of their own, recorded."""
+    return call(_clone, (tensor,))
+
+
+_clone = Kernel("clone")
+
+
+def check_result_cast(kind: dtype, target: dtype) -> None:
+    """Raise torch's error if a result of one dtype may not be stored in another."""
+    if not can_cast(kind, target):
+        raise RuntimeError(f"result type {type_word(kind)} can't be cast to the desired output type {type_word(target)}")
+
+
+_WORDS = {
+    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half",
+    "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+}  # fmt: skip
+
+
+def type_word(kind: dtype) -> str:
+    """The scalar type's name in torch's messages: ``Float`` for float32."""
+    return _WORDS[kind.name]
+
+
+def deliver(result: Any, out: Any) -> Any:
+    """Store a result in ``out=`` (a tensor, or a tuple of them) and return ``out``."""
+    if isinstance(result, tuple):
+        for item, target in zip(result, out):
+            deliver(item, target)
+        return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
+    if not isinstance(out, TensorBase):
+        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+    check_result_cast(result._dtype, out._dtype)
+    if grad_mode.enabled and (is_tracked(out) or is_tracked(result)):
+        raise RuntimeError(
+            "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+        )
+    raw = value_of(result)
+    if tuple(raw.shape) != tuple(value_of(out).shape):
+        if value_of(out).size != 0:
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape {list(value_of(out).shape)}, which "
+                f"does not match the required output shape {list(raw.shape)}. This behavior is deprecated, and in a future "
+                "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse an "
+                "out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+                UserWarning,
+                stacklevel=3,
+            )
+        become(out, result if result._dtype is out._dtype else wrap(cast(raw, out._dtype.name)))
+        return out
+    if result._dtype is not out._dtype:
+        raw = cast(raw, out._dtype.name)
+    write(out, raw, False)
+    return out
+
+
+def become(tensor: Any, other: Any) -> None:
+    """Let ``tensor`` show what ``other`` shows (``set_``, ``resize_``, ``.data =``)."""
+    for name in ("_storage", "_dtype", "_view", "_stride", "_offset"):
+        setattr(tensor, name, getattr(other, name))
+
+
+def in_place(tensor: Any, result: Any) -> Any:
+    """Store the result of an operation in its first operand, and return that operand."""
+    check_result_cast(result._dtype, tensor._dtype)
+    raw = value_of(result)
+    shape = tuple(value_of(tensor).shape)
+    if tuple(raw.shape) != shape:
+        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(raw.shape)}")
+    if result._dtype is not tensor._dtype:
+        raw = cast(raw, tensor._dtype.name)
+    write(tensor, raw, is_tracked(result))
+    return tensor
+
+
+def in_place_form(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The method ``name`` (``add_``) that stores what ``function`` (``add``) returns in the tensor itself."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        check_writable(self)
+        return in_place(self, function(self, *args, **kwargs))
+
+    method.__name__ = name
+    method.__qualname__ = f"Tensor.{name}"
+    method.__doc__ = f"In-place version of ``{function.__name__}``."
+    return method
+
+
+def wrap_dim(dim: int, rank: int) -> int:
+    """A dimension counted from the front; IndexError with torch's words if it is out of range."""
+    if not isinstance(dim, int):
+        dim = dim.__index__()
+    limit = max(rank, 1)
+    if not -limit <= dim < limit:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")
+    return dim + limit if dim < 0 else dim
+
+
+def wrap_dims(dim: Any, rank: int) -> tuple[int, ...]:
+    """Dimensions of a reduction, counted from the front; None and () mean all; a repeated one is an error."""
+    if dim is None:
+        return tuple(range(rank))
+    dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
+    if not dims:
+        return tuple(range(rank))
+    wrapped = tuple(wrap_dim(d, rank) for d in dims)
+    for d in wrapped:
+        if wrapped.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return wrapped
+
+
+def shape_args(size: tuple[Any, ...]) -> tuple[int, ...]:
+    """``f(2, 3)``, ``f((2, 3))`` and ``f(torch.Size([2, 3]))`` alike."""
+    if len(size) == 1 and isinstance(size[0], (tuple, list)):
+        size = tuple(size[0])
+    return tuple(int(length) if isinstance(length, int) else length.__index__() for length in size)

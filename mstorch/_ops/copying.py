@@ -1,0 +1,201 @@
+"""Copies and conversions: clone, contiguous, to, type, copy_."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._backend.cast import cast
+from .._backend.table import kernel
+from .._core import device as devices
+from .._core.device import device as device_class
+from .._core.dtype import DTYPES, bfloat16, bool_, dtype, float16, float32, float64, int8, int16, int32, int64, uint8
+from .._core.dtype import complex64, complex128
+from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
+from .._core.strides import channels_last_strides, is_channels_last, normalize
+from .._core.strides import is_contiguous as _strides_contiguous
+from .._core.tensor_base import TensorBase, check_writable, is_tracked, recording, strides_of, value_of, wrap_strided
+from ._dispatch import type_word
+from .creation import preserved_strides
+from .indexing import _fitted, write
+
+_clone = kernel("clone")
+
+
+def _copy_strides(input: Any, format: Any) -> tuple[int, ...] | None:  # noqa: A002
+    shape = tuple(value_of(input).shape)
+    if format is None or format is preserve_format:
+        return None if input._stride is None else preserved_strides(shape, input._stride)
+    if format is contiguous_format:
+        return None
+    _check_rank(format, len(shape))
+    return normalize(shape, channels_last_strides(shape))
+
+
+def _check_rank(format: Any, rank: int) -> None:  # noqa: A002
+    if format is channels_last and rank != 4:
+        raise RuntimeError("required rank 4 tensor to use channels_last format")
+    if format is channels_last_3d and rank != 5:
+        raise RuntimeError("required rank 5 tensor to use channels_last_3d format")
+
+
+def clone(input: Any, *, memory_format: Any = None) -> Any:  # noqa: A002
+    """A copy, recorded; it keeps the strides of a dense tensor unless another memory format is asked for."""
+    tracked = recording((input,))
+    raw = _clone[input._dtype.name](value_of(input))
+    return wrap_strided(raw, tracked, _copy_strides(input, memory_format))
+
+
+def is_contiguous(self: Any, memory_format: Any = contiguous_format) -> bool:
+    """Whether the elements lie in memory in row-major order (or in the given format)."""
+    shape, strides = tuple(value_of(self).shape), strides_of(self)
+    if memory_format is contiguous_format:
+        return self._stride is None or _strides_contiguous(shape, strides)
+    if memory_format is channels_last or memory_format is channels_last_3d:
+        rank = 4 if memory_format is channels_last else 5
+        return len(shape) == rank and is_channels_last(shape, strides)
+    raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+
+
+def contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
+    """The tensor itself if it is contiguous, else a contiguous copy."""
+    _check_rank(memory_format, len(value_of(self).shape))
+    return self if is_contiguous(self, memory_format) else clone(self, memory_format=memory_format)
+
+
+def to_dtype(input: Any, kind: dtype, copy: bool = False, format: Any = None) -> Any:  # noqa: A002
+    """The tensor in another dtype; itself if it has it already and no copy is asked for."""
+    if kind is input._dtype:
+        if not copy and (format is None or format is preserve_format or is_contiguous(input, format)):
+            return input
+        return clone(input, memory_format=format)
+    tracked = recording((input,)) and kind.category >= 2
+    raw = cast(value_of(input), kind.name)
+    return wrap_strided(raw, tracked, _copy_strides(input, format))
+
+
+def to(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """``to(dtype)``, ``to(device, dtype)``, ``to(other)``, each with ``non_blocking``, ``copy``, ``memory_format``."""
+    kind, target, copy, format_ = parse_to(args, kwargs)
+    if target is not None:
+        devices.resolve(target)
+    return to_dtype(self, kind or self._dtype, copy, format_)
+
+
+def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | None, Any, bool, Any]:
+    """The dtype, device, copy flag and memory format that the arguments of ``to`` ask for."""
+    kwargs = dict(kwargs)
+    format_ = kwargs.pop("memory_format", None)
+    positional = list(args)
+    kind = kwargs.pop("dtype", None)
+    target = kwargs.pop("device", None)
+    other = kwargs.pop("other", None)
+    if positional:
+        first = positional.pop(0)
+        if isinstance(first, TensorBase):
+            other = first
+        elif isinstance(first, dtype):
+            kind = first
+        elif first is None or isinstance(first, (str, int, device_class)):
+            target = first
+            if positional and (positional[0] is None or isinstance(positional[0], dtype)):
+                kind = positional.pop(0)
+        else:
+            raise TypeError(
+                f"to() received an invalid combination of arguments - got ({type(first).__name__}), but expected one of:\n"
+                " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False)\n"
+                " * (torch.dtype dtype, bool non_blocking = False, bool copy = False)\n"
+                " * (Tensor tensor, bool non_blocking = False, bool copy = False)"
+            )
+    kwargs.pop("non_blocking", None)
+    if positional:
+        positional.pop(0)
+    copy = kwargs.pop("copy", positional.pop(0) if positional else False)
+    if kwargs or positional:
+        raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs), positional)}'")
+    if other is not None:
+        kind = other._dtype
+    return kind, target, bool(copy), format_
+
+
+def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
+    """Copy the values of ``src`` (broadcast and converted) into this tensor; returns it."""
+    check_writable(self)
+    raw, tracked = _fitted(src, self, tuple(value_of(self).shape))
+    write(self, raw, tracked)
+    return self
+
+
+def fill_(self: Any, value: Any) -> Any:
+    """Set every element to one value; returns the tensor."""
+    if isinstance(value, TensorBase) and value.dim() != 0:
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
+        )
+    return copy_(self, value)
+
+
+def zero_(self: Any) -> Any:
+    """Set every element to 0; returns the tensor."""
+    return copy_(self, 0)
+
+
+_TYPE_STRINGS = {f"torch.{type_word(kind)}Tensor": kind for kind in DTYPES}
+
+
+def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:  # noqa: A001 - torch's name
+    """The tensor's type as a string, or the tensor converted to another dtype."""
+    if dtype is None:
+        return f"torch.{type_word(self._dtype)}Tensor"
+    return to_dtype(self, as_dtype(dtype))
+
+
+def as_dtype(name: Any) -> dtype:
+    """A dtype from itself, from ``"torch.FloatTensor"`` or from a Python type."""
+    if isinstance(name, dtype):
+        return name
+    found = _TYPE_STRINGS.get(name) if isinstance(name, str) else getattr(name, "_legacy_dtype", None)
+    found = {float: float32, int: int64, bool: bool_}.get(name) if found is None and not isinstance(name, str) else found
+    if found is None:
+        raise ValueError(f"invalid type: '{name}'")
+    return found
+
+
+def type_as(self: Any, other: Any) -> Any:
+    """Converted to the dtype of ``other``."""
+    return to_dtype(self, other._dtype)
+
+
+def _conversion(name: str, kind: dtype) -> Any:
+    def method(self: Any, memory_format: memory_format = preserve_format) -> Any:
+        return to_dtype(self, kind, format=memory_format)
+
+    method.__name__ = name
+    method.__qualname__ = f"Tensor.{name}"
+    method.__doc__ = f"Converted to {kind!r}; the tensor itself if it has that dtype."
+    return method
+
+
+CONVERSIONS = {
+    name: _conversion(name, kind)
+    for name, kind in {
+        "float": float32, "double": float64, "half": float16, "bfloat16": bfloat16, "int": int32, "long": int64,
+        "short": int16, "char": int8, "byte": uint8, "bool": bool_, "cfloat": complex64, "cdouble": complex128,
+    }.items()
+}  # fmt: skip
+
+
+def cpu(self: Any, memory_format: Any = preserve_format) -> Any:
+    """The tensor on the CPU."""
+    return to(self, "cpu", memory_format=memory_format)
+
+
+def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = preserve_format) -> Any:
+    """The tensor on a GPU; raises if there is none."""
+    devices.resolve("cuda" if device is None else device)
+    return self
+
+
+
+
+FUNCTIONS = ("clone",)
+METHODS = tuple("clone is_contiguous contiguous to copy_ fill_ zero_ type type_as cpu cuda".split())
+NAMED_METHODS = CONVERSIONS

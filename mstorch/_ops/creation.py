@@ -1,0 +1,356 @@
+"""Making tensors: from data, filled, ranges."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._backend.cast import numpy_cast
+from .._core import device as devices
+from .._core.dtype import by_name, dtype, float64, get_default_dtype, int64
+from .._core.promotion import scalar_dtype
+from .._core.strides import channels_last_strides, contiguous_strides, dense_order, elementwise_strides, normalize
+from .._core.tensor_base import TensorBase, strides_of, value_of, wrap_strided
+from ._dispatch import deliver, python_number, shape_args
+from .from_data import array_of, made, require_leaf, tensor
+from .views import as_strided
+
+
+def _checked_size(size: Sequence[int]) -> tuple[int, ...]:
+    for length in size:
+        if length < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {length}: {list(size)}")
+    return tuple(size)
+
+
+def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool) -> Any:
+    size = _checked_size(size)
+    if kind.np.kind == "V" or kind.name == "bfloat16":
+        array = numpy_cast(np.full(size, value, np.float32), kind.np)
+    elif value == 0 and not isinstance(value, float):
+        array = np.zeros(size, kind.np)
+    else:
+        array = np.full(size, value, kind.np)
+    return made(array, requires_grad)
+
+
+def scalar_tensor(s: Any, *, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False) -> Any:
+    """A 0-d tensor; a floating one unless ``dtype`` says otherwise."""
+    devices.resolve(device)
+    return _filled((), s, dtype or get_default_dtype(), requires_grad)
+
+
+def _size_and_out(size: tuple[Any, ...], out: Any, value: Any, kind: dtype | None, device: Any, requires_grad: bool) -> Any:
+    devices.resolve(device)
+    shape = shape_args(size)
+    if out is not None:
+        return deliver(_filled(shape, value, kind or out._dtype, False), out)
+    return _filled(shape, value, kind or get_default_dtype(), requires_grad)
+
+
+def zeros(
+    *size: Any, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """A tensor of zeros."""
+    return _size_and_out(size, out, 0, dtype, device, requires_grad)
+
+
+def ones(
+    *size: Any, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """A tensor of ones."""
+    return _size_and_out(size, out, 1, dtype, device, requires_grad)
+
+
+def empty(
+    *size: Any, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
+) -> Any:  # fmt: skip
+    """A tensor whose values are not defined (zeros here)."""
+    made_tensor = _size_and_out(size, out, 0, dtype, device, requires_grad)
+    if memory_format is not None and out is None:
+        return _formatted(made_tensor, memory_format)
+    return made_tensor
+
+
+def _formatted(tensor_: Any, memory_format: Any) -> Any:
+    shape = tuple(value_of(tensor_).shape)
+    name = getattr(memory_format, "name", str(memory_format))
+    if name.startswith("channels_last"):
+        return wrap_strided(value_of(tensor_), False, normalize(shape, channels_last_strides(shape)))
+    return tensor_
+
+
+def full(
+    size: Any, fill_value: Any, *, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """A tensor of one value; its dtype is inferred from the value."""
+    devices.resolve(device)
+    if isinstance(fill_value, TensorBase):
+        fill_value = fill_value.item()
+    fill_value = python_number(fill_value)
+    if out is not None:
+        return deliver(_filled(shape_args((size,)), fill_value, dtype or out._dtype, False), out)
+    return _filled(shape_args((size,)), fill_value, dtype or scalar_dtype(fill_value), requires_grad)
+
+
+def empty_strided(
+    size: Any, stride: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """A tensor of the given size and strides, values not defined (zeros here)."""
+    devices.resolve(device)
+    kind = dtype or get_default_dtype()
+    size, stride = tuple(size), tuple(stride)
+    if len(size) != len(stride):
+        raise RuntimeError(f"mismatch in length of strides and shape (got {len(stride)} and {len(size)})")
+    span = 0 if 0 in size else 1 + sum((length - 1) * step for length, step in zip(size, stride))
+    made_tensor = as_strided(_filled((span,), 0, kind, False), size, stride, 0)
+    if requires_grad:
+        require_leaf(made_tensor)
+    return made_tensor
+
+
+def empty_permuted(
+    size: Any, physical_layout: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """A dense tensor of ``size`` whose dimensions lie in memory in the order ``physical_layout``, outermost first."""
+    size, order = tuple(size), tuple(physical_layout)
+    if sorted(order) != list(range(len(size))):
+        raise RuntimeError("Dimensions in physical_layout must be a permutation of the dimensions")
+    strides = [0] * len(size)
+    for position, step in zip(order, contiguous_strides([size[i] for i in order])):
+        strides[position] = step
+    return empty_strided(size, strides, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def _like(input: Any, value: Any, kind: dtype | None, device: Any, requires_grad: bool, memory_format: Any = None) -> Any:  # noqa: A002
+    devices.resolve(device)
+    shape = tuple(value_of(input).shape)
+    name = getattr(memory_format, "name", "preserve_format")
+    made_tensor = _filled(shape, value, kind or input._dtype, False)
+    if name == "channels_last" or name == "channels_last_3d":
+        made_tensor = _formatted(made_tensor, memory_format)
+    elif name == "preserve_format" and input._stride is not None:
+        made_tensor = wrap_strided(value_of(made_tensor), False, preserved_strides(shape, strides_of(input)))
+    if requires_grad:
+        require_leaf(made_tensor)
+    return made_tensor
+
+
+def preserved_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Strides of a copy that keeps the memory format: the same if dense, else dense in the order of iteration."""
+    if dense_order(shape, strides) is not None:
+        return normalize(shape, strides)
+    return elementwise_strides(shape, [(shape, strides)])
+
+
+def zeros_like(
+    input: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,  # noqa: A002
+    memory_format: Any = None, pin_memory: bool = False, out: Any = None,
+) -> Any:  # fmt: skip
+    """Zeros of the size and dtype of ``input``."""
+    return _like(input, 0, dtype, device, requires_grad, memory_format)
+
+
+def ones_like(
+    input: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,  # noqa: A002
+    memory_format: Any = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """Ones of the size and dtype of ``input``."""
+    return _like(input, 1, dtype, device, requires_grad, memory_format)
+
+
+def empty_like(
+    input: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,  # noqa: A002
+    memory_format: Any = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """A tensor of the size and dtype of ``input``, values not defined (zeros here)."""
+    return _like(input, 0, dtype, device, requires_grad, memory_format)
+
+
+def full_like(
+    input: Any, fill_value: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None,  # noqa: A002
+    requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """One value in the size and dtype of ``input``."""
+    if isinstance(fill_value, TensorBase):
+        fill_value = fill_value.item()
+    return _like(input, python_number(fill_value), dtype, device, requires_grad, memory_format)
+
+
+def arange(
+    start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype: dtype | None = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """``start, start + step, …`` below ``end``: integers if all three are, else floats of the default dtype."""
+    devices.resolve(device)
+    if end is None:
+        start, end = 0, start
+    start, end, step = (python_number(v.item() if isinstance(v, TensorBase) else v) for v in (start, end, step))
+    if dtype is None and out is not None:
+        dtype = out._dtype
+    kind = dtype or (get_default_dtype() if any(isinstance(v, float) for v in (start, end, step)) else int64)
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if any(isinstance(v, float) and (v != v or abs(v) == float("inf")) for v in (start, end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (step > 0) != (end >= start) and start != end:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if all(isinstance(v, int) for v in (start, end, step)):
+        count = -((start - end) // step)
+    else:
+        count = int(np.ceil((float(end) - float(start)) / float(step)))
+    wide = np.int64 if kind.category <= 1 and all(isinstance(v, int) for v in (start, end, step)) else np.float64
+    if kind.category <= 1:
+        start, step = int(start), int(step)
+        wide = np.int64
+    array = wide(start) + wide(step) * np.arange(count, dtype=wide)
+    values = numpy_cast(array, kind.np)
+    if out is not None:
+        return deliver(made(values), out)
+    return made(values, requires_grad)
+
+
+def range(  # noqa: A001 - torch's name
+    start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: dtype | None = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """``start, start + step, …`` up to and with ``end``. Deprecated in torch in favour of ``arange``."""
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
+        UserWarning,
+        stacklevel=2,
+    )
+    if end is None:
+        start, end = 0, start
+    kind = dtype or get_default_dtype()
+    array = float(start) + float(step) * np.arange(int((float(end) - float(start)) / float(step)) + 1, dtype=np.float64)
+    return made(numpy_cast(array, kind.np), requires_grad)
+
+
+def _ends(start: Any, end: Any, steps: int, kind: dtype | None) -> tuple[Any, Any, dtype]:
+    values = []
+    for value in (start, end):
+        if isinstance(value, TensorBase):
+            if value.dim() != 0:
+                raise RuntimeError("linspace only supports 0-dimensional start and end tensors")
+            value = value.item()
+        values.append(python_number(value))
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    if kind is None:
+        kind = get_default_dtype()
+        if any(isinstance(value, complex) for value in values):
+            kind = kind.to_complex()
+    return values[0], values[1], kind
+
+
+def linspace(
+    start: Any, end: Any, steps: int, *, out: Any = None, dtype: dtype | None = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """``steps`` evenly spaced values from ``start`` to ``end``, both included."""
+    devices.resolve(device)
+    start, end, kind = _ends(start, end, steps, dtype or (out._dtype if out is not None else None))
+    values = _linspace_array(start, end, steps, kind)
+    return deliver(made(values), out) if out is not None else made(values, requires_grad)
+
+
+def _linspace_array(start: Any, end: Any, steps: int, kind: dtype) -> np.ndarray:
+    """Counted from the nearer end, in the result's precision, as torch does."""
+    if kind.category <= 1:
+        wide: Any = np.float64 if kind.itemsize == 8 else np.float32
+        start, end = int(start), int(end)
+        step = wide(end - start) / wide(max(steps - 1, 1))
+        index = np.arange(steps)
+        front = start + (wide(step) * index.astype(wide)).astype(wide)
+        back = end - (wide(step) * (steps - 1 - index).astype(wide)).astype(wide)
+        return numpy_cast(np.trunc(np.where(index < steps // 2, front, back)), kind.np)
+    wide = kind.np if kind.name not in ("float16", "bfloat16") else np.dtype(np.float32)
+    first, last = wide.type(start), wide.type(end)
+    step = (last - first) / wide.type(max(steps - 1, 1))
+    index = np.arange(steps)
+    values = np.where(
+        index < steps // 2, first + step * index.astype(wide), last - step * (steps - 1 - index).astype(wide)
+    ).astype(wide)
+    if steps == 1:
+        values[0] = first
+    return numpy_cast(values, kind.np)
+
+
+def logspace(
+    start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: dtype | None = None,
+    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """``steps`` values from ``base**start`` to ``base**end``, evenly spaced on a logarithmic scale."""
+    devices.resolve(device)
+    start, end, kind = _ends(start, end, steps, dtype or (out._dtype if out is not None else None))
+    wide = float64 if kind.category <= 1 or kind.name == "float64" else kind
+    exponents = _linspace_array(start, end, steps, by_name("float64") if not kind.is_complex else by_name("complex128"))
+    if wide.category <= 1:
+        exponents = np.trunc(exponents)
+    with np.errstate(all="ignore"):
+        values = numpy_cast(np.power(np.asarray(base, exponents.dtype), exponents), kind.np)
+    return deliver(made(values), out) if out is not None else made(values, requires_grad)
+
+
+def eye(
+    n: int, m: int | None = None, *, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """The n by m identity matrix."""
+    devices.resolve(device)
+    if n < 0:
+        raise RuntimeError(f"n must be greater or equal to 0, got {n}")
+    if m is not None and m < 0:
+        raise RuntimeError(f"m must be greater or equal to 0, got {m}")
+    kind = dtype or (out._dtype if out is not None else get_default_dtype())
+    values = numpy_cast(np.eye(n, n if m is None else m, dtype=np.float32), kind.np)
+    return deliver(made(values), out) if out is not None else made(values, requires_grad)
+
+
+def new_tensor(self: Any, data: Any, *, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Any:
+    """A copy of ``data`` in this tensor's dtype, unless another is given."""
+    if isinstance(data, TensorBase):
+        return tensor(data, dtype=dtype or data._dtype, requires_grad=requires_grad)
+    return made(array_of(data, dtype or self._dtype), requires_grad)
+
+
+def new_full(self: Any, size: Any, fill_value: Any, *, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Any:
+    """A tensor of one value in this tensor's dtype, unless another is given."""
+    return full(size, fill_value, dtype=dtype or self._dtype, device=device, requires_grad=requires_grad)
+
+
+def new_empty(self: Any, *size: Any, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Any:
+    """A tensor of this tensor's dtype, values not defined (zeros here)."""
+    return empty(*size, dtype=dtype or self._dtype, device=device, requires_grad=requires_grad)
+
+
+def new_zeros(self: Any, *size: Any, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Any:
+    """Zeros of this tensor's dtype, unless another is given."""
+    return zeros(*size, dtype=dtype or self._dtype, device=device, requires_grad=requires_grad)
+
+
+def new_ones(self: Any, *size: Any, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Any:
+    """Ones of this tensor's dtype, unless another is given."""
+    return ones(*size, dtype=dtype or self._dtype, device=device, requires_grad=requires_grad)
+
+
+def new_empty_strided(self: Any, size: Any, stride: Any, *, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Any:
+    """A tensor of the given strides and this tensor's dtype, values not defined (zeros here)."""
+    return empty_strided(size, stride, dtype=dtype or self._dtype, device=device, requires_grad=requires_grad)
+
+
+FUNCTIONS = tuple(
+    "scalar_tensor zeros ones empty full empty_strided empty_permuted zeros_like ones_like empty_like full_like arange range "
+    "linspace logspace eye".split()
+)
+METHODS = tuple("new_tensor new_full new_empty new_zeros new_ones new_empty_strided".split())

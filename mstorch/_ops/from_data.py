@@ -1,0 +1,266 @@
+"""Making tensors from data: Python numbers, nested sequences, NumPy arrays, buffers."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .._backend.cast import numpy_cast
+from .._backend.raw import from_numpy as raw_from_numpy
+from .._core import device as devices
+from .._core.dtype import bool_, dtype, get_default_dtype, int64, of_numpy
+from .._core.promotion import promote_types, scalar_dtype
+from .._core.tensor_base import TensorBase, require_grad, value_of, wrap
+from ._dispatch import is_number
+from .views import as_strided
+
+
+def made(array: np.ndarray, requires_grad: bool = False) -> Any:
+    """A tensor that owns a fresh row-major array."""
+    tensor = wrap(raw_from_numpy(array), owned=True)
+    if requires_grad:
+        require_leaf(tensor)
+    return tensor
+
+
+def require_leaf(tensor: Any) -> None:
+    if tensor._dtype.category < 2:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    require_grad(tensor, True)
+
+
+def _python_array(data: Any, kind: dtype | None) -> np.ndarray:
+    """Nested sequences of numbers (or tensors, or arrays) as an array of the dtype torch infers."""
+    shape: list[int] = []
+    probe = data
+    while _is_sequence(probe):
+        shape.append(len(probe))
+        if len(probe) == 0:
+            break
+        probe = probe[0]
+    if isinstance(probe, (TensorBase, np.ndarray)) and not is_number(probe):
+        shape.extend(probe.shape)
+    flat: list[Any] = []
+    _flatten(data, shape, 0, flat)
+    if kind is None:
+        kind = _inferred(flat)
+    if kind.category == 1 or kind is bool_:
+        for value in flat:
+            if isinstance(value, complex) and kind is not bool_:
+                raise TypeError(f"can't convert complex to {kind.name}")
+        try:
+            array = np.array([int(v) if kind is not bool_ else bool(v) for v in flat], dtype=object if not flat else None)
+        except OverflowError as error:
+            raise RuntimeError("Overflow when unpacking long long") from error
+        if flat and kind is not bool_:
+            _check_range(flat, kind)
+        array = np.array([int(v) for v in flat], np.int64 if kind.name != "uint64" else np.uint64) if kind is not bool_ else array
+        return array.astype(kind.np).reshape(shape)
+    wide = np.complex128 if kind.is_complex else np.float64
+    if not kind.is_complex and any(isinstance(value, complex) for value in flat):
+        raise TypeError("must be real number, not complex")
+    return numpy_cast(np.array(flat, wide).reshape(shape), kind.np)
+
+
+def _check_range(flat: list[Any], kind: dtype) -> None:
+    info = np.iinfo(kind.np)
+    for value in flat:
+        if isinstance(value, float):
+            if value != value or value in (float("inf"), float("-inf")):
+                raise ValueError(f"cannot convert float {'NaN' if value != value else 'infinity'} to integer")
+        if not -(2**63) <= int(value) < 2**64:
+            raise RuntimeError("Overflow when unpacking long long")
+        if not info.min <= int(value) <= info.max and kind.name not in ("uint64",):
+            if int(value) >= 2**63 and kind.name == "int64":
+                raise RuntimeError("Overflow when unpacking long long")
+            if kind.name != "int64" and not (kind.name == "uint8" and -info.max - 1 <= int(value) < 0):
+                raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(kind.name, kind.name)} without overflow")
+
+
+_C_NAMES = {"int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t", "int32": "int32_t"}
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) or (
+        not isinstance(value, (str, bytes, TensorBase, np.ndarray, np.generic))
+        and hasattr(value, "__getitem__")
+        and hasattr(value, "__len__")
+    )
+
+
+def _flatten(data: Any, shape: list[int], depth: int, flat: list[Any]) -> None:
+    if depth == len(shape):
+        flat.append(_number(data))
+        return
+    if isinstance(data, TensorBase):
+        data = data.tolist()
+    elif isinstance(data, np.ndarray):
+        data = data.tolist()
+    if not _is_sequence(data):
+        if depth == 0:
+            flat.append(_number(data))
+            return
+        raise TypeError("not a sequence")
+    if len(data) != shape[depth]:
+        raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})")
+    for item in data:
+        _flatten(item, shape, depth + 1, flat)
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, (bool, int, float, complex)):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, TensorBase):
+        return value.item()
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        return value.item()
+    if _is_sequence(value):
+        raise ValueError(f"only one element tensors can be converted to Python scalars, not {type(value).__name__}")
+    if isinstance(value, str):
+        raise TypeError("new(): invalid data type 'str'")
+    for protocol in ("__index__", "__float__", "__complex__"):
+        if hasattr(value, protocol):
+            return getattr(value, protocol)()
+    raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
+
+
+def _inferred(flat: list[Any]) -> dtype:
+    kind: dtype | None = None
+    for value in flat:
+        own = scalar_dtype(value)
+        kind = own if kind is None else promote_types(kind, own)
+        if kind.category == 3:
+            break
+    return kind or get_default_dtype()
+
+
+def tensor(data: Any, *, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Any:
+    """A new leaf tensor with a copy of ``data`` (numbers, nested sequences, NumPy array or tensor)."""
+    devices.resolve(device)
+    if isinstance(data, TensorBase):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            UserWarning,
+            stacklevel=2,
+        )
+        kind = dtype or data._dtype
+        return made(numpy_cast(value_of(data).asnumpy(), kind.np), requires_grad)
+    return made(array_of(data, dtype), requires_grad)
+
+
+def array_of(data: Any, kind: dtype | None) -> np.ndarray:
+    """A fresh row-major array of ``data`` in the wanted (or inferred) dtype."""
+    if isinstance(data, np.generic):
+        data = np.asarray(data)
+    elif not isinstance(data, (np.ndarray, list, tuple, bool, int, float, complex)) and hasattr(data, "__array__"):
+        data = np.asarray(data)
+    if isinstance(data, np.ndarray):
+        return numpy_cast(data, (kind or of_numpy(data.dtype)).np)
+    if isinstance(data, (list, tuple)) and data and isinstance(data[0], TensorBase) and data[0].dim() > 0:
+        for item in data:
+            if not isinstance(item, TensorBase) or item.numel() != 1:
+                raise ValueError("only one element tensors can be converted to Python scalars")
+    if kind is None and isinstance(data, (list, tuple)) and data and isinstance(data[0], (TensorBase, np.ndarray, np.generic)):
+        first = data[0]
+        inferred = first._dtype if isinstance(first, TensorBase) else of_numpy(first.dtype)
+        for item in data[1:]:
+            if isinstance(item, TensorBase):
+                inferred = promote_types(inferred, item._dtype)
+            elif isinstance(item, (np.ndarray, np.generic)):
+                inferred = promote_types(inferred, of_numpy(item.dtype))
+        kind = inferred
+    if isinstance(data, (list, tuple)) and len(data) > 256 and type(data[0]) in (int, float):
+        quick = np.array(data)
+        if quick.dtype.kind in "if" and quick.ndim == 1:
+            inferred = int64 if quick.dtype.kind == "i" else get_default_dtype()
+            if kind is None or kind.category >= 2:
+                return numpy_cast(quick, (kind or inferred).np)
+    return _python_array(data, kind)
+
+
+def as_tensor(data: Any, dtype: dtype | None = None, device: Any = None) -> Any:
+    """``data`` as a tensor, without a copy where that is possible (a tensor, or an array of the wanted dtype)."""
+    devices.resolve(device)
+    if isinstance(data, TensorBase):
+        return data if dtype is None or dtype is data._dtype else data.to(dtype)
+    if isinstance(data, np.ndarray):
+        shared = from_numpy(data)
+        return shared if dtype is None or dtype is shared._dtype else shared.to(dtype)
+    return made(array_of(data, dtype))
+
+
+def asarray(
+    obj: Any, *, dtype: dtype | None = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+) -> Any:
+    """``obj`` as a tensor; ``copy`` True always copies, False never does (ValueError if it must), None if needed."""
+    if copy:
+        source = obj.detach() if isinstance(obj, TensorBase) else obj
+        made_tensor = as_tensor(source, dtype, device).clone()
+    else:
+        made_tensor = as_tensor(obj, dtype, device)
+        if copy is False and not (
+            made_tensor is obj or (isinstance(obj, np.ndarray) and of_numpy(obj.dtype) is made_tensor._dtype)
+        ):
+            raise ValueError("can't alias tensor with a different dtype or from a sequence: set copy=True or None")
+    if requires_grad and not made_tensor.requires_grad:
+        made_tensor.requires_grad_(True)
+    return made_tensor
+
+
+
+def from_numpy(ndarray: np.ndarray, /) -> Any:
+    """A tensor over the memory of the array: writes to either are seen by both."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    kind = of_numpy(ndarray.dtype)
+    if not ndarray.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+            "currently not supported."
+        )
+    if any(stride < 0 for stride in ndarray.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+            "currently supported. (You can probably work around this by making a copy of your array with array.copy().) "
+        )
+    if not ndarray.flags.writeable:
+        warnings.warn(
+            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing "
+            "to this tensor will result in undefined behavior. You may want to copy the array to protect its data or make "
+            "it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this "
+            "program.",
+            UserWarning,
+            stacklevel=2,
+        )
+    if ndarray.flags.c_contiguous:
+        shared = wrap(raw_from_numpy(ndarray))
+        shared._storage.shared = True
+        return shared
+    return _from_strided_array(ndarray, kind)
+
+
+def _from_strided_array(array: np.ndarray, kind: dtype) -> Any:
+    """A tensor over a strided array: the storage is the span of memory that the array's elements lie in."""
+    strides = tuple(stride // kind.itemsize for stride in array.strides)
+    if any(stride % kind.itemsize for stride in array.strides):
+        raise ValueError("given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory.")
+    span = 1 + sum((length - 1) * stride for length, stride in zip(array.shape, strides)) if array.size else 0
+    flat = np.lib.stride_tricks.as_strided(array, (span,), (kind.itemsize,))
+    base = wrap(raw_from_numpy(flat))
+    base._storage.shared = True
+    return as_strided(base, array.shape, strides, 0)
+
+
+def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:
+    """A 1-d tensor over the memory of an object with the buffer protocol."""
+    tensor_ = from_numpy(np.frombuffer(buffer, dtype.np, count, offset))
+    if requires_grad:
+        require_leaf(tensor_)
+    return tensor_
+
+
+FUNCTIONS = ("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer")

@@ -1,0 +1,486 @@
+"""What torch returns as a view: another shape, order or part of the same storage. Writes go through them."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._backend.raw import from_numpy
+from .._backend.table import kernel
+from .._core.dtype import dtype
+from .._core.strides import contiguous_strides, flat_index, view_strides
+from .._core.tensor_base import TensorBase, is_tracked, make_view, strides_of, value_of
+from ._dispatch import call, shape_args, wrap_dim
+
+_reshape = kernel("reshape")
+_permute = kernel("permute")
+_expand = kernel("expand")
+_slice = kernel("slice")
+_select = kernel("select")
+_gather = kernel("storage_gather")
+_clone = kernel("clone")
+
+
+def _shape(input: Any) -> tuple[int, ...]:  # noqa: A002
+    return tuple(value_of(input).shape)
+
+
+def numel_of(shape: Sequence[int]) -> int:
+    """The number of elements of a shape."""
+    count = 1
+    for length in shape:
+        count *= length
+    return count
+
+
+def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
+    """The shape with its -1 replaced by what the number of elements demands; RuntimeError if nothing fits."""
+    known, unknown = 1, -1
+    for i, length in enumerate(shape):
+        if length == -1:
+            if unknown >= 0:
+                raise RuntimeError("only one dimension can be inferred")
+            unknown = i
+        elif length < 0:
+            raise RuntimeError(f"invalid shape dimension {length} at index {i} of shape {list(shape)}")
+        else:
+            known *= length
+    if unknown >= 0:
+        if known == 0 and numel == 0:
+            raise RuntimeError(
+                f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can "
+                "be any value and is ambiguous"
+            )
+        if known == 0 or numel % known:
+            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+        return tuple(numel // known if i == unknown else length for i, length in enumerate(shape))
+    if known != numel:
+        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+    return tuple(shape)
+
+
+def _as_shape(input: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:  # noqa: A002
+    reshape = _reshape[input._dtype.name]
+    return make_view(input, lambda raw: reshape(raw, shape), shape, strides, input._offset)
+
+
+def view(self: Any, *shape: Any) -> Any:
+    """The same elements in another shape (or, given a dtype, read as another type); never copies."""
+    if len(shape) == 1 and isinstance(shape[0], dtype):
+        from .complex_views import view_dtype
+
+        return view_dtype(self, shape[0])
+    own = _shape(self)
+    wanted = infer_size(shape_args(shape), numel_of(own))
+    if self._stride is None:
+        return _as_shape(self, wanted, contiguous_strides(wanted))
+    strides = view_strides(own, self._stride, wanted)
+    if strides is None:
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+            "contiguous subspaces). Use .reshape(...) instead."
+        )
+    return _as_shape(self, wanted, strides)
+
+
+def reshape(input: Any, *shape: Any) -> Any:  # noqa: A002
+    """The elements in another shape: a view where strides allow it, else a copy."""
+    own = _shape(input)
+    wanted = infer_size(shape_args(shape), numel_of(own))
+    strides = contiguous_strides(wanted) if input._stride is None else view_strides(own, input._stride, wanted)
+    if strides is not None:
+        return _as_shape(input, wanted, strides)
+    copy = call(_clone, (input,))
+    return _as_shape(copy, wanted, contiguous_strides(wanted))
+
+
+def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:  # noqa: A002
+    """Dimensions ``start_dim`` to ``end_dim`` made one; a view where strides allow it."""
+    own = _shape(input)
+    first, last = wrap_dim(start_dim, len(own)), wrap_dim(end_dim, len(own))
+    if first > last:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if not own:
+        return reshape(input, (1,))
+    if first == last:
+        return input
+    return reshape(input, (*own[:first], numel_of(own[first : last + 1]), *own[last + 1 :]))
+
+
+def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:  # noqa: A002
+    """Dimension ``dim`` split into several."""
+    own = _shape(input)
+    dim = wrap_dim(dim, len(own))
+    sizes = shape_args((sizes,))
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    try:
+        filled = infer_size(sizes, own[dim])
+    except RuntimeError:
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({own[dim]}) in the input tensor"
+        ) from None
+    return view(input, (*own[:dim], *filled, *own[dim + 1 :]))
+
+
+def permute(input: Any, *dims: Any) -> Any:  # noqa: A002
+    """The dimensions in another order."""
+    order = shape_args(dims)
+    own = _shape(input)
+    if len(order) != len(own):
+        raise RuntimeError(
+            f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {len(own)} is not equal to len(dims) = {len(order)}"
+        )
+    order = tuple(wrap_dim(d, len(own)) for d in order)
+    if len(set(order)) != len(order):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    strides = strides_of(input)
+    kernel_ = _permute[input._dtype.name]
+    return make_view(
+        input, lambda raw: kernel_(raw, order), [own[d] for d in order], tuple(strides[d] for d in order), input._offset
+    )
+
+
+def transpose(input: Any, dim0: int, dim1: int) -> Any:  # noqa: A002
+    """Two dimensions exchanged."""
+    rank = len(_shape(input))
+    dim0, dim1 = wrap_dim(dim0, rank), wrap_dim(dim1, rank)
+    order = list(range(rank))
+    if rank:
+        order[dim0], order[dim1] = dim1, dim0
+    return permute(input, order)
+
+
+def t(input: Any) -> Any:  # noqa: A002
+    """A matrix transposed; tensors of fewer dimensions as they are."""
+    rank = len(_shape(input))
+    if rank > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {rank}D")
+    return transpose(input, 0, 1) if rank == 2 else alias(input)
+
+
+def alias(input: Any, detached: bool = False) -> Any:  # noqa: A002
+    """Another tensor over the same elements."""
+    return make_view(input, _same, _shape(input), strides_of(input), input._offset, detached)
+
+
+def _same(raw: Any) -> Any:
+    return _reshape["float32"](raw, tuple(raw.shape))
+
+
+def detach(input: Any) -> Any:  # noqa: A002
+    """Another tensor over the same elements, which takes no part in autograd."""
+    return alias(input, detached=True)
+
+
+def movedim(input: Any, source: Any, destination: Any) -> Any:  # noqa: A002
+    """Dimensions ``source`` moved to the positions ``destination``."""
+    rank = len(_shape(input))
+    sources = [source] if isinstance(source, int) else list(source)
+    destinations = [destination] if isinstance(destination, int) else list(destination)
+    if len(sources) != len(destinations):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({sources} dims) should contain the same number of dims "
+            f"as destination ({destinations} dims)"
+        )
+    sources = [wrap_dim(d, rank) for d in sources]
+    destinations = [wrap_dim(d, rank) for d in destinations]
+    for name, dims in (("source", sources), ("destination", destinations)):
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({dims})")
+    order = [-1] * rank
+    for s, d in zip(sources, destinations):
+        order[d] = s
+    rest = iter(d for d in range(rank) if d not in sources)
+    return permute(input, [next(rest) if d < 0 else d for d in order])
+
+
+def squeeze(input: Any, dim: Any = None) -> Any:  # noqa: A002
+    """Without the dimensions of length 1 (all of them, or those named)."""
+    own, strides = _shape(input), strides_of(input)
+    if dim is None:
+        gone = set(range(len(own)))
+    else:
+        dims = (dim,) if isinstance(dim, int) else tuple(dim)
+        gone = {wrap_dim(d, len(own)) for d in dims}
+        if len(gone) != len(dims):
+            raise RuntimeError(f"dim {dims[0]} appears multiple times in the list of dims")
+    kept = [i for i in range(len(own)) if not (i in gone and own[i] == 1)]
+    return _as_shape(input, tuple(own[i] for i in kept), tuple(strides[i] for i in kept))
+
+
+def unsqueeze(input: Any, dim: int) -> Any:  # noqa: A002
+    """With a dimension of length 1 put in at ``dim``."""
+    own, strides = _shape(input), strides_of(input)
+    dim = wrap_dim(dim, len(own) + 1)
+    step = own[dim] * strides[dim] if dim < len(own) else 1
+    return _as_shape(input, (*own[:dim], 1, *own[dim:]), (*strides[:dim], step, *strides[dim:]))
+
+
+def expand(input: Any, *size: Any) -> Any:  # noqa: A002
+    """Dimensions of length 1 repeated without a copy (stride 0); -1 keeps a length; new ones come in front."""
+    own, strides = _shape(input), strides_of(input)
+    wanted = shape_args(size)
+    lead = len(wanted) - len(own)
+    if lead < 0:
+        raise RuntimeError(
+            f"expand({_type_text(input)}{{{list(own)}}}, size={list(wanted)}): the number of sizes provided ({len(wanted)}) "
+            f"must be greater or equal to the number of dimensions in the tensor ({len(own)})"
+        )
+    shape, steps = [], []
+    for i, length in enumerate(wanted):
+        mine = own[i - lead] if i >= lead else None
+        if length == -1:
+            if mine is None:
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({length}) isn't allowed in a leading, non-existing dimension {i}"
+                )
+            length = mine
+        if mine is not None and mine != 1 and mine != length:
+            raise RuntimeError(
+                f"The expanded size of the tensor ({length}) must match the existing size ({mine}) at non-singleton "
+                f"dimension {i}.  Target sizes: {list(wanted)}.  Tensor sizes: {list(own)}"
+            )
+        shape.append(length)
+        steps.append(strides[i - lead] if mine is not None and mine == length else 0)
+    target = tuple(shape)
+    kernel_ = _expand[input._dtype.name]
+    return make_view(input, lambda raw: kernel_(raw, target), target, tuple(steps), input._offset)
+
+
+def _type_text(input: Any) -> str:  # noqa: A002
+    return f"torch.{input._dtype.name}"
+
+
+def expand_as(self: Any, other: Any) -> Any:
+    """Expanded to the size of ``other``."""
+    return expand(self, _shape(other))
+
+
+def view_as(self: Any, other: Any) -> Any:
+    """Viewed in the size of ``other``."""
+    return view(self, _shape(other))
+
+
+def reshape_as(self: Any, other: Any) -> Any:
+    """Reshaped to the size of ``other``."""
+    return reshape(self, _shape(other))
+
+
+def broadcast_to(input: Any, size: Sequence[int]) -> Any:  # noqa: A002
+    """The same as ``expand``."""
+    return expand(input, size)
+
+
+def narrow(input: Any, dim: int, start: Any, length: int) -> Any:  # noqa: A002
+    """``length`` entries of dimension ``dim`` from ``start`` on."""
+    own = _shape(input)
+    if not own:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    dim = wrap_dim(dim, len(own))
+    start = int(start)
+    if not -own[dim] <= start <= own[dim]:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-own[dim]}, {own[dim]}], but got {start})"
+        )
+    if start < 0:
+        start += own[dim]
+    if start + length > own[dim]:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({own[dim]}).")
+    return slice_dim(input, dim, start, start + length, 1)
+
+
+def slice_dim(input: Any, dim: int, start: int, stop: int, step: int) -> Any:  # noqa: A002
+    """``input[start:stop:step]`` in one dimension; bounds are within it and ``step`` is positive."""
+    own, strides = _shape(input), strides_of(input)
+    length = max(0, -((start - stop) // step))
+    shape = (*own[:dim], length, *own[dim + 1 :])
+    steps = (*strides[:dim], strides[dim] * step, *strides[dim + 1 :])
+    kernel_ = _slice[input._dtype.name]
+    return make_view(
+        input, lambda raw: kernel_(raw, dim, start, stop, step), shape, steps, input._offset + start * strides[dim]
+    )
+
+
+def select(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
+    """The entry ``index`` of dimension ``dim``, which goes away."""
+    own, strides = _shape(input), strides_of(input)
+    if not own:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim = wrap_dim(dim, len(own))
+    index = int(index)
+    if not -own[dim] <= index < own[dim]:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(own)} at dimension {dim}"
+        )
+    if index < 0:
+        index += own[dim]
+    kernel_ = _select[input._dtype.name]
+    return make_view(
+        input,
+        lambda raw: kernel_(raw, dim, index),
+        own[:dim] + own[dim + 1 :],
+        strides[:dim] + strides[dim + 1 :],
+        input._offset + index * strides[dim],
+    )
+
+
+def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:  # noqa: A002
+    """The entries along a dimension, as views."""
+    own = _shape(input)
+    if not own:
+        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+    dim = wrap_dim(dim, len(own))
+    return tuple(select(input, dim, i) for i in range(own[dim]))
+
+
+def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+    """Parts along a dimension: of one size (the last may be smaller) or of the sizes in a list."""
+    own = _shape(tensor)
+    if not own:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    dim = wrap_dim(dim, len(own))
+    if isinstance(split_size_or_sections, (list, tuple)):
+        sections = [int(s) for s in split_size_or_sections]
+        if sum(sections) != own[dim] or min(sections, default=0) < 0:
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes to sum exactly to {own[dim]} (input tensor's size at dimension "
+                f"{dim}), but got split_sizes={sections}"
+            )
+    else:
+        size = int(split_size_or_sections)
+        if size < 0:
+            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+        if size == 0 and own[dim] != 0:
+            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {own[dim]}")
+        count = max(1, -(-own[dim] // size)) if size else 1
+        sections = [min(size, own[dim] - i * size) for i in range(count)]
+    parts, start = [], 0
+    for section in sections:
+        parts.append(slice_dim(tensor, dim, start, start + section, 1))
+        start += section
+    return tuple(parts)
+
+
+def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:  # noqa: A002
+    """At most ``chunks`` parts of equal size along a dimension."""
+    own = _shape(input)
+    if not own:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    dim = wrap_dim(dim, len(own))
+    size = -(-own[dim] // chunks)
+    if size == 0:
+        return split(input, [0] * chunks, dim)
+    return split(input, size, dim)
+
+
+def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:  # noqa: A002
+    """The diagonal of two dimensions, as the last dimension of a view."""
+    own, strides = _shape(input), strides_of(input)
+    dim1, dim2 = wrap_dim(dim1, len(own)), wrap_dim(dim2, len(own))
+    if dim1 == dim2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    if offset >= 0:
+        length = max(min(own[dim1], own[dim2] - offset), 0)
+        start = input._offset + (offset * strides[dim2] if length else 0)
+    else:
+        length = max(min(own[dim1] + offset, own[dim2]), 0)
+        start = input._offset - (offset * strides[dim1] if length else 0)
+    rest = [i for i in range(len(own)) if i not in (dim1, dim2)]
+    shape = (*(own[i] for i in rest), length)
+    steps = (*(strides[i] for i in rest), strides[dim1] + strides[dim2])
+    return _strided_part(input, shape, steps, start)
+
+
+def _strided_part(input: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:  # noqa: A002
+    """A view read by position: for shapes that no slice makes. Positions are relative to ``input``'s own elements."""
+    own = contiguous_strides(_shape(input))
+    mine = strides_of(input)
+    if mine == own and input._offset == 0 and numel_of(_shape(input)) == input._storage.value.size:
+        index = from_numpy(flat_index(shape, strides, offset))
+    else:
+        # Where each storage position of the part stands among the input's own elements, in row-major order.
+        positions = flat_index(_shape(input), mine, input._offset).reshape(-1)
+        order = np.argsort(positions, kind="stable")
+        wanted = flat_index(shape, strides, offset)
+        found = order[np.searchsorted(positions[order], wanted.reshape(-1))].reshape(wanted.shape)
+        index = from_numpy(found.astype(np.int64))
+    gather = _gather[input._dtype.name]
+    return make_view(input, lambda raw: gather(raw, index), shape, strides, offset)
+
+
+def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
+    """Windows of ``size`` along a dimension, ``step`` apart, as a new last dimension of a view."""
+    own, strides = _shape(self), strides_of(self)
+    dimension = wrap_dim(dimension, len(own))
+    length = own[dimension] if own else 1
+    if size > length:
+        raise RuntimeError(f"maximum size for tensor at dimension {dimension} is {length} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    if not own:
+        return _strided_part(self, (size,), (1,), self._offset)
+    shape = (*own[:dimension], (length - size) // step + 1, *own[dimension + 1 :], size)
+    steps = (*strides[:dimension], strides[dimension] * step, *strides[dimension + 1 :], strides[dimension])
+    return _strided_part(self, shape, steps, self._offset)
+
+
+def as_strided(input: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:  # noqa: A002
+    """A view of the storage of ``input`` with any size, stride and offset (in elements)."""
+    size, stride = tuple(size), tuple(stride)
+    offset = input._offset if storage_offset is None else storage_offset
+    if len(size) != len(stride):
+        raise RuntimeError(f"mismatch in length of strides and shape (got {len(stride)} and {len(size)})")
+    if any(step < 0 for step in stride):
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    space = input._view.space if input._view is not None else None
+    base = input
+    if input._view is not None and space is None:
+        base = _base(input)
+    limit = numel_of(_shape(base))
+    last = offset + sum((length - 1) * step for length, step in zip(size, stride))
+    if numel_of(size) and last >= limit:
+        item = input._dtype.itemsize
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {item} requiring "
+            f"a storage size of {(last + 1) * item} are out of bounds for storage of size {limit * item}"
+        )
+    if is_tracked(input) and input._view is not None:
+        # Gradients reach the input through its own elements, as in torch.
+        return _strided_part(input, size, stride, offset)
+    index = from_numpy(flat_index(size, stride, offset))
+    gather = _gather[input._dtype.name]
+    return make_view(base, lambda raw: gather(raw, index), size, stride, offset)
+
+
+def _base(input: Any) -> Any:  # noqa: A002
+    """The tensor that shows the whole storage of a view."""
+    from .._core.tensor_base import whole_storage
+
+    return whole_storage(input)
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether ``obj`` is a tensor."""
+    return isinstance(obj, TensorBase)
+
+
+swapaxes = swapdims = transpose
+moveaxis = movedim
+
+FUNCTIONS = tuple(
+    "reshape flatten unflatten permute transpose swapaxes swapdims t movedim moveaxis squeeze unsqueeze broadcast_to narrow "
+    "select unbind split chunk diagonal as_strided detach is_tensor".split()
+)
+METHODS = tuple(
+    "view reshape flatten unflatten permute transpose swapaxes swapdims t movedim moveaxis squeeze unsqueeze expand expand_as "
+    "view_as reshape_as broadcast_to narrow select unbind split chunk diagonal unfold as_strided".split()
+)

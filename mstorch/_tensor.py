@@ -1,0 +1,542 @@
+"""class Tensor: what an array of numbers with a gradient can do. Plain methods come from the op list in ``_methods``."""
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from . import _methods, _tensor_str
+from ._backend import tape
+from ._backend.raw import ON_CPU, Raw
+from ._core import device as devices
+from ._core.device import device
+from ._core.dtype import by_name, dtype, get_default_dtype
+from ._core.formats import strided
+from ._core.size import Size
+from ._core.tensor_base import (
+    TensorBase, View, grad_mode, is_leaf, is_tracked, require_grad, set_tensor_class, strided_array, strides_of, value_of, wrap,
+)  # fmt: skip
+from ._ops import creation, from_data, indexing, views
+from ._ops._dispatch import become
+
+
+class Tensor(TensorBase):
+    """A multi-dimensional array of one dtype, on one device, which may take part in autograd."""
+
+    __slots__ = ()
+    __array_priority__ = 1000
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
+        """``Tensor(2, 3)`` is an uninitialised tensor of that size, ``Tensor([1, 2])`` one of those values."""
+        kind = get_default_dtype()
+        devices.resolve(kwargs.pop("device", None))
+        if len(args) == 1 and isinstance(args[0], TensorBase):
+            made = views.alias(args[0], detached=True)
+        elif len(args) == 1 and not isinstance(args[0], int):
+            made = from_data.made(from_data.array_of(args[0], None if isinstance(args[0], Size) else kind)) if not isinstance(
+                args[0], Size
+            ) else creation.empty(args[0])
+        elif args:
+            made = creation.empty(*args)
+        else:
+            made = creation.empty(0)
+        if cls is not Tensor:
+            made.__class__ = cls
+        return made
+
+    # Shape and type
+
+    @property
+    def shape(self) -> Size:
+        """The length of each dimension."""
+        return tuple.__new__(Size, value_of(self).shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The length of each dimension, or of one."""
+        shape = value_of(self).shape
+        if dim is None:
+            return tuple.__new__(Size, shape)
+        from ._ops._dispatch import wrap_dim
+
+        if not shape:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        return shape[wrap_dim(dim, len(shape))]
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return len(value_of(self).shape)
+
+    ndimension = dim
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(value_of(self).shape)
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return int(value_of(self).size)
+
+    nelement = numel
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The step in memory, in elements, along each dimension, or along one."""
+        strides = strides_of(self)
+        if dim is None:
+            return strides
+        from ._ops._dispatch import wrap_dim
+
+        return strides[wrap_dim(dim, len(strides))]
+
+    def storage_offset(self) -> int:
+        """The position in the storage of the first element."""
+        return self._offset
+
+    def element_size(self) -> int:
+        """Bytes an element takes."""
+        return self._dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes an element takes."""
+        return self._dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that all elements take."""
+        return self.numel() * self._dtype.itemsize
+
+    @property
+    def dtype(self) -> dtype:
+        """The type of the elements."""
+        return self._dtype
+
+    @property
+    def device(self) -> device:
+        """Where the tensor lives."""
+        return devices.current()
+
+    @property
+    def layout(self) -> Any:
+        """How the elements are kept."""
+        return strided
+
+    def get_device(self) -> int:
+        """The index of the device, -1 on the CPU."""
+        index = devices.current().index
+        return -1 if index is None else index
+
+    is_cpu = property(lambda self: devices.current().type == "cpu", doc="Whether the tensor is on the CPU.")
+    is_cuda = property(lambda self: devices.current().type == "cuda", doc="Whether the tensor is on a GPU.")
+    is_sparse = property(lambda self: False, doc="Whether the layout is sparse COO.")
+    is_sparse_csr = property(lambda self: False, doc="Whether the layout is sparse CSR.")
+    is_quantized = property(lambda self: False, doc="Whether the elements are quantized.")
+    is_meta = property(lambda self: False, doc="Whether the tensor has no data.")
+    is_nested = property(lambda self: False, doc="Whether the tensor is a nested one.")
+    is_mkldnn = property(lambda self: False, doc="Whether the layout is oneDNN's.")
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is floating."""
+        return self._dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        """Whether the dtype is complex."""
+        return self._dtype.is_complex
+
+    def is_signed(self) -> bool:
+        """Whether the dtype can hold negative numbers."""
+        return self._dtype.is_signed
+
+    def is_conj(self) -> bool:
+        """Whether the tensor is a lazy conjugate: never, conjugates are computed at once here."""
+        return False
+
+    def is_neg(self) -> bool:
+        """Whether the tensor is a lazy negative: never here."""
+        return False
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made in inference mode."""
+        return bool(self.__dict__.get("_inference", False))
+
+    def data_ptr(self) -> int:
+        """The address of the first element (CPU)."""
+        return int(self._storage.array().ctypes.data) + self._offset * self._dtype.itemsize if self.numel() else 0
+
+    def is_set_to(self, tensor: Tensor) -> bool:
+        """Whether both show the same part of the same storage."""
+        return (
+            self._storage is tensor._storage and self._offset == tensor._offset
+            and self.shape == tensor.shape and strides_of(self) == strides_of(tensor)
+        )  # fmt: skip
+
+    # Python values
+
+    def item(self) -> Any:
+        """The only element as a Python number."""
+        raw = value_of(self)
+        if raw.size != 1:
+            raise RuntimeError(f"a Tensor with {raw.size} elements cannot be converted to Scalar")
+        return raw.asnumpy().reshape(-1)[0].item() if self._dtype.name != "bfloat16" else float(raw.asnumpy().reshape(-1)[0])
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers; a number for a 0-d tensor."""
+        array = value_of(self).asnumpy()
+        return (array.astype(np.float32) if self._dtype.name == "bfloat16" else array).tolist()
+
+    def __bool__(self) -> bool:
+        raw = value_of(self)
+        if raw.size != 1:
+            if raw.size == 0:
+                raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        return bool(raw.asnumpy().reshape(-1)[0])
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self._dtype.category > 1 or self.numel() != 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __len__(self) -> int:
+        shape = value_of(self).shape
+        if not shape:
+            raise TypeError("len() of a 0-d tensor")
+        return shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not value_of(self).shape:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(views.unbind(self, 0))
+
+    def __contains__(self, element: Any) -> bool:
+        if isinstance(element, (TensorBase, int, float, complex, bool)):
+            return bool((self == element).any())
+        raise RuntimeError(
+            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+        )
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return _text(self)
+
+    def __format__(self, spec: str) -> str:
+        if not value_of(self).shape:
+            return format(self.item(), spec)
+        return object.__format__(self, spec)
+
+    def __dir__(self) -> list[str]:
+        return sorted(set(dir(type(self))) | set(self.__dict__))
+
+    # NumPy
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The elements as an array that shares the tensor's memory on CPU: writes to either are seen by both."""
+        if force:
+            return self.detach().cpu().numpy() if self.requires_grad else self.numpy()
+        if self.requires_grad:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        if not ON_CPU:
+            raise TypeError(
+                f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
+                "memory first."
+            )
+        if self._dtype.name == "bfloat16":
+            raise TypeError("Got unsupported ScalarType BFloat16")
+        self._storage.share()
+        return strided_array(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = self.numpy()
+        if dtype is not None and array.dtype != np.dtype(dtype):
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __array_wrap__(self, array: np.ndarray, context: Any = None) -> Tensor:
+        if array.dtype == bool:
+            array = array.astype("uint8")
+        return from_data.from_numpy(np.ascontiguousarray(array).reshape(array.shape))
+
+    # Indexing
+
+    __getitem__ = indexing.getitem
+    __setitem__ = indexing.setitem
+
+    # Autograd
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients are to be computed for the tensor."""
+        return is_tracked(self)
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Start (or stop) recording operations on a leaf; returns the tensor."""
+        if requires_grad == is_tracked(self):
+            return self
+        if requires_grad:
+            if self._dtype.category < 2:
+                raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        elif not is_leaf(self):
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            )
+        require_grad(self, requires_grad)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded operation made the tensor."""
+        return is_leaf(self)
+
+    @property
+    def grad_fn(self) -> Any:
+        """The recorded operation that made the tensor; None for a leaf."""
+        from .autograd.graph import node_of
+
+        return None if is_leaf(self) else node_of(self)
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that backward accumulated, or None."""
+        return self.__dict__.get("_grad")
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            if not isinstance(value, TensorBase):
+                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+            if value is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            if value._dtype is not self._dtype:
+                raise RuntimeError(
+                    f"attempting to assign a gradient with dtype '{_spoken(value)}' to a tensor with dtype '{_spoken(self)}'. "
+                    "Please ensure that the gradient and the tensor have the same dtype"
+                )
+            if value.shape != self.shape:
+                raise RuntimeError(
+                    f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(self.shape)}'. "
+                    "Please ensure that the gradient and the tensor are the same size"
+                )
+        self.__dict__["_grad"] = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self.__dict__["_grad"] = None
+
+    def backward(
+        self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+    ) -> None:
+        """Accumulate into the leaves the gradient of this tensor (times ``gradient``, needed unless it is a scalar)."""
+        from .autograd import backward
+
+        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
+        """Call ``hook(grad)`` whenever a gradient for the tensor is computed; what it returns replaces the gradient."""
+        from .autograd.graph import register_tensor_hook
+
+        return register_tensor_hook(self, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
+        """Call ``hook(tensor)`` after a gradient was accumulated into this leaf."""
+        from .autograd.graph import register_post_accumulate_hook
+
+        return register_post_accumulate_hook(self, hook)
+
+    def retain_grad(self) -> None:
+        """Let ``grad`` be filled for a tensor that is not a leaf."""
+        from .autograd.graph import retain_grad
+
+        retain_grad(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether ``retain_grad`` was called on a non-leaf."""
+        return bool(self.__dict__.get("_retains_grad", False))
+
+    def detach(self) -> Tensor:
+        """Another tensor over the same elements, which takes no part in autograd."""
+        return views.detach(self)
+
+    def detach_(self) -> Tensor:
+        """Cut the tensor off from its history."""
+        if self._view is not None and not is_leaf(self):
+            raise RuntimeError(
+                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+                "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+                "detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
+                "function in torch/optim/optimizer.py as the solution."
+            )
+        if is_tracked(self):
+            storage = self._storage
+            storage.value = tape.detached(storage.value)
+            storage.tracked = storage.leaf = False
+            storage.version += 1
+        return self
+
+    @property
+    def data(self) -> Tensor:
+        """The same elements outside of autograd."""
+        return views.detach(self)
+
+    @data.setter
+    def data(self, new: Tensor) -> None:
+        replace_data(self, new)
+
+    @property
+    def _version(self) -> int:
+        return self._storage.version
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of the operation that made it the tensor is."""
+        return 0
+
+    def _is_view(self) -> bool:
+        return self._view is not None
+
+    @property
+    def _base(self) -> Tensor | None:
+        from ._core.tensor_base import whole_storage
+
+        return None if self._view is None else whole_storage(self)
+
+    # MindSpore
+
+    def to_mindspore(self) -> Raw:
+        """The mindspore.Tensor underneath, sharing memory and the tape."""
+        raw = value_of(self)
+        self._storage.owned = False
+        return raw
+
+    # Copies
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if not is_leaf(self):
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If "
+                "you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+                "https://github.com/pytorch/pytorch/pull/103001"
+            )
+        if id(self) in memo:
+            return memo[id(self)]
+        before = grad_mode.enabled
+        tape.set_grad_enabled(False)
+        try:
+            made = copy_storage(self, memo)
+        finally:
+            tape.set_grad_enabled(before)
+        if self.requires_grad:
+            made.requires_grad_()
+        if self.grad is not None:
+            made.grad = copy.deepcopy(self.grad, memo)
+        made.__class__ = type(self)
+        for name, value in self.__dict__.items():
+            if name not in ("_grad", "_hooks", "_retains_grad", "_post_hooks"):
+                made.__dict__[name] = copy.deepcopy(value, memo)
+        memo[id(self)] = made
+        return made
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if not is_leaf(self):
+            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling")
+        array = value_of(self).asnumpy()
+        payload = array.view(np.uint16) if self._dtype.name == "bfloat16" else array
+        state = {key: value for key, value in self.__dict__.items() if key not in ("_hooks", "_post_hooks")}
+        return _rebuild, (type(self), payload.copy(), self._dtype.name, self.requires_grad, state)
+
+
+def _rebuild(cls: type, array: np.ndarray, name: str, requires_grad: bool, state: dict[str, Any]) -> Tensor:
+    made = from_data.made(array.view(by_name(name).np) if name == "bfloat16" else array)
+    made.__class__ = cls
+    if requires_grad:
+        made.requires_grad_()
+    made.__dict__.update(state)
+    return made
+
+
+def copy_storage(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
+    """A copy of a tensor with its whole storage; copies of tensors that share a storage share theirs (``memo``)."""
+    storage = tensor._storage
+    key = ("storage", id(storage))
+    found = memo.get(key)  # type: ignore[call-overload]
+    if found is None:
+        found = from_data.made(storage.value.asnumpy().copy())
+        memo[key] = found  # type: ignore[index]
+    if tensor._view is None:
+        return found if not is_tracked(found) else views.alias(found)
+    if tensor._dtype is not storage.dtype:
+        return from_data.made(value_of(tensor).asnumpy().copy())
+    return views.as_strided(found, tensor.shape, strides_of(tensor), tensor._offset)
+
+
+def _text(tensor: Tensor) -> str:
+    """The repr of a tensor."""
+    array = value_of(tensor).asnumpy()
+    here = devices.current()
+    node = tensor.grad_fn
+    return _tensor_str.format_tensor(
+        array.astype(np.float32) if tensor._dtype.name == "bfloat16" else array,
+        dtype_name=tensor._dtype.name,
+        requires_grad=tensor.requires_grad,
+        grad_fn_name=None if node is None else node.name(),
+        device=None if here.type == "cpu" else str(here),
+        class_name=type(tensor).__name__,
+        default_dtype_name=get_default_dtype().name,
+    )
+
+
+def _spoken(tensor: Tensor) -> str:
+    return f"{tensor._dtype.name}"
+
+
+def replace_data(tensor: Tensor, new: Tensor) -> None:
+    """``tensor.data = new``: other values, perhaps of another shape or dtype; the tensor stays the same leaf."""
+    if not isinstance(new, TensorBase):
+        raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
+    tracked = is_tracked(tensor)
+    if not tracked:
+        become(tensor, views.alias(new, detached=True) if is_tracked(new) else new)
+        return
+    raw = value_of(new)
+    if tensor._view is None and tensor._storage.leaf and raw.shape == value_of(tensor).shape and new._dtype is tensor._dtype:
+        if new._storage is not tensor._storage:
+            tape.write_memory(tensor._storage.value, tape.detached(raw))
+        tensor._storage.version += 1
+        return
+    fresh = from_data.made(raw.asnumpy().copy())
+    become(tensor, fresh)
+    require_grad(tensor, True)
+
+
+set_tensor_class(Tensor)
+_methods.attach(Tensor)
+
+
+def from_mindspore(tensor: Raw) -> Tensor:
+    """A tensor over a mindspore.Tensor, sharing memory and the tape."""
+    made = wrap(tensor)
+    if tensor._requires_grad and tape.is_recorded(tensor):
+        made._storage.tracked = True
+    made._storage.shared = True
+    return made
+
+
+__all__ = ["Tensor", "View", "from_mindspore", "replace_data"]

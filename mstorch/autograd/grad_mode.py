@@ -1,0 +1,145 @@
+"""no_grad, enable_grad, set_grad_enabled, inference_mode: context managers that are decorators too."""
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from .._backend.tape import grad_mode, set_grad_enabled as _set
+
+
+class _Mode:
+    """A grad mode for a ``with`` block or for the calls of a decorated function (or generator, between its yields)."""
+
+    def __init__(self) -> None:
+        self._before: list[tuple[bool, bool]] = []
+
+    def _clone(self) -> _Mode:
+        return type(self)()
+
+    def __call__(self, orig_func: Callable[..., Any]) -> Callable[..., Any]:
+        if inspect.isclass(orig_func):
+            orig_func.__init__ = self(orig_func.__init__)  # type: ignore[misc]
+            return orig_func
+        if inspect.isgeneratorfunction(orig_func):
+            return self._around_generator(orig_func)
+
+        @functools.wraps(orig_func)
+        def decorated(*args: Any, **kwargs: Any) -> Any:
+            with self._clone():
+                return orig_func(*args, **kwargs)
+
+        return decorated
+
+    def _around_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def decorated(*args: Any, **kwargs: Any) -> Any:
+            generator = function(*args, **kwargs)
+            try:
+                with self._clone():
+                    response = generator.send(None)
+                while True:
+                    try:
+                        request = yield response
+                    except GeneratorExit:
+                        with self._clone():
+                            generator.close()
+                        raise
+                    except BaseException as error:  # noqa: BLE001 - whatever is thrown in belongs to the generator
+                        with self._clone():
+                            response = generator.throw(error)
+                    else:
+                        with self._clone():
+                            response = generator.send(request)
+            except StopIteration as stop:
+                return stop.value
+
+        return decorated
+
+    def _enter(self, mode: bool, inference: bool | None = None) -> None:
+        self._before.append((grad_mode.enabled, grad_mode.inference))
+        _set(mode)
+        if inference is not None:
+            grad_mode.inference = inference
+
+    def __exit__(self, *exc: Any) -> None:
+        mode, grad_mode.inference = self._before.pop()
+        _set(mode)
+
+
+class no_grad(_Mode):
+    """Operations are not recorded."""
+
+    def __new__(cls, orig_func: Callable[..., Any] | None = None) -> Any:
+        mode = super().__new__(cls)
+        if orig_func is None:
+            return mode
+        mode.__init__()  # type: ignore[misc]
+        return mode(orig_func)
+
+    def __init__(self, orig_func: Any = None) -> None:
+        super().__init__()
+
+    def __enter__(self) -> None:
+        self._enter(False)
+
+
+class enable_grad(no_grad):
+    """Operations are recorded, also inside of ``no_grad``."""
+
+    def __enter__(self) -> None:
+        self._enter(True)
+
+
+class set_grad_enabled(_Mode):
+    """Operations are recorded or not, from the call on; as a context manager, until its end."""
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        self.mode = mode
+        self._before.append((grad_mode.enabled, grad_mode.inference))
+        _set(bool(mode))
+
+    def __call__(self, orig_func: Callable[..., Any]) -> Callable[..., Any]:
+        before, grad_mode.inference = self._before[0]
+        _set(before)
+        return super().__call__(orig_func)
+
+    def _clone(self) -> _Mode:
+        return type(self)(self.mode)
+
+    def __enter__(self) -> None:
+        _set(bool(self.mode))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(mode={self.mode})"
+
+
+class inference_mode(_Mode):
+    """Like ``no_grad``. Differs from torch: tensors made inside may be used in autograd afterwards."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        if isinstance(mode, bool):
+            return super().__new__(cls)
+        return cls()(mode)
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__()
+        self.mode = mode
+
+    def _clone(self) -> _Mode:
+        return type(self)(self.mode)
+
+    def __enter__(self) -> None:
+        self._enter(grad_mode.enabled and not self.mode, self.mode)
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are recorded now."""
+    return grad_mode.enabled
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether inference mode is on."""
+    return grad_mode.inference

@@ -1,0 +1,176 @@
+"""Leaves, hooks and nodes: what stands between tensors and MindSpore's tape."""
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from .._backend import tape
+from .._backend.raw import Raw
+from .._core.tensor_base import is_leaf, is_tracked, leaves, value_of, wrap
+
+class Handle:
+    """Removes a hook, by ``remove()`` or at the end of a ``with`` block."""
+
+    _next_id = 0
+
+    def __init__(self, hooks: dict[int, Any]) -> None:
+        self._hooks = weakref.ref(hooks) if isinstance(hooks, _Hooks) else (lambda: hooks)
+        self.id = Handle._next_id
+        Handle._next_id += 1
+
+    def remove(self) -> None:
+        """Take the hook away; more calls do nothing."""
+        hooks = self._hooks()
+        if hooks is not None:
+            hooks.pop(self.id, None)
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.remove()
+
+
+class _Hooks(dict):
+    """Hooks by handle id, in the order of registration."""
+
+    __slots__ = ("__weakref__",)
+
+
+def _tracked_result(raw: Raw) -> Any:
+    return wrap(raw, tape.grad_mode.enabled and tape.is_recorded(raw))
+
+
+def _run_hooks(hooks: _Hooks, raw: Raw) -> Raw | None:
+    changed = None
+    for hook in list(hooks.values()):
+        given = hook(_tracked_result(raw if changed is None else changed))
+        if given is not None:
+            changed = value_of(given)
+    return changed
+
+
+def register_tensor_hook(tensor: Any, hook: Callable[[Any], Any]) -> Handle:
+    """Call ``hook`` with each gradient of ``tensor``; leaf hooks run before the gradient is accumulated."""
+    if not is_tracked(tensor):
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    hooks = tensor.__dict__.get("_hooks")
+    raw = value_of(tensor)
+    if hooks is None or (not is_leaf(tensor) and tensor.__dict__.get("_hooked") is not raw):
+        hooks = tensor.__dict__["_hooks"] = _Hooks()
+        tensor.__dict__["_hooked"] = raw
+        if not is_leaf(tensor):
+            tape.register_hook(raw, lambda gradient: _run_hooks(hooks, gradient))
+    handle = Handle(hooks)
+    hooks[handle.id] = hook
+    return handle
+
+
+def run_leaf_hooks(tensor: Any, gradient: Raw) -> Raw:
+    """The gradient of a leaf after its hooks."""
+    hooks = tensor.__dict__.get("_hooks")
+    if not hooks:
+        return gradient
+    changed = _run_hooks(hooks, gradient)
+    return gradient if changed is None else changed
+
+
+def register_post_accumulate_hook(tensor: Any, hook: Callable[[Any], None]) -> Handle:
+    """Call ``hook(tensor)`` after each accumulation into a leaf."""
+    if not is_tracked(tensor):
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if not is_leaf(tensor):
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    hooks = tensor.__dict__.setdefault("_post_hooks", _Hooks())
+    handle = Handle(hooks)
+    hooks[handle.id] = hook
+    return handle
+
+
+def retain_grad(tensor: Any) -> None:
+    """Fill ``tensor.grad`` in backward although it is not a leaf."""
+    if not is_tracked(tensor):
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if is_leaf(tensor) or tensor.__dict__.get("_retains_grad"):
+        return
+    tensor.__dict__["_retains_grad"] = True
+    owner = weakref.ref(tensor)
+
+    def keep(gradient: Raw) -> None:
+        kept = owner()
+        if kept is not None:
+            accumulate(kept, gradient)
+
+    tape.register_hook(value_of(tensor), keep)
+
+
+def accumulate(tensor: Any, gradient: Raw) -> None:
+    """Add a gradient to ``tensor.grad``, in the same tensor if there is one and no graph is kept."""
+    from .._ops.elementwise import add
+
+    new = _tracked_result(gradient)
+    old = tensor.__dict__.get("_grad")
+    if old is None:
+        tensor.__dict__["_grad"] = new
+    elif tape.grad_mode.enabled:
+        tensor.__dict__["_grad"] = add(old, new)
+    else:
+        old.add_(new)
+
+
+class Node:
+    """A recorded operation, as ``grad_fn`` shows it."""
+
+    __slots__ = ("_native", "_label")
+
+    def __init__(self, native: Any, label: str) -> None:
+        self._native = native
+        self._label = label
+
+    def name(self) -> str:
+        """The operation's name, such as AddBackward0."""
+        return self._label
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """The operations that made the inputs."""
+        return tuple(
+            (None if node is None else Node(node, torch_name(node.name())), number)
+            for node, number in self._native.next_functions
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self._label} object at {hex(id(self))}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Node) and self._native._sequence_nr == other._native._sequence_nr
+
+    def __hash__(self) -> int:
+        return hash(self._native._sequence_nr)
+
+
+# MindSpore's primitive names where torch's differ by more than the suffix.
+_NAMES = {
+    "RealDiv": "Div", "Div": "Div", "MatMul": "Mm", "BatchMatMul": "Bmm", "ReduceSum": "Sum", "SumExt": "Sum",
+    "ReduceMean": "Mean", "MeanExt": "Mean", "ReLU": "Relu", "Conv2D": "Convolution", "BiasAdd": "Addmm", "Reshape": "View",
+    "NarrowView": "Slice", "SelectView": "Select", "SelectExtView": "Select", "BroadcastToView": "Expand", "Transpose": "Permute",
+    "TransposeView": "Transpose", "Gather": "Index", "TensorScatterUpdate": "CopySlices", "ToCopy": "ToCopy",
+}  # fmt: skip
+_NO_NUMBER = frozenset(("ToCopy",))
+
+
+def torch_name(native: str) -> str:
+    """torch's name of a node from MindSpore's: ``Add`` is ``AddBackward0``."""
+    base = _NAMES.get(native, native)
+    return f"{base}Backward0"
+
+
+def node_of(tensor: Any) -> Node:
+    """The node of the operation that made a tensor."""
+    native = value_of(tensor)._grad_node
+    label = tensor.__dict__.get("_node_name")
+    return Node(native, label or torch_name(native.name()))
+
+
+__all__ = ["Handle", "Node", "accumulate", "leaves", "node_of", "register_tensor_hook", "retain_grad", "run_leaf_hooks"]
