@@ -123,6 +123,21 @@ def wrap_like(raw: Raw, operands: Sequence[Any], tracked: bool) -> Any:
 
 def binary(kernel: Kernel, input: Any, other: Any, out: Any = None, *, to_float: bool = False) -> Any:  # noqa: A002
     """An elementwise operation of two tensors, or of a tensor and a number, with promotion and broadcasting."""
+    if out is None and isinstance(input, TensorBase) and isinstance(other, TensorBase):
+        kind = input._dtype
+        if kind is other._dtype and input._view is None and other._view is None and (kind.category >= 2 or not to_float):
+            # The common case, which must cost little more than the kernel: one dtype, two base tensors.
+            first, second = input._storage, other._storage
+            a, b = first.value, second.value
+            if a.shape != b.shape:
+                broadcast_shape(a.shape, b.shape)
+            tracked = False
+            if grad_mode.enabled and (first.tracked or second.tracked):
+                tape.start_recording()
+                first.owned = second.owned = False
+                tracked = True
+            raw = kernel[kind.name](a, b)
+            return wrap(raw, tracked and OF_MS[raw.dtype].category >= 2)
     return elementwise(kernel, (input, other), out, to_float=to_float)
 
 

@@ -7,42 +7,14 @@ from typing import Any
 
 from .._backend import tape
 from .._backend.raw import Raw
+from .._core.hooks import Hooks, RemovableHandle
 from .._core.tensor_base import is_leaf, is_tracked, leaves, value_of, wrap
-
-class Handle:
-    """Removes a hook, by ``remove()`` or at the end of a ``with`` block."""
-
-    _next_id = 0
-
-    def __init__(self, hooks: dict[int, Any]) -> None:
-        self._hooks = weakref.ref(hooks) if isinstance(hooks, _Hooks) else (lambda: hooks)
-        self.id = Handle._next_id
-        Handle._next_id += 1
-
-    def remove(self) -> None:
-        """Take the hook away; more calls do nothing."""
-        hooks = self._hooks()
-        if hooks is not None:
-            hooks.pop(self.id, None)
-
-    def __enter__(self) -> Handle:
-        return self
-
-    def __exit__(self, *exc: Any) -> None:
-        self.remove()
-
-
-class _Hooks(dict):
-    """Hooks by handle id, in the order of registration."""
-
-    __slots__ = ("__weakref__",)
-
 
 def _tracked_result(raw: Raw) -> Any:
     return wrap(raw, tape.grad_mode.enabled and tape.is_recorded(raw))
 
 
-def _run_hooks(hooks: _Hooks, raw: Raw) -> Raw | None:
+def _run_hooks(hooks: Hooks, raw: Raw) -> Raw | None:
     changed = None
     for hook in list(hooks.values()):
         given = hook(_tracked_result(raw if changed is None else changed))
@@ -51,18 +23,18 @@ def _run_hooks(hooks: _Hooks, raw: Raw) -> Raw | None:
     return changed
 
 
-def register_tensor_hook(tensor: Any, hook: Callable[[Any], Any]) -> Handle:
+def register_tensor_hook(tensor: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
     """Call ``hook`` with each gradient of ``tensor``; leaf hooks run before the gradient is accumulated."""
     if not is_tracked(tensor):
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     hooks = tensor.__dict__.get("_hooks")
     raw = value_of(tensor)
     if hooks is None or (not is_leaf(tensor) and tensor.__dict__.get("_hooked") is not raw):
-        hooks = tensor.__dict__["_hooks"] = _Hooks()
+        hooks = tensor.__dict__["_hooks"] = Hooks()
         tensor.__dict__["_hooked"] = raw
         if not is_leaf(tensor):
             tape.register_hook(raw, lambda gradient: _run_hooks(hooks, gradient))
-    handle = Handle(hooks)
+    handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle
 
@@ -76,14 +48,14 @@ def run_leaf_hooks(tensor: Any, gradient: Raw) -> Raw:
     return gradient if changed is None else changed
 
 
-def register_post_accumulate_hook(tensor: Any, hook: Callable[[Any], None]) -> Handle:
+def register_post_accumulate_hook(tensor: Any, hook: Callable[[Any], None]) -> RemovableHandle:
     """Call ``hook(tensor)`` after each accumulation into a leaf."""
     if not is_tracked(tensor):
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if not is_leaf(tensor):
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    hooks = tensor.__dict__.setdefault("_post_hooks", _Hooks())
-    handle = Handle(hooks)
+    hooks = tensor.__dict__.setdefault("_post_hooks", Hooks())
+    handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle
 
@@ -173,4 +145,4 @@ def node_of(tensor: Any) -> Node:
     return Node(native, label or torch_name(native.name()))
 
 
-__all__ = ["Handle", "Node", "accumulate", "leaves", "node_of", "register_tensor_hook", "retain_grad", "run_leaf_hooks"]
+__all__ = ["Node", "accumulate", "leaves", "node_of", "register_tensor_hook", "retain_grad", "run_leaf_hooks"]

@@ -1,0 +1,27 @@
+"""torch's CPU random numbers, bit for bit, on NumPy.
+
+Functions take an Engine first, and return an array of the dtype named as in torch; bfloat16 values come as float32.
+"""
+
+from .continuous import cauchy as cauchy
+from .continuous import dirichlet as dirichlet
+from .continuous import exponential as exponential
+from .continuous import log_normal as log_normal
+from .continuous import standard_gamma as standard_gamma
+from .discrete import bernoulli as bernoulli
+from .discrete import bernoulli_each as bernoulli_each
+from .discrete import binomial as binomial
+from .discrete import dropout_mask as dropout_mask
+from .discrete import geometric as geometric
+from .discrete import multinomial as multinomial
+from .discrete import poisson as poisson
+from .engine import DEFAULT_SEED as DEFAULT_SEED
+from .engine import STATE_SIZE as STATE_SIZE
+from .engine import Engine as Engine
+from .integer import permutation as permutation
+from .integer import random_all as random_all
+from .integer import random_between as random_between
+from .normal import normal as normal
+from .normal import normal_around as normal_around
+from .truncated import trunc_normal as trunc_normal
+from .uniform import uniform as uniform

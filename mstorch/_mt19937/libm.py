@@ -1,0 +1,100 @@
+"""Elementary functions in double precision with the C library's last bit.
+
+torch's scalar loops call the C library. NumPy's vectorised loops differ from it in the last place for up to a third of
+the arguments, depending on the processor. `math` calls the C library, at 60 ns a value; so does a function of SciPy's,
+at a fifteenth of that. What is fast is checked once, on a sample, against `math`.
+"""
+
+import math
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+Doubles = NDArray[np.float64]
+Function = Callable[[Doubles], Doubles]
+
+_FEW = 32  # where a loop in Python is faster than NumPy
+
+
+def _apply(function: Callable[[float], float], x: Doubles) -> Doubles:
+    return np.fromiter(map(function, x.ravel().tolist()), np.float64, x.size).reshape(x.shape)
+
+
+@cache
+def _choose(name: str) -> Function:
+    """The vectorised function if it gives the C library's results, else a loop over it."""
+    scalar = getattr(math, name)
+
+    def loop(x: Doubles) -> Doubles:
+        return _apply(scalar, x)
+
+    if name == "log":
+        from scipy.special import xlogy  # here, as loading SciPy takes longer than most programs need it
+
+        def vectorised(x: Doubles) -> Doubles:
+            logarithms: Doubles = xlogy(1.0, x)
+            return logarithms
+    else:
+        vectorised = getattr(np, name)
+    sample = np.linspace(2.0**-53, 1.0, 20011)
+    if name in ("sin", "cos"):
+        sample *= 2.0 * math.pi
+    return vectorised if np.array_equal(vectorised(sample), loop(sample)) else loop
+
+
+def log(x: Doubles) -> Doubles:
+    """Natural logarithm; minus infinity at zero."""
+    if x.size <= _FEW:
+        return _apply(lambda value: math.log(value) if value > 0.0 else -math.inf, x)
+    with np.errstate(divide="ignore"):
+        if not x.all():
+            result = np.full_like(x, -np.inf)
+            result[x != 0.0] = _choose("log")(x[x != 0.0])
+            return result
+        return _choose("log")(x)
+
+
+def log1p(x: Doubles) -> Doubles:
+    """log(1 + x) for x > -1."""
+    return _apply(math.log1p, x)
+
+
+def log1p_for_float32(x: Doubles, factor: float) -> Doubles:
+    """log1p(x) · factor, close enough for its float32 rounding to be exactly torch's."""
+    approximate = np.log1p(x)
+    approximate *= factor
+    low = (approximate * (1.0 - 2.0**-48)).astype(np.float32)
+    high = (approximate * (1.0 + 2.0**-48)).astype(np.float32)
+    unsure = np.flatnonzero(low != high)
+    if unsure.size:
+        approximate[unsure] = log1p(x[unsure]) * factor
+    return approximate
+
+
+def exp(x: Doubles) -> Doubles:
+    """Exponential; infinity where it overflows."""
+
+    def unbounded(value: float) -> float:
+        try:
+            return math.exp(value)
+        except OverflowError:
+            return math.inf
+
+    return _apply(unbounded, x)
+
+
+def sin(x: Doubles) -> Doubles:
+    """Sine of angles in [0, 2π]."""
+    return _choose("sin")(x)
+
+
+def cos(x: Doubles) -> Doubles:
+    """Cosine of angles in [0, 2π]."""
+    return _choose("cos")(x)
+
+
+def tan(x: Doubles) -> Doubles:
+    """Tangent."""
+    return _apply(math.tan, x)

@@ -1,0 +1,249 @@
+"""Hooks of modules: before and after forward, around backward, around registration."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..._backend import tape
+from ..._core.hooks import Hooks, RemovableHandle
+from ..._core.tensor_base import TensorBase, grad_mode, is_tracked, value_of, wrap
+
+
+class _GlobalHooks:
+    """Hooks of all modules."""
+
+    def __init__(self) -> None:
+        self.forward_pre = Hooks()
+        self.forward = Hooks()
+        self.forward_with_kwargs: dict[int, bool] = Hooks()
+        self.forward_always: dict[int, bool] = Hooks()
+        self.backward_pre = Hooks()
+        self.backward = Hooks()
+        self.module_registration = Hooks()
+        self.parameter_registration = Hooks()
+        self.buffer_registration = Hooks()
+
+    @property
+    def active(self) -> bool:
+        """Whether any hook concerns calls."""
+        return bool(self.forward_pre or self.forward or self.backward_pre or self.backward)
+
+
+global_hooks = _GlobalHooks()
+
+
+def _add(hooks: Any, hook: Any, prepend: bool = False, *marks: Any) -> RemovableHandle:
+    handle = RemovableHandle(hooks, extra_dict=[m for m in marks if m is not None] or None)
+    hooks[handle.id] = hook
+    for mark in marks:
+        if mark is not None:
+            mark[handle.id] = True
+    if prepend:
+        rest = [(key, value) for key, value in hooks.items() if key != handle.id]
+        hooks.clear()
+        hooks[handle.id] = hook
+        hooks.update(rest)
+    return handle
+
+
+class HookMixin:
+    """The hooks of one module."""
+
+    def _init_hooks(self) -> None:
+        put = object.__setattr__
+        for name in (
+            "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_forward_hooks", "_forward_hooks_with_kwargs",
+            "_forward_hooks_always_called", "_backward_pre_hooks", "_backward_hooks", "_state_dict_hooks",
+            "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
+        ):  # fmt: skip
+            # MindSpore's Cell has read-only properties by some of these names: the instance dictionary is set itself.
+            self.__dict__[name] = Hooks()
+        put(self, "_is_full_backward_hook", None)
+
+    @property
+    def _hooked(self) -> bool:
+        hooks = self.__dict__
+        return bool(
+            hooks["_forward_pre_hooks"] or hooks["_forward_hooks"] or hooks["_backward_pre_hooks"] or hooks["_backward_hooks"]
+        )
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, args)`` before each forward; what it returns replaces the arguments."""
+        hooks = self.__dict__
+        marks = hooks["_forward_pre_hooks_with_kwargs"] if with_kwargs else None
+        return _add(hooks["_forward_pre_hooks"], hook, prepend, marks)
+
+    def register_forward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, args, output)`` after each forward; what it returns replaces the output."""
+        hooks = self.__dict__
+        return _add(
+            hooks["_forward_hooks"], hook, prepend, hooks["_forward_hooks_with_kwargs"] if with_kwargs else None,
+            hooks["_forward_hooks_always_called"] if always_call else None,
+        )  # fmt: skip
+
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(module, grad_output)`` when the gradients of the outputs are known; it may replace them."""
+        return _add(self.__dict__["_backward_pre_hooks"], hook, prepend)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(module, grad_input, grad_output)`` when the gradients of the inputs are known; it may replace them."""
+        object.__setattr__(self, "_is_full_backward_hook", True)
+        return _add(self.__dict__["_backward_hooks"], hook, prepend)
+
+
+def forward_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of a module that has hooks (or any module while global hooks exist)."""
+    members = module.__dict__
+    called: set[int] = set()
+    try:
+        return _hooked_call(module, members, args, kwargs, called)
+    except Exception:
+        for key, hook in list(members["_forward_hooks"].items()):
+            if key in members["_forward_hooks_always_called"] and key not in called:
+                if key in members["_forward_hooks_with_kwargs"]:
+                    hook(module, args, kwargs, None)
+                else:
+                    hook(module, args, None)
+        raise
+
+
+def _hooked_call(
+    module: Any, members: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], called: set[int]
+) -> Any:
+    for key, hook in [*global_hooks.forward_pre.items(), *members["_forward_pre_hooks"].items()]:
+        if key in members["_forward_pre_hooks_with_kwargs"]:
+            given = hook(module, args, kwargs)
+            if given is not None:
+                if not (isinstance(given, tuple) and len(given) == 2):
+                    raise RuntimeError(
+                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {given}."
+                    )
+                args, kwargs = given
+        else:
+            given = hook(module, args)
+            if given is not None:
+                args = given if isinstance(given, tuple) else (given,)
+    pre = [*global_hooks.backward_pre.values(), *members["_backward_pre_hooks"].values()]
+    after = [*global_hooks.backward.values(), *members["_backward_hooks"].values()]
+    around = _BackwardHooks(module, pre, after) if (pre or after) and grad_mode.enabled else None
+    if around is not None:
+        args = around.watch_inputs(args)
+    result = module.forward(*args, **kwargs)
+    for key, hook in [*global_hooks.forward.items(), *members["_forward_hooks"].items()]:
+        called.add(key)
+        with_kwargs = key in members["_forward_hooks_with_kwargs"] or key in global_hooks.forward_with_kwargs
+        given = hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)
+        if given is not None:
+            result = given
+    return result if around is None else around.watch_outputs(result)
+
+
+class _BackwardHooks:
+    """Calls backward hooks when the gradients of a module's outputs, then of its inputs, have come."""
+
+    def __init__(self, module: Any, pre: list[Any], after: list[Any]) -> None:
+        self.module = module
+        self.pre = pre
+        self.after = after
+        self.grad_outputs: tuple[Any, ...] | None = None
+        self.positions: list[int] = []
+        self.count = 0
+
+    def watch_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments with a node of the tape between them and the module."""
+        self.count = len(args)
+        self.positions = [i for i, a in enumerate(args) if isinstance(a, TensorBase) and is_tracked(a)]
+        if not self.positions or not self.after:
+            return args
+        passed = _through([args[i] for i in self.positions], self._inputs_reached)
+        changed = list(args)
+        for position, tensor in zip(self.positions, passed):
+            changed[position] = tensor
+        return tuple(changed)
+
+    def watch_outputs(self, result: Any) -> Any:
+        """The result with a node of the tape behind it."""
+        single = isinstance(result, TensorBase)
+        items = [result] if single else list(result) if isinstance(result, (tuple, list)) else None
+        if items is None:
+            return result
+        positions = [i for i, item in enumerate(items) if isinstance(item, TensorBase) and is_tracked(item)]
+        if not positions:
+            return result
+        self.outputs = len(items)
+        self.output_positions = positions
+        passed = _through([items[i] for i in positions], self._outputs_reached)
+        for position, tensor in zip(positions, passed):
+            items[position] = tensor
+        return items[0] if single else type(result)(items)
+
+    def _outputs_reached(self, gradients: list[Any]) -> list[Any]:
+        full: list[Any] = [None] * self.outputs
+        for position, gradient in zip(self.output_positions, gradients):
+            full[position] = gradient
+        grads = tuple(full)
+        for hook in self.pre:
+            given = hook(self.module, grads)
+            if given is not None:
+                grads = given if isinstance(given, tuple) else (given,)
+        self.grad_outputs = grads
+        if not self.positions:
+            for hook in self.after:
+                hook(self.module, (None,) * self.count, grads)
+        return [grads[position] for position in self.output_positions]
+
+    def _inputs_reached(self, gradients: list[Any]) -> list[Any]:
+        full: list[Any] = [None] * self.count
+        for position, gradient in zip(self.positions, gradients):
+            full[position] = gradient
+        grads = tuple(full)
+        for hook in self.after:
+            given = hook(self.module, grads, self.grad_outputs)
+            if given is not None:
+                grads = given if isinstance(given, tuple) else (given,)
+        return [grads[position] for position in self.positions]
+
+
+def _through(tensors: list[Any], reached: Callable[[list[Any]], list[Any]]) -> list[Any]:
+    """Other tensors over the same values; their gradients pass through ``reached`` on the way back."""
+
+    def forward(ctx: Any, *raws: Any) -> Any:
+        same = tuple(tape.detached(raw) for raw in raws)
+        return same[0] if len(same) == 1 else same
+
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        given = reached([wrap(g, grad_mode.enabled and tape.is_recorded(g)) for g in gradients])
+        raws = tuple(value_of(g) if g is not None else None for g in given)
+        return raws[0] if len(raws) == 1 else raws
+
+    tape.start_recording()
+    result = tape.function_node("BackwardHook", forward, backward)(*(value_of(t) for t in tensors))
+    raws = result if isinstance(result, tuple) else (result,)
+    return [wrap(raw, True) for raw in raws]
+
+
+def _register(hooks: Any, hook: Any) -> RemovableHandle:
+    return _add(hooks, hook)
+
+
+def register_module_forward_hook(
+    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """Call ``hook(module, args, output)`` after the forward of every module."""
+    return _add(
+        global_hooks.forward, hook, False, global_hooks.forward_with_kwargs if with_kwargs else None,
+        global_hooks.forward_always if always_call else None,
+    )  # fmt: skip
+
+
+register_module_forward_pre_hook = functools.partial(_register, global_hooks.forward_pre)
+register_module_full_backward_hook = functools.partial(_register, global_hooks.backward)
+register_module_full_backward_pre_hook = functools.partial(_register, global_hooks.backward_pre)
+register_module_module_registration_hook = functools.partial(_register, global_hooks.module_registration)
+register_module_parameter_registration_hook = functools.partial(_register, global_hooks.parameter_registration)
+register_module_buffer_registration_hook = functools.partial(_register, global_hooks.buffer_registration)

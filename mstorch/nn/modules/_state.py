@@ -1,0 +1,231 @@
+"""state_dict and load_state_dict of modules."""
+from __future__ import annotations
+
+from collections import OrderedDict, namedtuple
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..._core.hooks import RemovableHandle
+from ..._core.tensor_base import TensorBase, is_tracked
+from ..._ops.copying import copy_
+from ...autograd.grad_mode import no_grad
+from ..parameter import Parameter
+
+_EXTRA = "_extra_state"
+
+
+class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+    """What load_state_dict did not find, and what it had no place for."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return super().__repr__()
+
+    __str__ = __repr__
+
+
+class StateMixin:
+    """Saving and loading of parameters and persistent buffers by dotted name."""
+
+    _version: int
+
+    def get_extra_state(self) -> Any:
+        """What a subclass adds to its state_dict."""
+        raise RuntimeError(
+            "Reached a code path in Module.get_extra_state() that should never be called. Please file an issue at "
+            "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
+        )
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take back what ``get_extra_state`` gave."""
+        raise RuntimeError(
+            "Reached a code path in Module.set_extra_state() that should never be called. Please file an issue at "
+            "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
+        )
+
+    def _has_extra(self, name: str) -> bool:
+        return getattr(type(self), name) is not getattr(StateMixin, name)
+
+    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        handle = RemovableHandle(self.__dict__["_state_dict_hooks"])
+        self.__dict__["_state_dict_hooks"][handle.id] = (hook, False)
+        return handle
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(module, state_dict, prefix, local_metadata)`` after state_dict was filled."""
+        handle = RemovableHandle(self.__dict__["_state_dict_hooks"])
+        self.__dict__["_state_dict_hooks"][handle.id] = (hook, True)
+        return handle
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(module, prefix, keep_vars)`` before state_dict is filled."""
+        handle = RemovableHandle(self.__dict__["_state_dict_pre_hooks"])
+        self.__dict__["_state_dict_pre_hooks"][handle.id] = hook
+        return handle
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors)`` before loading."""
+        return self._register_load_state_dict_pre_hook(hook, with_module=True)
+
+    def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> RemovableHandle:
+        handle = RemovableHandle(self.__dict__["_load_state_dict_pre_hooks"])
+        self.__dict__["_load_state_dict_pre_hooks"][handle.id] = (hook, with_module)
+        return handle
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(module, incompatible_keys)`` after loading."""
+        handle = RemovableHandle(self.__dict__["_load_state_dict_post_hooks"])
+        self.__dict__["_load_state_dict_post_hooks"][handle.id] = hook
+        return handle
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        members = self.__dict__
+        for name, parameter in members["_parameters"].items():
+            if parameter is not None:
+                destination[prefix + name] = parameter if keep_vars else parameter.detach()
+        for name, buffer in members["_buffers"].items():
+            if buffer is not None and name not in members["_non_persistent_buffers_set"]:
+                destination[prefix + name] = buffer if keep_vars else buffer.detach()
+        if self._has_extra("get_extra_state"):
+            destination[prefix + _EXTRA] = self.get_extra_state()
+
+    def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
+        """Parameters and persistent buffers by dotted name; the tensors share memory with the module's."""
+        for value, name in zip(args, ("destination", "prefix", "keep_vars")):
+            destination = value if name == "destination" else destination
+            prefix = value if name == "prefix" else prefix
+            keep_vars = value if name == "keep_vars" else keep_vars
+        members = self.__dict__
+        if destination is None:
+            destination = OrderedDict()
+            destination._metadata = OrderedDict()
+        local_metadata = {"version": self._version}
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]] = local_metadata
+        for hook in members["_state_dict_pre_hooks"].values():
+            hook(self, prefix, keep_vars)
+        self._save_to_state_dict(destination, prefix, keep_vars)
+        for name, module in members["_modules"].items():
+            if isinstance(module, StateMixin):
+                module.state_dict(destination=destination, prefix=prefix + name + ".", keep_vars=keep_vars)
+        for hook, public in members["_state_dict_hooks"].values():
+            given = hook(self, destination, prefix, local_metadata)
+            if given is not None:
+                if public:
+                    raise RuntimeError("state_dict post-hook must return None")
+                destination = given
+        return destination
+
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: list[str],
+        unexpected_keys: list[str], error_msgs: list[str],
+    ) -> None:  # fmt: skip
+        members = self.__dict__
+        for hook, with_module in list(members["_load_state_dict_pre_hooks"].values()):
+            arguments = (state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+            hook(self, *arguments) if with_module else hook(*arguments)
+        own = {name: (value, members["_parameters"]) for name, value in members["_parameters"].items()}
+        for name, value in members["_buffers"].items():
+            if name not in members["_non_persistent_buffers_set"]:
+                own[name] = (value, members["_buffers"])
+        assign = bool(local_metadata.get("assign_to_params_buffers", False))
+        for name, (value, holder) in own.items():
+            if value is None:
+                continue
+            key = prefix + name
+            if key not in state_dict:
+                if strict:
+                    missing_keys.append(key)
+                continue
+            _load_one(key, name, value, state_dict[key], holder, assign, error_msgs)
+        extra_key = prefix + _EXTRA
+        if self._has_extra("set_extra_state"):
+            if extra_key in state_dict:
+                self.set_extra_state(state_dict[extra_key])
+            elif strict:
+                missing_keys.append(extra_key)
+        elif strict and extra_key in state_dict:
+            unexpected_keys.append(extra_key)
+        if strict:
+            for key in state_dict:
+                if key.startswith(prefix) and key != extra_key:
+                    first, *rest = key[len(prefix) :].split(".", 1)
+                    known = first in members["_modules"] if rest else first in own
+                    if not known and not (rest and first in own):
+                        unexpected_keys.append(key)
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+        """Copy values by dotted name into parameters and buffers; with ``strict``, names must match exactly.
+
+        Raises RuntimeError listing missing and unexpected keys and sizes that differ. Returns the two lists.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        missing: list[str] = []
+        unexpected: list[str] = []
+        errors: list[str] = []
+        metadata = getattr(state_dict, "_metadata", None)
+        state: Any = OrderedDict(state_dict)
+        if metadata is not None:
+            state._metadata = metadata
+
+        def load(module: Any, prefix: str, local_state: Any) -> None:
+            local = {} if metadata is None else metadata.get(prefix[:-1], {})
+            if assign:
+                local = {**local, "assign_to_params_buffers": True}
+            module._load_from_state_dict(local_state, prefix, local, True, missing, unexpected, errors)
+            for name, child in module.__dict__["_modules"].items():
+                if isinstance(child, StateMixin):
+                    child_prefix = prefix + name + "."
+                    load(child, child_prefix, {k: v for k, v in local_state.items() if k.startswith(child_prefix)})
+            keys = _IncompatibleKeys(missing, unexpected)
+            for hook in module.__dict__["_load_state_dict_post_hooks"].values():
+                if hook(module, keys) is not None:
+                    raise AssertionError(
+                        "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, if "
+                        "incompatible_keys need to be modified, it should be done inplace."
+                    )
+
+        load(self, "", state)
+        if strict:
+            if unexpected:
+                errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
+            if missing:
+                errors.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
+        if errors:
+            text = "\n\t".join(errors)
+            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{text}")
+        return _IncompatibleKeys(missing, unexpected)
+
+
+def _quoted(keys: list[str]) -> str:
+    return ", ".join(f'"{key}"' for key in keys)
+
+
+def _load_one(
+    key: str, name: str, value: Any, given: Any, holder: dict[str, Any], assign: bool, errors: list[str]
+) -> None:
+    if not isinstance(given, TensorBase):
+        errors.append(
+            f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint but '
+            f"received {type(given)}"
+        )
+        return
+    if len(value.shape) == 0 and len(given.shape) == 1 and given.shape[0] == 1:
+        given = given[0]  # files of torch 0.3 hold 0-d values as vectors
+    if tuple(given.shape) != tuple(value.shape):
+        errors.append(
+            f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in current model is "
+            f"{value.shape}."
+        )
+        return
+    with no_grad():
+        if assign:
+            if isinstance(value, Parameter) and not isinstance(given, Parameter):
+                given = Parameter(given, requires_grad=is_tracked(value))
+            holder[name] = given
+        else:
+            copy_(value, given)

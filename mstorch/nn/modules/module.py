@@ -1,0 +1,543 @@
+"""Module: torch's bookkeeping of parameters, buffers and children, on a MindSpore Cell."""
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from typing_extensions import Self
+
+from ..._backend.cell import Cell, call_cell, is_raw
+from ..._core.tensor_base import TensorBase, value_of
+from ..._ops.copying import parse_to
+from ..._ops.creation import empty_like
+from ..._tensor import Tensor, from_mindspore, replace_data
+from ..parameter import Buffer, Parameter, native_parameter
+from ._hooks import HookMixin, forward_with_hooks, global_hooks
+from ._state import StateMixin
+
+
+def _add_indent(text: str, spaces: int) -> str:
+    first, *rest = text.split("\n")
+    return "\n".join([first, *(" " * spaces + line for line in rest)])
+
+
+class Module(StateMixin, HookMixin, Cell):
+    """The base of all networks. Subclasses assign parameters and child modules as attributes and define ``forward``.
+
+    The same object is a ``mindspore.nn.Cell``: MindSpore's optimisers, ``value_and_grad``, ``Model`` and checkpoints see its
+    parameters under their dotted torch names.
+    """
+
+    dump_patches: bool = False
+    _version: int = 1
+    call_super_init: bool = False
+    training: bool
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Module | None]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if self.call_super_init is False and kwargs:
+            raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        if self.call_super_init is False and args:
+            raise TypeError(
+                f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given"
+            )
+        Cell.__init__(self)
+        # Some of these names are read-only properties of Cell: the instance dictionary is filled directly.
+        members = self.__dict__
+        members["training"] = True
+        members["_parameters"] = {}
+        members["_buffers"] = {}
+        members["_non_persistent_buffers_set"] = set()
+        members["_modules"] = {}
+        self._init_hooks()
+
+    @property
+    def _non_persistent_buffers_set(self) -> set[str]:
+        return self.__dict__["_non_persistent_buffers_set"]
+
+    # What MindSpore's Cell keeps for itself is derived from torch's dictionaries.
+
+    @property
+    def _params(self) -> Mapping[str, Any]:
+        return OrderedDict(
+            (name, native_parameter(parameter, name))
+            for name, parameter in self.__dict__.get("_parameters", {}).items()
+            if parameter is not None
+        )
+
+    @_params.setter
+    def _params(self, value: Any) -> None:
+        """Cell's constructor sets an empty dictionary, which nothing reads."""
+
+    @property
+    def _cells(self) -> Mapping[str, Any]:
+        return self.__dict__.get("_modules", {})
+
+    @_cells.setter
+    def _cells(self, value: Any) -> None:
+        """Cell's constructor sets an empty dictionary, which nothing reads."""
+
+    def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Any]]:
+        """mindspore.Parameters with their dotted names, as MindSpore's tools ask for them."""
+        for name, parameter in self.named_parameters(name_prefix, expand):
+            yield name, native_parameter(parameter, name)
+
+    def construct(self, *args: Any, **kwargs: Any) -> Any:
+        """``forward`` on MindSpore's own tensors: the way in for MindSpore's tools."""
+        result = self._call_impl(*_to_mstorch(args), **_to_mstorch(kwargs))
+        return _to_native(result)
+
+    # Calls
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes; defined by each subclass."""
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
+        if self._hooked or global_hooks.active:
+            return forward_with_hooks(self, args, kwargs)
+        return self.forward(*args, **kwargs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if args and is_raw(args[0]):
+            return call_cell(self, args, kwargs)
+        return self._call_impl(*args, **kwargs)
+
+    # Registration
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Add a tensor that is part of the state but not a parameter; persistent ones are in the state_dict."""
+        if "_buffers" not in self.__dict__:
+            raise AttributeError("cannot assign buffer before Module.__init__() call")
+        _check_name("buffer", name)
+        if hasattr(self, name) and name not in self._buffers:
+            raise KeyError(f"attribute '{name}' already exists")
+        if tensor is not None and not isinstance(tensor, TensorBase):
+            raise TypeError(
+                f"cannot assign '{_type_name(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
+            )
+        for hook in global_hooks.buffer_registration.values():
+            given = hook(self, name, tensor)
+            tensor = tensor if given is None else given
+        self._buffers[name] = tensor
+        if persistent:
+            self._non_persistent_buffers_set.discard(name)
+        else:
+            self._non_persistent_buffers_set.add(name)
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Add a parameter; it can then be read as an attribute."""
+        if "_parameters" not in self.__dict__:
+            raise AttributeError("cannot assign parameter before Module.__init__() call")
+        _check_name("parameter", name)
+        if hasattr(self, name) and name not in self._parameters:
+            raise KeyError(f"attribute '{name}' already exists")
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(
+                f"cannot assign '{_type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
+            )
+        if param is not None and param.grad_fn is not None:
+            raise ValueError(
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To express "
+                f"'{name}' as a function of another Tensor, compute the value in the forward() method."
+            )
+        for hook in global_hooks.parameter_registration.values():
+            given = hook(self, name, param)
+            param = param if given is None else given
+        self._parameters[name] = param
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Add a child module; it can then be read as an attribute."""
+        if module is not None and not isinstance(module, Cell):
+            raise TypeError(f"{_type_name(module)} is not a Module subclass")
+        if not isinstance(name, str):
+            raise TypeError(f"module name should be a string. Got {_type_name(name)}")
+        if hasattr(self, name) and name not in self._modules:
+            raise KeyError(f"attribute '{name}' already exists")
+        if "." in name:
+            raise KeyError(f'module name can\'t contain ".", got: {name}')
+        if name == "":
+            raise KeyError('module name can\'t be empty string ""')
+        for hook in global_hooks.module_registration.values():
+            given = hook(self, name, module)
+            module = module if given is None else given
+        self._modules[name] = module
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """The same as ``add_module``."""
+        self.add_module(name, module)
+
+    def __getattr__(self, name: str) -> Any:
+        for kind in ("_parameters", "_buffers", "_modules"):
+            members = self.__dict__.get(kind)
+            if members is not None and name in members:
+                return members[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        members = self.__dict__
+        parameters = members.get("_parameters")
+        if isinstance(value, Parameter):
+            if parameters is None:
+                raise AttributeError("cannot assign parameters before Module.__init__() call")
+            self._forget(name, "_buffers", "_modules")
+            self.register_parameter(name, value)
+            return
+        if parameters is not None and name in parameters:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{_type_name(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)"
+                )
+            self.register_parameter(name, value)
+            return
+        modules = members.get("_modules")
+        if isinstance(value, Cell):
+            if modules is None:
+                raise AttributeError("cannot assign module before Module.__init__() call")
+            self._forget(name, "_parameters", "_buffers")
+            for hook in global_hooks.module_registration.values():
+                given = hook(self, name, value)
+                value = value if given is None else given
+            modules[name] = value
+            return
+        if modules is not None and name in modules:
+            if value is not None:
+                raise TypeError(f"cannot assign '{_type_name(value)}' as child module '{name}' (torch.nn.Module or None expected)")
+            modules[name] = value
+            return
+        buffers = members.get("_buffers")
+        if isinstance(value, Buffer):
+            if buffers is None:
+                raise AttributeError("cannot assign buffer before Module.__init__() call")
+            self._forget(name, "_parameters", "_modules")
+            self.register_buffer(name, value, value.persistent)
+            return
+        if buffers is not None and name in buffers:
+            if value is not None and not isinstance(value, TensorBase):
+                raise TypeError(f"cannot assign '{_type_name(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)")
+            for hook in global_hooks.buffer_registration.values():
+                given = hook(self, name, value)
+                value = value if given is None else given
+            buffers[name] = value
+            return
+        object.__setattr__(self, name, value)
+
+    def _forget(self, name: str, *kinds: str) -> None:
+        self.__dict__.pop(name, None)
+        for kind in kinds:
+            self.__dict__[kind].pop(name, None)
+        self._non_persistent_buffers_set.discard(name)
+
+    def __delattr__(self, name: str) -> None:
+        for kind in ("_parameters", "_buffers", "_modules"):
+            if name in self.__dict__.get(kind, {}):
+                del self.__dict__[kind][name]
+                self._non_persistent_buffers_set.discard(name)
+                return
+        object.__delattr__(self, name)
+
+    # Members
+
+    def _named_members(
+        self, get_members_fn: Callable[[Module], Any], prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Any]]:
+        seen: set[int] = set()
+        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        for module_prefix, module in modules:
+            for name, value in get_members_fn(module):
+                if value is None or id(value) in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(id(value))
+                yield module_prefix + ("." if module_prefix else "") + name, value
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters, each once."""
+        for _, parameter in self.named_parameters(recurse=recurse):
+            yield parameter
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """The parameters with their dotted names."""
+        yield from self._named_members(_own_parameters, prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers, each once."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """The buffers with their dotted names."""
+        yield from self._named_members(_own_buffers, prefix, recurse, remove_duplicate)
+
+    def children(self) -> Iterator[Module]:
+        """The modules directly below, each once."""
+        for _, module in self.named_children():
+            yield module
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules directly below, with their names."""
+        seen: set[int] = set()
+        for name, module in self._modules.items():
+            if module is not None and id(module) not in seen:
+                seen.add(id(module))
+                yield name, module
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below, each once."""
+        for _, module in self.named_modules():
+            yield module
+
+    def named_modules(
+        self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and all below, with their dotted names."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if isinstance(module, Module):
+                yield from module.named_modules(memo, prefix + ("." if prefix else "") + name, remove_duplicate)
+
+    def get_submodule(self, target: str) -> Module:
+        """The module at a dotted name."""
+        module: Any = self
+        for part in target.split(".") if target else ():
+            if not hasattr(module, part):
+                raise AttributeError(f"{module._get_name()} has no attribute `{part}`")
+            module = getattr(module, part)
+            if not isinstance(module, Module):
+                raise AttributeError(f"`{part}` is not an nn.Module")
+        return module
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put a module at a dotted name; with ``strict`` there has to be one already."""
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        parent_name, _, name = target.rpartition(".")
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        parent = self.get_submodule(parent_name)
+        if strict and not hasattr(parent, name):
+            raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
+        if hasattr(parent, name) and not isinstance(getattr(parent, name), Module):
+            raise AttributeError(f"`{name}` is not an nn.Module")
+        setattr(parent, name, module)
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter at a dotted name."""
+        return self._member_at(target, Parameter, "an nn.Parameter")
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a dotted name."""
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+        if name not in module._buffers:
+            raise AttributeError(f"`{name}` is not a buffer")
+        return module._buffers[name]  # type: ignore[return-value]
+
+    def _member_at(self, target: str, kind: type, words: str) -> Any:
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+        member = getattr(module, name)
+        if not isinstance(member, kind):
+            raise AttributeError(f"`{name}` is not {words}")
+        return member
+
+    # Modes and conversions
+
+    def apply(self, fn: Callable[[Module], None]) -> Self:
+        """Call ``fn`` with every child, then with this module; returns the module."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def train(self, mode: bool = True) -> Self:
+        """Set training mode (dropout, batch norm) here and below; returns the module."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            if isinstance(module, Module):
+                module.train(mode)
+            else:
+                module.set_train(mode)
+        return self
+
+    def eval(self) -> Self:
+        """Set evaluation mode here and below; returns the module."""
+        return self.train(False)
+
+    def set_train(self, mode: bool = True) -> Self:
+        """MindSpore's name for ``train``."""
+        return self.train(mode)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Let all parameters take part in autograd, or none; returns the module."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or set them to zero."""
+        for parameter in self.parameters():
+            if parameter.grad is not None:
+                if set_to_none:
+                    parameter.grad = None
+                else:
+                    parameter.grad.detach_()
+                    parameter.grad.zero_()
+
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        for parameter in self._parameters.values():
+            if parameter is None:
+                continue
+            fresh = fn(parameter.data)
+            replace_data(parameter, fresh)
+            if parameter.grad is not None:
+                gradient = fn(parameter.grad.data)
+                parameter.__dict__["_grad"] = gradient
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Convert floating parameters and buffers: ``to(dtype)``, ``to(device)``, ``to(tensor)``; returns the module."""
+        kind, target, _, format_ = parse_to(args, kwargs)
+        if kind is not None and kind.category < 2:
+            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={kind}")
+
+        def convert(tensor: Tensor) -> Tensor:
+            wanted = kind if kind is not None and tensor.dtype.category >= 2 else None
+            if format_ is not None and tensor.dim() in (4, 5):
+                return tensor.to(target, wanted, memory_format=format_)
+            return tensor.to(target, wanted)
+
+        return self._apply(convert)
+
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+        """Move to a device without copying values."""
+        return self._apply(lambda tensor: empty_like(tensor, device=device), recurse)
+
+    def type(self, dst_type: Any) -> Self:
+        """Convert all parameters and buffers to a dtype."""
+        return self._apply(lambda tensor: tensor.type(dst_type))
+
+    def float(self) -> Self:
+        """Convert floating parameters and buffers to float32."""
+        return self._apply(lambda tensor: tensor.float() if tensor.is_floating_point() else tensor)
+
+    def double(self) -> Self:
+        """Convert floating parameters and buffers to float64."""
+        return self._apply(lambda tensor: tensor.double() if tensor.is_floating_point() else tensor)
+
+    def half(self) -> Self:
+        """Convert floating parameters and buffers to float16."""
+        return self._apply(lambda tensor: tensor.half() if tensor.is_floating_point() else tensor)
+
+    def bfloat16(self) -> Self:
+        """Convert floating parameters and buffers to bfloat16."""
+        return self._apply(lambda tensor: tensor.bfloat16() if tensor.is_floating_point() else tensor)
+
+    def cpu(self) -> Self:
+        """Move to the CPU."""
+        return self._apply(lambda tensor: tensor.cpu())
+
+    def cuda(self, device: Any = None) -> Self:
+        """Move to a GPU; raises if there is none."""
+        return self._apply(lambda tensor: tensor.cuda(device))
+
+    # Text
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def extra_repr(self) -> str:
+        """The module's own part of its repr."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        extra_lines = extra.split("\n") if extra else []
+        child_lines = [f"({name}): {_add_indent(repr(module), 2)}" for name, module in self._modules.items()]
+        text = self._get_name() + "("
+        if extra_lines or child_lines:
+            if len(extra_lines) == 1 and not child_lines:
+                text += extra_lines[0]
+            else:
+                text += "\n  " + "\n  ".join(extra_lines + child_lines) + "\n"
+        return text + ")"
+
+    __str__ = __repr__
+
+    def __dir__(self) -> list[str]:
+        names = set(dir(type(self))) | set(self.__dict__) | set(self._parameters) | set(self._modules) | set(self._buffers)
+        return sorted(name for name in names if not name[:1].isdigit())
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+
+def _own_parameters(module: Module) -> Any:
+    return module._parameters.items()
+
+
+def _own_buffers(module: Module) -> Any:
+    return module._buffers.items()
+
+
+def _type_name(value: Any) -> str:
+    names = {"mstorch._tensor": "torch"}
+    kind = type(value)
+    module = names.get(kind.__module__, kind.__module__).replace("mstorch.", "torch.")
+    if kind.__module__.startswith("mstorch") and kind.__name__ == "Tensor":
+        return "torch.FloatTensor"
+    return kind.__name__ if module == "builtins" else f"{module}.{kind.__name__}"
+
+
+def _check_name(what: str, name: Any) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"{what} name should be a string. Got {_type_name(name)}")
+    if "." in name:
+        raise KeyError(f'{what} name can\'t contain "."')
+    if name == "":
+        raise KeyError(f'{what} name can\'t be empty string ""')
+
+
+def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(value, tuple):
+        items = [_mapped(item, change) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, list):
+        return [_mapped(item, change) for item in value]
+    if isinstance(value, dict):
+        return {key: _mapped(item, change) for key, item in value.items()}
+    return change(value)
+
+
+_to_mstorch = functools.partial(_mapped, change=lambda value: from_mindspore(value) if is_raw(value) else value)
+_to_native = functools.partial(_mapped, change=lambda value: value_of(value) if isinstance(value, TensorBase) else value)

@@ -1,0 +1,77 @@
+"""Parameter and Buffer: tensors that a Module registers by itself."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._backend.cell import as_parameter
+from .._core.tensor_base import TensorBase, is_tracked, require_grad
+from .._ops import creation, views
+from .._tensor import Tensor
+
+
+class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return type.__instancecheck__(cls, instance) or (
+            cls is Parameter and isinstance(instance, TensorBase) and getattr(instance, "_is_param", False)
+        )
+
+
+class Parameter(Tensor, metaclass=_ParameterMeta):
+    """A tensor that becomes a parameter of the Module it is assigned to.
+
+    Args:
+        data: the values, shared, not copied.
+        requires_grad: whether gradients are computed for it.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
+        if data is None:
+            data = creation.empty(0)
+        elif not isinstance(data, TensorBase):
+            raise TypeError(f"cannot create Parameter from an object of type {type(data).__name__}: a Tensor is needed")
+        made = views.detach(data)
+        if data._view is None and not is_tracked(data):
+            # The parameter takes over a whole storage, as the tensor of its own that it mostly is.
+            made._view = None
+        made.__class__ = cls
+        if requires_grad:
+            if data._dtype.category < 2:
+                raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+            require_grad(made, True)
+        return made
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return "Parameter containing:\n" + Tensor.__repr__(self)
+
+
+def native_parameter(parameter: Tensor, name: str) -> Any:
+    """The mindspore.Parameter underneath, called ``name``; made the first time that MindSpore's side asks for it."""
+    storage = parameter._storage
+    storage.value = as_parameter(storage.value, name, is_tracked(parameter))
+    storage.version += 1
+    return storage.value
+
+
+class _BufferMeta(type(Tensor)):  # type: ignore[misc]
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, TensorBase) and bool(getattr(instance, "_is_buffer", False))
+
+
+class Buffer(Tensor, metaclass=_BufferMeta):
+    """A tensor that becomes a buffer of the Module it is assigned to; ``persistent`` ones are in its state_dict."""
+
+    __slots__ = ()
+
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
+        made = creation.empty(0) if data is None else views.alias(data, detached=not data.requires_grad)
+        made._is_buffer = True
+        made.persistent = persistent
+        return made
+
+
+__all__ = ["Buffer", "Parameter", "native_parameter"]
