@@ -43,11 +43,22 @@ from ._ops.copying import (
 from ._ops.elementwise import (
     add, sub, mul,
 )  # fmt: skip
+from ._ops.matmul import (
+    mm, bmm, mv, dot, matmul,
+)  # fmt: skip
+from ._ops.random import (
+    rand, randn, randint, randperm, rand_like, randn_like, randint_like, normal, bernoulli, multinomial, poisson,
+    binomial,
+)  # fmt: skip
 from ._ops.reduce import (
     sum,
 )  # fmt: skip
 
-from . import autograd
+from ._core.generator import Generator, default_generator
+from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from .serialization import load, save
+
+from . import autograd, nn, optim, random, serialization, utils
 from .autograd import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
 )  # fmt: skip

@@ -1,0 +1,264 @@
+"""The command line: run a torch script on mstorch, say what it lacks for one, describe this machine.
+
+    python -m mstorch script.py [args]        run a script, whose `import torch` gets mstorch
+    python -m mstorch -m package.module [args]
+    python -m mstorch -c "code" [args]
+    python -m mstorch scan path…              list the torch names in scripts or folders that mstorch lacks
+    python -m mstorch env                     versions, device and tuning
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.machinery
+import importlib.util
+import os
+import platform
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import NamedTuple
+
+from mstorch import _hook
+from mstorch._version import __version__
+
+
+def main(arguments: list[str]) -> int:
+    """Do what the arguments say and return the exit code; a script's exceptions pass through."""
+    if not arguments:
+        print(__doc__, file=sys.stderr)
+        return 2
+    first, rest = arguments[0], arguments[1:]
+    if first in ("-h", "--help"):
+        print(__doc__)
+        return 0
+    if first == "env":
+        return _env()
+    if first == "scan":
+        return _scan(rest)
+    if first in ("-m", "-c"):
+        if not rest:
+            print(f"Argument expected for the {first} option", file=sys.stderr)
+            return 2
+        return _run_module(rest) if first == "-m" else _run_code(rest)
+    if first.startswith("-"):
+        print(f"unknown option {first}\n{__doc__}", file=sys.stderr)
+        return 2
+    return _run_script(arguments)
+
+
+# Running
+
+
+def _run_script(arguments: list[str]) -> int:
+    path = os.path.abspath(arguments[0])
+    try:
+        source = Path(path).read_bytes()
+    except OSError as error:
+        print(f"{sys.executable}: can't open file {path!r}: [Errno {error.errno}] {error.strerror}", file=sys.stderr)
+        return 2
+    _set_first_path(os.path.dirname(os.path.realpath(path)))
+    sys.argv = arguments
+    script = _new_main(path)
+    script.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
+    _execute(script, source, path)
+    return 0
+
+
+def _run_code(arguments: list[str]) -> int:
+    sys.argv = ["-c", *arguments[1:]]
+    _set_first_path("")
+    _execute(_new_main(None), arguments[0].encode(), "<string>")
+    return 0
+
+
+def _run_module(arguments: list[str]) -> int:
+    _hook.install()
+    name = arguments[0]
+    if name.partition(".")[0] == "torch":
+        name = _hook.ours(name)
+    spec = _find(name)
+    if spec is not None and spec.submodule_search_locations is not None:
+        name, spec = f"{name}.__main__", _find(f"{name}.__main__")
+    if spec is None or not hasattr(spec.loader, "get_code"):
+        print(f"{sys.executable}: No module named {name}", file=sys.stderr)
+        return 1
+    code = spec.loader.get_code(spec.name)
+    sys.argv = [spec.origin or name, *arguments[1:]]
+    module = _new_main(spec.origin)
+    module.__spec__, module.__loader__, module.__package__ = spec, spec.loader, spec.parent
+    _execute(module, code, spec.origin)
+    return 0
+
+
+def _find(name: str) -> importlib.machinery.ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(name)
+    except ModuleNotFoundError:
+        return None
+
+
+def _set_first_path(folder: str) -> None:
+    # Under `python -P` the first entry is not the current folder, and nothing is to take its place.
+    if not sys.flags.safe_path:
+        sys.path[0] = folder
+
+
+def _new_main(path: str | None) -> ModuleType:
+    """Put a fresh module in the place of `__main__`, where pickle looks for what the script defines."""
+    module = ModuleType("__main__")
+    module.__builtins__ = sys.modules["builtins"]  # type: ignore[attr-defined]
+    module.__annotations__ = {}
+    if path is not None:
+        module.__file__ = path
+        module.__cached__ = None  # type: ignore[attr-defined]
+    sys.modules["__main__"] = module
+    return module
+
+
+def _execute(module: ModuleType, source: bytes | CodeType, filename: str | None) -> None:
+    _hook.install()
+    try:
+        code = source if isinstance(source, CodeType) else compile(source, filename or "", "exec", dont_inherit=True)
+        exec(code, module.__dict__)  # noqa: S102 - running the user's script is what this is for
+    except SystemExit:
+        raise
+    except BaseException:
+        # The interpreter reports it, by the hook that the script may have set itself, but from the script's frame on.
+        report = sys.excepthook
+
+        def report_from_the_script(kind, error, trace) -> None:
+            trace = _after(trace, _execute.__code__)
+            report(kind, error.with_traceback(trace), trace)
+
+        sys.excepthook = report_from_the_script
+        raise
+
+
+def _after(trace, code: CodeType):
+    """Return a traceback without all frames up to that of `code`."""
+    rest = trace
+    while rest is not None and rest.tb_frame.f_code is not code:
+        rest = rest.tb_next
+    return trace if rest is None else rest.tb_next
+
+
+# env
+
+
+def _env() -> int:
+    from mstorch._backend import runtime
+
+    rows = {"mstorch": __version__, "python": platform.python_version(), "platform": platform.platform()}
+    rows |= runtime.describe()
+    width = max(len(name) for name in rows)
+    for name, value in rows.items():
+        print(f"{name:{width}}  {value}")
+    return 0
+
+
+# scan
+
+
+class Use(NamedTuple):
+    """A name of torch in a file."""
+
+    file: Path
+    line: int
+    name: str
+
+
+def _scan(paths: list[str]) -> int:
+    """Print each use of a torch name that mstorch lacks; methods of tensors cannot be seen and are not looked for."""
+    if not paths:
+        print("scan needs a script or a folder", file=sys.stderr)
+        return 2
+    files = list(_python_files(Path(path) for path in paths))
+    missing: list[Use] = []
+    unread = 0
+    for file in files:
+        try:
+            tree = ast.parse(file.read_bytes(), str(file))
+        except (OSError, SyntaxError, ValueError) as error:
+            print(f"{file}: cannot be read: {error}", file=sys.stderr)
+            unread += 1
+            continue
+        for line, name in sorted(set(_torch_names(tree))):
+            lacking = first_missing(name)
+            if lacking is not None:
+                missing.append(Use(file, line, lacking))
+    for use in dict.fromkeys(missing):
+        print(f"{use.file}:{use.line} {use.name}")
+    names = len({use.name for use in missing})
+    print(f"{names} names missing, {len(set(missing))} uses, in {len(files)} files")
+    return 1 if missing or unread else 0
+
+
+def _python_files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(path.rglob("*.py"))
+        else:
+            yield path
+
+
+def _torch_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Give the line and the dotted name of each import from torch and each attribute chain that starts in torch."""
+    bound: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if _is_torch(alias.name):
+                    yield node.lineno, alias.name
+                    # `import torch.nn` binds torch, `import torch.nn as nn` binds torch.nn.
+                    bound[alias.asname or "torch"] = alias.name if alias.asname else "torch"
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module and _is_torch(node.module):
+            for alias in node.names:
+                name = node.module if alias.name == "*" else f"{node.module}.{alias.name}"
+                yield node.lineno, name
+                bound[alias.asname or alias.name] = name
+    inner: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node not in inner:
+            parts = []
+            base: ast.expr = node
+            while isinstance(base, ast.Attribute):
+                # The walk meets the longest chain first, and its parts are no uses of their own.
+                inner.add(base)
+                parts.append(base.attr)
+                base = base.value
+            if isinstance(base, ast.Name) and base.id in bound:
+                yield node.lineno, ".".join([bound[base.id], *reversed(parts)])
+
+
+def _is_torch(module: str) -> bool:
+    return module.partition(".")[0] == "torch"
+
+
+def first_missing(name: str) -> str | None:
+    """Return the shortest part of a dotted torch name that mstorch lacks, None if it has all of it.
+
+    Names are looked up in modules and classes; what an object of another kind has shows only when it is used.
+    """
+    value: object = importlib.import_module(_hook.ours("torch"))
+    path = "torch"
+    for part in name.split(".")[1:]:
+        if not isinstance(value, (ModuleType, type)):
+            return None
+        path = f"{path}.{part}"
+        try:
+            value = getattr(value, part)
+        except AttributeError:
+            if not isinstance(value, ModuleType):
+                return path
+            try:
+                value = importlib.import_module(f"{value.__name__}.{part}")
+            except ModuleNotFoundError:
+                return path
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,174 @@
+"""Matrix products."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._backend.table import kernel
+from .._core.tensor_base import TensorBase, value_of
+from . import views
+from ._dispatch import broadcast_shape, call, deliver, type_word
+
+_mm = kernel("mm")
+_bmm = kernel("bmm")
+_linear = kernel("linear")
+_linear_bias = kernel("linear_bias")
+
+
+def _shape(tensor: Any) -> tuple[int, ...]:
+    return tuple(value_of(tensor).shape)
+
+
+def check_same_dtype(first: Any, second: Any) -> None:
+    """Raise torch's error for a product of tensors of two dtypes."""
+    if first._dtype is not second._dtype:
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {_cpp(first)} != {_cpp(second)}"
+        )
+
+
+_CPP = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int",
+    "int32": "int", "int16": "short int", "int8": "signed char", "uint8": "unsigned char", "bool": "bool",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def _cpp(tensor: Any) -> str:
+    return _CPP.get(tensor._dtype.name, type_word(tensor._dtype))
+
+
+def _finish(result: Any, out: Any) -> Any:
+    return result if out is None else deliver(result, out)
+
+
+def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
+    """The product of matrices (n, m) and (m, p)."""
+    a, b = _shape(input), _shape(mat2)
+    if len(a) != 2:
+        raise RuntimeError("self must be a matrix")
+    if len(b) != 2:
+        raise RuntimeError("mat2 must be a matrix")
+    if a[1] != b[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
+    check_same_dtype(input, mat2)
+    return _finish(call(_mm, (input, mat2)), out)
+
+
+def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
+    """The products of matrices (b, n, m) and (b, m, p)."""
+    a, b = _shape(input), _shape(mat2)
+    if len(a) != 3:
+        raise RuntimeError("batch1 must be a 3D tensor")
+    if len(b) != 3:
+        raise RuntimeError("batch2 must be a 3D tensor")
+    if a[0] != b[0] or a[2] != b[1]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}]."
+        )
+    check_same_dtype(input, mat2)
+    return _finish(call(_bmm, (input, mat2)), out)
+
+
+def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
+    """The product of a matrix (n, m) and a vector (m)."""
+    a, b = _shape(input), _shape(vec)
+    if len(a) != 2 or len(b) != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {len(b)}, {len(a)}, {len(b)}")
+    if a[1] != b[0]:
+        raise RuntimeError(f"size mismatch, got input ({a[0]}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
+    check_same_dtype(input, vec)
+    return _finish(views.squeeze(call(_mm, (input, views.unsqueeze(vec, 1))), 1), out)
+
+
+def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
+    """The inner product of two vectors."""
+    a, b = _shape(input), _shape(tensor)
+    if len(a) != 1 or len(b) != 1:
+        raise RuntimeError(f"1D tensors expected, but got {len(a)}D and {len(b)}D tensors")
+    if input._dtype is not tensor._dtype:
+        raise RuntimeError(
+            f"dot : expected both vectors to have same dtype, but found {type_word(input._dtype)} and {type_word(tensor._dtype)}"
+        )
+    if a != b:
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same number of elements, but "
+            f"got {a[0]} and {b[0]} elements respectively"
+        )
+    product = call(_mm, (views.unsqueeze(input, 0), views.unsqueeze(tensor, 1)))
+    return _finish(views.reshape(product, ()), out)
+
+
+def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The matrix product over the last two dimensions; vectors are rows or columns, leading dimensions broadcast."""
+    if not isinstance(other, TensorBase) or not isinstance(input, TensorBase):
+        wrong = other if isinstance(input, TensorBase) else input
+        raise TypeError(f"matmul(): argument 'other' (position 1) must be Tensor, not {type(wrong).__name__}")
+    a, b = _shape(input), _shape(other)
+    if not a or not b:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {len(a)}D and {len(b)}D")
+    return _finish(_matmul(input, other, a, b), out)
+
+
+def _matmul(input: Any, other: Any, a: tuple[int, ...], b: tuple[int, ...]) -> Any:
+    if len(a) == 1 and len(b) == 1:
+        return dot(input, other)
+    if len(a) == 2 and len(b) == 2:
+        return mm(input, other)
+    if len(a) == 2 and len(b) == 1:
+        return mv(input, other)
+    if len(a) == 1:
+        product = _matmul(views.unsqueeze(input, 0), other, (1, *a), b)
+        return views.squeeze(product, -2)
+    if len(b) == 1:
+        product = _matmul(input, views.unsqueeze(other, 1), a, (*b, 1))
+        return views.squeeze(product, -1)
+    check_same_dtype(input, other)
+    if a[-1] != b[-2]:
+        if len(b) == 2:
+            rows = 1
+            for length in a[:-1]:
+                rows *= length
+            raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a[-1]} and {b[0]}x{b[1]})")
+        batch = 1
+        for length in broadcast_shape(a[:-2], b[:-2]):
+            batch *= length
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {a[-1]}] but got: [{batch}, {b[-2]}]."
+        )
+    if len(b) == 2:
+        flat = views.reshape(input, (-1, a[-1])) if views.numel_of(a) else None
+        if flat is not None:
+            return views.reshape(call(_mm, (flat, other)), (*a[:-1], b[-1]))
+    lead = broadcast_shape(a[:-2], b[:-2])
+    left = views.reshape(views.expand(input, (*lead, *a[-2:])), (views.numel_of(lead), *a[-2:]))
+    right = views.reshape(views.expand(other, (*lead, *b[-2:])), (views.numel_of(lead), *b[-2:]))
+    return views.reshape(call(_bmm, (left, right)), (*lead, a[-2], b[-1]))
+
+
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    """``input @ weight.T + bias``: (…, in) × (out, in) + (out)."""
+    a, w = _shape(input), _shape(weight)
+    if len(w) == 1:
+        product = matmul(input, weight)
+        return product if bias is None else product + bias
+    if not a:
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are 0D and {len(w)}D")
+    if a[-1] != w[1]:
+        rows = views.numel_of(a[:-1])
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a[-1]} and {w[1]}x{w[0]})")
+    if input._dtype is not weight._dtype:
+        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {type_word(input._dtype)} and {type_word(weight._dtype)}")
+    single = len(a) == 1
+    if single:
+        input = views.unsqueeze(input, 0)
+    if bias is None:
+        product = call(_linear, (input, weight))
+    else:
+        product = call(_linear_bias, (input, weight, bias))
+    return views.squeeze(product, 0) if single else product
+
+
+FUNCTIONS = ("mm", "bmm", "mv", "dot", "matmul")
+METHODS = ("mm", "bmm", "mv", "dot", "matmul")
+OPERATORS = {"matmul": matmul}
+REFLECTED = {"matmul": matmul}

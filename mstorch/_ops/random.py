@@ -1,0 +1,383 @@
+"""Random tensors: torch's numbers on CPU, drawn by ``_mt19937`` on the host."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _mt19937 as mt
+from .._backend.cast import numpy_cast
+from .._backend.raw import from_numpy
+from .._core import device as devices
+from .._core.dtype import bool_, dtype, get_default_dtype, int64
+from .._core.generator import engine_of
+from .._core.strides import dense_order
+from .._core.tensor_base import TensorBase, check_writable, strides_of, value_of, write
+from ._dispatch import deliver, shape_args, type_word
+from .copying import is_contiguous
+from .creation import _checked_size
+from .from_data import made, require_leaf
+
+
+def _tensor(array: np.ndarray, kind: dtype, requires_grad: bool, out: Any) -> Any:
+    values = array if array.dtype == kind.np else numpy_cast(array, kind.np)
+    if out is not None:
+        return deliver(made(values), out)
+    return made(values, requires_grad)
+
+
+def _floating(kind: dtype | None, out: Any, name: str) -> dtype:
+    kind = kind or (out._dtype if out is not None else get_default_dtype())
+    if kind.category < 2:
+        raise NotImplementedError(f'"{name}" not implemented for \'{type_word(kind)}\'')
+    return kind
+
+
+def rand(
+    *size: Any, generator: Any = None, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """Uniform random numbers in [0, 1)."""
+    devices.resolve(device)
+    kind = _floating(dtype, out, "check_uniform_bounds")
+    array = mt.uniform(engine_of(generator), _checked_size(shape_args(size)), 0.0, 1.0, kind.name)
+    return _tensor(array, kind, requires_grad, out)
+
+
+def randn(
+    *size: Any, generator: Any = None, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """Normal random numbers of mean 0 and standard deviation 1."""
+    devices.resolve(device)
+    kind = _floating(dtype, out, "normal_kernel_cpu")
+    array = mt.normal(engine_of(generator), _checked_size(shape_args(size)), 0.0, 1.0, kind.name)
+    return _tensor(array, kind, requires_grad, out)
+
+
+def _check_range(low: Any, high: Any, kind: dtype) -> None:
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    if kind is bool_:
+        limits = (0, 1)
+    elif kind.category == 1:
+        info = np.iinfo(kind.np)
+        limits = (int(info.min), int(info.max))
+    else:
+        return
+    if not limits[0] <= low <= limits[1]:
+        raise RuntimeError(f"from is out of bounds for {_cpp_int(kind)}")
+    if not limits[0] <= high - 1 <= limits[1]:
+        raise RuntimeError(f"to - 1 is out of bounds for {_cpp_int(kind)}")
+
+
+def _cpp_int(kind: dtype) -> str:
+    return {
+        "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long",
+    }.get(kind.name, kind.name)  # fmt: skip
+
+
+def randint(
+    *args: Any, generator: Any = None, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False, low: Any = None, high: Any = None, size: Any = None,
+) -> Any:  # fmt: skip
+    """Random integers from ``low`` (0) up to but without ``high``: ``randint(high, size)`` or ``randint(low, high, size)``."""
+    devices.resolve(device)
+    values = list(args)
+    if size is None:
+        size = values.pop()
+    if high is None:
+        high = values.pop()
+    if low is None:
+        low = values.pop() if values else 0
+    kind = dtype or (out._dtype if out is not None else int64)
+    low, high = int(low), int(high)
+    _check_range(low, high, kind)
+    array = mt.random_between(engine_of(generator), _checked_size(tuple(size)), low, high, kind.name)
+    return _tensor(array, kind, requires_grad, out)
+
+
+def randperm(
+    n: int, *, generator: Any = None, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """A random permutation of 0 … n-1."""
+    devices.resolve(device)
+    if n < 0:
+        raise RuntimeError(f"n must be non-negative, got{n}")
+    kind = dtype or (out._dtype if out is not None else int64)
+    _check_permutation(n, kind)
+    return _tensor(mt.permutation(engine_of(generator), n, kind.name), kind, requires_grad, out)
+
+
+def _check_permutation(n: int, kind: dtype) -> None:
+    limits = {"float16": 2**11 + 1, "bfloat16": 2**8 + 1, "float32": 2**24 + 1, "float64": 2**53 + 1}
+    limit = limits.get(kind.name) or (int(np.iinfo(kind.np).max) if kind.category == 1 else 1)
+    if n > limit:
+        raise RuntimeError(f"n is too large for result tensor type: 'torch.{type_word(kind)}Tensor'")
+
+
+def _like_kind(input: Any, kind: dtype | None) -> dtype:
+    return kind or input._dtype
+
+
+def rand_like(
+    input: Any, *, generator: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """``rand`` of the size and dtype of ``input``."""
+    return rand(value_of(input).shape, generator=generator, dtype=_like_kind(input, dtype), requires_grad=requires_grad)
+
+
+def randn_like(
+    input: Any, *, generator: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """``randn`` of the size and dtype of ``input``."""
+    return randn(value_of(input).shape, generator=generator, dtype=_like_kind(input, dtype), requires_grad=requires_grad)
+
+
+def randint_like(
+    input: Any, low: Any, high: Any = None, *, generator: Any = None, dtype: dtype | None = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """``randint`` of the size and dtype of ``input``."""
+    if high is None:
+        low, high = 0, low
+    return randint(
+        low, high, value_of(input).shape, generator=generator, dtype=_like_kind(input, dtype), requires_grad=requires_grad
+    )
+
+
+def _put(tensor: Any, array: np.ndarray) -> Any:
+    """Store drawn values in a tensor, in place."""
+    kind = tensor._dtype
+    write(tensor, from_numpy(array if array.dtype == kind.np else numpy_cast(array, kind.np)), False)
+    return tensor
+
+
+def _shape_of(tensor: Any) -> tuple[int, ...]:
+    return tuple(value_of(tensor).shape)
+
+
+def _in_memory_order(tensor: Any) -> tuple[int, ...] | None:
+    """The order of a dense tensor's dimensions in memory, in which torch draws; None where it draws by index."""
+    return None if tensor._stride is None else dense_order(_shape_of(tensor), strides_of(tensor))
+
+
+def _drawn(tensor: Any, draw: Any) -> np.ndarray:
+    """What ``draw(shape, contiguous)`` gives, laid out as torch fills the tensor."""
+    shape = _shape_of(tensor)
+    order = _in_memory_order(tensor)
+    if order is None or is_contiguous(tensor):
+        return draw(shape, is_contiguous(tensor))
+    laid = draw(tuple(shape[i] for i in order), False)
+    return np.ascontiguousarray(laid.transpose(np.argsort(order)))
+
+
+def uniform_(self: Any, from_: float = 0, to: float = 1, *, generator: Any = None, **kwargs: Any) -> Any:
+    """Fill with uniform random numbers in [from, to)."""
+    low = kwargs.pop("from", from_)
+    if kwargs:
+        raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(kwargs))}'")
+    check_writable(self)
+    _floating(self._dtype, None, "check_uniform_bounds")
+    low, high = float(low), float(to)
+    if low > high:
+        raise RuntimeError(
+            f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
+        )
+    engine, name = engine_of(generator), self._dtype.name
+    return _put(self, _drawn(self, lambda shape, _: mt.uniform(engine, shape, low, high, name)))
+
+
+def normal_(self: Any, mean: float = 0, std: float = 1, *, generator: Any = None) -> Any:
+    """Fill with normal random numbers."""
+    check_writable(self)
+    _check_std(std)
+    _floating(self._dtype, None, "normal_kernel_cpu")
+    engine, name = engine_of(generator), self._dtype.name
+    return _put(
+        self, _drawn(self, lambda shape, contiguous: mt.normal(engine, shape, float(mean), float(std), name, contiguous))
+    )
+
+
+def _check_std(std: float) -> None:
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {float(std):g}")
+
+
+def normal(
+    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: dtype | None = None,
+    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """Normal random numbers of the given means and standard deviations (tensors or numbers), or of a given size."""
+    devices.resolve(device)
+    engine = engine_of(generator)
+    if isinstance(mean, TensorBase) or isinstance(std, TensorBase):
+        kind = mean._dtype if isinstance(mean, TensorBase) else std._dtype
+        if isinstance(std, TensorBase):
+            if std._dtype.category == 3:
+                raise RuntimeError("normal expects standard deviation to be non-complex")
+            if std.numel() and bool((value_of(std).asnumpy() < 0).any()):
+                raise RuntimeError("normal expects all elements of std >= 0.0")
+        else:
+            _check_std(std)
+        centre = value_of(mean).asnumpy() if isinstance(mean, TensorBase) else float(mean)
+        spread = value_of(std).asnumpy() if isinstance(std, TensorBase) else float(std)
+        return _tensor(mt.normal_around(engine, centre, spread, kind.name), kind, False, out)
+    _check_std(std)
+    kind = _floating(dtype, out, "normal_kernel_cpu")
+    array = mt.normal(engine, _checked_size(tuple(size)), float(mean), float(std), kind.name)
+    return _tensor(array, kind, requires_grad, out)
+
+
+def random_(self: Any, *args: Any, generator: Any = None, **bounds: Any) -> Any:
+    """Fill with random integers: ``random_()``, ``random_(to)``, ``random_(from, to)``."""
+    check_writable(self)
+    low, high = bounds.pop("from", 0), bounds.pop("to", None)
+    if len(args) == 1:
+        low, high = (0, args[0]) if "to" not in bounds else (args[0], high)
+    elif len(args) == 2:
+        low, high = args
+    engine, kind = engine_of(generator), self._dtype
+    if high is None and low == 0 and not args:
+        return _put(self, _drawn(self, lambda shape, _: mt.random_all(engine, shape, kind.name)))
+    if high is not None:
+        _check_range(int(low), int(high), kind)
+    return _put(
+        self,
+        _drawn(
+            self, lambda shape, _: mt.random_between(engine, shape, int(low), None if high is None else int(high), kind.name)
+        ),
+    )
+
+
+def _check_probability(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={float(p):g}")
+
+
+def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
+    """Fill with 1 with probability ``p`` (a number, or a tensor of one for each element), else 0."""
+    check_writable(self)
+    engine, name = engine_of(generator), self._dtype.name
+    if isinstance(p, TensorBase):
+        chances = np.broadcast_to(_probabilities(p), _shape_of(self))
+        return _put(self, mt.bernoulli_each(engine, np.ascontiguousarray(chances), name))
+    _check_probability(p)
+    return _put(self, _drawn(self, lambda shape, _: mt.bernoulli(engine, shape, float(p), name)))
+
+
+def _probabilities(p: Any) -> np.ndarray:
+    array = value_of(p).asnumpy()
+    if p._dtype.name == "bfloat16":
+        array = array.astype(np.float32)
+    if array.size and not (array.min() >= 0 and array.max() <= 1):
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    return array
+
+
+def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out: Any = None) -> Any:
+    """1 with the probability that ``input`` says (or ``p``), else 0, in the dtype of ``input``."""
+    engine, kind = engine_of(generator), input._dtype
+    if p is not None:
+        _check_probability(p)
+        array = mt.bernoulli(engine, _shape_of(input), float(p), kind.name)
+    else:
+        if kind.category < 2:
+            raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{type_word(kind)}'")
+        array = mt.bernoulli_each(engine, _probabilities(input), kind.name)
+    return _tensor(array, kind, False, out)
+
+
+def exponential_(self: Any, lambd: float = 1, *, generator: Any = None) -> Any:
+    """Fill with exponential random numbers of rate ``lambd``."""
+    check_writable(self)
+    if lambd <= 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
+    engine, name = engine_of(generator), _floating(self._dtype, None, "exponential_cpu").name
+    return _put(self, _drawn(self, lambda shape, _: mt.exponential(engine, shape, float(lambd), name)))
+
+
+def geometric_(self: Any, p: float, *, generator: Any = None) -> Any:
+    """Fill with the number of tries up to the first success of probability ``p``."""
+    check_writable(self)
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+    engine, name = engine_of(generator), self._dtype.name
+    return _put(self, _drawn(self, lambda shape, _: mt.geometric(engine, shape, float(p), name)))
+
+
+def cauchy_(self: Any, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Any:
+    """Fill with Cauchy random numbers."""
+    check_writable(self)
+    if sigma <= 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
+    if not self._dtype.is_floating_point:
+        raise RuntimeError(
+            f"Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you specified {_cpp_int(self._dtype)}"
+        )
+    engine, name = engine_of(generator), self._dtype.name
+    return _put(self, _drawn(self, lambda shape, _: mt.cauchy(engine, shape, float(median), float(sigma), name)))
+
+
+def log_normal_(self: Any, mean: float = 1, std: float = 2, *, generator: Any = None) -> Any:
+    """Fill with numbers whose logarithms are normal."""
+    check_writable(self)
+    if std <= 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
+    engine, name = engine_of(generator), _floating(self._dtype, None, "log_normal_cpu").name
+    return _put(self, _drawn(self, lambda shape, _: mt.log_normal(engine, shape, float(mean), float(std), name)))
+
+
+def multinomial(input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None) -> Any:
+    """Indices drawn by the weights in each row of ``input``, int64."""
+    shape = _shape_of(input)
+    if len(shape) not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if input._dtype.category != 2:
+        raise RuntimeError(
+            f"multinomial only supports floating-point dtypes for input, got: {_word(input)}"
+        )
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    weights = value_of(input).asnumpy()
+    if input._dtype.name == "bfloat16":
+        weights = weights.astype(np.float32)
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if shape[-1] and weights.size and (weights.sum(-1) == 0).any():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    drawn = mt.multinomial(engine_of(generator), weights, num_samples, replacement, input._dtype.name)
+    return _tensor(drawn, int64, False, out)
+
+
+def _word(tensor: Any) -> str:
+    return type_word(tensor._dtype)
+
+
+def poisson(input: Any, generator: Any = None) -> Any:
+    """Poisson random numbers of the rates in ``input``, in its dtype."""
+    if input._dtype.category < 2:
+        raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{_word(input)}'")
+    rates = value_of(input).asnumpy()
+    if rates.size and (rates.astype(np.float64) < 0).any():
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    return _tensor(mt.poisson(engine_of(generator), rates, input._dtype.name), input._dtype, False, None)
+
+
+def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
+    """Binomial random numbers of the given counts and probabilities."""
+    array = mt.binomial(engine_of(generator), value_of(count).asnumpy(), value_of(prob).asnumpy())
+    return _tensor(array, count._dtype, False, None)
+
+
+FUNCTIONS = tuple(
+    "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson binomial".split()
+)
+METHODS = tuple(
+    "uniform_ normal_ random_ bernoulli_ bernoulli exponential_ geometric_ cauchy_ log_normal_ multinomial".split()
+)

@@ -1,0 +1,1 @@
+"""The parts behind :mod:`mstorch.serialization`."""

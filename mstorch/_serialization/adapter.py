@@ -1,0 +1,278 @@
+"""The one place of the serialization that knows mstorch's own classes."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mstorch._serialization.storage import ITEMSIZE, LoadedStorage
+
+NUMPY_DTYPES = {
+    name: np.dtype(name)
+    for name in ("bool", "uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32",
+                 "float64", "complex64", "complex128")
+}  # fmt: skip
+
+
+@functools.cache
+def _module(name: str) -> Any:
+    # Imported on first use: the tensor's own module may load this one.
+    return importlib.import_module(f"mstorch.{name}")
+
+
+def tensor_class() -> type:
+    """mstorch.Tensor"""
+    return _module("_tensor").Tensor
+
+
+def parameter_class() -> type:
+    """mstorch.nn.Parameter"""
+    return _module("nn.parameter").Parameter
+
+
+def size_class() -> type:
+    """mstorch.Size"""
+    return _module("_core.size").Size
+
+
+def device_class() -> type:
+    """mstorch.device"""
+    return _module("_core.device").device
+
+
+def dtype_class() -> type:
+    """mstorch.dtype"""
+    return _module("_core.dtype").dtype
+
+
+def is_tensor(obj: Any) -> bool:
+    """Tell whether an object is a tensor of ours."""
+    return isinstance(obj, tensor_class())
+
+
+def is_exact_tensor(obj: Any) -> bool:
+    """Tell whether an object is a plain tensor, of no subclass."""
+    return type(obj) is tensor_class()
+
+
+def is_parameter(obj: Any) -> bool:
+    """Tell whether an object is a Parameter."""
+    return isinstance(obj, parameter_class())
+
+
+def is_size(obj: Any) -> bool:
+    """Tell whether an object is a Size."""
+    return type(obj) is size_class()
+
+
+def is_device(obj: Any) -> bool:
+    """Tell whether an object is a device."""
+    return isinstance(obj, device_class())
+
+
+def is_dtype(obj: Any) -> bool:
+    """Tell whether an object is a dtype."""
+    return isinstance(obj, dtype_class())
+
+
+def dtype_of(name: str) -> Any:
+    """Return the dtype of torch's name; raises NotImplementedError for one that mstorch has not."""
+    try:
+        return _module("_core.dtype").by_name(name)
+    except KeyError:
+        raise NotImplementedError(f"mstorch: there is no torch.{name}") from None
+
+
+def dtype_name(dtype: Any) -> str:
+    """Return torch's name of a dtype, without "torch."; raises TypeError for something else."""
+    if not is_dtype(dtype):
+        raise TypeError(f"expected a dtype, got {type(dtype)}")
+    return dtype.name
+
+
+def device_of(text: Any) -> Any:
+    """Return the device of a text; raises RuntimeError if it is none."""
+    return device_class()(text)
+
+
+def device_count(kind: str) -> int:
+    """Return how many devices of a kind are here."""
+    here = _module("_core.device").current()
+    if here.type != kind:
+        return 0
+    return max(1, _module("_backend.runtime").device_count())
+
+
+def layout(name: Any) -> Any:
+    """Return the layout of a text such as 'torch.strided'; raises NotImplementedError for one that mstorch has not."""
+    found = getattr(importlib.import_module("mstorch"), str(name).removeprefix("torch."), None)
+    if found is None or type(found).__name__ != "layout":
+        raise NotImplementedError(f"mstorch: there is no layout {name!s:.100}")
+    return found
+
+
+def contiguous_stride(size: Sequence[int]) -> tuple[int, ...]:
+    """Return row-major strides in elements."""
+    return _module("_core.strides").contiguous_strides(tuple(size))
+
+
+def is_own_method(method: Any) -> bool:
+    """Tell whether a method is the tensor class's own, not a subclass's."""
+    return getattr(tensor_class(), method.__name__, None) is method
+
+
+# Out of a tensor
+
+
+@dataclass
+class TensorParts:
+    """What a file says of a tensor: its storage's cell and how it looks at it. ``array`` yields the cell's values."""
+
+    cell: Any
+    dtype_name: str
+    offset: int
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    requires_grad: bool
+    location: str
+    array: Callable[[], np.ndarray]
+
+
+def tensor_parts(tensor: Any) -> TensorParts:
+    """Return the parts of a tensor."""
+    cell = tensor._storage
+    return TensorParts(
+        cell=cell,
+        dtype_name=tensor.dtype.name,
+        offset=tensor.storage_offset(),
+        size=tuple(tensor.shape),
+        stride=tuple(tensor.stride()),
+        requires_grad=bool(tensor.requires_grad),
+        # One object for equal texts: the pickle then says it once and refers back, as torch's does.
+        location=sys.intern(str(tensor.device)),
+        array=cell.array,
+    )
+
+
+def cell_nbytes(cell: Any) -> int:
+    """Return the size of a cell's storage in bytes."""
+    return math.prod(cell.value.shape) * ITEMSIZE[cell.dtype.name]
+
+
+def cell_bytes(array: np.ndarray) -> np.ndarray:
+    """Return a contiguous array's memory as bytes."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def plain_data(parameter: Any) -> Any:
+    """Return a parameter's values as a plain tensor on the same storage, which autograd does not follow."""
+    return parameter.detach()
+
+
+def has_default_reduce(tensor: Any) -> bool:
+    """Tell whether a tensor is reduced by us; a subclass's own ``__reduce_ex__`` has precedence."""
+    kind = type(tensor)
+    base = parameter_class() if isinstance(tensor, parameter_class()) else tensor_class()
+    return kind.__reduce_ex__ is base.__reduce_ex__
+
+
+# What mstorch keeps in a tensor's __dict__ for itself; gradients and hooks are not saved, as in torch.
+_OWN_ATTRIBUTES = frozenset({"_grad", "_hooks", "_post_hooks", "_retains_grad", "_inference"})
+
+
+def is_reserved(name: str) -> bool:
+    """Tell whether an attribute's name is taken by the tensor class or by its bookkeeping."""
+    return name in _OWN_ATTRIBUTES or hasattr(tensor_class(), name)
+
+
+def user_state(tensor: Any) -> dict[str, Any] | None:
+    """Return the attributes that the user has set on a tensor, None if there are none."""
+    found = {name: value for name, value in tensor.__dict__.items() if name not in _OWN_ATTRIBUTES}
+    return found or None
+
+
+# Into a tensor
+
+
+def build_tensor(
+    storage: LoadedStorage, dtype: str, offset: int, size: Sequence[int], stride: Sequence[int], requires_grad: bool
+) -> Any:
+    """Return a tensor that views a storage; all tensors of one storage and dtype share one base."""
+    size, stride = tuple(size), tuple(stride)
+    base = storage.bases.get(dtype)
+    if base is None:
+        count = storage.nbytes() // ITEMSIZE[dtype]
+        # Nearly every storage has one tensor, which shows all of it: that one is then the base itself.
+        whole = offset == 0 and stride == contiguous_stride(size) and math.prod(size) == count
+        base = storage.bases[dtype] = _base(storage, dtype, size if whole else (count,))
+        if whole:
+            return base.requires_grad_() if requires_grad else base
+    base = base.detach()
+    tensor = _gapless_view(base, size, stride, offset)
+    if tensor is None:
+        tensor = base.as_strided(size, stride, offset)
+    tensor = tensor.detach()
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _gapless_view(base: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Any:
+    """Return a view whose elements lie in memory without gaps, in some order of its dimensions; None for any other.
+
+    Rows, transposed matrices and channels_last weights are such views. as_strided would read them through an index of
+    eight bytes an element.
+    """
+    order = _module("_core.strides").dense_order(size, stride)
+    if order is None or not size or 0 in size:
+        return None
+    flat = base.view(-1).narrow(0, offset, math.prod(size))
+    view = flat.view([size[dim] for dim in order]).permute([order.index(dim) for dim in range(len(size))])
+    # A dimension of length 1 may have any stride in a file, but not in a view that is made step by step.
+    return view if tuple(view.stride()) == stride else None
+
+
+def _base(storage: LoadedStorage, dtype: str, size: tuple[int, ...]) -> Any:
+    """Return a new tensor over all of a storage's bytes, on the CPU without a copy."""
+    kind = dtype_of(dtype).np
+    data = storage.data
+    # Archives of other tools need not align their records.
+    if data.ctypes.data % kind.itemsize or not data.flags.c_contiguous:
+        data = data.copy()
+    tensor = _module("_ops.from_data").made(data[: data.size // kind.itemsize * kind.itemsize].view(kind).reshape(size))
+    return tensor if storage.device_text == "cpu" else tensor.to(device=storage.device)
+
+
+def refresh(storage: LoadedStorage) -> None:
+    """Bring bytes that were read after the tensors were made into those tensors."""
+    for dtype, base in storage.bases.items():
+        base.detach().copy_(_base(LoadedStorage(storage.data.copy()), dtype, tuple(base.shape)))
+
+
+def from_numpy(array: np.ndarray) -> Any:
+    """Return a tensor over a NumPy array's memory."""
+    return importlib.import_module("mstorch").from_numpy(array)
+
+
+def build_parameter(data: Any, requires_grad: bool) -> Any:
+    """Return a Parameter over a tensor."""
+    return parameter_class()(data, requires_grad)
+
+
+def build_meta(dtype: str, size: Sequence[int], stride: Sequence[int], requires_grad: bool) -> Any:
+    """Raise NotImplementedError: mstorch has no meta device."""
+    raise NotImplementedError("mstorch: the meta device is not available, so its tensors cannot be loaded")
+
+
+def as_class(tensor: Any, kind: type) -> Any:
+    """Return a tensor as an instance of a subclass."""
+    if type(tensor) is kind:
+        return tensor
+    if not isinstance(kind, type) or not issubclass(kind, tensor_class()):
+        raise TypeError(f"{kind} is no class of tensors")
+    return tensor.as_subclass(kind)

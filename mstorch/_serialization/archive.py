@@ -1,0 +1,113 @@
+"""An object graph in torch's zip format."""
+
+from __future__ import annotations
+
+import io
+import mmap as mmap_module
+import sys
+from pickle import UnpicklingError
+from typing import Any
+
+import numpy as np
+
+from mstorch._serialization import adapter
+from mstorch._serialization.locations import restorer
+from mstorch._serialization.options import LOCAL, OPTIONS, fallback_byteorder
+from mstorch._serialization.pickler import StorageTable, dump
+from mstorch._serialization.storage import ITEMSIZE, LoadedStorage, StorageType, TypedRef, swap_bytes
+from mstorch._serialization.unpickler import Unpickler, full_unpickler
+from mstorch._serialization.zipfile_format import ZipReader, ZipWriter
+
+
+class Archive:
+    """The records of a save, the pickle done, so that an object which cannot be pickled never touches a file."""
+
+    def __init__(self, obj: Any, pickle_module: Any, protocol: int, byteorder_record: bool):
+        self.storages = StorageTable()
+        self.pickle = dump(obj, pickle_module, protocol, self.storages)
+        self.byteorder_record = byteorder_record
+
+    def write(self, file: Any, archive_name: str) -> None:
+        """Write the whole archive."""
+        writer = ZipWriter(file, archive_name)
+        writer.record("data.pkl", self.pickle)
+        # Version 1 means that storages come in the order of their keys.
+        writer.record(".format_version", b"1")
+        writer.record(".storage_alignment", str(OPTIONS.storage_alignment).encode())
+        if self.byteorder_record:
+            writer.record("byteorder", sys.byteorder.encode())
+        for saved in self.storages:
+            values = adapter.cell_bytes(saved.array())
+            writer.record(f"data/{saved.key}", values, skip=LOCAL.skip_data)
+        writer.close()
+
+
+def map_file(path: str) -> np.ndarray:
+    """Return a file's bytes mapped into memory; writes stay private unless the options say MAP_SHARED."""
+    shared = OPTIONS.mmap_flags == getattr(mmap_module, "MAP_SHARED", None)
+    with open(path, "r+b" if shared else "rb") as file:
+        access = mmap_module.ACCESS_WRITE if shared else mmap_module.ACCESS_COPY
+        return np.frombuffer(mmap_module.mmap(file.fileno(), 0, access=access), np.uint8)
+
+
+def load(reader: ZipReader, map_location: Any, pickle_module: Any, weights_only: bool, options: dict[str, Any],
+         mapped: np.ndarray | None) -> Any:  # fmt: skip
+    """Return the object of an archive; raises RuntimeError or UnpicklingError for a damaged one."""
+    restore = restorer(map_location)
+    byteorder = fallback_byteorder()
+    if reader.has("byteorder"):
+        byteorder = reader.read("byteorder", limit=16).decode("ascii", "replace")
+        if byteorder not in ("little", "big"):
+            raise ValueError("Unknown endianness type: " + byteorder)
+    loaded: dict[Any, LoadedStorage] = {}
+
+    def read(key: Any, nbytes: int) -> np.ndarray:
+        name = f"data/{key}"
+        if LOCAL.skip_data:
+            return np.zeros(nbytes, np.uint8)
+        found = reader.size(name)
+        if found != nbytes:
+            raise RuntimeError(f"record size ({found} bytes) does not match expected size ({nbytes} bytes)")
+        if mapped is not None and nbytes and reader.is_stored(name):
+            start = reader.offset(name)
+            return mapped[start : start + nbytes]
+        return reader.read_into(name, np.empty(0, np.uint8))
+
+    def persistent_load(pid: Any) -> Any:
+        if not isinstance(pid, tuple) or len(pid) != 5:
+            raise UnpicklingError(f"saved_id must be a tuple of five, got {pid!r:.200}")
+        kind, storage_type, key, location, count = pid
+        if kind not in ("storage", b"storage") or not isinstance(storage_type, StorageType):
+            raise UnpicklingError(f"Unknown typename for persistent_load, expected 'storage' but got {pid[:2]!r:.200}")
+        if not isinstance(key, (str, bytes)) or type(count) is not int or count < 0:
+            raise UnpicklingError(f"a storage's persistent id in the file is malformed: {pid!r:.200}")
+        dtype = storage_type.dtype_name
+        if key not in loaded:
+            data = read(key, count * ITEMSIZE[dtype or "uint8"])
+            if byteorder != sys.byteorder:
+                swap_bytes(data, dtype)
+            place = location.decode("ascii") if isinstance(location, bytes) else location
+            if not isinstance(place, str):
+                raise UnpicklingError(f"a storage's location in the file is no text: {location!r:.200}")
+            storage = restore(LoadedStorage(data), place)
+            if not isinstance(storage, LoadedStorage):
+                raise TypeError(f"map_location must return a storage or None, but got {type(storage)}")
+            loaded[key] = storage
+        return TypedRef(loaded[key], dtype)
+
+    data = io.BytesIO(reader.read("data.pkl"))
+    if weights_only:
+        unpickler: Any = Unpickler(data, encoding=options.get("encoding", "utf-8"))
+        unpickler.persistent_load = persistent_load
+    else:
+        unpickler = full_unpickler(pickle_module, persistent_load)(data, **options)
+    before, LOCAL.map_location = LOCAL.map_location, map_location
+    try:
+        return unpickler.load()
+    finally:
+        LOCAL.map_location = before
+
+
+def is_torchscript(reader: ZipReader) -> bool:
+    """Tell whether an archive holds a TorchScript program."""
+    return reader.has("constants.pkl")

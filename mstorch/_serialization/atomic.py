@@ -1,0 +1,106 @@
+"""Writing a file so that its name always stands for a whole file: the old one or the new one."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
+
+
+def _refuse(path: str, error: OSError) -> RuntimeError:
+    return RuntimeError(f"open file failed with strerror: {os.strerror(error.errno or 0)}, file path: {path}")
+
+
+def _temporary(folder: str, name: str) -> tuple[int, str]:
+    # Bounded, since a name as long as the file system takes could not grow.
+    stem = name.encode("utf-8", "surrogateescape")[:100].decode("utf-8", "ignore")
+    while True:
+        path = os.path.join(folder, f".{stem}.{secrets.token_hex(6)}.tmp")
+        try:
+            # Mode 0o666 goes through the umask, as it does for open().
+            return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666), path
+        except FileExistsError:
+            continue
+
+
+def _flush_folder(folder: str) -> None:
+    """Make the new name itself survive a power cut, where folders can be flushed."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EROFS):
+            raise
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def replacing(path: str) -> Iterator[IO[bytes]]:
+    """Yield a file that takes the name ``path`` once the block ends without an error.
+
+    Raises RuntimeError if ``path`` cannot be opened for writing. After an error inside the block the old file is as it
+    was; after a kill there may be a ``.name.*.tmp`` beside it. A path that is no regular file (a pipe, a device), or whose
+    folder admits no new file, is written directly. Another hard link to the old file keeps the old content.
+    """
+    # A plain open would write through a link, so the link stays and its target is replaced.
+    target = os.path.realpath(path)
+    folder, name = os.path.split(target)
+    if not os.path.isdir(folder):
+        raise RuntimeError(f"Parent directory {os.path.dirname(path) or folder} does not exist.")
+    try:
+        old = os.stat(target)
+    except FileNotFoundError:
+        old = None
+    if old is not None:
+        if stat.S_ISDIR(old.st_mode):
+            raise _refuse(path, OSError(errno.EISDIR, ""))
+        if not os.access(target, os.W_OK):
+            raise _refuse(path, OSError(errno.EACCES, ""))
+        if not stat.S_ISREG(old.st_mode):
+            with open(target, "wb") as file:
+                yield file
+            return
+    try:
+        handle, temporary = _temporary(folder, name)
+    except OSError as error:
+        if old is None or error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise _refuse(path, error) from error
+        with open(target, "wb") as file:
+            yield file
+        return
+    try:
+        with os.fdopen(handle, "wb") as file:
+            if old is not None:
+                _keep_owner_and_mode(handle, old)
+            yield file
+            file.flush()
+            os.fsync(handle)
+        os.replace(temporary, target)
+    except BaseException:
+        try:
+            os.unlink(temporary)
+        except FileNotFoundError:
+            pass
+        raise
+    _flush_folder(folder)
+
+
+def _keep_owner_and_mode(handle: int, old: os.stat_result) -> None:
+    """Give the new file what open() would have left in place on the old one."""
+    if not hasattr(os, "fchmod"):
+        return
+    if (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
+        try:
+            os.fchown(handle, old.st_uid, old.st_gid)
+        except PermissionError:
+            # Only root may give files away; the mode below still lets the same people in.
+            pass
+    os.fchmod(handle, stat.S_IMODE(old.st_mode))

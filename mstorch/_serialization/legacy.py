@@ -1,0 +1,187 @@
+"""The format before torch 1.6: five pickles in a row, then the bytes of the storages."""
+
+from __future__ import annotations
+
+import inspect
+import struct
+import sys
+import warnings
+from pickle import UnpicklingError
+from typing import Any
+
+import numpy as np
+
+from mstorch._serialization import adapter
+from mstorch._serialization.locations import restorer
+from mstorch._serialization.options import LOCAL
+from mstorch._serialization.pickler import StorageTable, dump
+from mstorch._serialization.storage import ITEMSIZE, LoadedStorage, StorageType, TypedRef, swap_bytes
+from mstorch._serialization.unpickler import Unpickler, full_unpickler
+from mstorch._serialization.zipfile_format import write_all
+
+MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
+PROTOCOL_VERSION = 1001
+
+
+class SourceChangeWarning(Warning):
+    """A saved class's source differs from the class that is there now."""
+
+
+def save(obj: Any, file: Any, pickle_module: Any, protocol: int) -> None:
+    """Write ``obj`` in the legacy format."""
+    table = StorageTable()
+    data = dump(obj, pickle_module, protocol, table, legacy=True)
+    sizes = {"short": struct.calcsize("=h"), "int": struct.calcsize("=i"), "long": struct.calcsize("=l")}
+    system = {"protocol_version": PROTOCOL_VERSION, "little_endian": sys.byteorder == "little", "type_sizes": sizes}
+    for part in (MAGIC_NUMBER, PROTOCOL_VERSION, system):
+        write_all(file, pickle_module.dumps(part, protocol=protocol))
+    write_all(file, data)
+    storages = sorted(table, key=lambda saved: saved.key)
+    write_all(file, pickle_module.dumps([saved.key for saved in storages], protocol=protocol))
+    for saved in storages:
+        values = adapter.cell_bytes(saved.array())
+        write_all(file, struct.pack("<q", values.size // ITEMSIZE[saved.dtype_name or "uint8"]))
+        write_all(file, values)
+
+
+def load(file: Any, map_location: Any, pickle_module: Any, weights_only: bool, options: dict[str, Any]) -> Any:
+    """Read ``obj`` from the legacy format; raises RuntimeError or UnpicklingError for a damaged file."""
+    storages: dict[Any, tuple[LoadedStorage, str | None]] = {}
+    views: dict[Any, TypedRef] = {}
+    restore = restorer(map_location)
+
+    def persistent_load(pid: Any) -> Any:
+        if not isinstance(pid, tuple) or not pid:
+            raise UnpicklingError(f"saved_id must be a tuple, got {type(pid).__name__}")
+        kind = _text(pid[0])
+        if kind == "module":
+            _, container, source_file, source = pid
+            if source_file and source:
+                _compare_source(container, source)
+            return container
+        if kind != "storage":
+            raise RuntimeError(f"Unknown saved id type: {pid[0]}")
+        if len(pid) != 6 or not isinstance(pid[1], StorageType):
+            raise UnpicklingError(f"a storage's persistent id in the file is malformed: {pid!r:.200}")
+        _, storage_type, key, location, count, view = pid
+        dtype = storage_type.dtype_name
+        itemsize = ITEMSIZE[dtype or "uint8"]
+        if key not in storages:
+            if type(count) is not int or count < 0:
+                raise RuntimeError(f"a storage in the file has {count!r:.200} elements")
+            _bounded(file, count * itemsize)
+            loaded = restore(LoadedStorage(np.zeros(count * itemsize, np.uint8)), _text(location))
+            storages[key] = loaded, dtype
+        loaded, _ = storages[key]
+        if view is None:
+            return TypedRef(loaded, dtype)
+        view_key, offset, size = view
+        if view_key not in views:
+            part = loaded[offset * itemsize : (offset + size) * itemsize]
+            views[view_key] = TypedRef(part, dtype)
+        return views[view_key]
+
+    def plain() -> Any:
+        if weights_only:
+            return Unpickler(file, encoding=options.get("encoding", "utf-8")).load()
+        return pickle_module.load(file, **options)
+
+    def later() -> Any:
+        try:
+            return plain()
+        except EOFError as error:
+            raise RuntimeError("unexpected EOF, a part of the file is missing. The file might be corrupted.") from error
+
+    # Before that, files were tar archives; their first record is called so.
+    if file.tell() == 0 and _is_tar(file):
+        raise RuntimeError(
+            "mstorch: the .tar format of torch 0.1 cannot be loaded; save the file again with a newer torch"
+        )
+    if plain() != MAGIC_NUMBER:
+        raise RuntimeError("Invalid magic number; corrupt file?")
+    version = later()
+    if version != PROTOCOL_VERSION:
+        raise RuntimeError(f"Invalid protocol version: {version}")
+    later()
+    if weights_only:
+        unpickler: Any = Unpickler(file, encoding=options.get("encoding", "utf-8"))
+        unpickler.persistent_load = persistent_load
+    else:
+        unpickler = full_unpickler(pickle_module, persistent_load)(file, **options)
+    LOCAL.deferred, LOCAL.map_location = [], map_location
+    try:
+        try:
+            result = unpickler.load()
+        except EOFError as error:
+            raise RuntimeError("unexpected EOF, a part of the file is missing. The file might be corrupted.") from error
+        deferred = LOCAL.deferred
+    finally:
+        LOCAL.deferred = LOCAL.map_location = None
+    keys = later()
+    if LOCAL.skip_data:
+        return result
+    if type(keys) is not list:
+        raise RuntimeError(f"the list of storages in the file is {type(keys)}")
+    for key in keys:
+        if key not in storages:
+            raise RuntimeError(f"storage key {key!r:.200} not found in deserialized_objects")
+        _read_storage(file, *storages[key])
+    for ref in views.values():
+        adapter.refresh(ref.storage)
+    for fill, storage in deferred:
+        fill()
+        adapter.refresh(storage)
+    return result
+
+
+def _read_storage(file: Any, storage: LoadedStorage, dtype: str | None) -> None:
+    itemsize = ITEMSIZE[dtype or "uint8"]
+    (count,) = struct.unpack("<q", _exactly(file, 8))
+    if count * itemsize != storage.nbytes():
+        raise RuntimeError(f"storage has wrong byte size: expected {storage.nbytes()} got {count * itemsize}")
+    storage.data[:] = np.frombuffer(_exactly(file, storage.nbytes()), np.uint8)
+    if sys.byteorder == "big":
+        swap_bytes(storage.data, dtype)
+    adapter.refresh(storage)
+
+
+def _exactly(file: Any, count: int) -> bytes:
+    data = file.read(count)
+    if len(data) != count:
+        raise RuntimeError(f"unexpected EOF, expected {count - len(data)} more bytes. The file might be corrupted.")
+    return data
+
+
+def _bounded(file: Any, count: int) -> None:
+    """Refuse a storage that the rest of the file cannot hold, before any memory is reserved for it."""
+    here = file.tell()
+    end = file.seek(0, 2)
+    file.seek(here)
+    if end is not None and count > end - here:
+        raise RuntimeError(f"unexpected EOF, expected {count - (end - here)} more bytes. The file might be corrupted.")
+
+
+def _is_tar(file: Any) -> bool:
+    head = file.read(512)
+    file.seek(0)
+    return len(head) == 512 and head[257:262] == b"ustar"
+
+
+def _text(value: Any) -> str:
+    # With encoding="bytes", files of Python 2 hold their own keywords as bytes.
+    return value.decode("ascii") if isinstance(value, bytes) else str(value)
+
+
+def _compare_source(container: type, source: str) -> None:
+    try:
+        current = inspect.getsource(container)
+    except (OSError, TypeError):
+        warnings.warn(
+            f"Couldn't retrieve source code for container of type {container.__name__}. It won't be checked for "
+            "correctness upon loading.",
+            stacklevel=4,
+        )
+        return
+    if current != source and not container.__module__.startswith("mstorch."):
+        warnings.warn(f"source code of class '{container.__module__}.{container.__qualname__}' has changed.",
+                      SourceChangeWarning, stacklevel=4)  # fmt: skip

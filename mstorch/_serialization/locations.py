@@ -1,0 +1,110 @@
+"""Where a storage lives: the tags that a file carries, and the way from a tag back to a device."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from typing import Any
+
+from mstorch._serialization import adapter
+from mstorch._serialization.storage import LoadedStorage
+
+Tagger = Callable[[Any], "str | None"]
+Deserializer = Callable[[Any, str], Any]
+_registry: list[tuple[int, Tagger, Deserializer]] = []
+
+
+def register_package(priority: int, tagger: Tagger, deserializer: Deserializer) -> None:
+    """Register how storages of a device are tagged and restored; a lower ``priority`` is asked earlier."""
+    _registry.append((priority, tagger, deserializer))
+    _registry.sort(key=lambda entry: entry[0])
+
+
+def location_tag(storage: Any) -> str:
+    """Return the tag of a storage's device; raises RuntimeError if no registered package knows it."""
+    for _, tagger, _ in _registry:
+        tag = tagger(storage)
+        if tag:
+            return tag
+    raise RuntimeError(f"don't know how to determine data location of {type(storage).__module__}."
+                       f"{type(storage).__qualname__}")  # fmt: skip
+
+
+def default_restore_location(storage: Any, location: str) -> Any:
+    """Return ``storage`` on the device that ``location`` names; raises RuntimeError for an unknown or absent one."""
+    for _, _, deserializer in _registry:
+        result = deserializer(storage, location)
+        if result is not None:
+            return result
+    raise RuntimeError(
+        f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {location})"
+    )
+
+
+restored = default_restore_location
+
+
+def restorer(map_location: Any) -> Deserializer:
+    """Return the function that maps (storage, location) for a ``map_location`` argument of load."""
+    if map_location is None:
+        return default_restore_location
+    if isinstance(map_location, dict):
+        return lambda storage, location: default_restore_location(storage, map_location.get(location, location))
+    if isinstance(map_location, (str, bytes)) or adapter.is_device(map_location):
+        wanted = map_location.decode("ascii") if isinstance(map_location, bytes) else str(map_location)
+        return lambda storage, location: default_restore_location(storage, wanted)
+    if not callable(map_location):
+        raise TypeError(f"'{type(map_location).__name__}' object is not callable")
+
+    def asked(storage: Any, location: str) -> Any:
+        result = map_location(storage, location)
+        return default_restore_location(storage, location) if result is None else result
+
+    return asked
+
+
+def _tag(kind: str, storage: Any) -> str | None:
+    device = storage.device
+    if device.type != kind:
+        return None
+    return kind if device.index is None or kind in ("cpu", "meta") else f"{kind}:{device.index}"
+
+
+def _restore_cpu(storage: Any, location: str) -> Any:
+    return storage.to(device="cpu") if location == "cpu" else None
+
+
+def _restore_meta(storage: Any, location: str) -> Any:
+    return LoadedStorage(storage.data, "meta") if location == "meta" else None
+
+
+def _restore_accelerator(kind: str, storage: Any, location: str) -> Any:
+    if location != kind and not re.match(f"{kind}(:|[0-9]+)", location):
+        return None
+    return storage.to(device=validate_device(location, kind))
+
+
+def validate_device(location: str, kind: str) -> Any:
+    """Return the device of a tag such as 'cuda:1'; raises RuntimeError if this machine does not have it."""
+    count = adapter.device_count(kind)
+    if count == 0:
+        raise RuntimeError(
+            f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is False. "
+            "If you are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') "
+            "to map your storages to the CPU."
+        )
+    device = adapter.device_of(location)
+    if (device.index or 0) >= count:
+        raise RuntimeError(
+            f"Attempting to deserialize object on {kind.upper()} device {device.index} but "
+            f"torch.{kind}.device_count() is {count}. Please use torch.load with map_location to map your storages "
+            "to an existing device."
+        )
+    return device
+
+
+register_package(10, functools.partial(_tag, "cpu"), _restore_cpu)
+register_package(20, functools.partial(_tag, "cuda"), functools.partial(_restore_accelerator, "cuda"))
+register_package(22, functools.partial(_tag, "meta"), _restore_meta)
+register_package(23, functools.partial(_tag, "npu"), functools.partial(_restore_accelerator, "npu"))

@@ -1,0 +1,105 @@
+"""Which name of torch stands in a file for an object of mstorch, and the way back."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+# The module of each nn class is part of torch's file format: pickles name it.
+_NN_HOMES = {
+    "activation": "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Mish "
+    "MultiheadAttention PReLU RReLU ReLU ReLU6 SELU SiLU Sigmoid Softmax Softmax2d Softmin Softplus Softshrink "
+    "Softsign Tanh Tanhshrink Threshold",
+    "adaptive": "AdaptiveLogSoftmaxWithLoss",
+    "batchnorm": "BatchNorm1d BatchNorm2d BatchNorm3d LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d SyncBatchNorm",
+    "channelshuffle": "ChannelShuffle",
+    "container": "Container ModuleDict ModuleList ParameterDict ParameterList Sequential",
+    "conv": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d LazyConv1d LazyConv2d LazyConv3d "
+    "LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d",
+    "distance": "CosineSimilarity PairwiseDistance",
+    "dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
+    "flatten": "Flatten Unflatten",
+    "fold": "Fold Unfold",
+    "instancenorm": "InstanceNorm1d InstanceNorm2d InstanceNorm3d LazyInstanceNorm1d LazyInstanceNorm2d "
+    "LazyInstanceNorm3d",
+    "linear": "Bilinear Identity LazyLinear Linear",
+    "loss": "BCELoss BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CrossEntropyLoss GaussianNLLLoss "
+    "HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss LinearCrossEntropyLoss MSELoss MarginRankingLoss MultiLabelMarginLoss "
+    "MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss NLLLoss2d PoissonNLLLoss SmoothL1Loss SoftMarginLoss "
+    "TripletMarginLoss TripletMarginWithDistanceLoss",
+    "module": "Module",
+    "normalization": "CrossMapLRN2d GroupNorm LayerNorm LocalResponseNorm RMSNorm",
+    "padding": "CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d ReflectionPad1d "
+    "ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d ZeroPad1d ZeroPad2d ZeroPad3d",
+    "pixelshuffle": "PixelShuffle PixelUnshuffle",
+    "pooling": "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d "
+    "AdaptiveMaxPool3d AvgPool1d AvgPool2d AvgPool3d FractionalMaxPool2d FractionalMaxPool3d LPPool1d LPPool2d "
+    "LPPool3d MaxPool1d MaxPool2d MaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d",
+    "rnn": "GRU GRUCell LSTM LSTMCell RNN RNNBase RNNCell RNNCellBase",
+    "sparse": "Embedding EmbeddingBag",
+    "transformer": "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer",
+    "upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
+}
+_HOME_OF = {name: f"torch.nn.modules.{home}" for home, names in _NN_HOMES.items() for name in names.split()}
+_HOME_OF.update(dict.fromkeys(("Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer"),
+                              "torch.nn.parameter"))  # fmt: skip
+_CORE = ("Tensor", "Size", "device", "dtype", "layout", "memory_format", "Generator")
+_RENAMED = {
+    # https://github.com/pytorch/pytorch/pull/51633 moved the module; old files name the old one.
+    "torch.tensor": "torch._tensor",
+    "torch._C": "torch",
+    "torch._C._nn": "torch.nn.functional",
+}
+
+
+def torch_name(obj: Any, qualname: str | None = None) -> tuple[str, str] | None:
+    """Return (module, name) under which torch knows a class or function of mstorch; None for anything else."""
+    module = getattr(obj, "__module__", None)
+    if not isinstance(module, str) or module.split(".", 1)[0] != "mstorch":
+        return None
+    name = qualname or getattr(obj, "__qualname__", None) or obj.__name__
+    if module == "mstorch._serialization.rebuild":
+        return ("torch._tensor" if name == "_rebuild_from_type_v2" else "torch._utils"), name
+    head = name.split(".", 1)[0]
+    if head in _CORE and isinstance(obj, type):
+        return ("torch._C" if head == "Generator" else "torch"), name
+    if module.startswith("mstorch.nn") and head in _HOME_OF and isinstance(obj, type):
+        return _HOME_OF[head], name
+    parts = module.split(".")[1:]
+    if any(part.startswith("_") for part in parts):
+        # A private module is no part of torch's layout; its functions are public at the top.
+        return "torch", name
+    return ".".join(["torch", *parts]), name
+
+
+def is_torch_module(module: str) -> bool:
+    """Tell whether a file's module name belongs to torch."""
+    return module == "torch" or module.startswith("torch.")
+
+
+def find(module: str, name: str) -> Any:
+    """Return mstorch's counterpart of torch's ``module.name``; raises AttributeError if there is none."""
+    from mstorch._serialization import rebuild
+
+    module = _RENAMED.get(module, module)
+    if module in ("torch._utils", "torch._tensor") and name in rebuild.FUNCTIONS:
+        return rebuild.FUNCTIONS[name]
+    parts = module.split(".")[1:]
+    # From the exact module upwards: our files need not be cut as torch's are, but public names are the same.
+    for count in range(len(parts), -1, -1):
+        home = _import(".".join(["mstorch", *parts[:count]]))
+        found = home
+        for piece in name.split("."):
+            found = getattr(found, piece, None)
+        if found is not None:
+            return found
+    raise AttributeError(f"Can't get attribute '{name}' of torch's module '{module}': mstorch has no counterpart of it")
+
+
+def _import(module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (module == error.name or module.startswith(error.name + ".")):
+            return None
+        raise

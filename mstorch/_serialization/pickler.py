@@ -1,0 +1,250 @@
+"""Writing the object graph of a file: tensors by torch's rebuild functions, our classes under torch's names."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import secrets
+import sys
+import types
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from mstorch._serialization import adapter, names
+from mstorch._serialization.storage import CLASS_OF_DTYPE, ITEMSIZE, LoadedStorage, TypedRef
+
+_NAMED = (type, types.FunctionType)
+_DTYPES_DIFFER = "Cannot save multiple tensors or storages that view the same data as different types"
+
+
+class _Global:
+    """Stands for a global of torch while a file is written; ``__module__`` is the name that the pickler writes."""
+
+    def __init__(self, module: str, name: str):
+        self.__module__ = self.torch_module = module
+        self.name = name
+
+    def __call__(self, *args: Any) -> Any:
+        raise TypeError(f"{self.torch_module}.{self.name} is only a name in a file")
+
+
+class _NeedsTorchNames(Exception):
+    """The graph holds one of our classes, which C's pickler would write under our name."""
+
+
+class SavedStorage:
+    """A storage that the file refers to; ``cell`` keeps its identity alive while the file is written."""
+
+    __slots__ = ("array", "cell", "dtype_name", "key", "location")
+
+    def __init__(self, cell: Any, key: str, dtype_name: str | None, location: str, array: Callable[[], Any]):
+        self.cell = cell
+        self.key = key
+        self.dtype_name = dtype_name
+        self.location = location
+        self.array = array
+
+
+class StorageTable:
+    """The storages met so far, each once, in the order of their first mention."""
+
+    def __init__(self) -> None:
+        self._by_cell: dict[int, SavedStorage] = {}
+
+    def add(self, cell: Any, dtype_name: str, location: str, array: Callable[[], Any]) -> SavedStorage:
+        """Return the entry of a cell; raises RuntimeError if it was met with another dtype, which files cannot hold."""
+        kind = dtype_name if dtype_name in CLASS_OF_DTYPE else None
+        found = self._by_cell.get(id(cell))
+        if found is None:
+            found = SavedStorage(cell, str(len(self._by_cell)), kind, location, array)
+            self._by_cell[id(cell)] = found
+        elif found.dtype_name != kind:
+            raise RuntimeError(_DTYPES_DIFFER)
+        return found
+
+    def __iter__(self):
+        return iter(self._by_cell.values())
+
+
+class _Rules:
+    """What both picklers share: how tensors are reduced, and which persistent id a storage has."""
+
+    def __init__(self, table: StorageTable, legacy: bool):
+        self.table = table
+        self.legacy = legacy
+        self._globals: dict[tuple[str, str], _Global] = {}
+
+    def named(self, module: str, name: str) -> _Global:
+        found = self._globals.get((module, name))
+        if found is None:
+            found = self._globals[module, name] = _Global(module, name)
+        return found
+
+    def persistent_id(self, obj: Any) -> Any:
+        if type(obj) is not SavedStorage:
+            return None
+        kind = obj.dtype_name
+        if kind is None:
+            named, count = self.named("torch.storage", "UntypedStorage"), adapter.cell_nbytes(obj.cell)
+        else:
+            named = self.named("torch", CLASS_OF_DTYPE[kind])
+            count = adapter.cell_nbytes(obj.cell) // ITEMSIZE[kind]
+        found = ("storage", named, obj.key, obj.location, count)
+        # Storages that were views of storages ended before the zip format; the legacy format keeps their place.
+        return (*found, None) if self.legacy else found
+
+    def reduced(self, obj: Any) -> Any:
+        """Return the reduction of one of our own objects, NotImplemented for any other."""
+        if adapter.is_tensor(obj):
+            return self._tensor(obj)
+        if adapter.is_size(obj):
+            return self.named("torch", "Size"), (tuple(obj),)
+        if adapter.is_device(obj):
+            return self.named("torch", "device"), (obj.type,) if obj.index is None else (obj.type, obj.index)
+        if isinstance(obj, (LoadedStorage, TypedRef)):
+            raise pickle.PicklingError("mstorch: a storage cannot be saved by itself, save a tensor that views it")
+        return NotImplemented
+
+    def _tensor(self, tensor: Any) -> Any:
+        if not adapter.has_default_reduce(tensor):
+            return NotImplemented
+        hooks: OrderedDict = OrderedDict()
+        if adapter.is_parameter(tensor):
+            state = adapter.user_state(tensor)
+            plain = adapter.plain_data(tensor)
+            if state is None:
+                return self.named("torch._utils", "_rebuild_parameter"), (plain, tensor.requires_grad, hooks)
+            rebuild = self.named("torch._utils", "_rebuild_parameter_with_state")
+            return rebuild, (plain, tensor.requires_grad, hooks, state)
+        function, arguments = self._plain(tensor, hooks)
+        state = adapter.user_state(tensor)
+        if adapter.is_exact_tensor(tensor) and state is None:
+            return function, arguments
+        kind = type(tensor) if not adapter.is_exact_tensor(tensor) else self.named("torch", "Tensor")
+        return self.named("torch._tensor", "_rebuild_from_type_v2"), (function, kind, arguments, state or {})
+
+    def _plain(self, tensor: Any, hooks: OrderedDict) -> Any:
+        parts = adapter.tensor_parts(tensor)
+        saved = self.table.add(parts.cell, parts.dtype_name, parts.location, parts.array)
+        common = (saved, parts.offset, parts.size, parts.stride, parts.requires_grad, hooks)
+        if parts.dtype_name in CLASS_OF_DTYPE:
+            return self.named("torch._utils", "_rebuild_tensor_v2"), common
+        rebuild = self.named("torch._utils", "_rebuild_tensor_v3")
+        return rebuild, (*common, self.named("torch", parts.dtype_name))
+
+
+def dump(obj: Any, pickle_module: Any, protocol: int, table: StorageTable, legacy: bool = False) -> bytes:
+    """Return the pickle of ``obj``, its storages in ``table``."""
+    if pickle_module.Pickler is pickle.Pickler and protocol < 4:
+        # C's pickler is many times faster. It cannot be told another name for a class of ours, so a graph that holds
+        # one is written once more, by the pickler in Python.
+        try:
+            return _dump_fast(obj, pickle_module.Pickler, protocol, table, legacy)
+        except _NeedsTorchNames:
+            table._by_cell.clear()
+    if issubclass(pickle_module.Pickler, pickle._Pickler):
+        return _dump_named(obj, pickle_module.Pickler, protocol, table, legacy)
+    if pickle_module.Pickler is pickle.Pickler:
+        return _dump_named(obj, pickle._Pickler, protocol, table, legacy)
+    if protocol >= 4:
+        raise ValueError(f"mstorch: pickle_module {pickle_module.__name__} needs pickle_protocol 2 or 3")
+    try:
+        return _dump_fast(obj, pickle_module.Pickler, protocol, table, legacy)
+    except _NeedsTorchNames as error:
+        raise pickle.PicklingError(
+            f"mstorch: {error} can only be written with pickle_module=pickle, not {pickle_module.__name__}"
+        ) from None
+
+
+def _dump_fast(obj: Any, base: Any, protocol: int, table: StorageTable, legacy: bool) -> bytes:
+    """Pickle with a pickler in C, which looks every global up before it writes the name.
+
+    It therefore finds them in short-lived modules whose names are torch's behind a random token, and the token is
+    taken out of the finished text. 128 random bits cannot occur in the user's own data.
+    """
+    token = "t" + secrets.token_hex(16)
+    rules = _Rules(table, legacy)
+    modules: dict[str, types.ModuleType] = {}
+
+    def reducer_override(self: Any, obj: Any) -> Any:
+        if type(obj) is _Global:
+            module = token + obj.torch_module
+            # An import of a dotted name asks for its first part as well.
+            for needed in (module.split(".", 1)[0], module):
+                if needed not in modules:
+                    modules[needed] = sys.modules[needed] = types.ModuleType(needed)
+            obj.__module__ = module
+            setattr(modules[module], obj.name, obj)
+            return obj.name
+        if adapter.is_dtype(obj) or isinstance(obj, _NAMED) and names.torch_name(obj) is not None:
+            raise _NeedsTorchNames(repr(obj))
+        found = rules.reduced(obj)
+        if found is NotImplemented:
+            inherited = getattr(base, "reducer_override", None)
+            return inherited(self, obj) if inherited is not None else NotImplemented
+        return found
+
+    # A class body cannot see the function above without a name of its own, so the class is made by call.
+    methods = {"persistent_id": lambda self, obj: rules.persistent_id(obj), "reducer_override": reducer_override}
+    buffer = io.BytesIO()
+    try:
+        type("Pickler", (base,), methods)(buffer, protocol=protocol).dump(obj)
+    finally:
+        for module in modules:
+            del sys.modules[module]
+    return buffer.getvalue().replace(token.encode(), b"")
+
+
+def _dump_named(obj: Any, base: Any, protocol: int, table: StorageTable, legacy: bool) -> bytes:
+    """Pickle with a pickler in Python, which writes any name it is told."""
+    rules = _Rules(table, legacy)
+
+    class Pickler(base):
+        dispatch: ClassVar[dict[type, Any]] = dict(base.dispatch)
+
+        def persistent_id(self, obj: Any) -> Any:
+            return rules.persistent_id(obj)
+
+        def reducer_override(self, obj: Any) -> Any:
+            found = rules.reduced(obj)
+            if found is NotImplemented and hasattr(super(), "reducer_override"):
+                return super().reducer_override(obj)
+            return found
+
+        def save_global(self, obj: Any, name: str | None = None) -> None:
+            target = names.torch_name(obj, name) if isinstance(obj, _NAMED) else None
+            if target is None:
+                super().save_global(obj, name)
+            else:
+                self.write_global(obj, *target)
+
+        def save_named(self, obj: _Global) -> None:
+            self.write_global(obj, obj.torch_module, obj.name)
+
+        def save_dtype(self, obj: Any) -> None:
+            self.write_global(obj, "torch", adapter.dtype_name(obj))
+
+        def save_class(self, obj: Any) -> None:
+            if names.torch_name(obj) is not None:
+                self.save_global(obj)
+            else:
+                base.dispatch.get(type(obj), base.save_global)(self, obj)
+
+        def write_global(self, obj: Any, module: str, name: str) -> None:
+            if self.proto >= 4:
+                self.save(module)
+                self.save(name)
+                self.write(pickle.STACK_GLOBAL)
+            else:
+                self.write(pickle.GLOBAL + f"{module}\n{name}\n".encode())
+            self.memoize(obj)
+
+        dispatch[_Global] = save_named
+        dispatch[adapter.dtype_class()] = save_dtype
+        dispatch[type] = save_class
+        dispatch[types.FunctionType] = save_class
+
+    buffer = io.BytesIO()
+    Pickler(buffer, protocol=protocol).dump(obj)
+    return buffer.getvalue()

@@ -1,0 +1,198 @@
+"""The functions that torch's files call to make tensors again, under torch's names."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mstorch._serialization import adapter
+from mstorch._serialization.options import LOCAL
+from mstorch._serialization.storage import ITEMSIZE, LoadedStorage, TypedRef
+
+# The bytes that an expanded tensor of a file may take.
+_MAX_EXPANDED = 1 << 32
+
+
+def _integers(values: Any, what: str) -> tuple[int, ...]:
+    if not isinstance(values, (tuple, list)) or not all(type(value) is int for value in values):
+        raise RuntimeError(f"the {what} of a tensor in the file is not a tuple of integers: {values!r:.200}")
+    return tuple(values)
+
+
+def _check(ref: Any, dtype_name: str, offset: Any, size: Any, stride: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Refuse a tensor that would reach outside its storage: a file decides these numbers."""
+    if type(ref) is not TypedRef:
+        raise RuntimeError(f"a tensor in the file has no storage but {type(ref)}")
+    size, stride = _integers(size, "size"), _integers(stride, "stride")
+    if len(size) != len(stride):
+        raise RuntimeError(f"unequal size length ({len(size)}) and stride length ({len(stride)})")
+    if type(offset) is not int or offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    if any(length < 0 for length in size) or any(step < 0 for step in stride):
+        raise RuntimeError(f"a tensor in the file has a negative size or stride: {size}, {stride}")
+    itemsize = ITEMSIZE[dtype_name]
+    last = -1 if 0 in size else offset + sum((length - 1) * step for length, step in zip(size, stride, strict=True))
+    if (last + 1) * itemsize > ref.storage.nbytes():
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} "
+            f"requiring a storage size of {(last + 1) * itemsize} are out of bounds for storage of size "
+            f"{ref.storage.nbytes()}"
+        )
+    # Stride 0 lets a few bytes claim any size. torch need not hold those elements one by one, but MindSpore does.
+    if math.prod(size) * itemsize > max(ref.storage.nbytes(), _MAX_EXPANDED):
+        raise RuntimeError(
+            f"numel: integer multiplication overflow, or more than mstorch holds: sizes {list(size)}, strides {list(stride)} "
+            f"on a storage of {ref.storage.nbytes()} bytes"
+        )
+    return size, stride
+
+
+def _make(
+    ref: Any, dtype_name: str | None, offset: Any, size: Any, stride: Any, requires_grad: Any, metadata: Any
+) -> Any:
+    if dtype_name is None:
+        dtype_name = "uint8"
+    size, stride = _check(ref, dtype_name, offset, size, stride)
+    if dtype_name.startswith("q"):
+        raise NotImplementedError(f"mstorch: a quantized tensor (torch.{dtype_name}) cannot be loaded")
+    if metadata:
+        if not isinstance(metadata, dict):
+            raise RuntimeError(f"the metadata of a tensor in the file is {type(metadata)}, expected dict")
+        ref = _resolved(ref, dtype_name, offset, size, stride, metadata)
+        offset, stride = 0, adapter.contiguous_stride(size)
+    try:
+        return adapter.build_tensor(ref.storage, dtype_name, offset, size, stride, bool(requires_grad))
+    except (TypeError, ValueError) as error:
+        # The file is sound here, so this must not pass for a malformed pickle.
+        raise RuntimeError(f"a tensor of torch.{dtype_name} with size {list(size)} and stride {list(stride)} cannot be "
+                           f"made on {ref.storage.device_text}: {error}") from error  # fmt: skip
+
+
+def _resolved(ref: TypedRef, dtype_name: str, offset: int, size: Any, stride: Any, metadata: dict) -> TypedRef:
+    """Return a storage with the lazy conjugation or negation carried out, since mstorch has no lazy bits."""
+    kind = adapter.NUMPY_DTYPES[dtype_name]
+    usable = ref.storage.nbytes() // kind.itemsize * kind.itemsize
+    values = np.lib.stride_tricks.as_strided(
+        ref.storage.data[:usable].view(kind)[offset:], size, tuple(step * kind.itemsize for step in stride)
+    )
+    flat = np.empty(values.size * kind.itemsize, np.uint8)
+    resolved = LoadedStorage(flat, ref.storage.device_text)
+
+    def fill() -> None:
+        result = values.conj() if metadata.get("conj") else values
+        result = -result if metadata.get("neg") else result
+        flat.view(kind).reshape(size)[...] = result
+
+    fill()
+    if LOCAL.deferred is not None:
+        LOCAL.deferred.append((fill, resolved))
+    return TypedRef(resolved, dtype_name)
+
+
+def _rebuild_tensor(storage, storage_offset, size, stride):
+    """Return a tensor of a storage."""
+    return _make(storage, getattr(storage, "dtype_name", None), storage_offset, size, stride, False, None)
+
+
+def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None):
+    """Return a tensor of a storage, with its ``requires_grad``; hooks are no longer saved and are passed over."""
+    return _make(storage, getattr(storage, "dtype_name", None), storage_offset, size, stride, requires_grad, metadata)
+
+
+def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
+    """Return a tensor of an untyped storage."""
+    return _make(storage, adapter.dtype_name(dtype), storage_offset, size, stride, requires_grad, metadata)
+
+
+def _rebuild_parameter(data, requires_grad, backward_hooks):
+    """Return a Parameter of a tensor."""
+    return adapter.build_parameter(data, bool(requires_grad))
+
+
+def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
+    """Return a Parameter of a tensor, with the attributes that the user had set on it."""
+    return _set_state(adapter.build_parameter(data, bool(requires_grad)), state)
+
+
+def _rebuild_from_type_v2(func, new_type, args, state):
+    """Return a tensor subclass, or a tensor with attributes of the user."""
+    if func not in FUNCTIONS.values():
+        raise RuntimeError(f"a tensor in the file is made by {func}, which makes no tensors")
+    return _set_state(adapter.as_class(func(*args), new_type), state)
+
+
+def _set_state(tensor: Any, state: Any) -> Any:
+    custom = getattr(type(tensor), "__setstate__", None)
+    if custom is not None and not adapter.is_own_method(custom):
+        tensor.__setstate__(state)
+        return tensor
+    parts = state if isinstance(state, tuple) else (state, None)
+    if len(parts) != 2:
+        raise RuntimeError(f"Invalid serialized state: {state}")
+    for attributes in parts:
+        for name, value in (attributes or {}).items():
+            # The layout of a tensor lies in attributes too; a file that sets those could read any memory.
+            if not isinstance(name, str) or adapter.is_reserved(name):
+                raise RuntimeError(f"Invalid serialized state: a tensor's attribute cannot be named {name!r}")
+            setattr(tensor, name, value)
+    return tensor
+
+
+def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
+    """Return a tensor on the meta device."""
+    return adapter.build_meta(
+        adapter.dtype_name(dtype), _integers(size, "size"), _integers(stride, "stride"), bool(requires_grad)
+    )
+
+
+def _rebuild_device_tensor_from_cpu_tensor(data, dtype, device, requires_grad):
+    """Return a tensor of a device that has no storages, from its copy on the CPU."""
+    return _on_device(data, dtype, device, requires_grad)
+
+
+def _rebuild_device_tensor_from_numpy(data, dtype, device, requires_grad):
+    """Return a tensor of a device that has no storages, from its values as a NumPy array."""
+    return _on_device(adapter.from_numpy(data), dtype, device, requires_grad)
+
+
+def _on_device(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Any:
+    wanted = LOCAL.map_location
+    if isinstance(wanted, dict):
+        device = wanted.get(device, device)
+    elif isinstance(wanted, str) or adapter.is_device(wanted):
+        device = str(wanted)
+    elif wanted is not None:
+        raise RuntimeError("Callable map_location not supported with a tensor of a device without storages")
+    return data.to(device=adapter.device_of(device), dtype=dtype).requires_grad_(bool(requires_grad))
+
+
+def _absent(name: str, what: str):
+    def refuse(*args):
+        raise NotImplementedError(f"mstorch: {what} cannot be loaded (torch._utils.{name})")
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = f"Raise NotImplementedError: {what} cannot be loaded."
+    return refuse
+
+
+FUNCTIONS = {
+    function.__name__: function
+    for function in (
+        _rebuild_tensor,
+        _rebuild_tensor_v2,
+        _rebuild_tensor_v3,
+        _rebuild_parameter,
+        _rebuild_parameter_with_state,
+        _rebuild_from_type_v2,
+        _rebuild_meta_tensor_no_storage,
+        _rebuild_device_tensor_from_cpu_tensor,
+        _rebuild_device_tensor_from_numpy,
+        _absent("_rebuild_sparse_tensor", "a sparse tensor"),
+        _absent("_rebuild_qtensor", "a quantized tensor"),
+        _absent("_rebuild_nested_tensor", "a nested tensor"),
+        _absent("_rebuild_wrapper_subclass", "a tensor wrapper subclass"),
+    )
+}
+FUNCTIONS["_rebuild_xla_tensor"] = _rebuild_device_tensor_from_numpy

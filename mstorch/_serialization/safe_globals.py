@@ -1,0 +1,188 @@
+"""What a file may name under ``weights_only=True``: torch's own list and what the user adds."""
+
+from __future__ import annotations
+
+from _codecs import encode
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from pickle import UnpicklingError
+from typing import Any
+
+from mstorch._serialization import adapter, names, rebuild
+from mstorch._serialization.storage import STORAGE_CLASSES, UNTYPED_DTYPES, StorageType
+
+# Never allowed, even if the user lists something of theirs.
+BLOCKED_MODULES = frozenset({"sys", "os", "posix", "nt"})
+
+Entry = "Callable | tuple[Callable, str]"
+_user_globals: set[Any] = set()
+
+
+def add_safe_globals(safe_globals: list[Callable | tuple[Callable, str]]) -> None:
+    """Allow these functions and classes, or (object, "full.path") pairs, under ``weights_only=True``."""
+    _user_globals.update(safe_globals)
+
+
+def get_safe_globals() -> list[Callable | tuple[Callable, str]]:
+    """Return what the user has allowed so far."""
+    return list(_user_globals)
+
+
+def clear_safe_globals() -> None:
+    """Forget everything the user has allowed."""
+    _user_globals.clear()
+
+
+class safe_globals:
+    """Allow these functions and classes inside a ``with`` block."""
+
+    def __init__(self, safe_globals: list[Callable | tuple[Callable, str]]):
+        self.safe_globals = safe_globals
+
+    def __enter__(self) -> None:
+        add_safe_globals(self.safe_globals)
+
+    def __exit__(self, type: object, value: object, tb: object) -> None:
+        _user_globals.difference_update(self.safe_globals)
+
+
+def user_globals() -> dict[str, Any]:
+    """Return the user's list by full path; raises ValueError or TypeError for a pair that is none."""
+    found: dict[str, Any] = {}
+    for entry in _user_globals:
+        if isinstance(entry, tuple):
+            if len(entry) != 2:
+                raise ValueError(
+                    f"Expected tuple of length 2 (global, str of callable full path), but got tuple of length: "
+                    f"{len(entry)}"
+                )
+            if type(entry[1]) is not str:
+                raise TypeError(
+                    f"Expected second item in tuple to be str of callable full path, but got: {type(entry[1])}"
+                )
+            found[entry[1]] = entry[0]
+        else:
+            found[f"{entry.__module__}.{entry.__qualname__}"] = entry
+            # Files name our classes as torch does.
+            target = names.torch_name(entry)
+            if target is not None:
+                found[".".join(target)] = entry
+    return found
+
+
+def _encode(text: Any, encoding: Any = "latin1") -> bytes:
+    # Pickles of protocol 2 write bytes as latin1 text. Another codec would be code of the file's choice.
+    if type(text) is not str or encoding not in ("latin1", "latin-1", "iso-8859-1"):
+        raise UnpicklingError(f"_codecs.encode may only turn latin1 text into bytes, but got encoding {encoding!r}")
+    return encode(text, "latin1")
+
+
+def _empty_bytes() -> bytes:
+    # Protocol 2 writes b"" as a call without arguments; torch refuses that, though it is as harmless as b"a".
+    return b""
+
+
+def _bytearray(*args: Any) -> bytearray:
+    # A number would let a few bytes of file reserve any amount of memory.
+    if args and not isinstance(args[0], (bytes, str, list)):
+        raise UnpicklingError(f"builtins.bytearray may only be made of bytes, but got {type(args[0])}")
+    return bytearray(*args)
+
+
+_PLAIN_KEYS = (str, int, float, bool, bytes, complex, type(None))
+
+
+def check_key(key: Any) -> Any:
+    """Return a dictionary key or set item; raises UnpicklingError for one that is too deep to hash.
+
+    Python hashes tuples by recursion in C and without a memory of parts it has seen, so a short file could overflow
+    the stack or take forever.
+    """
+    if type(key) in _PLAIN_KEYS:
+        return key
+    level, seen = [key], 0
+    for _ in range(50):
+        level = [part for item in level if isinstance(item, (tuple, frozenset)) for part in item]
+        seen += len(level)
+        if not level:
+            return key
+        if seen > 10_000:
+            break
+    raise UnpicklingError("a dictionary key or set item in the pickle is nested too deeply")
+
+
+def _set(items: Any = ()) -> set:
+    return {check_key(item) for item in items}
+
+
+def _ordered(items: Any = ()) -> OrderedDict:
+    return OrderedDict((check_key(key), value) for key, value in (items.items() if isinstance(items, dict) else items))
+
+
+def _counter(counts: Any = ()) -> Counter:
+    return Counter(counts if isinstance(counts, dict) else map(check_key, counts))
+
+
+def _layout(name: Any) -> Any:
+    return adapter.layout(name)
+
+
+class AllowedGlobal:
+    """An entry of the list: the object, what is called when the file calls it, and whether it may be made by NEWOBJ."""
+
+    __slots__ = ("call", "new", "value")
+
+    def __init__(self, value: Any, call: Callable | None = None, new: bool = False):
+        self.value = value
+        self.call = call
+        self.new = new
+
+
+def default_global(path: str) -> AllowedGlobal | None:
+    """Return the entry of torch's own list for a full path, None if it is not on it."""
+    found = _fixed().get(path)
+    if found is not None:
+        return found
+    head, _, name = path.rpartition(".")
+    if head in ("torch", "torch.storage", "torch.cuda") and name in _STORAGE_NAMES:
+        return AllowedGlobal(StorageType(name))
+    if head == "torch" and name in _DTYPE_NAMES:
+        return AllowedGlobal(adapter.dtype_of(name))
+    return None
+
+
+def default_names() -> set[str]:
+    """Return the full paths of torch's own list."""
+    return {
+        *_fixed(),
+        *(f"{home}.{name}" for name in _STORAGE_NAMES for home in ("torch", "torch.storage", "torch.cuda")),
+        *(f"torch.{name}" for name in _DTYPE_NAMES),
+    }
+
+
+_STORAGE_NAMES = frozenset({*STORAGE_CLASSES, "UntypedStorage", "TypedStorage"})
+_DTYPE_NAMES = frozenset({*STORAGE_CLASSES.values(), *UNTYPED_DTYPES})
+_table: dict[str, AllowedGlobal] = {}
+
+
+def _fixed() -> dict[str, AllowedGlobal]:
+    if not _table:
+        found = {
+            "collections.OrderedDict": AllowedGlobal(OrderedDict, call=_ordered, new=True),
+            "collections.Counter": AllowedGlobal(Counter, call=_counter, new=True),
+            "builtins.set": AllowedGlobal(set, call=_set),
+            "builtins.complex": AllowedGlobal(complex, call=complex),
+            "builtins.bytearray": AllowedGlobal(bytearray, call=_bytearray),
+            "builtins.bytes": AllowedGlobal(bytes, call=_empty_bytes),
+            "_codecs.encode": AllowedGlobal(encode, call=_encode),
+            "torch.Size": AllowedGlobal(adapter.size_class(), call=adapter.size_class(), new=True),
+            "torch.device": AllowedGlobal(adapter.device_class(), call=adapter.device_class()),
+            "torch.Tensor": AllowedGlobal(adapter.tensor_class()),
+            "torch.nn.parameter.Parameter": AllowedGlobal(adapter.parameter_class()),
+            "torch.serialization._get_layout": AllowedGlobal(_layout, call=_layout),
+        }
+        for name, function in rebuild.FUNCTIONS.items():
+            home = "torch._tensor" if name == "_rebuild_from_type_v2" else "torch._utils"
+            found[f"{home}.{name}"] = AllowedGlobal(function, call=function)
+        _table.update(found)
+    return _table

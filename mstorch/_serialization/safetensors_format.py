@@ -1,0 +1,55 @@
+"""Reading .safetensors files, which torch.load takes by their name: a JSON header, then the values."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from typing import Any
+
+import numpy as np
+
+from mstorch._serialization import adapter
+from mstorch._serialization.locations import default_restore_location
+from mstorch._serialization.storage import ITEMSIZE, LoadedStorage
+
+_DTYPES = {
+    "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "I32": "int32",
+    "I16": "int16", "I8": "int8", "U8": "uint8", "U16": "uint16", "U32": "uint32", "U64": "uint64", "BOOL": "bool",
+    "C64": "complex64", "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2",
+}  # fmt: skip
+# The format's own limit.
+_MAX_HEADER = 100_000_000
+
+
+def load(path: str, map_location: Any) -> dict[str, Any]:
+    """Return the tensors of a file by name; raises RuntimeError for a damaged file or a map_location of two devices."""
+    if map_location is not None and not isinstance(map_location, (str, bytes)) and not adapter.is_device(map_location):
+        raise RuntimeError(
+            "Loading safetensors file with dict or callable map_location is not supported. Use a device string or "
+            "torch.device instead."
+        )
+    where = map_location.decode("ascii") if isinstance(map_location, bytes) else str(map_location or "cpu")
+    with open(path, "rb") as file:
+        data = np.fromfile(file, np.uint8)
+    begin = 8 + struct.unpack("<Q", data[:8].tobytes())[0] if data.size >= 8 else 0
+    if not 8 < begin <= min(data.size, 8 + _MAX_HEADER):
+        raise RuntimeError(f"{path} is no safetensors file: its header is cut or missing")
+    try:
+        header = json.loads(data[8:begin].tobytes())
+        header.pop("__metadata__", None)
+        return {name: _tensor(data[begin:], where, **entry) for name, entry in header.items()}
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise RuntimeError(f"{path} is no safetensors file: {type(error).__name__}: {error}") from error
+
+
+def _tensor(values: np.ndarray, where: str, dtype: str, shape: list[int], data_offsets: list[int]) -> Any:
+    name = _DTYPES[dtype]
+    begin, end = data_offsets
+    if any(type(number) is not int or number < 0 for number in (begin, end, *shape)):
+        raise ValueError(f"shape {shape} or offsets {data_offsets} are no sizes")
+    if end > values.size or end - begin != math.prod(shape) * ITEMSIZE[name]:
+        raise ValueError(f"a tensor of {dtype} {shape} does not fit the bytes {begin} to {end}")
+    # Each tensor has memory of its own: one that the caller drops is then freed.
+    storage = default_restore_location(LoadedStorage(values[begin:end].copy()), where)
+    return adapter.build_tensor(storage, name, 0, shape, adapter.contiguous_stride(shape), False)

@@ -1,0 +1,379 @@
+"""Reading pickles: one unpickler that calls nothing outside an allow-list, and one that maps torch's names to ours."""
+
+from __future__ import annotations
+
+import pickle
+import pickletools
+import struct
+from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
+from collections import Counter, OrderedDict
+from pickle import UnpicklingError, decode_long
+from typing import Any
+
+from mstorch._serialization import names
+from mstorch._serialization.safe_globals import (
+    BLOCKED_MODULES,
+    AllowedGlobal,
+    check_key,
+    default_global,
+    user_globals,
+)
+from mstorch._serialization.storage import StorageType
+
+_OPCODES = {opcode.code.encode("latin1")[0]: opcode.name for opcode in pickletools.opcodes}
+# What a damaged or hostile file can make the reader itself or an allowed function raise.
+_MALFORMED = (IndexError, KeyError, ValueError, TypeError, AttributeError, OverflowError, AssertionError, struct.error)
+
+
+def _python3_name(module: str, name: str) -> tuple[str, str]:
+    # Protocol 2 writes Python 2's names.
+    if (module, name) in NAME_MAPPING:
+        return NAME_MAPPING[module, name]
+    return IMPORT_MAPPING.get(module, module), name
+
+
+class Unpickler:
+    """Reads a pickle of tensors and plain containers.
+
+    Globals come from a table and are never imported; only a table entry is ever called, made or given state. Raises
+    UnpicklingError, which names what the file tried, for anything else.
+    """
+
+    def __init__(self, file: Any, *, encoding: str = "bytes"):
+        self._file = file
+        self._encoding = encoding
+        self._stack: list[Any] = []
+        self._marks: list[list[Any]] = []
+        self._memo: dict[int, Any] = {}
+        # By identity, because a file's objects may compare equal to anything.
+        self._fetched: dict[int, AllowedGlobal] = {}
+        self._user = user_globals()
+        self._user_ids = {id(value) for value in self._user.values()}
+
+    def persistent_load(self, pid: Any) -> Any:
+        """Return the storage of a persistent id; set by the caller."""
+        raise UnpicklingError("unsupported persistent id encountered")
+
+    def load(self) -> Any:
+        """Return the object; raises UnpicklingError, or EOFError if there is not a single byte."""
+        first = True
+        while True:
+            code = self._file.read(1)
+            if not isinstance(code, bytes):
+                raise TypeError(f"Expected bytes, got {type(code).__name__}")
+            if not code:
+                if first:
+                    raise EOFError("Ran out of input")
+                raise UnpicklingError("pickle data was truncated")
+            first = False
+            if code == pickle.STOP:
+                return self._pop()
+            handler = _HANDLERS.get(code[0])
+            if handler is None:
+                raise UnpicklingError(f"Unsupported operand {code[0]}{self._refused_name(code)}")
+            try:
+                handler(self)
+            except _MALFORMED as error:
+                what = _OPCODES[code[0]]
+                raise UnpicklingError(
+                    f"the pickle is damaged or was not made by torch.save: {type(error).__name__} at opcode {what}: {error}"
+                ) from error
+
+    def _refused_name(self, code: bytes) -> str:
+        name = _OPCODES.get(code[0])
+        if name is None:
+            return ""
+        if name == "INST":
+            return f" (INST {'.'.join(_python3_name(self._line(), self._line()))})"
+        return f" ({name})"
+
+    # Reading
+
+    def _read(self, count: int) -> bytes:
+        data = self._file.read(count)
+        if len(data) != count:
+            raise UnpicklingError("pickle data was truncated")
+        return data
+
+    def _line(self) -> str:
+        # A name is short; an endless line would otherwise be read whole.
+        data = self._file.readline(4096)
+        if data[-1:] != b"\n":
+            raise UnpicklingError("pickle data was truncated")
+        return data[:-1].decode("utf-8", "backslashreplace")
+
+    def _number(self, form: str) -> Any:
+        return struct.unpack(form, self._read(struct.calcsize(form)))[0]
+
+    def _sized(self, form: str) -> bytes:
+        # Read in pieces, so that a length which the file does not hold reserves no memory.
+        left = self._number(form)
+        if left < 0:
+            raise UnpicklingError("a string in the pickle has a negative length")
+        pieces = []
+        while left > 0:
+            pieces.append(self._read(min(left, 1 << 20)))
+            left -= len(pieces[-1])
+        return b"".join(pieces)
+
+    # The stack
+
+    def _pop(self) -> Any:
+        if not self._stack:
+            raise UnpicklingError("pickle data pops an empty stack")
+        return self._stack.pop()
+
+    def _popped_to_mark(self) -> list[Any]:
+        items = self._stack
+        self._stack = self._marks.pop()
+        return items
+
+    def _tuple(self, count: int) -> None:
+        if len(self._stack) < count:
+            raise UnpicklingError("pickle data pops an empty stack")
+        self._stack[-count:] = [tuple(self._stack[-count:])]
+
+    # Globals and what may be done with them
+
+    def _global(self, module: str, name: str) -> None:
+        if type(module) is not str or type(name) is not str:
+            raise UnpicklingError(f"a global's name must be two strings, but got {type(module)} and {type(name)}")
+        module, name = _python3_name(module, name)
+        path = f"{module}.{name}"
+        if module in BLOCKED_MODULES or module.split(".", 1)[0] in BLOCKED_MODULES:
+            raise UnpicklingError(f"Trying to load unsupported GLOBAL {path} whose module {module} is blocked.")
+        entry = default_global(path)
+        if entry is None and path in self._user:
+            entry = AllowedGlobal(self._user[path], call=self._user[path], new=True)
+        if entry is None:
+            shown = path.removeprefix("builtins.")
+            raise UnpicklingError(
+                f"Unsupported global: GLOBAL {shown} was not an allowed global by default. "
+                f"Please use `torch.serialization.add_safe_globals([{shown}])` or the "
+                f"`torch.serialization.safe_globals([{shown}])` context manager to allowlist this global "
+                "if you trust this class/function."
+            )
+        self._fetched[id(entry.value)] = entry
+        self._stack.append(entry.value)
+
+    def _reduce(self) -> None:
+        arguments = self._pop()
+        function = self._pop()
+        entry = self._fetched.get(id(function))
+        if entry is None or entry.call is None:
+            belongs = f" which belongs to {function.__self__}" if hasattr(function, "__self__") else ""
+            raise UnpicklingError(f"Trying to call reduce for unrecognized function {function!r:.200}{belongs}")
+        if type(arguments) is not tuple:
+            raise UnpicklingError(f"the arguments of {function} must be a tuple, but got {type(arguments)}")
+        self._stack.append(entry.call(*arguments))
+
+    def _new(self, keywords: bool) -> None:
+        options = self._pop() if keywords else {}
+        arguments = self._pop()
+        kind = self._pop()
+        entry = self._fetched.get(id(kind))
+        if entry is None or not entry.new or not isinstance(kind, type):
+            raise UnpicklingError(
+                "Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` "
+                f"but got {kind!r:.200}"
+            )
+        if type(arguments) is not tuple or type(options) is not dict:
+            raise UnpicklingError(f"the arguments of {kind} must be a tuple, but got {type(arguments)}")
+        self._stack.append(kind.__new__(kind, *arguments, **options))
+
+    def _build(self) -> None:
+        state = self._pop()
+        target = self._stack[-1]
+        if type(target) is OrderedDict:
+            target.__dict__.update(state)
+            return
+        if id(type(target)) not in self._user_ids:
+            raise UnpicklingError(
+                "Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, "
+                f"but got {type(target)}"
+            )
+        if hasattr(target, "__setstate__"):
+            target.__setstate__(state)
+            return
+        slots = None
+        if isinstance(state, tuple) and len(state) == 2:
+            state, slots = state
+        if state:
+            target.__dict__.update(state)
+        for name, value in (slots or {}).items():
+            setattr(target, name, value)
+
+    # Containers
+
+    def _append(self, items: list[Any]) -> None:
+        target = self._stack[-1]
+        if type(target) is not list:
+            raise UnpicklingError(f"Can only append to lists, but got {type(target)}")
+        target.extend(items)
+
+    def _add(self) -> None:
+        items = self._popped_to_mark()
+        target = self._stack[-1]
+        if type(target) is not set:
+            raise UnpicklingError(f"Can only add items to sets, but got {type(target)}")
+        target.update(map(check_key, items))
+
+    def _set_items(self, items: list[Any]) -> None:
+        target = self._stack[-1]
+        mapping = type(target) in (dict, OrderedDict, Counter)
+        if not mapping and not (isinstance(target, dict) and id(type(target)) in self._user_ids):
+            raise UnpicklingError(
+                f"Can only SETITEMS for dict, collections.OrderedDict, collections.Counter, but got {type(target)}"
+            )
+        if len(items) % 2:
+            raise UnpicklingError("a dictionary in the pickle has a key without a value")
+        for key, value in zip(items[::2], items[1::2], strict=True):
+            target[check_key(key)] = value
+
+    # Memo and storages
+
+    def _put(self, index: int) -> None:
+        self._memo[index] = self._stack[-1]
+
+    def _persistent(self) -> None:
+        pid = self._pop()
+        if type(pid) is not tuple and type(pid) is not int:
+            raise UnpicklingError(f"persistent_load id must be tuple or int, but got {type(pid)}")
+        if type(pid) is tuple and (not pid or pid[0] not in ("storage", b"storage")):
+            raise UnpicklingError(f"Only persistent_load of storage is allowed, but got {pid[:1]}")
+        self._stack.append(self.persistent_load(pid))
+
+    def _protocol(self) -> None:
+        version = self._read(1)[0]
+        if version > pickle.HIGHEST_PROTOCOL:
+            raise UnpicklingError(f"unsupported pickle protocol: {version}")
+
+    def _byte_string(self, form: str) -> None:
+        data = self._sized(form)
+        self._stack.append(data if self._encoding == "bytes" else data.decode(self._encoding, "strict"))
+
+
+def _pushes(read: Any) -> Any:
+    def handler(self: Unpickler) -> None:
+        # Read first: reading to a mark puts another list in the place of the stack.
+        value = read(self)
+        self._stack.append(value)
+
+    return handler
+
+
+def _mark(self: Unpickler) -> None:
+    self._marks.append(self._stack)
+    self._stack = []
+
+
+def _stack_global(self: Unpickler) -> None:
+    name, module = self._pop(), self._pop()
+    self._global(module, name)
+
+
+def _pair_to_items(self: Unpickler) -> None:
+    value, key = self._pop(), self._pop()
+    self._set_items([key, value])
+
+
+def _text(form: str) -> Any:
+    return _pushes(lambda self: str(self._sized(form), "utf-8", "surrogatepass"))
+
+
+_HANDLERS: dict[int, Any] = {
+    code[0]: handler
+    for code, handler in {
+        pickle.PROTO: Unpickler._protocol,
+        pickle.FRAME: lambda self: self._read(8) and None,
+        pickle.GLOBAL: lambda self: self._global(self._line(), self._line()),
+        pickle.STACK_GLOBAL: _stack_global,
+        pickle.REDUCE: Unpickler._reduce,
+        pickle.NEWOBJ: lambda self: self._new(keywords=False),
+        pickle.NEWOBJ_EX: lambda self: self._new(keywords=True),
+        pickle.BUILD: Unpickler._build,
+        pickle.BINPERSID: Unpickler._persistent,
+        pickle.MARK: _mark,
+        pickle.POP: lambda self: self._pop() and None,
+        pickle.APPEND: lambda self: self._append([self._pop()]),
+        pickle.APPENDS: lambda self: self._append(self._popped_to_mark()),
+        pickle.ADDITEMS: Unpickler._add,
+        pickle.SETITEM: _pair_to_items,
+        pickle.SETITEMS: lambda self: self._set_items(self._popped_to_mark()),
+        pickle.EMPTY_TUPLE: _pushes(lambda self: ()),
+        pickle.EMPTY_LIST: _pushes(lambda self: []),
+        pickle.EMPTY_DICT: _pushes(lambda self: {}),
+        pickle.EMPTY_SET: _pushes(lambda self: set()),
+        pickle.FROZENSET: _pushes(lambda self: frozenset(map(check_key, self._popped_to_mark()))),
+        pickle.TUPLE: _pushes(lambda self: tuple(self._popped_to_mark())),
+        pickle.TUPLE1: lambda self: self._tuple(1),
+        pickle.TUPLE2: lambda self: self._tuple(2),
+        pickle.TUPLE3: lambda self: self._tuple(3),
+        pickle.NONE: _pushes(lambda self: None),
+        pickle.NEWTRUE: _pushes(lambda self: True),
+        pickle.NEWFALSE: _pushes(lambda self: False),
+        pickle.BININT: _pushes(lambda self: self._number("<i")),
+        pickle.BININT1: _pushes(lambda self: self._number("<B")),
+        pickle.BININT2: _pushes(lambda self: self._number("<H")),
+        pickle.BINFLOAT: _pushes(lambda self: self._number(">d")),
+        pickle.LONG1: _pushes(lambda self: decode_long(self._sized("<B"))),
+        pickle.LONG4: _pushes(lambda self: decode_long(self._sized("<i"))),
+        pickle.BINUNICODE: _text("<I"),
+        pickle.BINUNICODE8: _text("<Q"),
+        pickle.SHORT_BINUNICODE: _text("<B"),
+        pickle.BINBYTES: _pushes(lambda self: self._sized("<I")),
+        pickle.BINBYTES8: _pushes(lambda self: self._sized("<Q")),
+        pickle.SHORT_BINBYTES: _pushes(lambda self: self._sized("<B")),
+        pickle.BYTEARRAY8: _pushes(lambda self: bytearray(self._sized("<Q"))),
+        pickle.SHORT_BINSTRING: lambda self: self._byte_string("<B"),
+        pickle.BINSTRING: lambda self: self._byte_string("<i"),
+        pickle.BINGET: _pushes(lambda self: self._memo[self._number("<B")]),
+        pickle.LONG_BINGET: _pushes(lambda self: self._memo[self._number("<I")]),
+        pickle.BINPUT: lambda self: self._put(self._number("<B")),
+        pickle.LONG_BINPUT: lambda self: self._put(self._number("<I")),
+        pickle.MEMOIZE: lambda self: self._put(len(self._memo)),
+    }.items()
+}  # fmt: skip
+
+
+def full_unpickler(pickle_module: Any, persistent_load: Any) -> type:
+    """Return an Unpickler class of ``pickle_module`` that finds mstorch's objects under torch's names."""
+
+    class FullUnpickler(pickle_module.Unpickler):
+        def find_class(self, module: str, name: str) -> Any:
+            if names.is_torch_module(module):
+                if "Storage" in name:
+                    try:
+                        return StorageType(name)
+                    except KeyError:
+                        pass
+                return names.find(module, name)
+            return super().find_class(module, name)
+
+        def persistent_load(self, pid: Any) -> Any:
+            return persistent_load(pid)
+
+    return FullUnpickler
+
+
+def globals_in(data: bytes) -> set[str]:
+    """Return the full paths of all globals that a pickle names, without running it; raises UnpicklingError."""
+    found: set[str] = set()
+    argument: Any
+    recent: list[Any] = []
+    memo: dict[int, Any] = {}
+    try:
+        for opcode, argument, _ in pickletools.genops(data):
+            if opcode.name in ("GLOBAL", "INST"):
+                found.add(".".join(_python3_name(*argument.split(" ", 1))))
+            elif opcode.name == "STACK_GLOBAL":
+                found.add(".".join(str(part) for part in recent[-2:]))
+            elif opcode.name in ("MEMOIZE", "BINPUT", "LONG_BINPUT"):
+                memo[len(memo) if argument is None else argument] = recent[-1] if recent else None
+            elif opcode.name in ("BINGET", "LONG_BINGET"):
+                recent.append(memo.get(argument))
+            else:
+                recent.append(argument)
+    except ValueError as error:
+        raise UnpicklingError(f"the pickle is damaged or was not made by torch.save: {error}") from error
+    return found

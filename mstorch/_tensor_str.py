@@ -1,0 +1,239 @@
+"""The text of a tensor, equal to torch's ``repr`` letter for letter, made from NumPy values."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = ["format_tensor", "get_printoptions", "printoptions", "set_printoptions"]
+
+
+@dataclasses.dataclass
+class _PrintOptions:
+    precision: int = 4
+    threshold: float = 1000
+    edgeitems: int = 3
+    linewidth: int = 80
+    sci_mode: bool | None = None
+
+
+PRINT_OPTS = _PrintOptions()
+
+_PROFILES: dict[str, dict[str, Any]] = {
+    "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
+    "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
+    "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
+}
+
+
+def set_printoptions(
+    precision=None,
+    threshold=None,
+    edgeitems=None,
+    linewidth=None,
+    profile=None,
+    sci_mode=None,
+):
+    """Set how tensors are printed; ``profile`` is 'default', 'short' or 'full', ``sci_mode`` is reset by every call."""
+    # torch passes over an unknown profile without an error, so a script may rely on that.
+    changes = dict(_PROFILES.get(profile, {})) if profile is not None else {}
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    changes.update({name: value for name, value in given.items() if value is not None})
+    for name, value in changes.items():
+        setattr(PRINT_OPTS, name, value)
+    PRINT_OPTS.sci_mode = sci_mode
+
+
+def get_printoptions() -> dict[str, Any]:
+    """Return the options in force as keyword arguments for :func:`set_printoptions`."""
+    return dataclasses.asdict(PRINT_OPTS)
+
+
+@contextlib.contextmanager
+def printoptions(**kwargs: Any) -> Iterator[None]:
+    """Change the options inside a ``with`` block; takes the arguments of :func:`set_printoptions`."""
+    before = get_printoptions()
+    set_printoptions(**kwargs)
+    try:
+        yield
+    finally:
+        set_printoptions(**before)
+
+
+class _Column:
+    """How one number of a tensor is written: all numbers share a width and a notation."""
+
+    def __init__(self, values: np.ndarray):
+        self.is_float = values.dtype.kind == "f"
+        self.whole = True
+        self.scientific = False
+        self.width = 1
+        if self.is_float:
+            self._fit_floats(values.reshape(-1))
+        else:
+            self.width = max((len(str(value)) for value in values.reshape(-1).tolist()), default=1)
+
+    def _fit_floats(self, values: np.ndarray) -> None:
+        # Half precision is widened first: its maximum is below the 1e8 that the rule compares with.
+        values = values.astype(np.float64)
+        values = values[np.isfinite(values) & (values != 0)]
+        if values.size == 0:
+            return
+        magnitudes = np.abs(values)
+        low, high = magnitudes.min(), magnitudes.max()
+        self.whole = bool((values == np.ceil(values)).all())
+        if PRINT_OPTS.sci_mode is None:
+            with np.errstate(over="ignore"):
+                self.scientific = bool(high / low > 1000.0 or high > 1.0e8 or low < 1.0e-4)
+        else:
+            self.scientific = PRINT_OPTS.sci_mode
+        spec = self._spec()
+        longest = max(len(format(value, spec)) for value in values.tolist())
+        point = 1 if self.whole and not self.scientific else 0
+        self.width = max(self.width, longest + point)
+
+    def _spec(self) -> str:
+        if self.scientific:
+            return f".{PRINT_OPTS.precision}e"
+        return ".0f" if self.whole else f".{PRINT_OPTS.precision}f"
+
+    def text(self, value: Any) -> str:
+        if not self.is_float:
+            return str(value).rjust(self.width)
+        written = format(value, self._spec())
+        if self.whole and not self.scientific and math.isfinite(value):
+            written += "."
+        return written.rjust(self.width)
+
+
+class _Complex:
+    """The real and the imaginary column of a complex tensor."""
+
+    def __init__(self, values: np.ndarray):
+        self.real = _Column(values.real)
+        self.imag = _Column(values.imag)
+        # The "j" is one more character than the two columns.
+        self.width = self.real.width + self.imag.width + 1
+
+    def text(self, value: complex) -> str:
+        imaginary = (self.imag.text(value.imag) + "j").lstrip()
+        sign = "" if imaginary[0] in "+-" else "+"
+        return self.real.text(value.real) + sign + imaginary
+
+
+def _edges(array: np.ndarray) -> np.ndarray:
+    """Return only the values that a summary shows, which alone decide its width and notation."""
+    edge = PRINT_OPTS.edgeitems
+    if edge == 0:
+        # torch slices a vector's tail with [-0:], which is the whole vector.
+        return array if array.ndim <= 1 else array[:0]
+    for axis, length in enumerate(array.shape):
+        if length > 2 * edge:
+            array = np.take(array, [*range(edge), *range(length - edge, length)], axis=axis)
+    return array
+
+
+def _row(array: np.ndarray, indent: int, summarize: bool, column: _Column | _Complex) -> str:
+    edge = PRINT_OPTS.edgeitems
+    if summarize and not edge:
+        cells = ["..."]
+    elif summarize and len(array) > 2 * edge:
+        head, tail = array[:edge].tolist(), array[-edge:].tolist()
+        cells = [*map(column.text, head), " ...", *map(column.text, tail)]
+    else:
+        cells = [column.text(value) for value in array.tolist()]
+    per_line = max(1, math.floor((PRINT_OPTS.linewidth - indent) / (column.width + 2)))
+    lines = [", ".join(cells[start : start + per_line]) for start in range(0, len(cells), per_line)]
+    return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+
+
+def _nested(array: np.ndarray, indent: int, summarize: bool, column: _Column | _Complex) -> str:
+    if array.ndim == 0:
+        return column.text(array.item())
+    if array.ndim == 1:
+        return _row(array, indent, summarize, column)
+    edge = PRINT_OPTS.edgeitems
+    length = len(array)
+    shown: Sequence[int | None] = range(length)
+    if summarize and length > 2 * edge:
+        shown = [*range(edge), None, *range(length - edge, length)]
+    parts = ["..." if at is None else _nested(array[at], indent + 1, summarize, column) for at in shown]
+    return "[" + ("," + "\n" * (array.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
+
+
+def _values_text(array: np.ndarray, indent: int) -> str:
+    if array.size == 0:
+        return "[]"
+    summarize = array.size > PRINT_OPTS.threshold
+    shown = _edges(array) if summarize else array
+    column = _Complex(shown) if array.dtype.kind == "c" else _Column(shown)
+    return _nested(array, indent, summarize, column)
+
+
+def _close(text: str, suffixes: Sequence[str], indent: int) -> str:
+    """Append the suffixes, each on a new line where it would pass the line width, and the closing bracket."""
+    pieces = [text]
+    # torch counts from the last newline itself, so a text of one line measures one character more than it has.
+    used = len(text) - text.rfind("\n") + 1
+    for suffix in suffixes:
+        if used + len(suffix) + 2 > PRINT_OPTS.linewidth:
+            pieces.append(",\n" + " " * indent + suffix)
+            used = indent + len(suffix)
+        else:
+            pieces.append(", " + suffix)
+            used += len(suffix) + 2
+    return "".join(pieces) + ")"
+
+
+def format_tensor(
+    array: np.ndarray | None,
+    *,
+    dtype_name: str,
+    shape: Sequence[int] | None = None,
+    requires_grad: bool = False,
+    grad_fn_name: str | None = None,
+    device: str | None = None,
+    is_parameter: bool = False,
+    class_name: str = "Tensor",
+    default_dtype_name: str = "float32",
+) -> str:
+    """Return torch's ``repr`` of a tensor.
+
+    ``array`` holds the values (bfloat16 and float8 as float32); None stands for a meta tensor and needs ``shape``.
+    ``dtype_name`` is torch's name without "torch.". ``device`` is the device's text, None for the default device.
+    ``class_name`` is 'Tensor', 'Parameter' or a subclass's name. ``is_parameter`` marks parameters.
+    """
+    plain = class_name in ("Tensor", "Parameter")
+    prefix = "tensor(" if plain else class_name + "("
+    size = tuple(array.shape if shape is None and array is not None else shape or ())
+    suffixes = []
+    if device is not None:
+        suffixes.append(f"device='{device}'")
+    if array is None or array.size == 0:
+        # Nothing shows the dtype here, so the default dtype alone may go unnamed; a vector's size is plain from "[]".
+        if array is None or len(size) != 1:
+            suffixes.append(f"size={size}")
+        if dtype_name != default_dtype_name:
+            suffixes.append(f"dtype=torch.{dtype_name}")
+    else:
+        if not PRINT_OPTS.edgeitems:
+            suffixes.append(f"size={size}")
+        default_complex = "complex128" if default_dtype_name == "float64" else "complex64"
+        if dtype_name not in (default_dtype_name, default_complex, "int64", "bool"):
+            suffixes.append(f"dtype=torch.{dtype_name}")
+    if grad_fn_name is not None:
+        suffixes.append(f"grad_fn=<{grad_fn_name}>")
+    elif requires_grad:
+        suffixes.append("requires_grad=True")
+    values = "..." if array is None else _values_text(array, len(prefix))
+    text = _close(prefix + values, suffixes, len(prefix))
+    if not is_parameter:
+        return text
+    if not plain:
+        text = f"Parameter({text})"
+    return "Parameter containing:\n" + text

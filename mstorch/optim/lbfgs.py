@@ -1,0 +1,272 @@
+"""Limited-memory BFGS."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .. import _ops as ops
+from .._tensor import Tensor
+from ..autograd import enable_grad, no_grad
+from .optimizer import Optimizer, _check_lr, _number, _to_scalar
+
+__all__ = ["LBFGS"]
+
+
+class LBFGS(Optimizer):
+    """Limited-memory BFGS over all parameters as one vector; `line_search_fn` is None or "strong_wolfe".
+
+    Nocedal and Wright, "Numerical Optimization", 2006, algorithms 7.4, 3.5 and 3.6. Raises ValueError for more than one
+    parameter group.
+    """
+
+    def __init__(
+        self,
+        params,
+        lr: float | Tensor = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
+        _check_lr(lr)
+        defaults = {
+            "lr": lr,
+            "max_iter": max_iter,
+            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad,
+            "tolerance_change": tolerance_change,
+            "history_size": history_size,
+            "line_search_fn": line_search_fn,
+        }
+        super().__init__(params, defaults)
+        if len(self.param_groups) != 1:
+            raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
+
+    @property
+    def _params(self) -> list[Tensor]:
+        return self.param_groups[0]["params"]
+
+    @no_grad()
+    def step(self, closure):
+        """Run up to `max_iter` iterations, `closure` being evaluated at least once; returns its first result."""
+        closure = enable_grad()(closure)
+        group = self.param_groups[0]
+        lr = _to_scalar(group["lr"])
+        max_iter, max_eval = group["max_iter"], group["max_eval"]
+        smallest_grad, smallest_change = group["tolerance_grad"], group["tolerance_change"]
+        if group["line_search_fn"] not in (None, "strong_wolfe"):
+            raise RuntimeError("only 'strong_wolfe' is supported")
+
+        # torch keeps the state of the whole vector with the first parameter, and so do checkpoints.
+        state = self.state[self._params[0]]
+        state.setdefault("func_evals", 0)
+        state.setdefault("n_iter", 0)
+        first_loss = closure()
+        loss = float(first_loss)
+        evaluations = 1
+        state["func_evals"] += 1
+        grad = self._flat_grad()
+        flat_enough = grad.abs().max() <= smallest_grad
+        if flat_enough:
+            return first_loss
+
+        d, t = state.get("d"), state.get("t")
+        last_grad, last_loss = state.get("prev_flat_grad"), state.get("prev_loss")
+        iteration = 0
+        while iteration < max_iter:
+            iteration += 1
+            state["n_iter"] += 1
+            if state["n_iter"] == 1:
+                state["old_dirs"], state["old_stps"], state["ro"], state["H_diag"] = [], [], [], 1
+                d = grad.neg()
+                t = min(1.0, 1.0 / grad.abs().sum()) * lr
+            else:
+                _remember(state, grad.sub(last_grad), d.mul(t), group["history_size"])
+                d = _direction(state, grad, group["history_size"])
+                t = lr
+            if last_grad is None:
+                last_grad = grad.clone()
+            else:
+                last_grad.copy_(grad)
+            last_loss = loss
+
+            slope = grad.dot(d)
+            if slope > -smallest_change:
+                break
+            tried = 0
+            if group["line_search_fn"] is not None:
+                start = [param.clone() for param in self._params]
+                found, tried = _strong_wolfe(
+                    lambda t, d=d, start=start: self._probe(closure, start, t, d),
+                    _Point(0, loss, grad, slope),
+                    t,
+                    d,
+                    max_ls=max_eval - evaluations,
+                )
+                t, loss, grad = found.t, found.f, found.g
+                self._move(t, d)
+                flat_enough = grad.abs().max() <= smallest_grad
+            else:
+                self._move(t, d)
+                if iteration != max_iter:
+                    # After the last move nobody asks for the loss.
+                    loss = float(closure())
+                    grad = self._flat_grad()
+                    flat_enough = grad.abs().max() <= smallest_grad
+                    tried = 1
+            evaluations += tried
+            state["func_evals"] += tried
+
+            if iteration == max_iter or evaluations >= max_eval or flat_enough:
+                break
+            if d.mul(t).abs().max() <= smallest_change or abs(loss - last_loss) < smallest_change:
+                break
+
+        state.update(d=d, t=t, prev_flat_grad=last_grad, prev_loss=last_loss)
+        return first_loss
+
+    def _flat_grad(self) -> Tensor:
+        parts = []
+        for param in self._params:
+            grad = ops.zeros_like(param) if param.grad is None else param.grad
+            if grad.is_sparse:
+                grad = grad.to_dense()
+            if grad.is_complex():
+                grad = ops.view_as_real(grad)
+            parts.append(grad.reshape(-1))
+        return ops.cat(parts, 0)
+
+    def _move(self, t, d: Tensor) -> None:
+        offset = 0
+        for param in self._params:
+            if param.is_complex():
+                param = ops.view_as_real(param)
+            size = param.numel()
+            param.add_(d[offset : offset + size].view_as(param), alpha=_number(t))
+            offset += size
+
+    def _probe(self, closure, start: list[Tensor], t, d: Tensor) -> _Point:
+        """Evaluate the loss and its slope at `start + t·d`, and go back to `start`."""
+        self._move(t, d)
+        loss = float(closure())
+        grad = self._flat_grad()
+        for param, value in zip(self._params, start, strict=True):
+            param.copy_(value)
+        return _Point(t, loss, grad, grad.dot(d))
+
+
+def _remember(state: dict, y: Tensor, s: Tensor, history_size: int) -> None:
+    """Add a change of the gradient, `y`, and of the place, `s`, unless the curvature is not positive."""
+    curvature = y.dot(s)
+    if not curvature > 1e-10:
+        return
+    if len(state["old_dirs"]) == history_size:
+        for name in ("old_dirs", "old_stps", "ro"):
+            state[name].pop(0)
+    state["old_dirs"].append(y)
+    state["old_stps"].append(s)
+    state["ro"].append(1.0 / curvature)
+    state["H_diag"] = curvature / y.dot(y)
+
+
+def _direction(state: dict, grad: Tensor, history_size: int) -> Tensor:
+    """Return minus the inverse Hessian times the gradient, by the two loops over the history."""
+    ys, ss, ro = state["old_dirs"], state["old_stps"], state["ro"]
+    weights = state.setdefault("al", [None] * history_size)
+    q = grad.neg()
+    for i in reversed(range(len(ys))):
+        weights[i] = ss[i].dot(q) * ro[i]
+        q.add_(ys[i], alpha=-_number(weights[i]))
+    d = q.mul(state["H_diag"])
+    for i in range(len(ys)):
+        d.add_(ss[i], alpha=_number(weights[i] - ys[i].dot(d) * ro[i]))
+    return d
+
+
+class _Point(NamedTuple):
+    """A place on the line: step, loss, gradient, slope along the direction."""
+
+    t: float | Tensor
+    f: float
+    g: Tensor
+    slope: Tensor
+
+
+def _cubic_minimum(a: _Point, b: _Point, low=None, high=None):
+    """Return where the cubic through two points with their slopes is smallest, kept within [low, high]."""
+    if low is None:
+        low, high = (a.t, b.t) if a.t <= b.t else (b.t, a.t)
+    d1 = a.slope + b.slope - 3 * (a.f - b.f) / (a.t - b.t)
+    square = d1**2 - a.slope * b.slope
+    if not square >= 0:
+        return (low + high) / 2.0
+    d2 = square.sqrt()
+    if a.t > b.t:
+        a, b = b, a
+    best = b.t - (b.t - a.t) * ((b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2))
+    return min(max(best, low), high)
+
+
+def _strong_wolfe(probe, start: _Point, t, d: Tensor, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_ls=25):
+    """Return a point that fulfils the strong Wolfe conditions, or the best one found, and the number of evaluations."""
+
+    def too_high(point: _Point) -> bool:
+        return point.f > (start.f + c1 * point.t * start.slope)
+
+    def flat(point: _Point) -> bool:
+        return abs(point.slope) <= -c2 * start.slope
+
+    longest = d.abs().max()
+    last, new = start, probe(t)
+    evaluations, iteration = 1, 0
+    bracket = None
+    while iteration < max_ls:
+        if too_high(new) or (iteration > 1 and new.f >= last.f):
+            bracket = [last, new]
+            break
+        if flat(new):
+            return new, evaluations
+        if new.slope >= 0:
+            bracket = [last, new]
+            break
+        t = _cubic_minimum(last, new, new.t + 0.01 * (new.t - last.t), new.t * 10)
+        last, new = new, probe(t)
+        evaluations += 1
+        iteration += 1
+    if bracket is None:
+        bracket = [start, new]
+
+    stalled = False
+    low, high = (0, 1) if bracket[0].f <= bracket[1].f else (1, 0)
+    while iteration < max_ls:
+        if abs(bracket[1].t - bracket[0].t) * longest < tolerance_change:
+            break
+        t = _cubic_minimum(bracket[0], bracket[1])
+        left, right = min(bracket[0].t, bracket[1].t), max(bracket[0].t, bracket[1].t)
+        # A minimum so near an end that the bracket would hardly shrink is moved inside, the second time it happens.
+        margin = 0.1 * (right - left)
+        if min(right - t, t - left) < margin:
+            if stalled or t >= right or t <= left:
+                t = right - margin if abs(t - right) < abs(t - left) else left + margin
+                stalled = False
+            else:
+                stalled = True
+        else:
+            stalled = False
+
+        new = probe(t)
+        evaluations += 1
+        iteration += 1
+        if too_high(new) or new.f >= bracket[low].f:
+            bracket[high] = new
+            low, high = (0, 1) if bracket[0].f <= bracket[1].f else (1, 0)
+            continue
+        done = flat(new)
+        if not done and new.slope * (bracket[high].t - bracket[low].t) >= 0:
+            bracket[high] = bracket[low]
+        bracket[low] = new
+        if done:
+            break
+    return bracket[low], evaluations

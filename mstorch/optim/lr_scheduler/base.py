@@ -1,0 +1,228 @@
+"""The base of all schedulers, and the helpers that let a learning rate be a tensor."""
+
+from __future__ import annotations
+
+import types
+import warnings
+import weakref
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from ..._tensor import Tensor
+from ..optimizer import Optimizer, _to_scalar
+
+EPOCH_DEPRECATION_WARNING = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being "
+    "deprecated where possible. Please use `scheduler.step()` to step the "
+    "scheduler. During the deprecation, if epoch is different from None, the "
+    "closed form is used instead of the new chainable form, where available. "
+    "Please open an issue if you are unable to replicate your use case: "
+    "https://github.com/pytorch/pytorch/issues/new/choose."
+)
+_SEE = "See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+
+
+class LRScheduler:
+    """Sets the "lr" of an optimiser's groups at each `step()`; a subclass says what `get_lr()` is.
+
+    Raises TypeError if `optimizer` is none, KeyError if it is resumed (`last_epoch` ≥ 0) without "initial_lr".
+    """
+
+    _get_lr_called_within_step: bool = False
+    _is_initial: bool = False
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        _check_optimizer(optimizer)
+        self.optimizer = optimizer
+        for i, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", _copied(group["lr"]))
+            elif "initial_lr" not in group:
+                raise KeyError(
+                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "
+                    "last_epoch >= 0.\nThis typically happens when:\n"
+                    "1. You're trying to resume training from a checkpoint but haven't properly loaded the optimizer "
+                    "state\n2. You're using last_epoch >= 0 for a fresh training run (not recommended)"
+                )
+        self.base_lrs: list[float | Tensor] = _values(optimizer, "initial_lr")
+        self.last_epoch = last_epoch
+        _note_steps_of(optimizer)
+        self._initial_step()
+
+    def _initial_step(self) -> None:
+        self._step_count = 0
+        self._is_initial = True
+        try:
+            self.step()
+        finally:
+            self._is_initial = False
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return every attribute but the optimiser."""
+        return {name: value for name, value in self.__dict__.items() if name != "optimizer"}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over the attributes that `state_dict` returned."""
+        self.__dict__.update(state_dict)
+
+    def get_last_lr(self) -> list[float | Tensor]:
+        """Return the learning rate of each group as the last step set it."""
+        return self._last_lr
+
+    def get_lr(self) -> list[float | Tensor]:
+        """Return the learning rate of each group for `last_epoch`; called by `step()` only."""
+        raise NotImplementedError
+
+    def step(self, epoch: int | None = None) -> None:
+        """Go to the next epoch, or to `epoch`, and set the learning rates."""
+        if self._step_count == 1:
+            self._warn_of_order()
+        self._step_count += 1
+        if epoch is not None:
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+        self._update_lr(epoch)
+
+    def _warn_of_order(self) -> None:
+        if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
+            warnings.warn(
+                "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
+                "initialization. Please, make sure to call `optimizer.step()` before "
+                "`lr_scheduler.step()`. " + _SEE,
+                UserWarning,
+                stacklevel=3,
+            )
+        elif not getattr(self.optimizer, "_opt_called", False):
+            warnings.warn(
+                "Detected call of `lr_scheduler.step()` before `optimizer.step()`. "
+                "In PyTorch 1.1.0 and later, you should call them in the opposite order: "
+                "`optimizer.step()` before `lr_scheduler.step()`.  Failure to do this "
+                "will result in PyTorch skipping the first value of the learning rate schedule. " + _SEE,
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _update_lr(self, epoch: int | None = None) -> None:
+        self._get_lr_called_within_step = True
+        try:
+            if epoch is None:
+                self.last_epoch += 1
+                rates = self.get_lr()
+            else:
+                self.last_epoch = epoch
+                rates = self._get_closed_form_lr() if hasattr(self, "_get_closed_form_lr") else self.get_lr()
+        finally:
+            self._get_lr_called_within_step = False
+        self._set_lr(rates)
+
+    def _set_lr(self, rates: list[float | Tensor]) -> None:
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            _set_value(group, "lr", rate)
+        self._last_lr: list[float | Tensor] = _values(self.optimizer, "lr")
+
+    def _current(self) -> list[float | Tensor]:
+        return _values(self.optimizer, "lr")
+
+    def _times(self, factor: float) -> list[float | Tensor]:
+        return [group["lr"] * factor for group in self.optimizer.param_groups]
+
+
+class _LRScheduler(LRScheduler):
+    """The name of the base class before torch 2.0, which scripts still inherit from."""
+
+
+def _check_optimizer(optimizer: Any) -> None:
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+
+
+def _note_steps_of(optimizer: Optimizer) -> None:
+    """Wrap this instance's `step` so that it leaves a mark, by which the order of the two steps is checked."""
+    if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
+        return
+    # A weak reference, or the wrapper and the optimiser would keep each other alive.
+    reference = weakref.ref(optimizer)
+    function = optimizer.step.__func__  # type: ignore[attr-defined]
+
+    @wraps(function)
+    def wrapper(*args, **kwargs):
+        owner = reference()
+        owner._opt_called = True  # type: ignore[union-attr]
+        return function.__get__(owner, type(owner))(*args, **kwargs)
+
+    wrapper._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
+    optimizer.step = wrapper  # type: ignore[method-assign]
+
+
+def _copied(value: Any) -> Any:
+    return value.clone() if isinstance(value, Tensor) else value
+
+
+def _values(optimizer: Optimizer, key: str) -> list[Any]:
+    return [_copied(group[key]) for group in optimizer.param_groups]
+
+
+def _set_value(group: dict[str, Any], key: str, value: float | Tensor) -> None:
+    # A tensor is filled, because a captured step reads the tensor and not the group.
+    if isinstance(group[key], Tensor):
+        group[key].fill_(_to_scalar(value))
+    else:
+        group[key] = value
+
+
+def _per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
+    groups = len(optimizer.param_groups)
+    if not isinstance(value, (list, tuple)):
+        return [_copied(value) for _ in range(groups)]
+    if len(value) != groups:
+        raise ValueError(
+            f"{name} must have the same length as optimizer.param_groups. "
+            f"{name} has {len(value)} values, param_groups has {groups}."
+        )
+    return [_copied(item) for item in value]
+
+
+def _warn_unless_stepping(scheduler: LRScheduler) -> None:
+    if not scheduler._get_lr_called_within_step:
+        warnings.warn(
+            "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _state_of_callable(function: Any) -> dict[str, Any] | None:
+    """Return the attributes of a callable object; plain functions have no state to save."""
+    return None if isinstance(function, types.FunctionType) else function.__dict__.copy()
+
+
+class _LambdaScheduler(LRScheduler):
+    """What LambdaLR and MultiplicativeLR share: one function for each group."""
+
+    def __init__(self, optimizer: Optimizer, lr_lambda: Callable | list[Callable], last_epoch: int) -> None:
+        self.optimizer = optimizer
+        groups = len(optimizer.param_groups)
+        if not isinstance(lr_lambda, (list, tuple)):
+            self.lr_lambdas = [lr_lambda] * groups
+        elif len(lr_lambda) != groups:
+            raise ValueError(f"Expected {groups} lr_lambdas, but got {len(lr_lambda)}")
+        else:
+            self.lr_lambdas = list(lr_lambda)
+        self._check_lambdas()
+        super().__init__(optimizer, last_epoch)
+
+    def _check_lambdas(self) -> None:
+        """Raise if a function is none; LambdaLR leaves that to the first call."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return every attribute but the optimiser; functions as None, callable objects as their attributes."""
+        state = super().state_dict()
+        state["lr_lambdas"] = [_state_of_callable(function) for function in self.lr_lambdas]
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over the attributes that `state_dict` returned; the functions stay."""
+        self.__dict__.update({name: value for name, value in state_dict.items() if name != "lr_lambdas"})
+        for function, state in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=False):
+            if state is not None:
+                function.__dict__.update(state)

@@ -1,0 +1,119 @@
+"""Schedulers made of schedulers: one after another, or all at once."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Any
+
+from ..optimizer import Optimizer
+from .base import LRScheduler, _set_value, _values
+from .plateau import ReduceLROnPlateau
+
+
+class _Composite(LRScheduler):
+    """What SequentialLR and ChainedScheduler share: checks, and a state that nests the parts' states."""
+
+    _schedulers: Sequence[LRScheduler]
+
+    def _check(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer) -> None:
+        name = type(self).__name__
+        for i, scheduler in enumerate(schedulers):
+            if not hasattr(scheduler, "optimizer"):
+                raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
+            if isinstance(scheduler, ReduceLROnPlateau):
+                raise ValueError(
+                    f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be "
+                    f"specified when calling `step`, but got one at index {i} in the given schedulers sequence."
+                )
+            if scheduler.optimizer != optimizer:
+                raise ValueError(
+                    f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
+                    f"{type(scheduler).__name__} at index {i} has {scheduler.optimizer}, which is different from "
+                    f"{type(optimizer).__name__}."
+                )
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return every attribute but the optimiser; the parts as their own states."""
+        state = super().state_dict()
+        state["_schedulers"] = [scheduler.state_dict() for scheduler in self._schedulers]
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over the attributes that `state_dict` returned, in the parts too."""
+        super().load_state_dict({name: value for name, value in state_dict.items() if name != "_schedulers"})
+        for i, state in enumerate(state_dict["_schedulers"]):
+            self._schedulers[i].load_state_dict(state)
+
+
+class SequentialLR(_Composite):
+    """One scheduler after another: number i + 1 takes over at epoch `milestones[i]`.
+
+    Raises ValueError unless there is one milestone less than schedulers, all of the same optimiser.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int], last_epoch: int = -1
+    ) -> None:
+        if len(schedulers) < 1:
+            raise ValueError(f"{type(self).__name__} expects at least one scheduler, but got no scheduler.")
+        self._check(schedulers, optimizer)
+        if len(milestones) != len(schedulers) - 1:
+            raise ValueError(
+                "Sequential Schedulers expects number of schedulers provided to be one more than the number of "
+                f"milestone points, but got number of schedulers {len(schedulers)} and the number of milestones to be "
+                f"equal to {len(milestones)}"
+            )
+        self._schedulers = schedulers
+        self._milestones = milestones
+        self.last_epoch = last_epoch + 1
+        self.optimizer = optimizer
+
+        # Each part took its first step when it was made; all are taken back and only the first repeats it.
+        for group in optimizer.param_groups:
+            _set_value(group, "lr", group["initial_lr"])
+        self.recursive_undo()
+        first = schedulers[bisect_right(milestones, 0)]
+        first._initial_step()
+        self._last_lr = first.get_last_lr()
+
+    def recursive_undo(self, sched=None) -> None:
+        """Take back one step of every part, and of the parts' parts."""
+        scheduler = self if sched is None else sched
+        if hasattr(scheduler, "_schedulers"):
+            for part in scheduler._schedulers:
+                self.recursive_undo(part)
+        elif hasattr(scheduler, "last_epoch"):
+            scheduler.last_epoch -= 1
+
+    def step(self) -> None:  # type: ignore[override]
+        """Go to the next epoch by the scheduler whose turn it is."""
+        self.last_epoch += 1
+        turn = bisect_right(self._milestones, self.last_epoch)
+        scheduler = self._schedulers[turn]
+        if turn > 0 and self._milestones[turn - 1] == self.last_epoch:
+            scheduler._update_lr(0)
+        else:
+            scheduler.step()
+        self._last_lr = scheduler.get_last_lr()
+
+
+class ChainedScheduler(_Composite):
+    """All schedulers at every step, each on what the one before it left. Raises ValueError for different optimisers."""
+
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
+        if len(schedulers) < 1:
+            raise ValueError(
+                f"{type(self).__name__} expects at least one scheduler to be chained, but got no scheduler."
+            )
+        optimizer = optimizer or schedulers[0].optimizer
+        self._check(schedulers, optimizer)
+        self._schedulers = schedulers
+        self.optimizer = optimizer
+        self._last_lr = _values(optimizer, "lr")
+
+    def step(self) -> None:  # type: ignore[override]
+        """Go to the next epoch by every scheduler."""
+        for scheduler in self._schedulers:
+            scheduler.step()
+        self._last_lr = _values(self.optimizer, "lr")

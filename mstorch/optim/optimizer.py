@@ -1,0 +1,456 @@
+"""The base of all optimisers and what they share: closures, step counters, checks of options."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from itertools import chain
+from typing import Any
+
+from .. import _ops as ops
+from .._core.dtype import dtype, float32, float64, get_default_dtype
+from .._tensor import Tensor
+from ..autograd import enable_grad, is_grad_enabled, set_grad_enabled
+from ..utils.hooks import RemovableHandle
+
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
+
+# The devices on which torch can capture a step into a graph; the CPU is not one of them.
+_CAPTURABLE_DEVICES = ["cuda", "xpu", "hpu", "npu", "xla"]
+_FUSED_DEVICES = ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "npu"]
+
+_global_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
+_global_post_hooks: OrderedDict[int, Callable] = OrderedDict()
+
+
+class _Required:
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _Required()
+
+
+def register_optimizer_step_pre_hook(hook: Callable) -> RemovableHandle:
+    """Call `hook(optimizer, args, kwargs)` before every step of every optimiser; returns a handle that removes it."""
+    return _register(_global_pre_hooks, hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
+    """Call `hook(optimizer, args, kwargs)` after every step of every optimiser; returns a handle that removes it."""
+    return _register(_global_post_hooks, hook)
+
+
+def _register(hooks: OrderedDict[int, Callable], hook: Callable, first: bool = False) -> RemovableHandle:
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    if first:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
+
+
+_INSTANCE_HOOKS = (
+    "_optimizer_step_pre_hooks",
+    "_optimizer_step_post_hooks",
+    "_optimizer_state_dict_pre_hooks",
+    "_optimizer_state_dict_post_hooks",
+    "_optimizer_load_state_dict_pre_hooks",
+    "_optimizer_load_state_dict_post_hooks",
+)
+
+
+class Optimizer:
+    """Holds parameters in groups, each with its options, and a state for each parameter; `step()` is the subclass's.
+
+    Raises TypeError for a bare tensor, a set or what is not a tensor, ValueError for an empty list, a tensor that is not
+    a leaf, or a parameter in two groups.
+    """
+
+    _optimizer_step_pre_hooks: OrderedDict[int, Callable]
+    _optimizer_step_post_hooks: OrderedDict[int, Callable]
+    _optimizer_state_dict_pre_hooks: OrderedDict[int, Callable]
+    _optimizer_state_dict_post_hooks: OrderedDict[int, Callable]
+    _optimizer_load_state_dict_pre_hooks: OrderedDict[int, Callable]
+    _optimizer_load_state_dict_post_hooks: OrderedDict[int, Callable]
+
+    def __init__(self, params: Iterable, defaults: dict[str, Any]) -> None:
+        self.defaults = defaults
+        for name in _INSTANCE_HOOKS:
+            setattr(self, name, OrderedDict())
+        self._patch_step_function()
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                + _typename(params)
+            )
+        self.state: defaultdict[Any, Any] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for name in _INSTANCE_HOOKS:
+            self.__dict__.setdefault(name, OrderedDict())
+        self._patch_step_function()
+        self.defaults.setdefault("differentiable", False)
+
+    def __repr__(self) -> str:
+        text = type(self).__name__ + " ("
+        for i, group in enumerate(self.param_groups):
+            options = "".join(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")
+            text += f"\nParameter Group {i}\n{options}"
+        return text + ")"
+
+    def _patch_step_function(self) -> None:
+        # The class's own `step` is wrapped, once, because a subclass by a user knows nothing of hooks.
+        cls = type(self)
+        if not getattr(cls.step, "hooked", False):
+            wrapped = self.profile_hook_step(cls.step)
+            wrapped.hooked = True  # type: ignore[attr-defined]
+            cls.step = wrapped  # type: ignore[method-assign]
+
+    @staticmethod
+    def profile_hook_step(func: Callable) -> Callable:
+        """Return `func` (a `step` method) with the registered hooks called around it."""
+
+        @functools.wraps(func)
+        def wrapper(*args, **kwargs):
+            self = args[0]
+            for hook in chain(_global_pre_hooks.values(), self._optimizer_step_pre_hooks.values()):
+                replaced = hook(self, args, kwargs)
+                if replaced is None:
+                    continue
+                if not (isinstance(replaced, tuple) and len(replaced) == 2):
+                    raise RuntimeError(
+                        f"{func} must return None or a tuple of (new_args, new_kwargs), but got {replaced}."
+                    )
+                args, kwargs = replaced
+            result = func(*args, **kwargs)
+            for hook in chain(self._optimizer_step_post_hooks.values(), _global_post_hooks.values()):
+                hook(self, args, kwargs)
+            return result
+
+        return wrapper
+
+    def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
+        """Call `hook(optimizer, args, kwargs)` before each step; it may return new `(args, kwargs)`."""
+        return _register(self._optimizer_step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
+        """Call `hook(optimizer, args, kwargs)` after each step."""
+        return _register(self._optimizer_step_post_hooks, hook)
+
+    def register_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer)` before `state_dict` is built."""
+        return _register(self._optimizer_state_dict_pre_hooks, hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` on what `state_dict` built; it may return another."""
+        return _register(self._optimizer_state_dict_post_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` before loading; it may return another state dict."""
+        return _register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer)` after loading."""
+        return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return `{"state": {index: …}, "param_groups": […]}`, parameters numbered over all groups; tensors are shared."""
+        for hook in self._optimizer_state_dict_pre_hooks.values():
+            hook(self)
+        number: dict[int, int] = {}
+        packed_groups = []
+        start = 0
+        for group in self.param_groups:
+            # Of a parameter that is twice in a group the last place counts, as in torch.
+            places = {id(param): i for i, param in enumerate(group["params"], start)}
+            number = places | number
+            packed = {key: value for key, value in group.items() if key != "params"}
+            packed["params"] = [number[id(param)] for param in group["params"]]
+            packed_groups.append(packed)
+            start += len(group["params"])
+        state = {number[id(key)] if isinstance(key, Tensor) else key: value for key, value in self.state.items()}
+        result = {"state": state, "param_groups": packed_groups}
+        for hook in self._optimizer_state_dict_post_hooks.values():
+            replaced = hook(self, result)
+            if replaced is not None:
+                result = replaced
+        return result
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over state and options; state tensors are cast to their parameter's dtype and device, `step` is not.
+
+        Raises ValueError where the number of groups or of parameters in a group differs.
+        """
+        state_dict = state_dict.copy()
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():
+            replaced = hook(self, state_dict)
+            if replaced is not None:
+                state_dict = replaced
+
+        saved_groups = deepcopy(state_dict["param_groups"])
+        if len(saved_groups) != len(self.param_groups):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(len(a["params"]) != len(b["params"]) for a, b in zip(self.param_groups, saved_groups, strict=True)):
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            )
+
+        owner: dict[Any, tuple[Tensor, dict[str, Any]]] = {}
+        for group, saved in zip(self.param_groups, saved_groups, strict=True):
+            for param, key in zip(group["params"], saved["params"], strict=True):
+                owner[key] = (param, saved)
+        state: defaultdict[Any, Any] = defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            if key in owner:
+                param, saved = owner[key]
+                state[param] = _cast_state(value, param, saved)
+            else:
+                state[key] = value
+
+        for group, saved in zip(self.param_groups, saved_groups, strict=True):
+            saved["params"] = group["params"]
+            if "param_names" in group:
+                saved.setdefault("param_names", group["param_names"])
+        self.__setstate__({"state": state, "param_groups": saved_groups})
+        for hook in self._optimizer_load_state_dict_post_hooks.values():
+            hook(self)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Set the gradients to None, or to zeros cut from their history if `set_to_none` is False."""
+        for group in self.param_groups:
+            for param in group["params"]:
+                if param.grad is None:
+                    continue
+                if set_to_none:
+                    param.grad = None
+                    continue
+                if param.grad.grad_fn is not None:
+                    param.grad.detach_()
+                else:
+                    param.grad.requires_grad_(False)
+                param.grad.zero_()
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update the parameters once; `closure` evaluates the model again and returns the loss."""
+        raise NotImplementedError
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a dict with "params" (tensors, or pairs of a name and a tensor) and options that override the defaults."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        given = param_group["params"]
+        if isinstance(given, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but "
+                "the ordering of tensors in sets will change between runs. Please use a list instead."
+            )
+        entries = [given] if isinstance(given, Tensor) else list(given)
+        names = [entry[0] for entry in entries if isinstance(entry, tuple)]
+        params = [entry[1] if isinstance(entry, tuple) else entry for entry in entries]
+        param_group["params"] = params
+        if names:
+            if len(names) != len(params):
+                raise ValueError(
+                    "all optimizer params should be with/without names. Some param names are missing"
+                )
+            param_group["param_names"] = names
+
+        for param in params:
+            if not isinstance(param, Tensor):
+                raise TypeError(
+                    "optimizer can only optimize Tensors, but one of the params is " + _typename(param)
+                )
+            if not self.defaults.get("differentiable", None) and not (param.is_leaf or param.retains_grad):
+                raise ValueError("can't optimize a non-leaf Tensor")
+
+        for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(
+                    f"parameter group didn't specify a value of required optimization parameter {name}"
+                )
+            param_group.setdefault(name, default)
+
+        ids = {id(param) for param in params}
+        if len(ids) != len(params):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; "
+                "in future, this will cause an error; "
+                "see github.com/pytorch/pytorch/issues/40967 for more information",
+                stacklevel=3,
+            )
+        for group in self.param_groups:
+            if ("param_names" in param_group) != ("param_names" in group):
+                kind = "with names" if "param_names" in param_group else "without names"
+                raise ValueError(
+                    "all optimizer param groups should be with/without names. "
+                    f"cannot add param group {kind} to the optimizer"
+                )
+        if any(id(param) in ids for group in self.param_groups for param in group["params"]):
+            raise ValueError("some parameters appear in more than one parameter group")
+        self.param_groups.append(param_group)
+
+
+def _typename(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return value.type()
+    named = value if hasattr(value, "__qualname__") else type(value)
+    return named.__qualname__ if named.__module__ == "builtins" else f"{named.__module__}.{named.__qualname__}"
+
+
+def _cast_state(value: Any, param: Tensor, group: dict[str, Any], key: Any = None) -> Any:
+    if isinstance(value, Tensor):
+        if key == "step":
+            # A step counter keeps its own dtype and stays on the host, except where the kernel wants it on the device.
+            on_device = group.get("capturable", False) or group.get("fused", False)
+            return value.to(dtype=float32, device=param.device) if on_device else value
+        if param.is_floating_point():
+            return value.to(dtype=param.dtype, device=param.device)
+        return value.to(device=param.device)
+    if isinstance(value, dict):
+        return {name: _cast_state(item, param, group, name) for name, item in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return type(value)(_cast_state(item, param, group) for item in value)  # type: ignore[call-arg]
+    return value
+
+
+# What the optimisers share
+
+
+def _use_grad_for_differentiable(step: Callable) -> Callable:
+    """Run a `step` method without recording, unless the optimiser was made with differentiable=True."""
+
+    @functools.wraps(step)
+    def wrapper(*args, **kwargs):
+        before = is_grad_enabled()
+        set_grad_enabled(args[0].defaults["differentiable"])
+        try:
+            return step(*args, **kwargs)
+        finally:
+            set_grad_enabled(before)
+
+    return wrapper
+
+
+def _evaluate(closure: Callable[[], Any] | None) -> Any:
+    if closure is None:
+        return None
+    with enable_grad():
+        return closure()
+
+
+def _with_grad(group: dict[str, Any], no_sparse: str | None = None) -> tuple[list[Tensor], list[Tensor]]:
+    """Return the parameters of a group that have a gradient, and the gradients; sparse ones raise `no_sparse`."""
+    params = [param for param in group["params"] if param.grad is not None]
+    grads = [param.grad for param in params]
+    if no_sparse is not None and any(grad.is_sparse for grad in grads):
+        raise RuntimeError(no_sparse)
+    return params, grads
+
+
+def _require(condition: Any, message: str) -> None:
+    if not condition:
+        raise ValueError(message)
+
+
+def _check_lr(lr: float | Tensor, message: str = "Invalid learning rate: {}") -> None:
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    _require(lr >= 0.0, message.format(lr))
+
+
+def _check_betas(betas: tuple) -> None:
+    for i in (0, 1):
+        _require(0.0 <= betas[i] < 1.0, f"Invalid beta parameter at index {i}: {betas[i]}")
+
+
+def _check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) -> None:
+    if fused and differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`")
+    if fused and foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+def _check_fused_param(param: Tensor) -> None:
+    if param.device.type not in _FUSED_DEVICES or not param.is_floating_point():
+        raise RuntimeError(
+            "`fused=True` requires all the params to be floating point Tensors of supported devices: "
+            f"{_FUSED_DEVICES} but {param.dtype} and {param.device.type}"
+        )
+
+
+def _check_capturable(param: Tensor, *counters: Tensor, what: str = "params and state_steps") -> None:
+    kind = param.device.type
+    if kind not in _CAPTURABLE_DEVICES or any(counter.device.type != kind for counter in counters):
+        raise AssertionError(f"If capturable=True, {what} must be on supported devices: {_CAPTURABLE_DEVICES}.")
+
+
+def _check_state_steps(state_steps: list[Tensor], name: str = "state_steps") -> None:
+    if not all(isinstance(step, Tensor) for step in state_steps):
+        raise RuntimeError(f"API has changed, `{name}` argument must contain a list of singleton tensors")
+
+
+def _check_no_grad_scale(grad_scale: Tensor | None, found_inf: Tensor | None) -> None:
+    if grad_scale is not None or found_inf is not None:
+        raise AssertionError("Expected grad_scale and found_inf to be None")
+
+
+def _counter_dtype(fused: bool | None = False) -> dtype:
+    return float64 if not fused and get_default_dtype() == float64 else float32
+
+
+def _new_counter(param: Tensor, on_device: bool | None, value: float = 0.0, fused: bool | None = False) -> Tensor:
+    """Return a 0-d tensor that counts in a parameter's state: on the host, because it is read at every step."""
+    return ops.tensor(value, dtype=_counter_dtype(fused), device=param.device if on_device else "cpu")
+
+
+def _restore_counters(optimizer: Optimizer, on_device: str | None = "capturable", names: tuple = ("step",)) -> None:
+    """Make tensors of counters that an old checkpoint holds as plain numbers."""
+    for group in optimizer.param_groups:
+        fused = group.get("fused", False)
+        placed = fused or on_device == "always" or (on_device is not None and group.get(on_device, False))
+        for param in group["params"]:
+            state = optimizer.state.get(param, {})
+            for name in names:
+                if name in state and not isinstance(state[name], Tensor):
+                    state[name] = _new_counter(param, placed, float(state[name]), fused)
+
+
+def _set_missing(optimizer: Optimizer, **options: Any) -> None:
+    """Give the groups of an old checkpoint the options that it does not know."""
+    for group in optimizer.param_groups:
+        for name, value in options.items():
+            group.setdefault(name, value)
+
+
+def _to_scalar(x: Any) -> Any:
+    """Return a one-element tensor of any rank as a 0-d tensor, anything else as it is."""
+    return x.squeeze() if isinstance(x, Tensor) and x.dim() != 0 else x
+
+
+def _number(x: Any) -> Any:
+    """Return a Python number for a one-element tensor, a number as it is."""
+    return x.item() if isinstance(x, Tensor) else x
+
+
+def _tracked(x: Any) -> bool:
+    return isinstance(x, Tensor) and x.requires_grad
+
+
+def _as_real(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Return complex tensors as real views with a last dimension of 2."""
+    return tuple(ops.view_as_real(tensor) for tensor in tensors)

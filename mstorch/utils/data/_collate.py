@@ -1,0 +1,134 @@
+"""Batches from samples: default_collate stacks, default_convert only makes tensors."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import _ops as ops
+from ..._core.dtype import float64
+from ..._tensor import Tensor
+
+default_collate_err_msg_format = (
+    "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+)
+_STRING_KINDS = "SUO"
+
+
+def default_convert(data):
+    """Return NumPy arrays and scalars in `data`, at any depth, as tensors; tuples become lists."""
+    if isinstance(data, Tensor):
+        return data
+    if isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, (np.str_, np.bytes_)):
+        return data if data.dtype.kind in _STRING_KINDS else ops.as_tensor(data)
+    if isinstance(data, Mapping):
+        return _like_mapping(data, {key: default_convert(data[key]) for key in data})
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*(default_convert(item) for item in data))
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return _like_sequence(data, [default_convert(item) for item in data])
+    return data
+
+
+def default_collate(batch):
+    """Return a list of samples as one batch, of the samples' own structure.
+
+    Tensors and arrays are stacked, numbers become tensors, strings stay lists. Raises RuntimeError for samples of
+    different lengths, TypeError for what it does not know.
+    """
+    return collate(batch, collate_fn_map=default_collate_fn_map)
+
+
+def collate(batch, *, collate_fn_map: dict[type | tuple[type, ...], Callable] | None = None):
+    """Return a batch, by the functions that `collate_fn_map` gives for the types of its leaves."""
+    first = batch[0]
+    for types, function in _candidates(type(first), collate_fn_map or {}):
+        if isinstance(first, types):
+            return function(batch, collate_fn_map=collate_fn_map)
+    if isinstance(first, Mapping):
+        columns = {key: collate([sample[key] for sample in batch], collate_fn_map=collate_fn_map) for key in first}
+        return _like_mapping(first, columns)
+    if isinstance(first, tuple) and hasattr(first, "_fields"):
+        columns = [collate(column, collate_fn_map=collate_fn_map) for column in zip(*batch, strict=False)]
+        return type(first)(*columns)
+    if isinstance(first, Sequence):
+        if any(len(sample) != len(first) for sample in batch):
+            raise RuntimeError("each element in list of batch should be of equal size")
+        columns = [collate(column, collate_fn_map=collate_fn_map) for column in zip(*batch, strict=True)]
+        return _like_sequence(first, columns)
+    raise TypeError(default_collate_err_msg_format.format(type(first)))
+
+
+def _candidates(kind: type, functions: dict) -> Any:
+    # The exact type goes first: bool is an int, and a user may have a function for a subclass.
+    if kind in functions:
+        return [(kind, functions[kind])]
+    return functions.items()
+
+
+def _like_mapping(original: Mapping, items: dict) -> Any:
+    """Return `items` as a mapping of the original's type; as a dict if that cannot be made."""
+    try:
+        if isinstance(original, MutableMapping):
+            # A copy keeps what else the mapping has, such as the factory of a defaultdict.
+            result = copy.copy(original)
+            result.update(items)
+            return result
+        return type(original)(items)  # type: ignore[call-arg]
+    except TypeError:
+        return items
+
+
+def _like_sequence(original: Sequence, items: list) -> Any:
+    """Return `items` as a sequence of the original's type; as a list if that is a tuple or cannot be made."""
+    if isinstance(original, tuple):
+        return items
+    try:
+        if isinstance(original, MutableSequence):
+            result = copy.copy(original)
+            for i, item in enumerate(items):
+                result[i] = item
+            return result
+        return type(original)(items)  # type: ignore[call-arg]
+    except TypeError:
+        return items
+
+
+def _stack_tensors(batch, *, collate_fn_map=None):
+    return ops.stack(batch, 0)
+
+
+def _stack_arrays(batch, *, collate_fn_map=None):
+    if batch[0].dtype.kind in _STRING_KINDS:
+        raise TypeError(default_collate_err_msg_format.format(batch[0].dtype))
+    return collate([ops.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
+
+
+def _join_numpy_scalars(batch, *, collate_fn_map=None):
+    return ops.as_tensor(batch)
+
+
+def _join_floats(batch, *, collate_fn_map=None):
+    return ops.tensor(batch, dtype=float64)
+
+
+def _join_ints(batch, *, collate_fn_map=None):
+    return ops.tensor(batch)
+
+
+def _keep(batch, *, collate_fn_map=None):
+    return batch
+
+
+default_collate_fn_map: dict[type | tuple[type, ...], Callable] = {
+    Tensor: _stack_tensors,
+    np.ndarray: _stack_arrays,
+    (np.bool_, np.number, np.object_): _join_numpy_scalars,
+    float: _join_floats,
+    int: _join_ints,
+    str: _keep,
+    bytes: _keep,
+}

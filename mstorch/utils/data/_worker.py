@@ -1,0 +1,201 @@
+"""What a worker process of a DataLoader does, and how batches are fetched there and without workers."""
+
+from __future__ import annotations
+
+import os
+import queue
+import random
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+import numpy as np
+
+from ..._backend import runtime
+from ...random import default_generator
+
+# Seconds after which a process that waits looks whether the other one is still there.
+CHECK_INTERVAL = 5.0
+RESTART = "restart"
+
+
+@dataclass(frozen=True)
+class WorkerInfo:
+    """What a worker knows of itself: its number, how many there are, its seed, its copy of the dataset."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
+
+_worker_info: WorkerInfo | None = None
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """Return what this worker process of a loader knows of itself; None in the main process."""
+    return _worker_info
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all workers of a loader do alike."""
+
+    dataset: Any
+    iterable: bool
+    batched: bool
+    collate_fn: Callable
+    drop_last: bool
+    worker_init_fn: Callable[[int], None] | None
+    num_workers: int
+    base_seed: int
+    forked: bool
+
+    def fetcher(self) -> Callable[[Any], Any]:
+        """Return a function from what the sampler gives to collated data."""
+        make = fetch_next if self.iterable else fetch_at
+        return make(self.dataset, self.batched, self.collate_fn, self.drop_last)
+
+
+class End:
+    """The result of a worker whose part of an iterable dataset has come to its end."""
+
+    def __init__(self, worker: int) -> None:
+        self.worker = worker
+
+
+class Failure:
+    """An exception on its way from a worker to the main process; tracebacks cannot be pickled, so it goes as text."""
+
+    def __init__(self, error: Exception, worker: int) -> None:
+        self.kind = type(error)
+        self.text = "".join(traceback.format_exception(error))
+        self.worker = worker
+
+    def reraise(self) -> None:
+        """Raise an exception of the same type, with the traceback in its message; RuntimeError if that cannot be made."""
+        message = f"Caught {self.kind.__name__} in DataLoader worker process {self.worker}.\nOriginal {self.text}"
+        if self.kind is KeyError:
+            raise KeyError(_Lines(message))
+        try:
+            error = self.kind(message)
+        except Exception:  # noqa: BLE001 - the constructor is the user's and may do anything
+            raise RuntimeError(message) from None
+        raise error
+
+
+class _Lines(str):
+    """A string that a KeyError, which shows the repr of its key, prints in lines."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def run(job: Job, worker: int, tasks, results, done) -> None:
+    """Fetch what `tasks` asks for until it gives None or the main process is gone."""
+    global _worker_info
+    if job.forked:
+        runtime.forked()
+    parent = os.getppid()
+    seed = job.base_seed + worker
+    random.seed(seed)
+    default_generator.manual_seed(seed)
+    words = [worker, job.base_seed & 0xFFFFFFFF, job.base_seed >> 32, 0]
+    np.random.seed(np.random.SeedSequence(words).generate_state(4))
+    _worker_info = WorkerInfo(worker, job.num_workers, seed, job.dataset)
+
+    failure = fetch = None
+    ended = False
+    try:
+        if job.worker_init_fn is not None:
+            job.worker_init_fn(worker)
+        fetch = job.fetcher()
+    except Exception as error:  # noqa: BLE001 - whatever it is, the main process raises it
+        failure = Failure(error, worker)
+    try:
+        while os.getppid() == parent:
+            try:
+                task = tasks.get(timeout=CHECK_INTERVAL)
+            except queue.Empty:
+                continue
+            if task is None:
+                break
+            if task == RESTART:
+                fetch = job.fetcher()
+                ended = False
+                results.put(ForkingPickler.dumps((RESTART, None)).tobytes())
+                continue
+            if ended or done.is_set():
+                continue
+            number, index = task
+            outcome = failure if failure is not None else _fetched(fetch, index, job.iterable, worker)
+            failure = None
+            ended = isinstance(outcome, End)
+            results.put(_packed(number, outcome, worker))
+    except KeyboardInterrupt:
+        # The main process gets it too, and ends the workers.
+        pass
+    if done.is_set():
+        # Nobody reads any more, so there is nothing to wait for.
+        results.cancel_join_thread()
+        results.close()
+
+
+def _fetched(fetch, index, iterable: bool, worker: int) -> Any:
+    try:
+        return fetch(index)
+    except StopIteration as error:
+        return End(worker) if iterable else Failure(error, worker)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the main process raises it
+        return Failure(error, worker)
+
+
+def _packed(number: int, outcome: Any, worker: int) -> bytes:
+    # Pickled here and not by the queue's thread, which would only print what it cannot pickle.
+    try:
+        return ForkingPickler.dumps((number, outcome)).tobytes()
+    except Exception as error:  # noqa: BLE001 - objects of the user may raise anything
+        return ForkingPickler.dumps((number, Failure(error, worker))).tobytes()
+
+
+def fetch_at(dataset, batched: bool, collate_fn: Callable, drop_last: bool) -> Callable[[Any], Any]:
+    """Return a function from an index, or a list of them, to collated data."""
+
+    def fetch(index):
+        if not batched:
+            return collate_fn(dataset[index])
+        if getattr(dataset, "__getitems__", None):
+            return collate_fn(dataset.__getitems__(index))
+        return collate_fn([dataset[i] for i in index])
+
+    return fetch
+
+
+def fetch_next(dataset, batched: bool, collate_fn: Callable, drop_last: bool) -> Callable[[Any], Any]:
+    """Return a function that takes as many samples as it is given indices; StopIteration when there are no more."""
+    samples = iter(dataset)
+    ended = False
+
+    def fetch(index):
+        nonlocal ended
+        if ended:
+            raise StopIteration
+        if not batched:
+            return collate_fn(next(samples))
+        batch = []
+        for _ in index:
+            try:
+                batch.append(next(samples))
+            except StopIteration:
+                # Asked no more: an iterator may go on after its end, and the loader must not.
+                ended = True
+                break
+        if not batch or (drop_last and len(batch) < len(index)):
+            raise StopIteration
+        return collate_fn(batch)
+
+    return fetch

@@ -1,0 +1,454 @@
+"""DataLoader: batches of a dataset, in an order, fetched in this process or by workers."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import multiprocessing
+import multiprocessing.context
+import os
+import pickle
+import queue
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, TypeVar
+
+from ..._backend import runtime
+from ._collate import default_collate, default_convert
+from ._worker import CHECK_INTERVAL, RESTART, End, Failure, Job, get_worker_info, run
+from .dataset import Dataset, IterableDataset
+from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, _draw_seed
+
+__all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
+
+_T_co = TypeVar("_T_co", covariant=True)
+
+
+def get_worker_info():
+    """Return what a worker process of a loader knows of itself; None in the main process."""
+    return
+
+
+class _DatasetKind:
+    Map = 0
+    Iterable = 1
+
+
+class _InfiniteConstantSampler(Sampler):
+    """The indices of an IterableDataset, which has none."""
+
+    def __iter__(self):
+        while True:
+            yield None
+
+
+class DataLoader(Generic[_T_co]):
+    """An iterable over batches of `dataset`.
+
+    The arguments are torch's. `batch_size=None` gives single samples. Each iteration draws one seed for its workers and, to
+    shuffle, one more for the order, as torch does. Raises ValueError for options that exclude each other.
+    Differs from torch: memory is not pinned; workers send batches through a pipe, not through shared memory.
+    """
+
+    dataset: Dataset[_T_co]
+    batch_size: int | None
+    num_workers: int
+    pin_memory: bool
+    drop_last: bool
+    timeout: float
+    sampler: Sampler | Iterable
+    pin_memory_device: str
+    prefetch_factor: int | None
+    __initialized = False
+
+    def __init__(
+        self,
+        dataset: Dataset[_T_co],
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler | Iterable | None = None,
+        batch_sampler: Sampler[list] | Iterable[list] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[list], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context=None,
+        generator=None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:
+        _check_worker_options(num_workers, timeout, prefetch_factor, persistent_workers)
+        self.dataset = dataset
+        self.num_workers = num_workers
+        self.prefetch_factor = 2 if num_workers > 0 and prefetch_factor is None else prefetch_factor
+        self.pin_memory = pin_memory
+        self.pin_memory_device = pin_memory_device
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.multiprocessing_context = multiprocessing_context
+        self.in_order = in_order
+
+        iterable = isinstance(dataset, IterableDataset)
+        if iterable:
+            _check_iterable_options(shuffle, sampler, batch_sampler)
+        self._dataset_kind = _DatasetKind.Iterable if iterable else _DatasetKind.Map
+        _check_batch_options(batch_size, bool(shuffle), sampler, batch_sampler, drop_last)
+        if batch_sampler is not None:
+            batch_size = None
+            drop_last = False
+        if sampler is None:
+            if iterable:
+                sampler = _InfiniteConstantSampler()
+            elif shuffle:
+                sampler = RandomSampler(dataset, generator=generator)  # type: ignore[arg-type]
+            else:
+                sampler = SequentialSampler(dataset)  # type: ignore[arg-type]
+        if batch_size is not None:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+        self.generator = generator
+        if collate_fn is None:
+            collate_fn = default_collate if self._auto_collation else default_convert
+        self.collate_fn = collate_fn
+        self.persistent_workers = persistent_workers
+        self._IterableDataset_len_called: int | None = None
+        self._iterator: _MultiProcessingDataLoaderIter | None = None
+        self.__initialized = True
+        self.check_worker_number_rationality()
+
+    def check_worker_number_rationality(self) -> None:
+        """Warn if there are to be more workers than CPUs for them."""
+        cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        if self.num_workers and (cpus is None or self.num_workers > cpus):
+            warnings.warn(
+                f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max number of "
+                f"worker in current system is {cpus}, which is smaller than what this DataLoader is going to create. "
+                "Please be aware that excessive worker creation might get DataLoader running slow or even freeze, "
+                "lower the worker number to avoid potential slowness/freeze if necessary.",
+                stacklevel=3,
+            )
+
+    @property
+    def multiprocessing_context(self):
+        """How worker processes are started; None for the default, and without workers."""
+        return self.__multiprocessing_context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, multiprocessing_context) -> None:
+        if multiprocessing_context is not None:
+            if self.num_workers == 0:
+                raise ValueError(
+                    "multiprocessing_context can only be used with multi-process loading (num_workers > 0), "
+                    f"but got num_workers={self.num_workers}"
+                )
+            multiprocessing_context = _context_of(multiprocessing_context)
+        self.__multiprocessing_context = multiprocessing_context
+
+    def __setattr__(self, attr, val) -> None:
+        fixed = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
+        if self.__initialized and attr in fixed:
+            raise ValueError(f"{attr} attribute should not be set after {type(self).__name__} is initialized")
+        super().__setattr__(attr, val)
+
+    def __iter__(self) -> _LoaderIter:
+        if self.num_workers == 0:
+            return _SingleProcessDataLoaderIter(self)
+        if not self.persistent_workers:
+            return _MultiProcessingDataLoaderIter(self)
+        if self._iterator is None:
+            self._iterator = _MultiProcessingDataLoaderIter(self)
+        else:
+            self._iterator._reset(self)
+        return self._iterator
+
+    @property
+    def _auto_collation(self) -> bool:
+        return self.batch_sampler is not None
+
+    @property
+    def _index_sampler(self) -> Any:
+        return self.batch_sampler if self._auto_collation else self.sampler
+
+    def __len__(self) -> int:
+        if self._dataset_kind == _DatasetKind.Map:
+            return len(self._index_sampler)
+        # Noted, because an iterable dataset that then gives more than it said deserves a warning.
+        length = self._IterableDataset_len_called = len(self.dataset)  # type: ignore[arg-type]
+        if self.batch_size is None:
+            return length
+        return length // self.batch_size if self.drop_last else math.ceil(length / self.batch_size)
+
+
+def _check_worker_options(num_workers: int, timeout: float, prefetch: int | None, persistent: bool) -> None:
+    if num_workers < 0:
+        raise ValueError(
+            "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."
+        )
+    if timeout < 0:
+        raise ValueError("timeout option should be non-negative")
+    if num_workers == 0 and prefetch is not None:
+        raise ValueError(
+            "prefetch_factor option could only be specified in multiprocessing."
+            "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None."
+        )
+    if prefetch is not None and prefetch < 0:
+        raise ValueError("prefetch_factor option should be non-negative")
+    if persistent and num_workers == 0:
+        raise ValueError("persistent_workers option needs num_workers > 0")
+
+
+def _check_iterable_options(shuffle, sampler, batch_sampler) -> None:
+    expected = "DataLoader with IterableDataset: expected unspecified "
+    if shuffle not in {False, None}:
+        raise ValueError(f"{expected}shuffle option, but got shuffle={shuffle}")
+    if sampler is not None:
+        raise ValueError(f"{expected}sampler option, but got sampler={sampler}")
+    if batch_sampler is not None:
+        raise ValueError(f"{expected}batch_sampler option, but got batch_sampler={batch_sampler}")
+
+
+def _check_batch_options(batch_size, shuffle: bool, sampler, batch_sampler, drop_last: bool) -> None:
+    if sampler is not None and shuffle:
+        raise ValueError("sampler option is mutually exclusive with shuffle")
+    if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
+        raise ValueError(
+            "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+        )
+    if batch_size is None and drop_last:
+        raise ValueError(
+            "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
+        )
+
+
+def _context_of(context):
+    if isinstance(context, str):
+        valid = multiprocessing.get_all_start_methods()
+        if context not in valid:
+            raise ValueError(
+                "multiprocessing_context option should specify a valid start method in "
+                f"{valid!r}, but got multiprocessing_context={context!r}"
+            )
+        context = multiprocessing.get_context(context)
+    if not isinstance(context, multiprocessing.context.BaseContext):
+        raise TypeError(
+            "multiprocessing_context option should be a valid context object or a string specifying the start method, "
+            f"but got multiprocessing_context={context}"
+        )
+    return context
+
+
+class _LoaderIter:
+    """One pass over a loader; a subclass says where the next data come from."""
+
+    def __init__(self, loader: DataLoader) -> None:
+        if loader.pin_memory:
+            warnings.warn(
+                "'pin_memory' argument is set as true but no accelerator is found, "
+                "then device pinned memory won't be used.",
+                stacklevel=4,
+            )
+        self._dataset = loader.dataset
+        self._iterable = loader._dataset_kind == _DatasetKind.Iterable
+        self._num_workers = loader.num_workers
+        self._index_sampler = loader._index_sampler
+        self._begin(loader)
+        # Drawn without workers too: what comes after in the generator is then the same as in torch.
+        self._base_seed = _draw_seed(loader.generator)
+
+    def _begin(self, loader: DataLoader) -> None:
+        self._sampler_iter = iter(self._index_sampler)
+        self._length_said = loader._IterableDataset_len_called
+        self._num_yielded = 0
+
+    def _job(self, loader: DataLoader, forked: bool = False) -> Job:
+        return Job(
+            loader.dataset,
+            self._iterable,
+            loader._auto_collation,
+            loader.collate_fn,
+            loader.drop_last,
+            loader.worker_init_fn,
+            loader.num_workers,
+            self._base_seed,
+            forked,
+        )
+
+    def _next_data(self) -> Any:
+        raise NotImplementedError
+
+    def __iter__(self) -> _LoaderIter:
+        return self
+
+    def __next__(self) -> Any:
+        data = self._next_data()
+        self._num_yielded += 1
+        if self._iterable and self._length_said is not None and self._num_yielded > self._length_said:
+            message = (
+                f"Length of IterableDataset {self._dataset} was reported to be {self._length_said}"
+                f"(when accessing len(dataloader)), but {self._num_yielded} samples have been fetched. "
+            )
+            if self._num_workers > 0:
+                message += (
+                    "For multiprocessing data-loading, this could be caused by not properly configuring the "
+                    "IterableDataset replica at each worker. Please see "
+                    "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples."
+                )
+            warnings.warn(message, stacklevel=2)
+        return data
+
+    def __len__(self) -> int:
+        return len(self._index_sampler)
+
+    def __getstate__(self):
+        raise NotImplementedError("{} cannot be pickled", type(self).__name__)
+
+
+class _SingleProcessDataLoaderIter(_LoaderIter):
+    def __init__(self, loader: DataLoader) -> None:
+        if loader.timeout != 0:
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+        super().__init__(loader)
+        self._fetch = self._job(loader).fetcher()
+
+    def _next_data(self) -> Any:
+        return self._fetch(next(self._sampler_iter))
+
+
+class _MultiProcessingDataLoaderIter(_LoaderIter):
+    """Batches are numbered and go to the workers in turn; results wait here until their number comes."""
+
+    def __init__(self, loader: DataLoader) -> None:
+        self._workers: list[Any] = []
+        self._process = os.getpid()
+        super().__init__(loader)
+        self._timeout = loader.timeout
+        self._in_order = loader.in_order
+        self._persistent = loader.persistent_workers
+        self._ahead = loader.num_workers * (loader.prefetch_factor or 0)
+        context = loader.multiprocessing_context or multiprocessing.get_context()
+        forked = context.get_start_method() == "fork"
+        self._results = context.Queue()
+        self._done = context.Event()
+        self._tasks = [context.Queue() for _ in range(loader.num_workers)]
+        job = self._job(loader, forked)
+        for number, tasks in enumerate(self._tasks):
+            arguments = (job, number, tasks, self._results, self._done)
+            process = context.Process(target=run, args=arguments, daemon=True)
+            with runtime.forking() if forked else contextlib.nullcontext():
+                process.start()
+            self._workers.append(process)
+        self._prime()
+
+    def _prime(self) -> None:
+        self._active = [True] * self._num_workers
+        self._turn = itertools.cycle(range(self._num_workers))
+        self._sent = self._wanted = 0
+        self._owner: dict[int, int] = {}
+        self._waiting: dict[int, Any] = {}
+        for _ in range(self._ahead):
+            self._send()
+
+    def _reset(self, loader: DataLoader) -> None:
+        """Begin another pass with the same workers; what is left of the last one is thrown away."""
+        self._begin(loader)
+        for tasks in self._tasks:
+            tasks.put(RESTART)
+        restarted = 0
+        while restarted < self._num_workers:
+            restarted += self._receive()[0] == RESTART
+        self._prime()
+
+    def _send(self) -> None:
+        worker = next((w for w in itertools.islice(self._turn, self._num_workers) if self._active[w]), None)
+        if worker is None:
+            return
+        try:
+            index = next(self._sampler_iter)
+        except StopIteration:
+            return
+        self._owner[self._sent] = worker
+        self._tasks[worker].put((self._sent, index))
+        self._sent += 1
+
+    def _next_data(self) -> Any:
+        while True:
+            self._skip_lost()
+            if self._wanted in self._waiting:
+                return self._give(self._wanted, self._waiting.pop(self._wanted))
+            if not self._owner:
+                if not self._persistent:
+                    self._shutdown()
+                raise StopIteration
+            number, data = self._receive()
+            if isinstance(data, End):
+                self._active[data.worker] = False
+                self._owner.pop(number, None)
+                self._send()
+            elif number == self._wanted or not self._in_order:
+                return self._give(number, data)
+            else:
+                self._waiting[number] = data
+
+    def _skip_lost(self) -> None:
+        """Pass over the numbers whose worker has come to its end: nothing will come for them."""
+        while self._wanted < self._sent and self._wanted not in self._waiting:
+            owner = self._owner.get(self._wanted)
+            if owner is not None and self._active[owner]:
+                return
+            self._owner.pop(self._wanted, None)
+            self._wanted += 1
+
+    def _give(self, number: int, data: Any) -> Any:
+        del self._owner[number]
+        if number == self._wanted:
+            self._wanted += 1
+        self._send()
+        if isinstance(data, Failure):
+            data.reraise()
+        return data
+
+    def _receive(self) -> tuple[Any, Any]:
+        began = time.monotonic()
+        while True:
+            wait = min(self._timeout or CHECK_INTERVAL, CHECK_INTERVAL)
+            try:
+                return pickle.loads(self._results.get(timeout=wait))
+            except queue.Empty:
+                dead = [str(w.pid) for w, active in zip(self._workers, self._active, strict=True) if active and not w.is_alive()]
+                if dead:
+                    self._shutdown()
+                    raise RuntimeError(
+                        f"DataLoader worker (pid(s) {', '.join(dead)}) exited unexpectedly"
+                    ) from None
+                if self._timeout and time.monotonic() - began >= self._timeout:
+                    raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from None
+
+    def _shutdown(self) -> None:
+        workers, self._workers = self._workers, []
+        # A worker forked later has a copy of this object, and must leave the others alone.
+        if not workers or os.getpid() != self._process:
+            return
+        self._done.set()
+        for tasks in self._tasks:
+            tasks.put(None)
+        for worker in workers:
+            worker.join(timeout=CHECK_INTERVAL)
+            if worker.is_alive():
+                worker.terminate()
+        for channel in (*self._tasks, self._results):
+            channel.cancel_join_thread()
+            channel.close()
+
+    def __del__(self) -> None:
+        self._shutdown()

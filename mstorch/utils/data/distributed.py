@@ -1,0 +1,77 @@
+"""A sampler that gives each process its share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TypeVar
+
+from ... import _ops as ops
+from ...random import Generator
+from .dataset import Dataset
+from .sampler import Sampler
+
+__all__ = ["DistributedSampler"]
+
+_T_co = TypeVar("_T_co", covariant=True)
+
+
+class DistributedSampler(Sampler[_T_co]):
+    """Every `num_replicas`-th index from `rank` on, of an order that all processes share.
+
+    The order is drawn from `seed` + epoch, so call `set_epoch` before each. The shares are made equal by repeating the
+    first indices, or with `drop_last` by leaving out the last. Raises ValueError for a rank outside the replicas.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
+        if num_replicas is None or rank is None:
+            # Imported here, because whoever gives both needs no process group.
+            from ... import distributed
+
+            if not distributed.is_available():
+                raise RuntimeError("Requires distributed package to be available")
+            num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
+            rank = distributed.get_rank() if rank is None else rank
+        if rank >= num_replicas or rank < 0:
+            raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
+        self.dataset = dataset
+        self.num_replicas = num_replicas
+        self.rank = rank
+        self.epoch = 0
+        self.drop_last = drop_last
+        length = len(dataset)  # type: ignore[arg-type]
+        if drop_last and length % num_replicas != 0:
+            self.num_samples = math.ceil((length - num_replicas) / num_replicas)
+        else:
+            self.num_samples = math.ceil(length / num_replicas)
+        self.total_size = self.num_samples * num_replicas
+        self.shuffle = shuffle
+        self.seed = seed
+
+    def __iter__(self) -> Iterator[_T_co]:
+        length = len(self.dataset)  # type: ignore[arg-type]
+        if self.shuffle:
+            generator = Generator()
+            generator.manual_seed(self.seed + self.epoch)
+            indices = ops.randperm(length, generator=generator).tolist()
+        else:
+            indices = list(range(length))
+        missing = self.total_size - len(indices)
+        if missing > 0:
+            indices += (indices * math.ceil(missing / length))[:missing]
+        return iter(indices[self.rank : self.total_size : self.num_replicas])
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """Make the next iteration draw the order of `epoch`."""
+        self.epoch = epoch

@@ -1,0 +1,218 @@
+"""DataLoader with worker processes against torch's: batches, order, seeds, errors."""
+
+import os
+import random
+import time
+
+import numpy as np
+import pytest
+import torch as reference
+
+import mstorch
+
+LIBRARIES = (mstorch, reference)
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create", "ignore:.*multi-threaded.*fork")
+
+
+class Numbers:
+    def __init__(self, n=11):
+        self.n = n
+
+    def __getitem__(self, index):
+        return index, float(index) / 2
+
+    def __len__(self):
+        return self.n
+
+
+class Tensors:
+    """Samples that a worker computes with the library's own operations."""
+
+    def __init__(self, torch):
+        self.x = torch.arange(40.0).reshape(10, 4)
+        self.y = self.x.sum(1) * 2
+
+    def __getitem__(self, index):
+        return self.x[index] + 1, self.y[index]
+
+    def __len__(self):
+        return 10
+
+
+def _plain(value):
+    if hasattr(value, "detach"):
+        return str(value.dtype), value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _both(body):
+    outcomes = [body(torch, torch.utils.data) for torch in LIBRARIES]
+    assert outcomes[0] == outcomes[1]
+    return outcomes[0]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"num_workers": 2, "batch_size": 3},
+        {"num_workers": 2, "batch_size": 2, "shuffle": True, "drop_last": True, "prefetch_factor": 1},
+        {"num_workers": 1, "batch_size": None},
+        {"num_workers": 2, "batch_size": 3, "shuffle": True, "persistent_workers": True},
+    ],
+)
+def test_batches_and_draws(options):
+    def body(t, d):
+        t.manual_seed(3)
+        loader = d.DataLoader(Numbers(), **options)
+        seen = [len(loader)]
+        for _ in range(2):
+            seen.append([_plain(batch) for batch in loader])
+            seen.append(t.get_rng_state().tolist())
+        return seen
+
+    _both(body)
+
+
+def test_the_workers_operations():
+    def body(t, d):
+        (t.ones(300, 300) + 1).sum()
+        return [_plain(batch) for batch in d.DataLoader(Tensors(t), batch_size=4, num_workers=2)]
+
+    _both(body)
+
+
+def test_seeds_and_worker_info():
+    def body(t, d):
+        class Draws(Numbers):
+            def __getitem__(self, index):
+                info = d.get_worker_info()
+                drawn = [random.random(), np.random.random(), t.rand(1).item()]
+                return [info.id, info.num_workers, info.seed, info.dataset is self, index, *self.extra, *drawn]
+
+            extra = ()
+
+        def init(worker):
+            d.get_worker_info().dataset.extra = (f"worker {worker}",)
+
+        t.manual_seed(9)
+        loader = d.DataLoader(Draws(6), 2, num_workers=2, worker_init_fn=init, collate_fn=list)
+        return list(loader), d.get_worker_info()
+
+    _both(body)
+
+
+@pytest.mark.parametrize("options", [{"batch_size": 2}, {"batch_size": None}, {"batch_size": 2, "drop_last": True}])
+@pytest.mark.parametrize("persistent", [True, False])
+def test_iterable(options, persistent):
+    def body(t, d):
+        class Shares(d.IterableDataset):
+            def __iter__(self):
+                info = d.get_worker_info()
+                # The first worker has much more to give than the second.
+                return iter(range(info.id * 100, info.id * 100 + (9 if info.id == 0 else 3)))
+
+        loader = d.DataLoader(Shares(), num_workers=2, persistent_workers=persistent, **options)
+        return [[_plain(batch) for batch in loader] for _ in range(2)]
+
+    _both(body)
+
+
+def test_out_of_order():
+    class Slow(Numbers):
+        def __getitem__(self, index):
+            time.sleep(1.0 if index == 0 else 0.0)
+            return index
+
+    def body(t, d):
+        loader = d.DataLoader(Slow(6), batch_size=None, num_workers=2, in_order=False, prefetch_factor=1)
+        seen = list(loader)
+        return sorted(seen), seen[0] != 0
+
+    assert _both(body) == ([0, 1, 2, 3, 4, 5], True)
+
+
+def _message(body):
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - the type is what is compared
+        body()
+    lines = str(caught.value).splitlines()
+    return caught.type.__name__, lines[:2], lines[-1]
+
+
+class Fussy(ValueError):
+    def __init__(self, a, b):
+        super().__init__(f"{a} {b}")
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), KeyError("key"), Fussy(1, 2), StopIteration("end")])
+def test_errors_in_a_worker(error):
+    class Bad(Numbers):
+        def __getitem__(self, index):
+            if index == 4:
+                raise error
+            return index
+
+    def body(t, d):
+        iterator = iter(d.DataLoader(Bad(6), 2, num_workers=1))
+        seen = [_plain(next(iterator)), _plain(next(iterator))]
+        return seen, _message(lambda: next(iterator)), list(iterator)
+
+    _both(body)
+
+
+def test_errors_before_the_first_batch():
+    def fail(worker):
+        raise ValueError(f"init {worker}")
+
+    _both(lambda t, d: _message(lambda: list(d.DataLoader(Numbers(), num_workers=1, worker_init_fn=fail))))
+
+
+def test_what_cannot_be_pickled():
+    loader = mstorch.utils.data.DataLoader(Numbers(3), num_workers=1, collate_fn=lambda batch: lambda: batch)
+    with pytest.raises(Exception, match="in DataLoader worker process 0"):
+        list(loader)
+
+
+def test_a_worker_that_dies():
+    class Deadly(Numbers):
+        def __getitem__(self, index):
+            os._exit(3)
+
+    loader = mstorch.utils.data.DataLoader(Deadly(3), num_workers=1)
+    with pytest.raises(RuntimeError, match=r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly"):
+        list(loader)
+
+
+def test_timeout():
+    class Slow(Numbers):
+        def __getitem__(self, index):
+            time.sleep(30)
+
+    for torch in LIBRARIES:
+        iterator = iter(torch.utils.data.DataLoader(Slow(3), num_workers=1, timeout=0.5))
+        with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0.5 seconds"):
+            next(iterator)
+        for worker in iterator._workers:
+            worker.terminate()
+
+
+def test_left_early():
+    loader = mstorch.utils.data.DataLoader(Numbers(100), num_workers=2)
+    iterator = iter(loader)
+    next(iterator)
+    workers = list(iterator._workers)
+    del iterator
+    assert not any(worker.is_alive() for worker in workers)
+
+
+def test_contexts():
+    def body(t, d):
+        with pytest.raises(ValueError, match="should specify a valid start method"):
+            d.DataLoader(Numbers(), num_workers=1, multiprocessing_context="no")
+        with pytest.raises(TypeError, match="should be a valid context object"):
+            d.DataLoader(Numbers(), num_workers=1, multiprocessing_context=3)
+        loader = d.DataLoader(Numbers(4), 2, num_workers=1, multiprocessing_context="fork")
+        return [_plain(batch) for batch in loader], loader.multiprocessing_context.get_start_method()
+
+    _both(body)
