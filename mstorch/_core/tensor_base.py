@@ -37,10 +37,11 @@ class View:
     """How a tensor shows a part of its storage: ``read`` makes its value from the parent's value.
 
     The value is kept with the version of the storage that it was read at. A ``detached`` view takes no part in
-    autograd. A ``leaf`` view is one that ``requires_grad_()`` was called on: its raw tensor stays the same.
+    autograd. A ``leaf`` view is one that ``requires_grad_()`` was called on: its raw tensor stays the same. An ``own``
+    view has a history apart from its storage's: a detached tensor that a recorded value was written to.
     """
 
-    __slots__ = ("parent", "read", "value", "version", "detached", "leaf", "space")
+    __slots__ = ("parent", "read", "value", "version", "detached", "leaf", "own", "space")
 
     def __init__(self, parent: View | None, read: Read, value: Raw, version: int, detached: bool, space: Space | None) -> None:
         self.parent = parent
@@ -49,11 +50,12 @@ class View:
         self.version = version
         self.detached = detached
         self.leaf = False
+        self.own = False
         self.space = space
 
     def tracked(self, storage: Storage) -> bool:
         """Whether the view takes part in autograd."""
-        if self.leaf:
+        if self.leaf or self.own:
             return True
         if self.detached:
             return False
@@ -72,6 +74,8 @@ class View:
             tape.set_grad_enabled(before)
         if self.leaf:
             tape.write_memory(self.value, value)
+        elif self.own:
+            self.value = _replaced(storage.dtype.name, self.value, value, passes=True)
         else:
             self.value = tape.detached(value) if self.detached else value
         self.version = storage.version
@@ -219,13 +223,15 @@ def write(tensor: Any, new: Raw, tracked: bool) -> None:
     if view is None:
         if storage.tracked and not storage.leaf and not tracked:
             # Under no_grad the value changes and the history stays; in grad mode a constant ends the old history.
-            new, tracked = _replaced(storage, new, passes=not grad_mode.enabled), True
+            passes = not grad_mode.enabled
+            new, tracked = _replaced(storage.dtype.name, storage.value, new, passes), True
         storage.rebind(new, tracked)
         return
     if not tracked and not storage.tracked and ON_CPU and tape.tracing() is None:
         _write_memory(tensor, new)
         return
-    silent = not grad_mode.enabled or not view.tracked(storage) and storage.tracked
+    apart = tracked and storage.tracked and (view.detached or view.own)
+    silent = apart or not grad_mode.enabled or (storage.tracked and not view.tracked(storage))
     base = tape.detached(storage.value) if silent and storage.tracked else storage.value
     before = grad_mode.enabled
     if not silent:
@@ -235,10 +241,15 @@ def write(tensor: Any, new: Raw, tracked: bool) -> None:
         value = _written(tensor, base, new)
     finally:
         tape.set_grad_enabled(before)
-    if storage.tracked and not storage.leaf and silent:
-        value = _replaced(storage, value, passes=True)
-    storage.rebind(value, tracked or storage.tracked)
-    if not silent and not storage.leaf and not storage.shared:
+    if storage.tracked and not storage.leaf:
+        if silent:
+            value = _replaced(storage.dtype.name, storage.value, value, passes=True)
+        elif not tape.is_recorded(value):
+            value = _replaced(storage.dtype.name, storage.value, value, passes=False)
+    storage.rebind(value, storage.tracked or (tracked and not apart))
+    if apart:
+        view.own = True
+    if tracked and (apart or not silent) and not storage.leaf and not storage.shared:
         view.value = new
         view.version = storage.version
 
@@ -258,13 +269,13 @@ def _written(tensor: Any, base: Raw, new: Raw) -> Raw:
 _reshape = kernel("reshape")
 
 
-def _replaced(storage: Storage, new: Raw, passes: bool) -> Raw:
-    """``new`` in place of the value, with its history (``passes``) or with the gradient ending here."""
+def _replaced(name: str, old: Raw, new: Raw, passes: bool) -> Raw:
+    """``new`` in place of the value ``old``, with its history (``passes``) or with the gradient ending here."""
     before = grad_mode.enabled
     tape.set_grad_enabled(True)
     tape.start_recording()
     try:
-        return _replace[storage.dtype.name](storage.value, new, passes)
+        return _replace[name](old, new, passes)
     finally:
         tape.set_grad_enabled(before)
 

@@ -68,7 +68,7 @@ def _expanded(key: Any, rank: int) -> list[Any]:
         raise IndexError(f"too many indices for tensor of dimension {rank}")
     if ellipsis is not None:
         items[ellipsis : ellipsis + 1] = [slice(None)] * (rank - used)
-        return [slice(None) if item is Ellipsis else item for item in items]
+        return [item for item in items if item is not Ellipsis]
     return items
 
 

@@ -26,11 +26,6 @@ __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"
 _T_co = TypeVar("_T_co", covariant=True)
 
 
-def get_worker_info():
-    """Return what a worker process of a loader knows of itself; None in the main process."""
-    return
-
-
 class _DatasetKind:
     Map = 0
     Iterable = 1

@@ -1,0 +1,146 @@
+"""How a kernel with its own gradient is made: a node of the tape when something is recorded, a plain call when not."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from mindspore import ops
+
+from .. import tape
+from ..raw import MS_DTYPE, NAME_OF, Raw, from_numpy, scalar
+
+COMPLEX_MS = (MS_DTYPE["complex64"], MS_DTYPE["complex128"])
+FLOAT32 = MS_DTYPE["float32"]
+
+prim_add = ops.Add()
+prim_sub = ops.Sub()
+prim_mul = ops.Mul()
+prim_div = ops.RealDiv()
+prim_neg = ops.Neg()
+prim_conj = ops.Conj()
+prim_select = ops.Select()
+prim_equal = ops.Equal()
+prim_less = ops.Less()
+prim_greater = ops.Greater()
+prim_not = ops.LogicalNot()
+prim_and = ops.LogicalAnd()
+prim_or = ops.LogicalOr()
+_sum = ops.ReduceSum(True)
+_reshape = ops.Reshape()
+_zeros_like = ops.ZerosLike()
+
+Derivative = Callable[[Raw, Raw], Raw]
+
+
+def is_complex(raw: Raw) -> bool:
+    """Whether the elements are complex."""
+    return raw.dtype in COMPLEX_MS
+
+
+def recorded(*args: Any) -> bool:
+    """Whether the tape follows one of the arguments."""
+    if tape.grad_mode.enabled:
+        for arg in args:
+            if isinstance(arg, Raw) and arg._requires_grad:
+                return True
+    return False
+
+
+_CONSTANTS: dict[tuple[Any, Any], Raw] = {}
+
+
+def constant(value: complex, like: Raw) -> Raw:
+    """A 0-d raw tensor of the dtype of ``like``, kept for the next time."""
+    key = (repr(value), like.dtype)
+    found = _CONSTANTS.get(key)
+    if found is None or tape.tracing() is not None:
+        found = _CONSTANTS[key] = scalar(value, NAME_OF[like.dtype])
+    return found
+
+
+def zeros_like(raw: Raw) -> Raw:
+    """Zeros of the same shape and dtype."""
+    return _zeros_like(raw) if raw.size else from_numpy(np.zeros(raw.shape, raw.asnumpy().dtype))
+
+
+def sum_to(raw: Raw, shape: tuple[int, ...]) -> Raw:
+    """The sum over what broadcasting repeated: the gradient of an operand of that shape."""
+    own = tuple(raw.shape)
+    if own == tuple(shape):
+        return raw
+    if raw.size == 0:
+        return from_numpy(np.zeros(shape, raw.asnumpy().dtype))
+    lead = len(own) - len(shape)
+    axes = tuple(i for i in range(len(own)) if i < lead or (shape[i - lead] == 1 and own[i] != 1))
+    return _reshape(_sum(raw, axes) if axes else raw, tuple(shape))
+
+
+def node(
+    name: str, forward: Callable[..., Raw], backward: Callable[..., Any], traced: Callable[..., Raw] | None = None
+) -> Callable[..., Raw]:
+    """A kernel ``forward(*args)`` whose gradient is ``backward(gradient, result, *args)``.
+
+    ``backward`` gives a raw tensor or None for each argument, or one value for the first alone; it is made of
+    differentiable raw operations. ``traced`` is what a ``jit(capture_mode="trace")`` captures instead.
+    """
+
+    def node_forward(ctx: Any, *args: Any) -> Raw:
+        result = forward(*args)
+        ctx.places = tuple(i for i, arg in enumerate(args) if isinstance(arg, Raw))
+        ctx.rest = tuple(None if isinstance(arg, Raw) else arg for arg in args)
+        ctx.save_for_backward(result, *(args[i] for i in ctx.places))
+        return result
+
+    def node_backward(ctx: Any, gradient: Raw) -> tuple[Raw | None, ...]:
+        result, *raws = ctx.saved_tensors
+        args = list(ctx.rest)
+        for place, raw in zip(ctx.places, raws):
+            args[place] = raw
+        found = backward(gradient, result, *args)
+        if not isinstance(found, tuple):
+            found = (found,)
+        return found + (None,) * (len(args) - len(found))
+
+    apply = tape.function_node(name, node_forward, node_backward)
+
+    def kernel(*args: Any) -> Raw:
+        if tape.tracing() is not None and traced is not None:
+            return traced(*args)
+        return apply(*args) if recorded(*args) else forward(*args)
+
+    kernel.__name__ = name
+    return kernel
+
+
+def flat(name: str, forward: Callable[..., Raw]) -> Callable[..., Raw]:
+    """A kernel whose gradient is zero, as of a step function; MindSpore gives None for most of them."""
+
+    def backward(gradient: Raw, result: Raw, *args: Any) -> tuple[Raw | None, ...]:
+        return tuple(
+            sum_to(zeros_like(gradient), arg.shape) if isinstance(arg, Raw) and arg.dtype == gradient.dtype else None
+            for arg in args
+        )
+
+    return node(name, forward, backward, forward)
+
+
+def chained(name: str, forward: Callable[[Raw], Raw], derivative: Derivative, traced: Any = None) -> Callable[[Raw], Raw]:
+    """A kernel of one argument with the gradient ``gradient * conj(derivative(x, result))``."""
+    from .elementwise import mul
+
+    def backward(gradient: Raw, result: Raw, raw: Raw) -> Raw:
+        local = derivative(raw, result)
+        return mul(gradient, prim_conj(local) if is_complex(local) else local)
+
+    return node(name, forward, backward, forward if traced is None else traced)
+
+
+def through_numpy(function: Callable[..., Any]) -> Callable[..., Raw]:
+    """A NumPy function as a function of raw tensors; the result keeps the dtype that NumPy gives it."""
+
+    def forward(*raws: Raw) -> Raw:
+        with np.errstate(all="ignore"):
+            return from_numpy(np.asarray(function(*(raw.asnumpy() for raw in raws)), order="C"))
+
+    return forward

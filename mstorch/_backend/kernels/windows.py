@@ -1,0 +1,96 @@
+"""Sliding windows over the spatial dimensions as one gather: convolution, pooling and unfold of any rank and dtype."""
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from mindspore import ops
+
+from ..raw import NAME_OF, Raw, from_numpy, full
+
+_reshape = ops.Reshape()
+_gather = ops.Gather()
+_concat = ops.Concat(2)
+
+
+def _strided_axis(size: int, kernel: int, stride: int, before: int, dilation: int, out: int) -> np.ndarray:
+    """Positions (kernel, out) in an axis of ``size``; -1 stands for padding."""
+    positions = np.arange(out)[None, :] * stride - before + np.arange(kernel)[:, None] * dilation
+    return np.where((positions >= 0) & (positions < size), positions, -1)
+
+
+def _transposed_axis(size: int, kernel: int, stride: int, before: int, dilation: int, out: int) -> np.ndarray:
+    """Which input position adds to output ``o`` through kernel element ``k`` of a transposed convolution."""
+    reach = np.arange(out)[None, :] + before - np.arange(kernel)[:, None] * dilation
+    positions = reach // stride
+    return np.where((reach % stride == 0) & (positions >= 0) & (positions < size), positions, -1)
+
+
+def _adaptive_axis(size: int, out: int) -> np.ndarray:
+    """Positions (longest window, out) of adaptive pooling; -1 fills up the shorter windows."""
+    starts = np.arange(out) * size // max(out, 1)
+    stops = -(-(np.arange(1, out + 1) * size) // max(out, 1))
+    longest = int((stops - starts).max(initial=1))
+    positions = starts[None, :] + np.arange(longest)[:, None]
+    return np.where(positions < stops[None, :], positions, -1)
+
+
+def _combine(sizes: tuple[int, ...], axes: list[np.ndarray]) -> np.ndarray:
+    """Flat positions (kernel elements, output elements) from the positions in each axis; -1 where any is -1."""
+    flat = np.zeros((1, 1), np.int64)
+    outside = np.zeros((1, 1), bool)
+    for size, axis in zip(sizes, axes):
+        k, o = axis.shape
+        shape = (flat.shape[0] * k, flat.shape[1] * o)
+        flat = (flat[:, None, :, None] * size + axis[None, :, None, :]).reshape(shape)
+        outside = (outside[:, None, :, None] | (axis < 0)[None, :, None, :]).reshape(shape)
+    return np.where(outside, -1, flat)
+
+
+@lru_cache(512)
+def strided_table(
+    sizes: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], before: tuple[int, ...],
+    dilation: tuple[int, ...], out: tuple[int, ...],
+) -> np.ndarray:  # fmt: skip
+    """Flat positions (kernel elements, output elements) of the windows of a convolution or a pooling."""
+    return _combine(sizes, [_strided_axis(*numbers) for numbers in zip(sizes, kernel, stride, before, dilation, out)])
+
+
+@lru_cache(512)
+def transposed_table(
+    sizes: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], before: tuple[int, ...],
+    dilation: tuple[int, ...], out: tuple[int, ...],
+) -> np.ndarray:  # fmt: skip
+    """Flat positions (kernel elements, output elements) that a transposed convolution sums over."""
+    return _combine(sizes, [_transposed_axis(*numbers) for numbers in zip(sizes, kernel, stride, before, dilation, out)])
+
+
+@lru_cache(512)
+def adaptive_table(sizes: tuple[int, ...], out: tuple[int, ...]) -> np.ndarray:
+    """Flat positions (longest window, output elements) of adaptive pooling."""
+    return _combine(sizes, [_adaptive_axis(*numbers) for numbers in zip(sizes, out)])
+
+
+_INDICES: dict[int, tuple[np.ndarray, Raw, bool]] = {}
+
+
+def _index_of(table: np.ndarray, count: int) -> tuple[Raw, bool]:
+    """The table as a raw tensor in which padding is position ``count``, and whether there is padding."""
+    found = _INDICES.get(id(table))
+    if found is None or found[0] is not table:
+        padded = bool((table < 0).any())
+        raw = from_numpy(np.where(table < 0, count, table).astype(np.int32).reshape(-1))
+        if len(_INDICES) > 1024:
+            _INDICES.clear()
+        found = _INDICES[id(table)] = (table, raw, padded)
+    return found[1], found[2]
+
+
+def windows(x: Raw, table: np.ndarray, fill: float = 0) -> Raw:
+    """(N, C, *spatial) → (N, C, kernel elements, output elements), with ``fill`` for padding."""
+    n, c = x.shape[:2]
+    flat = _reshape(x, (n, c, -1))
+    index, padded = _index_of(table, flat.shape[2])
+    if padded:
+        flat = _concat((flat, full((n, c, 1), fill, NAME_OF[x.dtype])))
+    return _reshape(_gather(flat, index, 2), (n, c, *table.shape))
