@@ -37,21 +37,49 @@ from ._ops.views import (
     reshape, flatten, unflatten, permute, transpose, swapaxes, swapdims, t, movedim, moveaxis, squeeze, unsqueeze,
     broadcast_to, narrow, select, unbind, split, chunk, diagonal, as_strided, detach, is_tensor,
 )  # fmt: skip
+from ._ops.activation import (
+    relu, prelu, selu, celu, hardshrink, threshold, relu_,
+)  # fmt: skip
+from ._ops.bitwise import (
+    bitwise_and, bitwise_or, bitwise_xor, bitwise_not, bitwise_left_shift, bitwise_right_shift, gcd, lcm,
+)  # fmt: skip
+from ._ops.compare import (
+    eq, ne, lt, le, gt, ge, less, less_equal, greater, greater_equal, not_equal, logical_and, logical_or,
+    logical_xor, logical_not, isnan, isinf, isfinite, isposinf, isneginf, signbit, isreal, is_nonzero, equal,
+    isclose, allclose, maximum, minimum, fmax, fmin, clamp, clamp_min, clamp_max, clip, where, nan_to_num,
+    result_type,
+)  # fmt: skip
+from ._ops.complex_views import (
+    view_as_real, view_as_complex, real, imag,
+)  # fmt: skip
+from ._ops.conv import (
+    conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d, conv_tbc, convolution,
+)  # fmt: skip
 from ._ops.copying import (
     clone,
 )  # fmt: skip
 from ._ops.elementwise import (
-    add, sub, mul,
+    add, sub, subtract, rsub, mul, multiply, div, divide, true_divide, floor_divide, remainder, fmod, pow,
+    float_power, neg, negative, positive, abs, absolute, abs_, sign, sgn, square, sqrt, rsqrt, reciprocal, addcmul,
+    addcdiv, lerp,
+)  # fmt: skip
+from ._ops.join import (
+    cat, stack,
 )  # fmt: skip
 from ._ops.matmul import (
     mm, bmm, mv, dot, matmul,
+)  # fmt: skip
+from ._ops.pool import (
+    max_pool1d, max_pool1d_with_indices, max_pool2d, max_pool3d, avg_pool1d, adaptive_avg_pool1d,
+    adaptive_max_pool1d,
 )  # fmt: skip
 from ._ops.random import (
     rand, randn, randint, randperm, rand_like, randn_like, randint_like, normal, bernoulli, multinomial, poisson,
     binomial,
 )  # fmt: skip
 from ._ops.reduce import (
-    sum,
+    sum, nansum, mean, nanmean, prod, amax, amin, aminmax, argmax, argmin, max, min, all, any, var, std, var_mean,
+    std_mean, count_nonzero, logsumexp,
 )  # fmt: skip
 
 from ._core.generator import Generator, default_generator

@@ -1,16 +1,17 @@
 """The command line: run a torch script on mstorch, say what it lacks for one, describe this machine.
 
-    python -m mstorch script.py [args]        run a script, whose `import torch` gets mstorch
-    python -m mstorch -m package.module [args]
-    python -m mstorch -c "code" [args]
-    python -m mstorch scan path…              list the torch names in scripts or folders that mstorch lacks
-    python -m mstorch env                     versions, device and tuning
+python -m mstorch script.py [args]        run a script, whose `import torch` gets mstorch
+python -m mstorch -m package.module [args]
+python -m mstorch -c "code" [args]
+python -m mstorch scan path…              list the torch names in scripts or folders that mstorch lacks
+python -m mstorch env                     versions, device and tuning
 """
 
 from __future__ import annotations
 
 import ast
 import importlib
+import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
@@ -82,10 +83,13 @@ def _run_module(arguments: list[str]) -> int:
     spec = _find(name)
     if spec is not None and spec.submodule_search_locations is not None:
         name, spec = f"{name}.__main__", _find(f"{name}.__main__")
-    if spec is None or not hasattr(spec.loader, "get_code"):
+    if spec is None or not isinstance(spec.loader, importlib.abc.InspectLoader):
         print(f"{sys.executable}: No module named {name}", file=sys.stderr)
         return 1
     code = spec.loader.get_code(spec.name)
+    if code is None:
+        print(f"{sys.executable}: No code object available for {name}", file=sys.stderr)
+        return 1
     sys.argv = [spec.origin or name, *arguments[1:]]
     module = _new_main(spec.origin)
     module.__spec__, module.__loader__, module.__package__ = spec, spec.loader, spec.parent
@@ -122,7 +126,7 @@ def _execute(module: ModuleType, source: bytes | CodeType, filename: str | None)
     _hook.install()
     try:
         code = source if isinstance(source, CodeType) else compile(source, filename or "", "exec", dont_inherit=True)
-        exec(code, module.__dict__)  # noqa: S102 - running the user's script is what this is for
+        exec(code, module.__dict__)
     except SystemExit:
         raise
     except BaseException:

@@ -6,11 +6,13 @@ from types import ModuleType
 from typing import Any
 
 from ._core.tensor_base import TensorBase, check_writable
-from ._ops import copying, creation, elementwise, matmul, random, reduce, views
+from ._ops import bitwise, compare, complex_views, copying, creation, elementwise, join, matmul, random, reduce, views
 from ._ops._dispatch import in_place, in_place_form, is_number
 
 # The families that name methods of Tensor, in METHODS, ALIASES, IN_PLACE, OPERATORS and the like.
-FAMILIES: tuple[ModuleType, ...] = (copying, creation, elementwise, matmul, random, reduce, views)
+FAMILIES: tuple[ModuleType, ...] = (
+    bitwise, compare, complex_views, copying, creation, elementwise, join, matmul, random, reduce, views,
+)  # fmt: skip
 
 
 def _operand(value: Any) -> bool:

@@ -41,7 +41,7 @@ class View:
     view has a history apart from its storage's: a detached tensor that a recorded value was written to.
     """
 
-    __slots__ = ("parent", "read", "value", "version", "detached", "leaf", "own", "space")
+    __slots__ = ("parent", "read", "value", "version", "detached", "leaf", "own", "of_leaf", "space")
 
     def __init__(self, parent: View | None, read: Read, value: Raw, version: int, detached: bool, space: Space | None) -> None:
         self.parent = parent
@@ -51,6 +51,7 @@ class View:
         self.detached = detached
         self.leaf = False
         self.own = False
+        self.of_leaf = False
         self.space = space
 
     def tracked(self, storage: Storage) -> bool:
@@ -59,6 +60,8 @@ class View:
             return True
         if self.detached:
             return False
+        if storage.leaf and not self.of_leaf:
+            return False  # made before its base became a leaf
         return storage.tracked if self.parent is None else self.parent.tracked(storage)
 
     def current(self, storage: Storage) -> Raw:
@@ -177,6 +180,7 @@ def make_view(
         value = tape.detached(value)
     parent = source._view
     view = View(parent, read, value, storage.version, detached, None if parent is None else parent.space)
+    view.of_leaf = storage.leaf
     return _make(storage, source._dtype, view, normalize(shape, strides), offset)
 
 
@@ -186,6 +190,7 @@ def make_space_view(source: Any, space: Space, read: Read, shape: Sequence[int],
     detached = is_tracked(source) and not grad_mode.enabled
     value = read(storage.value)
     view = View(None, read, tape.detached(value) if detached else value, storage.version, detached, space)
+    view.of_leaf = storage.leaf
     return _make(storage, space.dtype, view, normalize(shape, strides), offset)
 
 
@@ -348,6 +353,16 @@ def recording(tensors: Sequence[Any]) -> bool:
                 used._storage.owned = False
             return True
     return False
+
+
+def take_over(tensor: Any) -> None:
+    """Let another tensor be the base of this base tensor's storage: this one becomes a detached view of it."""
+    storage = tensor._storage
+    tensor._view = View(None, _same, storage.value, storage.version, True, None)
+
+
+def _same(raw: Raw) -> Raw:
+    return raw
 
 
 def whole_storage(tensor: Any) -> Any:

@@ -1,38 +1,361 @@
 """Elementwise arithmetic."""
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
-from .._backend.table import kernel
-from ._dispatch import binary
+from .._backend.cast import cast
+from .._backend.table import Kernel, kernel
+from .._core.dtype import complex128, dtype, float64
+from .._core.tensor_base import TensorBase, recording, value_of
+from ._dispatch import (
+    binary, broadcast_shape, deliver, elementwise, in_place, is_number, python_number, result_dtype, scalar_raw, type_word, unary, wrap_like,
+)  # fmt: skip
 
-_add = kernel("add")
-_sub = kernel("sub")
-_mul = kernel("mul")
+_add, _sub, _mul, _div = kernel("add"), kernel("sub"), kernel("mul"), kernel("div")
+_pow, _integer_power, _scalar_power = kernel("pow"), kernel("integer_power"), kernel("scalar_power")
+_floor_divide, _trunc_divide, _integer_divide = kernel("floor_divide"), kernel("trunc_divide"), kernel("integer_divide")
+_remainder, _fmod = kernel("remainder"), kernel("fmod")
+_neg, _abs, _sign, _sgn = kernel("neg"), kernel("abs"), kernel("sign"), kernel("sgn")
+_square, _sqrt, _rsqrt, _reciprocal = kernel("square"), kernel("sqrt"), kernel("rsqrt"), kernel("reciprocal")
 
 
-def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:  # noqa: A002
+def with_args(kernel: Kernel, input: Any, *args: Any, kind: dtype | None = None, out: Any = None) -> Any:
+    """An elementwise operation of one tensor whose kernel takes Python values besides."""
+    tracked = recording((input,))
+    raw = value_of(input)
+    if kind is None:
+        kind = input._dtype
+    elif kind is not input._dtype:
+        raw = cast(raw, kind.name)
+    result = wrap_like(kernel[kind.name](raw, *args), (input,), tracked)
+    return result if out is None else deliver(result, out)
+
+
+def kind_of(value: Any) -> dtype:
+    """The dtype of a tensor, or the one that a number stands for."""
+    return value._dtype if isinstance(value, TensorBase) else result_dtype((value,))
+
+
+def _scaled(other: Any, alpha: Any, first: Any) -> Any:
+    """``alpha * other``, after torch's checks of alpha."""
+    kind = result_dtype((first, other))
+    if isinstance(alpha, bool) and kind.category != 0:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, float) and kind.category < 2:
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if isinstance(alpha, complex) and kind.category < 3:
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    return mul(other, alpha) if isinstance(other, TensorBase) or isinstance(alpha, TensorBase) else other * alpha
+
+
+def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """``input + alpha * other``, elementwise."""
     if alpha != 1:
-        other = mul(other, alpha)
+        other = _scaled(other, alpha, input)
     return binary(_add, input, other, out)
 
 
-def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:  # noqa: A002
+def _check_subtraction(input: Any, other: Any) -> None:
+    first, second = kind_of(input), kind_of(other)
+    if first.category == 0 and second.category == 0:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
+            "instead."
+        )
+    if first.category == 0 or second.category == 0:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
+            "`~` or `logical_not()` operator instead."
+        )
+
+
+def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """``input - alpha * other``, elementwise."""
+    _check_subtraction(input, other)
     if alpha != 1:
-        other = mul(other, alpha)
+        other = _scaled(other, alpha, input)
     return binary(_sub, input, other, out)
 
 
-def mul(input: Any, other: Any, *, out: Any = None) -> Any:  # noqa: A002
+def subtract(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+    """The same as ``sub``."""
+    return sub(input, other, alpha=alpha, out=out)
+
+
+def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """``other - alpha * input``, elementwise."""
+    return sub(other, input, alpha=alpha)
+
+
+def mul(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input * other``, elementwise."""
     return binary(_mul, input, other, out)
 
 
-FUNCTIONS = ("add", "sub", "mul")
-METHODS = ("add", "sub", "mul")
-IN_PLACE = ("add", "sub", "mul")
-OPERATORS = {"add": add, "sub": sub, "mul": mul}
-REFLECTED = {"add": add, "sub": sub, "mul": mul}
-IN_PLACE_OPERATORS = {"add": add, "sub": sub, "mul": mul}
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
+    """``input / other``, elementwise; rounded toward zero ("trunc") or down ("floor") if asked for."""
+    if rounding_mode is None:
+        return binary(_div, input, other, out, to_float=True)
+    if rounding_mode == "floor":
+        return _rounded_division(_floor_divide, "floor", input, other, out)
+    if rounding_mode == "trunc":
+        return _rounded_division(_trunc_divide, "trunc", input, other, out)
+    raise RuntimeError(
+        "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '" + str(rounding_mode) + "'"
+    )
+
+
+def _rounded_division(floating: Kernel, how: str, input: Any, other: Any, out: Any) -> Any:
+    kind = result_dtype((input, other))
+    if kind.category >= 2:
+        return elementwise(floating, (input, other), out)
+    return _integer(how, input, other, kind, out)
+
+
+def _integer(how: str, input: Any, other: Any, kind: dtype, out: Any) -> Any:
+    tensors = [operand for operand in (input, other) if isinstance(operand, TensorBase)]
+    raws = [
+        cast(value_of(operand), kind.name) if isinstance(operand, TensorBase) and operand._dtype is not kind
+        else value_of(operand) if isinstance(operand, TensorBase)
+        else scalar_raw(python_number(operand), kind.name)
+        for operand in (input, other)
+    ]  # fmt: skip
+    if raws[1].size and bool((raws[1].asnumpy() == 0).any()) and raws[0].size:
+        raise RuntimeError("ZeroDivisionError")
+    broadcast_shape(tuple(raws[0].shape), tuple(raws[1].shape))
+    result = wrap_like(_integer_divide[kind.name](*raws, how), tensors, False)
+    return result if out is None else deliver(result, out)
+
+
+def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
+    """``input // other``, elementwise, rounded down."""
+    return div(input, other, rounding_mode="floor", out=out)
+
+
+def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The remainder with the sign of the divisor, as Python's ``%``."""
+    kind = result_dtype((input, other))
+    if kind.category >= 2:
+        return elementwise(_remainder, (input, other), out)
+    return _integer("remainder", input, other, kind, out)
+
+
+def fmod(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The remainder with the sign of the dividend, as C's ``fmod``."""
+    kind = result_dtype((input, other))
+    if kind.category >= 2:
+        return elementwise(_fmod, (input, other), out)
+    return _integer("fmod", input, other, kind, out)
+
+
+_NEGATIVE_POWER = "Integers to negative integer powers are not allowed."
+
+
+def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
+    """``input ** exponent``, elementwise; either may be a number."""
+    kind = result_dtype((input, exponent))
+    if isinstance(exponent, TensorBase):
+        if kind.category >= 2:
+            return elementwise(_pow, (input, exponent), out)
+        return _tensor_integer_power(input, exponent, kind, out)
+    if not isinstance(input, TensorBase):
+        raise TypeError("pow() received an invalid combination of arguments - one of them must be a Tensor")
+    exponent = python_number(exponent)
+    if kind.category >= 2:
+        return with_args(_scalar_power, input, exponent, kind=kind, out=out)
+    if exponent < 0:
+        raise RuntimeError(_NEGATIVE_POWER)
+    return elementwise(_integer_power, (input, exponent), out)
+
+
+def _tensor_integer_power(input: Any, exponent: Any, kind: dtype, out: Any) -> Any:
+    """Integers to the power of an integer tensor; a negative power of anything but 1 and -1 is 0."""
+    from .compare import eq, lt, where
+
+    negative = lt(exponent, 0)
+    if not isinstance(input, TensorBase) and input in (0, 1) or not bool(value_of(negative).asnumpy().any()):
+        return elementwise(_integer_power, (input, exponent), out)
+    base = input if isinstance(input, TensorBase) else scalar_like(input, kind)
+    power = elementwise(_integer_power, (base, abs(exponent)))
+    unit = mul(abs(base), 0) if kind.category == 0 else where(eq(abs(base), 1), power, mul(power, 0))
+    result = where(negative, unit, power)
+    return result if out is None else deliver(result, out)
+
+
+def scalar_like(value: Any, kind: dtype) -> Any:
+    """A 0-d tensor of a Python number."""
+    from .creation import scalar_tensor
+
+    return scalar_tensor(value, dtype=kind)
+
+
+def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
+    """The power, computed in float64 (complex128 for complex numbers)."""
+    kind = complex128 if max(kind_of(input).category, kind_of(exponent).category) == 3 else float64
+    if out is not None and out._dtype is not kind:
+        raise RuntimeError(
+            f"the output given to float_power has dtype {type_word(out._dtype)} but the operation's result requires dtype "
+            f"{type_word(kind)}"
+        )
+    return pow(_as(input, kind), _as(exponent, kind), out=out)
+
+
+def float_power_(self: Any, exponent: Any) -> Any:
+    """In-place version of ``float_power``; the tensor must be float64 or complex128."""
+    kind = complex128 if max(self._dtype.category, kind_of(exponent).category) == 3 else float64
+    if self._dtype is not kind:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {type_word(self._dtype)} but the operation's result requires dtype "
+            f"{type_word(kind)}"
+        )
+    return in_place(self, float_power(self, exponent))
+
+
+def _as(value: Any, kind: dtype) -> Any:
+    if not isinstance(value, TensorBase):
+        return value
+    from .copying import to_dtype
+
+    return to_dtype(value, kind)
+
+
+def neg(input: Any, *, out: Any = None) -> Any:
+    """The negative of each element."""
+    if isinstance(input, TensorBase) and input._dtype.category == 0:
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` "
+            "or `logical_not()` operator instead."
+        )
+    return unary(_neg, input, out)
+
+
+def positive(input: Any) -> Any:
+    """The tensor itself."""
+    if input._dtype.category == 0:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+def abs(input: Any, *, out: Any = None) -> Any:
+    """The absolute value of each element; of a complex number its modulus."""
+    if isinstance(input, TensorBase) and input._dtype.category == 0:
+        from .copying import clone
+
+        return clone(input) if out is None else deliver(clone(input), out)
+    return unary(_abs, input, out)
+
+
+def abs_(self: Any) -> Any:
+    """In-place version of ``abs``."""
+    if self._dtype.category == 3:
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    return in_place(self, abs(self))
+
+
+def sign(input: Any, *, out: Any = None) -> Any:
+    """-1, 0 or 1, the sign of each element."""
+    if input._dtype.category == 3:
+        raise RuntimeError("Unlike NumPy, torch.sign doesn't support complex tensors, use torch.sgn instead.")
+    return unary(_sign, input, out)
+
+
+def sgn(input: Any, *, out: Any = None) -> Any:
+    """The sign of each element; of a complex number the number of modulus 1 in its direction."""
+    return unary(_sgn, input, out)
+
+
+def square(input: Any, *, out: Any = None) -> Any:
+    """The square of each element."""
+    if input._dtype.category == 0:
+        return pow(input, 2, out=out)
+    return unary(_square, input, out)
+
+
+def sqrt(input: Any, *, out: Any = None) -> Any:
+    """The square root of each element."""
+    return unary(_sqrt, input, out, to_float=True)
+
+
+def rsqrt(input: Any, *, out: Any = None) -> Any:
+    """One over the square root of each element."""
+    return unary(_rsqrt, input, out, to_float=True)
+
+
+def reciprocal(input: Any, *, out: Any = None) -> Any:
+    """One over each element."""
+    return unary(_reciprocal, input, out, to_float=True)
+
+
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Any:
+    """``input + value * tensor1 * tensor2``, elementwise."""
+    product = mul(tensor1, tensor2)
+    return add(input, product if value == 1 else mul(product, _plain(value, product)), out=out)
+
+
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Any:
+    """``input + value * tensor1 / tensor2``, elementwise."""
+    if tensor1._dtype.category < 2 and tensor2._dtype.category < 2:
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
+            "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
+            "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) "
+            "for float inputs. The future addcdiv behavior is just the latter implementation: (input + value * tensor1 / "
+            "tensor2), for all dtypes."
+        )
+    quotient = div(tensor1, tensor2)
+    return add(input, quotient if value == 1 else mul(quotient, value), out=out)
+
+
+def _plain(value: Any, like: Any) -> Any:
+    if isinstance(value, float) and like._dtype.category < 2:
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    return value
+
+
+def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
+    """``input + weight * (end - input)``, computed from the nearer end."""
+    for other in (end, weight):
+        if isinstance(other, TensorBase) and other._dtype is not input._dtype:
+            name = "end" if other is end else "weight"
+            raise RuntimeError(
+                f"expected dtype {_cpp(input._dtype)} for `{name}` but got dtype {_cpp(other._dtype)}"
+            )
+    if input._dtype.category < 2:
+        raise NotImplementedError(f'"lerp_kernel_scalar" not implemented for \'{type_word(input._dtype)}\'')
+    step = sub(end, input)
+    if is_number(weight):
+        near = builtins.abs(weight) < 0.5
+        result = add(input, mul(step, weight)) if near else sub(end, mul(step, 1 - weight))
+    else:
+        from .compare import lt, where
+
+        result = where(lt(abs(weight), 0.5), add(input, mul(step, weight)), sub(end, mul(step, sub(1, weight))))
+    return result if out is None else deliver(result, out)
+
+
+def _cpp(kind: dtype) -> str:
+    return {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int",
+            "int32": "int", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}.get(kind.name, kind.name)  # fmt: skip
+
+
+absolute, absolute_, divide, true_divide, multiply, negative = abs, abs_, div, div, mul, neg
+
+FUNCTIONS = tuple(
+    "add sub subtract rsub mul multiply div divide true_divide floor_divide remainder fmod pow float_power neg negative "
+    "positive abs absolute abs_ sign sgn square sqrt rsqrt reciprocal addcmul addcdiv lerp".split()
+)
+METHODS = tuple(
+    "add sub subtract mul multiply div divide true_divide floor_divide remainder fmod pow float_power neg negative positive "
+    "abs absolute sign sgn square sqrt rsqrt reciprocal addcmul addcdiv lerp abs_ absolute_ float_power_".split()
+)
+IN_PLACE = tuple(
+    "add sub subtract mul multiply div divide true_divide floor_divide remainder fmod pow neg negative sign sgn square sqrt "
+    "rsqrt reciprocal addcmul addcdiv lerp".split()
+)
+OPERATORS = {
+    "add": add, "sub": sub, "mul": mul, "truediv": div, "floordiv": floor_divide, "mod": remainder, "pow": pow,
+}  # fmt: skip
+REFLECTED = OPERATORS
+IN_PLACE_OPERATORS = OPERATORS
+UNARY_OPERATORS = {"neg": neg, "pos": positive, "abs": abs}

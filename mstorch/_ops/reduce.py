@@ -1,25 +1,312 @@
-"""Reductions."""
+"""Reductions: sums, means, extremes, truth, variances."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from .. import return_types
 from .._backend.table import kernel
-from .._core.dtype import dtype, int64
-from .._core.tensor_base import value_of
-from ._dispatch import call, deliver, wrap_dims
+from .._core.dtype import bool_, dtype, float32, int64, uint8
+from .._core.tensor_base import TensorBase, recording, value_of
+from . import views
+from ._dispatch import call, deliver, type_word, wrap_dim, wrap_dims
 
 _sum = kernel("sum")
+_mean = kernel("mean")
+_prod = kernel("prod")
+_amax = kernel("amax")
+_amin = kernel("amin")
+_argmax = kernel("argmax")
+_argmin = kernel("argmin")
+_all = kernel("all")
+_any = kernel("any")
 
 
-def sum(  # noqa: A001 - torch's name
-    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None  # noqa: A002
-) -> Any:
+def _shape(input: Any) -> tuple[int, ...]:
+    return tuple(value_of(input).shape)
+
+
+def _finish(value: Any, out: Any) -> Any:
+    return value if out is None else deliver(value, out)
+
+
+def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The sum of all elements, or along ``dim``; integers add up in int64."""
     kind = dtype or (int64 if input._dtype.category < 2 else input._dtype)
-    dims = wrap_dims(dim, len(value_of(input).shape))
-    result = call(_sum, (input,), dims, keepdim, dtype=kind)
-    return result if out is None else deliver(result, out)
+    dims = wrap_dims(dim, len(_shape(input)))
+    return _finish(call(_sum, (input,), dims, keepdim, dtype=kind), out)
 
 
-FUNCTIONS = ("sum",)
-METHODS = ("sum",)
+def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
+    """The sum with NaN counted as zero."""
+    from .compare import where
+    from .compare import isnan
+
+    if input._dtype.category == 3:
+        raise RuntimeError("nansum does not support complex inputs")
+    if input._dtype.category == 2:
+        input = where(isnan(input), 0.0, input)
+    return sum(input, dim, keepdim, dtype=dtype, out=out)
+
+
+def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
+    """The mean of all elements, or along ``dim``; of floating or complex tensors only, unless ``dtype`` is one."""
+    kind = dtype or input._dtype
+    if kind.category < 2:
+        what = "output" if dtype is not None else "input"
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {what.capitalize()} dtype must be either a floating point or complex dtype. "
+            f"Got: {type_word(kind)}"
+        )
+    dims = wrap_dims(dim, len(_shape(input)))
+    return _finish(call(_mean, (input,), dims, keepdim, dtype=kind), out)
+
+
+def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
+    """The mean of the elements that are not NaN."""
+    from .compare import isnan
+
+    if input._dtype.category != 2 and input._dtype.category != 3:
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {type_word(input._dtype)}")
+    count = sum(isnan(input).logical_not(), dim, keepdim)
+    return _finish(nansum(input, dim, keepdim, dtype=dtype) / count, out)
+
+
+def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
+    """The product of all elements, or along ``dim``; integers multiply in int64."""
+    kind = dtype or (int64 if input._dtype.category < 2 else input._dtype)
+    rank = len(_shape(input))
+    dims = wrap_dims(dim, rank) if dim is None else (wrap_dim(dim, rank),)
+    return _finish(call(_prod, (input,), dims, keepdim, dtype=kind), out)
+
+
+def _check_not_empty(name: str, shape: tuple[int, ...], dims: tuple[int, ...], whole: bool) -> None:
+    for d in dims:
+        if shape and shape[d] == 0:
+            if whole:
+                raise RuntimeError(
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
+                    "the 'dim' argument."
+                )
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+
+
+def _extreme(kernel_: Any, name: str, input: Any, dim: Any, keepdim: bool) -> Any:
+    shape = _shape(input)
+    dims = wrap_dims(dim, len(shape))
+    _check_not_empty(name, shape, dims, dim is None or dim == ())
+    if input._dtype.category == 3:
+        raise NotImplementedError(f"\"{name}_values_cpu\" not implemented for '{type_word(input._dtype)}'")
+    if value_of(input).size == 0:
+        return _empty_result(input, shape, dims, keepdim)
+    return call(kernel_, (input,), dims, keepdim)
+
+
+def _empty_result(input: Any, shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> Any:
+    return views.reshape(input, tuple(1 if i in dims else n for i, n in enumerate(shape) if keepdim or i not in dims)).clone()
+
+
+def amax(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
+    """The largest element, of all or along ``dim``; equal ones share the gradient."""
+    return _finish(_extreme(_amax, "amax", input, dim, keepdim), out)
+
+
+def amin(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
+    """The smallest element, of all or along ``dim``; equal ones share the gradient."""
+    return _finish(_extreme(_amin, "amin", input, dim, keepdim), out)
+
+
+def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
+    """The smallest and the largest element, of all or along ``dim``."""
+    shape = _shape(input)
+    dims = wrap_dims(dim, len(shape))
+    if dim is None and value_of(input).size == 0:
+        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+    low = _extreme(_amin, "aminmax", input, dims, keepdim)
+    high = _extreme(_amax, "aminmax", input, dims, keepdim)
+    return _finish(return_types.aminmax((low, high)), out)
+
+
+def _arg(kernel_: Any, name: str, input: Any, dim: int | None, keepdim: bool) -> Any:
+    shape = _shape(input)
+    if input._dtype is bool_ or input._dtype.category == 3:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(input._dtype)}'")
+    if dim is None:
+        if value_of(input).size == 0:
+            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+        found = call(kernel_, (views.reshape(input, (-1,)),), 0, False)
+        return views.reshape(found, (1,) * len(shape)) if keepdim else found
+    dim = wrap_dim(dim, len(shape))
+    _check_not_empty(name, shape, (dim,), False)
+    if value_of(input).size == 0:
+        return _empty_result(input.to(int64), shape, (dim,), keepdim)
+    return call(kernel_, (input,), dim, keepdim)
+
+
+def argmax(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The index of the largest element, the first of equal ones, int64."""
+    return _finish(_arg(_argmax, "argmax", input, dim, keepdim), out)
+
+
+def argmin(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The index of the smallest element, the first of equal ones, int64."""
+    return _finish(_arg(_argmin, "argmin", input, dim, keepdim), out)
+
+
+def _with_indices(kernel_: Any, arg_kernel: Any, name: str, kind: Any, input: Any, dim: int, keepdim: bool) -> Any:
+    """Values and indices of the extremes along a dimension; the gradient goes to the index alone."""
+    shape = _shape(input)
+    dim = wrap_dim(dim, len(shape))
+    if input._dtype.category == 3:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(input._dtype)}'")
+    _check_not_empty(name, shape, (dim,), False)
+    if value_of(input).size == 0:
+        return kind((_empty_result(input, shape, (dim,), keepdim), _empty_result(input.to(int64), shape, (dim,), keepdim)))
+    source = input.to(uint8) if input._dtype is bool_ else input
+    indices = call(arg_kernel, (source.detach(),), dim, True)
+    if not shape:
+        values = input.clone()
+        return kind((values, views.reshape(indices, ())))
+    if recording((input,)):
+        values = input.gather(dim, indices)
+    else:
+        values = call(kernel_, (input,), (dim,), True)
+    if not keepdim:
+        values, indices = views.squeeze(values, dim), views.squeeze(indices, dim)
+    return kind((values, indices))
+
+
+def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
+    """The largest element; with ``dim`` values and indices along it; with a tensor the elementwise maximum."""
+    if isinstance(dim, TensorBase) or other is not None:
+        from .compare import maximum
+
+        return maximum(input, dim if other is None else other, out=out)
+    if dim is None:
+        return _finish(_whole(_amax, "max", input), out)
+    return _finish(_with_indices(_amax, _argmax, "max", return_types.max, input, dim, keepdim), out)
+
+
+def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
+    """The smallest element; with ``dim`` values and indices along it; with a tensor the elementwise minimum."""
+    if isinstance(dim, TensorBase) or other is not None:
+        from .compare import minimum
+
+        return minimum(input, dim if other is None else other, out=out)
+    if dim is None:
+        return _finish(_whole(_amin, "min", input), out)
+    return _finish(_with_indices(_amin, _argmin, "min", return_types.min, input, dim, keepdim), out)
+
+
+def _whole(kernel_: Any, name: str, input: Any) -> Any:
+    if value_of(input).size == 0:
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "
+            "argument."
+        )
+    return _extreme(kernel_, name, input, None, False)
+
+
+def _truth(kernel_: Any, input: Any, dim: Any, keepdim: bool, out: Any) -> Any:
+    dims = wrap_dims(dim, len(_shape(input)))
+    source = input if input._dtype is bool_ else input.detach().ne(0)
+    found = call(kernel_, (source,), dims, keepdim)
+    if input._dtype is uint8:
+        found = found.to(uint8)
+    return _finish(found, out)
+
+
+def all(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
+    """Whether all elements are true, or all along ``dim``."""
+    return _truth(_all, input, dim, keepdim, out)
+
+
+def any(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
+    """Whether any element is true, or any along ``dim``."""
+    return _truth(_any, input, dim, keepdim, out)
+
+
+def _variance(input: Any, dim: Any, correction: Any, keepdim: bool, name: str) -> tuple[Any, Any]:
+    """The variance and the mean along ``dim``, from squared distances to the mean."""
+    if input._dtype.category < 2:
+        raise RuntimeError(f"{name}: only support floating point and complex dtypes" if "mean" in name else
+                           f"{name} only support floating point and complex dtypes")
+    shape = _shape(input)
+    dims = wrap_dims(dim, len(shape))
+    count = math.prod(shape[d] for d in dims) if shape else 1
+    centre = mean(input, dims if shape else None, True)
+    away = input - centre
+    squares = (away * away.conj()).real() if input._dtype.is_complex else away * away
+    if callable(getattr(squares, "real", None)) and squares._dtype.is_complex:
+        squares = squares.real()
+    total = sum(squares, dims if shape else None, keepdim)
+    rest = count - correction
+    variance = total / (rest if rest > 0 else 0.0)
+    return variance, centre if keepdim else views.reshape(centre, _shape(total))
+
+
+def _spread_args(dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    return dim, correction
+
+
+def var(
+    input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None, out: Any = None
+) -> Any:
+    """The variance, divided by the count less ``correction`` (1)."""
+    dim, correction = _spread_args(dim, unbiased, correction)
+    return _finish(_variance(input, dim, correction, keepdim, "var")[0], out)
+
+
+def std(
+    input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None, out: Any = None
+) -> Any:
+    """The standard deviation, with the count less ``correction`` (1) below the root."""
+    dim, correction = _spread_args(dim, unbiased, correction)
+    return _finish(_variance(input, dim, correction, keepdim, "std")[0].sqrt(), out)
+
+
+def var_mean(
+    input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None, out: Any = None
+) -> tuple[Any, Any]:
+    """The variance and the mean."""
+    dim, correction = _spread_args(dim, unbiased, correction)
+    return _finish(_variance(input, dim, correction, keepdim, "var_mean"), out)
+
+
+def std_mean(
+    input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None, out: Any = None
+) -> tuple[Any, Any]:
+    """The standard deviation and the mean."""
+    dim, correction = _spread_args(dim, unbiased, correction)
+    variance, centre = _variance(input, dim, correction, keepdim, "std_mean")
+    return _finish((variance.sqrt(), centre), out)
+
+
+def count_nonzero(input: Any, dim: Any = None) -> Any:
+    """How many elements are not zero, int64."""
+    return sum(input.detach().ne(0), dim)
+
+
+def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The logarithm of the sum of exponentials, computed from distances to the largest element."""
+    if input._dtype.category < 2:
+        input = input.to(float32)
+    dims = wrap_dims(dim, len(_shape(input)))
+    if value_of(input).size == 0:
+        return _finish(sum(input.exp(), dims, keepdim).log(), out)
+    largest = amax(input.detach(), dims, True)
+    largest = largest.masked_fill(largest.abs() == math.inf, 0.0)
+    total = sum((input - largest).exp(), dims, keepdim).log()
+    return _finish(total + (largest if keepdim else views.reshape(largest, _shape(total))), out)
+
+
+FUNCTIONS = tuple(
+    "sum nansum mean nanmean prod amax amin aminmax argmax argmin max min all any var std var_mean std_mean count_nonzero "
+    "logsumexp".split()
+)
+_NOT_METHODS = ("var_mean", "std_mean")
+METHODS = tuple(name for name in FUNCTIONS if name not in _NOT_METHODS)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend import tape
 from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.dtype import dtype
@@ -19,6 +20,7 @@ _expand = kernel("expand")
 _slice = kernel("slice")
 _select = kernel("select")
 _gather = kernel("storage_gather")
+_scatter = kernel("storage_scatter")
 _clone = kernel("clone")
 
 
@@ -398,21 +400,39 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any: 
     return _strided_part(input, shape, steps, start)
 
 
-def _strided_part(input: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:  # noqa: A002
-    """A view read by position: for shapes that no slice makes. Positions are relative to ``input``'s own elements."""
-    own = contiguous_strides(_shape(input))
-    mine = strides_of(input)
-    if mine == own and input._offset == 0 and numel_of(_shape(input)) == input._storage.value.size:
-        index = from_numpy(flat_index(shape, strides, offset))
+def _strided_part(input: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
+    """A view read by position, for shapes that no slice makes; ``strides`` and ``offset`` count in the storage.
+
+    Gradients reach the input through its own elements only, as in torch; elements that ``as_strided`` finds elsewhere in
+    the storage are read from there.
+    """
+    own_shape, mine = _shape(input), strides_of(input)
+    wanted = flat_index(shape, strides, offset)
+    gather = _gather[input._dtype.name]
+    if mine == contiguous_strides(own_shape):
+        found = wanted - input._offset
+        inside = (found >= 0) & (found < numel_of(own_shape))
     else:
         # Where each storage position of the part stands among the input's own elements, in row-major order.
-        positions = flat_index(_shape(input), mine, input._offset).reshape(-1)
+        positions = flat_index(own_shape, mine, input._offset).reshape(-1)
         order = np.argsort(positions, kind="stable")
-        wanted = flat_index(shape, strides, offset)
-        found = order[np.searchsorted(positions[order], wanted.reshape(-1))].reshape(wanted.shape)
-        index = from_numpy(found.astype(np.int64))
-    gather = _gather[input._dtype.name]
-    return make_view(input, lambda raw: gather(raw, index), shape, strides, offset)
+        place = np.minimum(np.searchsorted(positions[order], wanted), max(positions.size - 1, 0))
+        inside = positions[order][place] == wanted if positions.size else np.zeros(wanted.shape, bool)
+        found = order[place] if positions.size else wanted
+    if inside.all():
+        index = from_numpy(np.ascontiguousarray(found, np.int64))
+        return make_view(input, lambda raw: gather(raw, index), shape, strides, offset)
+    everywhere = from_numpy(wanted)
+    here = from_numpy(np.flatnonzero(inside))
+    mine_index = from_numpy(np.ascontiguousarray(found[inside], np.int64))
+    storage = input._storage
+    scatter = _scatter[input._dtype.name]
+
+    def read(raw: Any) -> Any:
+        elsewhere = gather(tape.detached(storage.value), everywhere)
+        return scatter(elsewhere, here, gather(raw, mine_index))
+
+    return make_view(input, read, shape, strides, offset)
 
 
 def unfold(self: Any, dimension: int, size: int, step: int) -> Any:

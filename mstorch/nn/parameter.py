@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._backend.cell import as_parameter
-from .._core.tensor_base import TensorBase, is_tracked, require_grad
+from .._core.tensor_base import TensorBase, is_tracked, require_grad, take_over
 from .._ops import creation, views
 from .._tensor import Tensor
 
@@ -35,6 +35,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if data._view is None and not is_tracked(data):
             # The parameter takes over a whole storage, as the tensor of its own that it mostly is.
             made._view = None
+            take_over(data)
         made.__class__ = cls
         if requires_grad:
             if data._dtype.category < 2:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _ops as ops
+from .._ops.creation import zeros_like
 from .._tensor import Tensor
 from .optimizer import (
     Optimizer,
@@ -68,8 +68,8 @@ class Adadelta(Optimizer):
         state = self.state[param]
         if not state:
             state["step"] = _new_counter(param, group["capturable"])
-            state["square_avg"] = ops.zeros_like(param)
-            state["acc_delta"] = ops.zeros_like(param)
+            state["square_avg"] = zeros_like(param)
+            state["acc_delta"] = zeros_like(param)
         return state
 
     @_use_grad_for_differentiable

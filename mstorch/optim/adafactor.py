@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .. import _ops as ops
+from typing import Any
+
+from .._ops.creation import zeros_like
 from .._core.dtype import finfo
 from .._tensor import Tensor
 from ..autograd import no_grad
@@ -66,14 +68,14 @@ class Adafactor(Optimizer):
     def _state_of(self, param: Tensor) -> dict:
         state = self.state[param]
         if not state:
-            grad = param.grad
+            grad: Any = param.grad
             state["step"] = _new_counter(param, False)
             if grad.dim() > 1:
                 *batch, rows, columns = grad.shape
                 state["row_var"] = grad.new_zeros([*batch, rows, 1])
                 state["col_var"] = grad.new_zeros([*batch, 1, columns])
             else:
-                state["variance"] = ops.zeros_like(grad)
+                state["variance"] = zeros_like(grad)
         return state
 
     @no_grad()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _ops as ops
+from .._ops.creation import full_like
 from .._tensor import Tensor
 from .optimizer import (
     Optimizer,
@@ -29,8 +29,8 @@ __all__ = ["Adagrad", "adagrad"]
 class Adagrad(Optimizer):
     """Divides the gradient by the root of the sum of all squared gradients so far.
 
-    Duchi et al., "Adaptive Subgradient Methods for Online Learning and Stochastic Optimization", 2011. Raises ValueError
-    for negative options. Differs from torch: sparse gradients raise NotImplementedError.
+    Duchi et al., "Adaptive Subgradient Methods for Online Learning and Stochastic Optimization", 2011. Raises
+    ValueError for negative options. Differs from torch: sparse gradients raise NotImplementedError.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Adagrad(Optimizer):
             fused = group["fused"]
             start = self.defaults["initial_accumulator_value"]
             state["step"] = _new_counter(param, fused, fused=fused)
-            state["sum"] = ops.full_like(param, complex(start, start) if param.is_complex() else start)
+            state["sum"] = full_like(param, complex(start, start) if param.is_complex() else start)
         return state
 
     @_use_grad_for_differentiable

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .. import _ops as ops
+from .._ops.creation import zeros_like
+from .._ops.optim import adam_step, can_fuse, increment
 from .._tensor import Tensor
 from .optimizer import (
     Optimizer,
@@ -103,10 +104,10 @@ class Adam(Optimizer):
             if fused:
                 _check_fused_param(param)
             state["step"] = _new_counter(param, group["capturable"] or fused, fused=fused)
-            state["exp_avg"] = ops.zeros_like(param)
-            state["exp_avg_sq"] = ops.zeros_like(param)
+            state["exp_avg"] = zeros_like(param)
+            state["exp_avg_sq"] = zeros_like(param)
             if group["amsgrad"]:
-                state["max_exp_avg_sq"] = ops.zeros_like(param)
+                state["max_exp_avg_sq"] = zeros_like(param)
         if group["differentiable"] and state["step"].requires_grad:
             raise RuntimeError("`requires_grad` is not supported for `step` in differentiable mode")
         if group["foreach"] and isinstance(group["lr"], Tensor) and not group["capturable"]:
@@ -173,7 +174,11 @@ def adam(
     """Update `params`, the moments and the step counters in place."""
     _check_state_steps(state_steps)
     _check_no_grad_scale(grad_scale, found_inf)
-    # The place of a kernel that serves the whole list.
+    if not (amsgrad or capturable or differentiable or isinstance(beta1, Tensor) or isinstance(beta2, Tensor)) and (
+        weight_decay == 0 or decoupled_weight_decay
+    ) and can_fuse(params, grads, exp_avgs, exp_avg_sqs):
+        _fused(params, grads, exp_avgs, exp_avg_sqs, state_steps, beta1, beta2, _number(lr), weight_decay, eps, maximize)
+        return
     _update(
         params,
         grads,
@@ -192,6 +197,14 @@ def adam(
         differentiable=differentiable,
         decoupled_weight_decay=decoupled_weight_decay,
     )
+
+
+def _fused(params, grads, exp_avgs, exp_avg_sqs, steps, beta1, beta2, lr, weight_decay, eps, maximize) -> None:
+    for param, grad, mean, square, step in zip(params, grads, exp_avgs, exp_avg_sqs, steps, strict=True):
+        count = increment(step)
+        if weight_decay != 0:
+            param.mul_(1 - lr * weight_decay)
+        adam_step(param, -grad if maximize else grad, mean, square, count, lr, beta1, beta2, eps)
 
 
 def _update(

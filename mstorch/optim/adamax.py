@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _ops as ops
+from .._ops.creation import zeros_like
 from .._tensor import Tensor
 from .optimizer import (
     Optimizer,
@@ -69,8 +69,8 @@ class Adamax(Optimizer):
         state = self.state[param]
         if not state:
             state["step"] = _new_counter(param, group["capturable"])
-            state["exp_avg"] = ops.zeros_like(param)
-            state["exp_inf"] = ops.zeros_like(param)
+            state["exp_avg"] = zeros_like(param)
+            state["exp_inf"] = zeros_like(param)
         return state
 
     @_use_grad_for_differentiable

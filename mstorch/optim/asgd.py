@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _ops as ops
+from .._ops.creation import zeros_like
 from .._tensor import Tensor
 from .optimizer import (
     Optimizer,
@@ -69,7 +69,7 @@ class ASGD(Optimizer):
             state["step"] = _new_counter(param, True)
             state["eta"] = _new_counter(param, True, _number(group["lr"]))
             state["mu"] = _new_counter(param, True, 1.0)
-            state["ax"] = ops.zeros_like(param)
+            state["ax"] = zeros_like(param)
         return state
 
     @_use_grad_for_differentiable

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .. import _ops as ops
+from .._ops.complex_views import view_as_real
+from .._ops.creation import zeros_like
+from .._ops.join import cat
 from .._tensor import Tensor
 from ..autograd import enable_grad, no_grad
 from .optimizer import Optimizer, _check_lr, _number, _to_scalar
@@ -130,19 +132,19 @@ class LBFGS(Optimizer):
     def _flat_grad(self) -> Tensor:
         parts = []
         for param in self._params:
-            grad = ops.zeros_like(param) if param.grad is None else param.grad
+            grad = zeros_like(param) if param.grad is None else param.grad
             if grad.is_sparse:
                 grad = grad.to_dense()
             if grad.is_complex():
-                grad = ops.view_as_real(grad)
+                grad = view_as_real(grad)
             parts.append(grad.reshape(-1))
-        return ops.cat(parts, 0)
+        return cat(parts, 0)
 
     def _move(self, t, d: Tensor) -> None:
         offset = 0
         for param in self._params:
             if param.is_complex():
-                param = ops.view_as_real(param)
+                param = view_as_real(param)
             size = param.numel()
             param.add_(d[offset : offset + size].view_as(param), alpha=_number(t))
             offset += size

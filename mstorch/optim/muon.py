@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .. import _ops as ops
+from .._ops.creation import zeros_like
 from .._tensor import Tensor
 from ..autograd import no_grad
 from .optimizer import Optimizer, _check_lr, _evaluate, _number, _require, _to_scalar, _with_grad
@@ -67,7 +67,7 @@ class Muon(Optimizer):
                 raise RuntimeError("Muon does not support complex parameters")
             for param, grad in zip(params, grads, strict=True):
                 if "momentum_buffer" not in self.state[param]:
-                    self.state[param]["momentum_buffer"] = ops.zeros_like(grad)
+                    self.state[param]["momentum_buffer"] = zeros_like(grad)
             muon(
                 params,
                 grads,

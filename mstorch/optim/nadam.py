@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _ops as ops
+from .._ops.creation import zeros_like
 from .._tensor import Tensor
 from .optimizer import (
     Optimizer,
@@ -77,8 +77,8 @@ class NAdam(Optimizer):
         if not state:
             state["step"] = _new_counter(param, group["capturable"])
             state["mu_product"] = _new_counter(param, group["capturable"], 1.0)
-            state["exp_avg"] = ops.zeros_like(param)
-            state["exp_avg_sq"] = ops.zeros_like(param)
+            state["exp_avg"] = zeros_like(param)
+            state["exp_avg_sq"] = zeros_like(param)
         return state
 
     @_use_grad_for_differentiable

@@ -10,7 +10,8 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any
 
-from .. import _ops as ops
+from .._ops.complex_views import view_as_real
+from .._ops.from_data import tensor
 from .._core.dtype import dtype, float32, float64, get_default_dtype
 from .._tensor import Tensor
 from ..autograd import enable_grad, is_grad_enabled, set_grad_enabled
@@ -65,8 +66,8 @@ _INSTANCE_HOOKS = (
 class Optimizer:
     """Holds parameters in groups, each with its options, and a state for each parameter; `step()` is the subclass's.
 
-    Raises TypeError for a bare tensor, a set or what is not a tensor, ValueError for an empty list, a tensor that is not
-    a leaf, or a parameter in two groups.
+    Raises TypeError for a bare tensor, a set or what is not a tensor, ValueError for an empty list, a tensor that is
+    not a leaf, or a parameter in two groups.
     """
 
     _optimizer_step_pre_hooks: OrderedDict[int, Callable]
@@ -169,7 +170,7 @@ class Optimizer:
         return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return `{"state": {index: …}, "param_groups": […]}`, parameters numbered over all groups; tensors are shared."""
+        """Return `{"state": {index: …}, "param_groups": […]}`, parameters numbered over the groups."""
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
         number: dict[int, int] = {}
@@ -250,7 +251,7 @@ class Optimizer:
         raise NotImplementedError
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add a dict with "params" (tensors, or pairs of a name and a tensor) and options that override the defaults."""
+        """Add a dict with "params" (tensors, or pairs of name and tensor) and options that override the defaults."""
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         given = param_group["params"]
@@ -265,24 +266,18 @@ class Optimizer:
         param_group["params"] = params
         if names:
             if len(names) != len(params):
-                raise ValueError(
-                    "all optimizer params should be with/without names. Some param names are missing"
-                )
+                raise ValueError("all optimizer params should be with/without names. Some param names are missing")
             param_group["param_names"] = names
 
         for param in params:
             if not isinstance(param, Tensor):
-                raise TypeError(
-                    "optimizer can only optimize Tensors, but one of the params is " + _typename(param)
-                )
+                raise TypeError("optimizer can only optimize Tensors, but one of the params is " + _typename(param))
             if not self.defaults.get("differentiable", None) and not (param.is_leaf or param.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
 
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
-                raise ValueError(
-                    f"parameter group didn't specify a value of required optimization parameter {name}"
-                )
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             param_group.setdefault(name, default)
 
         ids = {id(param) for param in params}
@@ -415,7 +410,7 @@ def _counter_dtype(fused: bool | None = False) -> dtype:
 
 def _new_counter(param: Tensor, on_device: bool | None, value: float = 0.0, fused: bool | None = False) -> Tensor:
     """Return a 0-d tensor that counts in a parameter's state: on the host, because it is read at every step."""
-    return ops.tensor(value, dtype=_counter_dtype(fused), device=param.device if on_device else "cpu")
+    return tensor(value, dtype=_counter_dtype(fused), device=param.device if on_device else "cpu")
 
 
 def _restore_counters(optimizer: Optimizer, on_device: str | None = "capturable", names: tuple = ("step",)) -> None:
@@ -453,4 +448,4 @@ def _tracked(x: Any) -> bool:
 
 def _as_real(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Return complex tensors as real views with a last dimension of 2."""
-    return tuple(ops.view_as_real(tensor) for tensor in tensors)
+    return tuple(view_as_real(tensor) for tensor in tensors)

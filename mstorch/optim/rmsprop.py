@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .. import _ops as ops
+from .._ops.complex_views import view_as_real
+from .._ops.creation import zeros_like
 from .._tensor import Tensor
 from .optimizer import (
     Optimizer,
@@ -27,7 +28,7 @@ __all__ = ["RMSprop", "rmsprop"]
 class RMSprop(Optimizer):
     """Divides the gradient by a running root mean square; `centered` by the running standard deviation.
 
-    Hinton, lecture 6 of "Neural Networks for Machine Learning", 2012; centered: Graves, arXiv:1308.0850. The square root
+    Hinton, lecture 6 of "Neural Networks for Machine Learning", 2012; centered: Graves, arXiv:1308.0850. The root
     is taken before eps is added. Raises ValueError for negative options.
     """
 
@@ -75,11 +76,11 @@ class RMSprop(Optimizer):
         state = self.state[param]
         if not state:
             state["step"] = _new_counter(param, group["capturable"])
-            state["square_avg"] = ops.zeros_like(param)
+            state["square_avg"] = zeros_like(param)
             if group["momentum"] > 0:
-                state["momentum_buffer"] = ops.zeros_like(param)
+                state["momentum_buffer"] = zeros_like(param)
             if group["centered"]:
-                state["grad_avg"] = ops.zeros_like(param)
+                state["grad_avg"] = zeros_like(param)
         return state
 
     @_use_grad_for_differentiable
@@ -180,8 +181,8 @@ def _update(
         buffer = buffers[i] if momentum > 0 else None
         if param.is_complex():
             param, grad, square = _as_real(param, grad, square)
-            mean = None if mean is None else ops.view_as_real(mean)
-            buffer = None if buffer is None else ops.view_as_real(buffer)
+            mean = None if mean is None else view_as_real(mean)
+            buffer = None if buffer is None else view_as_real(buffer)
 
         square.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
         if mean is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _ops as ops
+from .._ops.creation import full_like, zeros_like
 from .._tensor import Tensor
 from .optimizer import (
     Optimizer,
@@ -24,7 +24,7 @@ __all__ = ["Rprop", "rprop"]
 
 
 class Rprop(Optimizer):
-    """Moves each value by a step of its own: times etas[1] while its gradient keeps its sign, times etas[0] when it turns.
+    """Moves each value by a step of its own: times etas[1] while the gradient keeps its sign, etas[0] when it turns.
 
     Riedmiller and Braun, "A direct adaptive method for faster backpropagation learning: the RPROP algorithm", 1993.
     `step_sizes` bounds the steps. Raises ValueError unless 0 < etas[0] < 1 < etas[1].
@@ -65,8 +65,8 @@ class Rprop(Optimizer):
         if not state:
             lr = _number(group["lr"])
             state["step"] = _new_counter(param, group["capturable"])
-            state["prev"] = ops.zeros_like(param)
-            state["step_size"] = ops.full_like(param.grad, complex(lr, lr) if param.is_complex() else lr)
+            state["prev"] = zeros_like(param)
+            state["step_size"] = full_like(param.grad, complex(lr, lr) if param.is_complex() else lr)
         return state
 
     @_use_grad_for_differentiable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._ops.optim import can_fuse, momentum_step
 from .._tensor import Tensor
 from .optimizer import (
     Optimizer,
@@ -47,7 +48,8 @@ class SGD(Optimizer):
         _require(momentum >= 0.0, f"Invalid momentum value: {momentum}")
         _require(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
         _require(
-            not nesterov or (momentum > 0 and dampening == 0), "Nesterov momentum requires a momentum and zero dampening"
+            not nesterov or (momentum > 0 and dampening == 0),
+            "Nesterov momentum requires a momentum and zero dampening",
         )
         defaults = {
             "lr": lr,
@@ -116,7 +118,6 @@ def sgd(
 ) -> None:
     """Update `params` in place; a missing (None) momentum buffer is put into its list."""
     _check_no_grad_scale(grad_scale, found_inf)
-    # The place of a kernel that serves the whole list.
     _update(
         params,
         d_p_list,
@@ -142,6 +143,9 @@ def _update(params, grads, buffers, *, weight_decay, momentum, lr, dampening, ne
             buffer = buffers[i]
             if buffer is None:
                 buffer = buffers[i] = grad.detach().clone()
+            elif dampening == 0 and not _tracked(lr) and can_fuse((param,), (grad,), (buffer,)):
+                momentum_step(param, grad, buffer, _number(lr), _number(momentum), nesterov)
+                continue
             else:
                 buffer.mul_(momentum).add_(grad, alpha=1 - dampening)
             grad = grad.add(buffer, alpha=momentum) if nesterov else buffer

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from copy import deepcopy
 from typing import Any, Literal
 
-from .. import _ops as ops
+from .._ops.from_data import tensor
 from .._core.dtype import int64
 from .._tensor import Tensor
 from ..autograd import no_grad
@@ -113,7 +113,7 @@ class AveragedModel(Module):
         self.module = deepcopy(model)
         if device is not None:
             self.module = self.module.to(device)
-        self.register_buffer("n_averaged", ops.tensor(0, dtype=int64, device=device))
+        self.register_buffer("n_averaged", tensor(0, dtype=int64, device=device))
         self.avg_fn = avg_fn
         self.multi_avg_fn = multi_avg_fn
         self.use_buffers = use_buffers
@@ -136,7 +136,7 @@ class AveragedModel(Module):
         if not self.use_buffers:
             for mine, theirs in zip(self.module.buffers(), model.buffers(), strict=True):
                 mine.detach().copy_(theirs.detach().to(mine.device))
-        self.n_averaged += 1
+        self.n_averaged.add_(1)
 
     def _pairs(self, model: Module) -> tuple[list[Tensor], list[Tensor]]:
         mine: Iterable[Tensor] = self.module.parameters()

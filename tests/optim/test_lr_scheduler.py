@@ -198,13 +198,17 @@ def test_restarts_at_fractions():
     assert body(mstorch) == body(reference)
 
 
-@pytest.mark.parametrize("options", [{}, {"mode": "max"}, {"threshold_mode": "abs", "threshold": 0.05}, {"cooldown": 3}])
+@pytest.mark.parametrize(
+    "options", [{}, {"mode": "max"}, {"threshold_mode": "abs", "threshold": 0.05}, {"cooldown": 3}]
+)
 @pytest.mark.parametrize("min_lr", [0, 0.002, [0.01, 0.02]])
 @pytest.mark.parametrize("tensor", [False, True])
 def test_plateau(options, min_lr, tensor):
     def body(torch):
         optimizer = _optimizer(torch, tensor=tensor)
-        scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=2, min_lr=min_lr, **options)
+        scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(
+            optimizer, factor=0.5, patience=2, min_lr=min_lr, **options
+        )
         seen = []
         for step in range(50):
             metric = math.sin(step / 3) / (1 + step)

@@ -119,7 +119,7 @@ def _compare(name, options, tolerance=ROUND_OFF, **kwargs):
 def _same_error(body):
     outcomes = []
     for torch in LIBRARIES:
-        with pytest.raises(Exception) as caught:  # noqa: PT011 - the type is what is compared
+        with pytest.raises(Exception) as caught:
             body(torch)
         outcomes.append((caught.type.__name__, str(caught.value)))
     assert outcomes[0] == outcomes[1]
@@ -168,7 +168,9 @@ def test_muon(nesterov, adjust):
     _assert_same(mine[0], theirs[0], rtol=1e-2, atol=5e-3)
 
 
-@pytest.mark.parametrize("options", [{"lr": 0.1}, {"line_search_fn": "strong_wolfe"}, {"history_size": 2, "max_iter": 30}])
+@pytest.mark.parametrize(
+    "options", [{"lr": 0.1}, {"line_search_fn": "strong_wolfe"}, {"history_size": 2, "max_iter": 30}]
+)
 def test_lbfgs(options):
     def body(torch):
         x = torch.tensor([-1.5, 2.0], requires_grad=True)
@@ -265,7 +267,9 @@ def test_differentiable_steps():
         _assert_same(mine, theirs, **ROUND_OFF)
 
 
-@pytest.mark.parametrize(("name", "options"), CASES[::2], ids=lambda x: x if isinstance(x, str) else "-".join(x) or "plain")
+@pytest.mark.parametrize(
+    ("name", "options"), CASES[::2], ids=lambda x: x if isinstance(x, str) else "-".join(x) or "plain"
+)
 def test_state_dict_goes_on(name, options):
     def body(torch):
         params = _parameters(torch)

@@ -71,7 +71,9 @@ def test_update_bn():
 def test_errors():
     for torch in LIBRARIES:
         swa = torch.optim.swa_utils
-        with pytest.raises(ValueError, match=r"Invalid decay value 2 provided. Please provide a value in \[0,1\] range."):
+        with pytest.raises(
+            ValueError, match=r"Invalid decay value 2 provided. Please provide a value in \[0,1\] range."
+        ):
             swa.get_ema_avg_fn(2)
         with pytest.raises(AssertionError, match="Only one of avg_fn and multi_avg_fn should be provided"):
             swa.AveragedModel(_model(torch), avg_fn=len, multi_avg_fn=len)

@@ -1,4 +1,4 @@
 """The kernel rows, one file a family. Importing this package fills the table."""
-from . import elementwise, index, matmul, reduce, storage
+from . import bitwise, compare, complex, elementwise, index, join, matmul, optim, reduce, storage
 
-__all__ = ["elementwise", "index", "matmul", "reduce", "storage"]
+__all__ = ["bitwise", "compare", "complex", "elementwise", "index", "join", "matmul", "optim", "reduce", "storage"]

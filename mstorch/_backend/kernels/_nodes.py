@@ -113,6 +113,30 @@ def node(
     return kernel
 
 
+def _mul_backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tuple[Raw, Raw]:
+    return (
+        sum_to(complex_mul(gradient, prim_conj(second)), first.shape),
+        sum_to(complex_mul(gradient, prim_conj(first)), second.shape),
+    )
+
+
+# MindSpore 2.10: "For 'Mul', gradient not support for complex type currently."
+complex_mul = node("MulBackward0", prim_mul, _mul_backward, prim_mul)
+
+
+def mul(first: Raw, second: Raw) -> Raw:
+    """The product, with a gradient for complex numbers too."""
+    return complex_mul(first, second) if is_complex(first) else prim_mul(first, second)
+
+
+def _div_backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tuple[Raw, Raw]:
+    part = complex_div(gradient, prim_conj(second))
+    return sum_to(part, first.shape), sum_to(prim_neg(complex_mul(part, prim_conj(result))), second.shape)
+
+
+complex_div = node("DivBackward0", prim_div, _div_backward, prim_div)
+
+
 def flat(name: str, forward: Callable[..., Raw]) -> Callable[..., Raw]:
     """A kernel whose gradient is zero, as of a step function; MindSpore gives None for most of them."""
 
@@ -127,8 +151,6 @@ def flat(name: str, forward: Callable[..., Raw]) -> Callable[..., Raw]:
 
 def chained(name: str, forward: Callable[[Raw], Raw], derivative: Derivative, traced: Any = None) -> Callable[[Raw], Raw]:
     """A kernel of one argument with the gradient ``gradient * conj(derivative(x, result))``."""
-    from .elementwise import mul
-
     def backward(gradient: Raw, result: Raw, raw: Raw) -> Raw:
         local = derivative(raw, result)
         return mul(gradient, prim_conj(local) if is_complex(local) else local)

@@ -9,10 +9,10 @@ from mindspore import mint, ops
 from .. import tape
 from ..cast import cast
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
-from ..table import COMPLEX, FLOATS, HALVES, INTS, VIA_BOOL, VIA_HALF, define
+from ..table import COMPLEX, FLOATS, INTS, VIA_BOOL, VIA_HALF, define
 from ._nodes import (
-    chained, constant, flat, is_complex, node, prim_add, prim_and, prim_conj, prim_div, prim_equal, prim_less, prim_mul,
-    prim_neg, prim_not, prim_or, prim_select, prim_sub, recorded, sum_to, through_numpy, zeros_like,
+    chained, complex_div, constant, flat, is_complex, mul, node, prim_add, prim_and, prim_conj, prim_div, prim_equal, prim_less,
+    prim_mul, prim_neg, prim_not, prim_or, prim_select, prim_sub, recorded, sum_to, through_numpy, zeros_like,
 )  # fmt: skip
 
 ARITHMETIC = FLOATS + ("float16",) + INTS + COMPLEX
@@ -35,31 +35,6 @@ prim_complex = ops.Complex()
 prim_floor = ops.Floor()
 prim_mod = ops.TruncateMod()
 prim_atan2 = ops.Atan2()
-
-
-def _mul_backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tuple[Raw, Raw]:
-    return (
-        sum_to(complex_mul(gradient, prim_conj(second)), first.shape),
-        sum_to(complex_mul(gradient, prim_conj(first)), second.shape),
-    )
-
-
-# MindSpore 2.10: "For 'Mul', gradient not support for complex type currently."
-complex_mul = node("MulBackward", prim_mul, _mul_backward, prim_mul)
-
-
-def mul(first: Raw, second: Raw) -> Raw:
-    """The product, with a gradient for complex numbers too."""
-    return complex_mul(first, second) if is_complex(first) else prim_mul(first, second)
-
-
-def _div_backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tuple[Raw, Raw]:
-    part = complex_div(gradient, prim_conj(second))
-    return sum_to(part, first.shape), sum_to(prim_neg(complex_mul(part, prim_conj(result))), second.shape)
-
-
-_complex_quotient = through_numpy(np.divide)
-complex_div = node("DivBackward", prim_div, _div_backward, prim_div)
 
 
 def composed_div(first: Raw, second: Raw) -> Raw:
@@ -99,9 +74,9 @@ def _same(raw: Raw) -> Raw:
     return raw
 
 
-_complex_power = node("PowBackward", prim_pow, _real_power_backward, prim_pow)
-composed_log = chained("LogBackward", prim_log, lambda x, y: complex_reciprocal(x), prim_log)
-complex_reciprocal = chained("ReciprocalBackward", prim_reciprocal, lambda x, y: prim_neg(mul(y, y)), prim_reciprocal)
+_complex_power = node("PowBackward0", prim_pow, _real_power_backward, prim_pow)
+composed_log = chained("LogBackward0", prim_log, lambda x, y: complex_reciprocal(x), prim_log)
+complex_reciprocal = chained("ReciprocalBackward0", prim_reciprocal, lambda x, y: prim_neg(mul(y, y)), prim_reciprocal)
 
 
 def composed_pow(first: Raw, second: Raw) -> Raw:
@@ -148,7 +123,7 @@ def composed_scalar_power(raw: Raw, exponent: Any) -> Raw:
     return composed_pow(raw, constant(exponent, raw))
 
 
-_ones_flat = flat("PowBackward", lambda raw: from_numpy(np.ones(raw.shape, raw.asnumpy().dtype)))
+_ones_flat = flat("PowBackward0", lambda raw: from_numpy(np.ones(raw.shape, raw.asnumpy().dtype)))
 
 
 # Quotients of integers, remainders
@@ -198,8 +173,8 @@ def _remainder(first: Raw, second: Raw) -> Raw:
     return prim_select(turned, prim_add(rest, second), rest)
 
 
-composed_fmod = node("FmodBackward", prim_mod, _fmod_backward, prim_mod)
-composed_remainder = node("RemainderBackward", _remainder, _remainder_backward, _remainder)
+composed_fmod = node("FmodBackward0", prim_mod, _fmod_backward, prim_mod)
+composed_remainder = node("RemainderBackward0", _remainder, _remainder_backward, _remainder)
 
 
 def _floor_divide(first: Raw, second: Raw) -> Raw:
@@ -219,27 +194,19 @@ def _floor_divide(first: Raw, second: Raw) -> Raw:
     return prim_select(prim_equal(second, zero), plain, down)
 
 
-composed_floor_divide = flat("DivBackward", _floor_divide)
-trunc = flat("TruncBackward", ops.Trunc())
-composed_trunc_divide = flat("DivBackward", lambda a, b: ops.Trunc()(composed_div(a, b)))
+composed_floor_divide = flat("DivBackward0", _floor_divide)
+trunc = flat("TruncBackward0", ops.Trunc())
+composed_trunc_divide = flat("DivBackward0", lambda a, b: ops.Trunc()(composed_div(a, b)))
 
 
 # Sign and size
-
-
-def _complex_abs(raw: Raw) -> Raw:
-    return prim_abs(raw) if not is_complex(raw) else _modulus(raw)
-
-
-def _numpy_modulus(raw: Raw) -> Raw:
-    return from_numpy(np.asarray(np.abs(raw.asnumpy()), order="C"))
 
 
 def _modulus_backward(gradient: Raw, result: Raw, raw: Raw) -> Raw:
     return mul(cast(gradient, NAME_OF[raw.dtype]), sgn(raw))
 
 
-_modulus = node("AbsBackward", prim_abs, _modulus_backward, prim_abs)
+_modulus = node("AbsBackward0", prim_abs, _modulus_backward, prim_abs)
 
 
 def _sgn(raw: Raw) -> Raw:
@@ -257,8 +224,8 @@ def _sign(raw: Raw) -> Raw:
     return prim_sign(raw)
 
 
-sign = flat("SignBackward", _sign)
-composed_abs = chained("AbsBackward", prim_abs, lambda x, y: sign(x), prim_abs)
+sign = flat("SignBackward0", _sign)
+composed_abs = chained("AbsBackward0", prim_abs, lambda x, y: sign(x), prim_abs)
 
 
 def ops_abs(raw: Raw) -> Raw:
@@ -274,8 +241,8 @@ def _rsqrt_slope(x: Raw, y: Raw) -> Raw:
     return mul(constant(-0.5, y), mul(y, mul(y, y)))
 
 
-complex_sqrt = chained("SqrtBackward", prim_sqrt, lambda x, y: complex_div(constant(0.5, y), y), prim_sqrt)
-complex_rsqrt = chained("RsqrtBackward", prim_rsqrt, _rsqrt_slope, prim_rsqrt)
+complex_sqrt = chained("SqrtBackward0", prim_sqrt, lambda x, y: complex_div(constant(0.5, y), y), prim_sqrt)
+complex_rsqrt = chained("RsqrtBackward0", prim_rsqrt, _rsqrt_slope, prim_rsqrt)
 
 
 def ops_sqrt(raw: Raw) -> Raw:
@@ -311,8 +278,8 @@ def _extremum_gradients(gradient: Raw, first: Raw, second: Raw, lost: Raw, won: 
     )
 
 
-numpy_maximum = node("MaximumBackward", through_numpy(np.maximum), _larger_backward, mint.maximum)
-numpy_minimum = node("MinimumBackward", through_numpy(np.minimum), _smaller_backward, mint.minimum)
+numpy_maximum = node("MaximumBackward0", through_numpy(np.maximum), _larger_backward, mint.maximum)
+numpy_minimum = node("MinimumBackward0", through_numpy(np.minimum), _smaller_backward, mint.minimum)
 
 
 def composed_fmax(first: Raw, second: Raw) -> Raw:
@@ -351,8 +318,8 @@ def _ignoring_nan(first: Raw, second: Raw, extremum: Any) -> Raw:
     )
 
 
-fmax = node("FmaxBackward", composed_fmax, _fmax_backward, composed_fmax)
-fmin = node("FminBackward", composed_fmin, _fmin_backward, composed_fmin)
+fmax = node("FmaxBackward0", composed_fmax, _fmax_backward, composed_fmax)
+fmin = node("FminBackward0", composed_fmin, _fmin_backward, composed_fmin)
 
 
 def _inside(raw: Raw, low: Any, high: Any) -> Raw | None:
@@ -399,7 +366,7 @@ def ascend_clamp(raw: Raw, low: Raw | None, high: Raw | None) -> Raw:
     return raw if high is None else mint.minimum(raw, high)
 
 
-numpy_clamp = node("ClampBackward", _clamp_forward, _clamp_backward, ascend_clamp)
+numpy_clamp = node("ClampBackward0", _clamp_forward, _clamp_backward, ascend_clamp)
 
 
 def ops_where(condition: Raw, first: Raw, second: Raw) -> Raw:
@@ -416,7 +383,7 @@ def _where_backward(gradient: Raw, result: Raw, condition: Raw, first: Raw, seco
     )
 
 
-_where = node("WhereBackward", prim_select, _where_backward, prim_select)
+_where = node("WhereBackward0", prim_select, _where_backward, prim_select)
 
 
 NAN_REASON = "MindSpore's Maximum and Minimum lose a NaN and refuse empty tensors (2.10)"
@@ -461,4 +428,3 @@ define("fmax", cpu=fmax, dtypes=REAL, via={**VIA_BFLOAT, **VIA_BOOL})
 define("fmin", cpu=fmin, dtypes=REAL, via={**VIA_BFLOAT, **VIA_BOOL})
 define("clamp", cpu=numpy_clamp, dtypes=REAL, via=VIA_BFLOAT, ascend=ascend_clamp, numpy_reason=NAN_REASON)
 define("where", cpu=ops_where, dtypes=REAL + COMPLEX + ("bool",), via=VIA_BFLOAT)
-assert HALVES

@@ -151,10 +151,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         if not isinstance(eta_min, (float, int)):
             raise ValueError(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
         self.T_0 = T_0
-        self.T_i = T_0
+        self.T_i: float = T_0
         self.T_mult = T_mult
         self.eta_min = eta_min
-        self.T_cur = last_epoch
+        self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> Rates:
@@ -202,8 +202,8 @@ class OneCycleLR(_MomentumCycle):
     """One rise to `max_lr` during `pct_start` of all steps and one long fall far below the start.
 
     Smith and Topin, "Super-Convergence: Very Fast Training of Neural Networks Using Large Learning Rates",
-    arXiv:1708.07120; in two phases, or three as there. Steps once a batch. Raises ValueError for options out of range and
-    for a step after the last.
+    arXiv:1708.07120; in two phases, or three as there. Steps once a batch. Raises ValueError for options out of range
+    and for a step after the last.
     """
 
     def __init__(
@@ -266,9 +266,7 @@ class OneCycleLR(_MomentumCycle):
         _warn_unless_stepping(self)
         step = self.last_epoch
         if step > self.total_steps:
-            raise ValueError(
-                f"Tried to step {step} times. The specified number of total steps is {self.total_steps}"
-            )
+            raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")
         start = 0.0
         phase = self._schedule_phases[0]
         for phase in self._schedule_phases:

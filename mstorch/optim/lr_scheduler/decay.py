@@ -181,9 +181,7 @@ class ExponentialLR(LRScheduler):
 class PolynomialLR(LRScheduler):
     """Falls to zero over `total_iters` epochs as (1 - epoch / total_iters) to the `power`."""
 
-    def __init__(
-        self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
-    ) -> None:
+    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters = total_iters
         self.power = power
         super().__init__(optimizer, last_epoch)
@@ -226,9 +224,7 @@ class CosineAnnealingLR(LRScheduler):
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
             # The last rate was `low`, from which the ratio below leads nowhere.
             height = 1 - math.cos(math.pi / self.T_max)
-            return [
-                group["lr"] + (base - low) * height / 2 for base, group in zip(self.base_lrs, groups, strict=True)
-            ]
+            return [group["lr"] + (base - low) * height / 2 for base, group in zip(self.base_lrs, groups, strict=True)]
         now = 1 + math.cos(math.pi * self.last_epoch / self.T_max)
         before = 1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max)
         return [now / before * (group["lr"] - low) + low for group in groups]

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import _ops as ops
+from ..._ops.from_data import as_tensor, tensor
+from ..._ops.join import stack
 from ..._core.dtype import float64
 from ..._tensor import Tensor
 
@@ -23,7 +24,7 @@ def default_convert(data):
     if isinstance(data, Tensor):
         return data
     if isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, (np.str_, np.bytes_)):
-        return data if data.dtype.kind in _STRING_KINDS else ops.as_tensor(data)
+        return data if data.dtype.kind in _STRING_KINDS else as_tensor(data)
     if isinstance(data, Mapping):
         return _like_mapping(data, {key: default_convert(data[key]) for key in data})
     if isinstance(data, tuple) and hasattr(data, "_fields"):
@@ -49,8 +50,8 @@ def collate(batch, *, collate_fn_map: dict[type | tuple[type, ...], Callable] | 
         if isinstance(first, types):
             return function(batch, collate_fn_map=collate_fn_map)
     if isinstance(first, Mapping):
-        columns = {key: collate([sample[key] for sample in batch], collate_fn_map=collate_fn_map) for key in first}
-        return _like_mapping(first, columns)
+        items = {key: collate([sample[key] for sample in batch], collate_fn_map=collate_fn_map) for key in first}
+        return _like_mapping(first, items)
     if isinstance(first, tuple) and hasattr(first, "_fields"):
         columns = [collate(column, collate_fn_map=collate_fn_map) for column in zip(*batch, strict=False)]
         return type(first)(*columns)
@@ -98,25 +99,25 @@ def _like_sequence(original: Sequence, items: list) -> Any:
 
 
 def _stack_tensors(batch, *, collate_fn_map=None):
-    return ops.stack(batch, 0)
+    return stack(batch, 0)
 
 
 def _stack_arrays(batch, *, collate_fn_map=None):
     if batch[0].dtype.kind in _STRING_KINDS:
         raise TypeError(default_collate_err_msg_format.format(batch[0].dtype))
-    return collate([ops.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
+    return collate([as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
 
 
 def _join_numpy_scalars(batch, *, collate_fn_map=None):
-    return ops.as_tensor(batch)
+    return as_tensor(batch)
 
 
 def _join_floats(batch, *, collate_fn_map=None):
-    return ops.tensor(batch, dtype=float64)
+    return tensor(batch, dtype=float64)
 
 
 def _join_ints(batch, *, collate_fn_map=None):
-    return ops.tensor(batch)
+    return tensor(batch)
 
 
 def _keep(batch, *, collate_fn_map=None):

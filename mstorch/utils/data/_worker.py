@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend import runtime
 from ...random import default_generator
 
 # Seconds after which a process that waits looks whether the other one is still there.
@@ -51,7 +50,6 @@ class Job:
     worker_init_fn: Callable[[int], None] | None
     num_workers: int
     base_seed: int
-    forked: bool
 
     def fetcher(self) -> Callable[[Any], Any]:
         """Return a function from what the sampler gives to collated data."""
@@ -75,7 +73,7 @@ class Failure:
         self.worker = worker
 
     def reraise(self) -> None:
-        """Raise an exception of the same type, with the traceback in its message; RuntimeError if that cannot be made."""
+        """Raise an exception of the same type, the traceback in its message; RuntimeError if that cannot be made."""
         message = f"Caught {self.kind.__name__} in DataLoader worker process {self.worker}.\nOriginal {self.text}"
         if self.kind is KeyError:
             raise KeyError(_Lines(message))
@@ -98,8 +96,6 @@ class _Lines(str):
 def run(job: Job, worker: int, tasks, results, done) -> None:
     """Fetch what `tasks` asks for until it gives None or the main process is gone."""
     global _worker_info
-    if job.forked:
-        runtime.forked()
     parent = os.getppid()
     seed = job.base_seed + worker
     random.seed(seed)

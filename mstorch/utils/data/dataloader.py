@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 import multiprocessing
@@ -15,7 +14,6 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
-from ..._backend import runtime
 from ._collate import default_collate, default_convert
 from ._worker import CHECK_INTERVAL, RESTART, End, Failure, Job, get_worker_info, run
 from .dataset import Dataset, IterableDataset
@@ -42,9 +40,10 @@ class _InfiniteConstantSampler(Sampler):
 class DataLoader(Generic[_T_co]):
     """An iterable over batches of `dataset`.
 
-    The arguments are torch's. `batch_size=None` gives single samples. Each iteration draws one seed for its workers and, to
-    shuffle, one more for the order, as torch does. Raises ValueError for options that exclude each other.
-    Differs from torch: memory is not pinned; workers send batches through a pipe, not through shared memory.
+    The arguments are torch's. `batch_size=None` gives single samples. Each iteration draws one seed for its workers
+    and, to shuffle, one more for the order, as torch does. Raises ValueError for options that exclude each other.
+    Differs from torch: memory is not pinned; workers are fresh interpreters and not forks, so what they use must be
+    picklable and the script needs `if __name__ == "__main__":`; batches come through a pipe, not shared memory.
     """
 
     dataset: Dataset[_T_co]
@@ -127,10 +126,10 @@ class DataLoader(Generic[_T_co]):
         cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         if self.num_workers and (cpus is None or self.num_workers > cpus):
             warnings.warn(
-                f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max number of "
-                f"worker in current system is {cpus}, which is smaller than what this DataLoader is going to create. "
-                "Please be aware that excessive worker creation might get DataLoader running slow or even freeze, "
-                "lower the worker number to avoid potential slowness/freeze if necessary.",
+                f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max number "
+                f"of worker in current system is {cpus}, which is smaller than what this DataLoader is going to "
+                "create. Please be aware that excessive worker creation might get DataLoader running slow or even "
+                "freeze, lower the worker number to avoid potential slowness/freeze if necessary.",
                 stacklevel=3,
             )
 
@@ -187,9 +186,7 @@ class DataLoader(Generic[_T_co]):
 
 def _check_worker_options(num_workers: int, timeout: float, prefetch: int | None, persistent: bool) -> None:
     if num_workers < 0:
-        raise ValueError(
-            "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."
-        )
+        raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
     if timeout < 0:
         raise ValueError("timeout option should be non-negative")
     if num_workers == 0 and prefetch is not None:
@@ -217,13 +214,9 @@ def _check_batch_options(batch_size, shuffle: bool, sampler, batch_sampler, drop
     if sampler is not None and shuffle:
         raise ValueError("sampler option is mutually exclusive with shuffle")
     if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
-        raise ValueError(
-            "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
-        )
+        raise ValueError("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last")
     if batch_size is None and drop_last:
-        raise ValueError(
-            "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
-        )
+        raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
 
 
 def _context_of(context):
@@ -239,6 +232,22 @@ def _context_of(context):
         raise TypeError(
             "multiprocessing_context option should be a valid context object or a string specifying the start method, "
             f"but got multiprocessing_context={context}"
+        )
+    return context
+
+
+def _start_context(context):
+    """Return the context that starts workers; NotImplementedError if the user wants them forked."""
+    # MindSpore 2.10's threads do not survive a fork: the first kernel in the child hangs, and with mindspore's own fork
+    # callbacks it still does once the parent has run a backward pass. So each worker begins as a fresh interpreter.
+    if context is None:
+        method = multiprocessing.get_start_method(allow_none=True)
+        if method in (None, "fork"):
+            method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+        return multiprocessing.get_context(method)
+    if context.get_start_method() == "fork":
+        raise NotImplementedError(
+            "mstorch: MindSpore hangs in a forked worker; use multiprocessing_context='forkserver' or 'spawn'"
         )
     return context
 
@@ -266,7 +275,7 @@ class _LoaderIter:
         self._length_said = loader._IterableDataset_len_called
         self._num_yielded = 0
 
-    def _job(self, loader: DataLoader, forked: bool = False) -> Job:
+    def _job(self, loader: DataLoader) -> Job:
         return Job(
             loader.dataset,
             self._iterable,
@@ -276,7 +285,6 @@ class _LoaderIter:
             loader.worker_init_fn,
             loader.num_workers,
             self._base_seed,
-            forked,
         )
 
     def _next_data(self) -> Any:
@@ -331,17 +339,15 @@ class _MultiProcessingDataLoaderIter(_LoaderIter):
         self._in_order = loader.in_order
         self._persistent = loader.persistent_workers
         self._ahead = loader.num_workers * (loader.prefetch_factor or 0)
-        context = loader.multiprocessing_context or multiprocessing.get_context()
-        forked = context.get_start_method() == "fork"
+        context = _start_context(loader.multiprocessing_context)
         self._results = context.Queue()
         self._done = context.Event()
         self._tasks = [context.Queue() for _ in range(loader.num_workers)]
-        job = self._job(loader, forked)
+        job = self._job(loader)
         for number, tasks in enumerate(self._tasks):
             arguments = (job, number, tasks, self._results, self._done)
             process = context.Process(target=run, args=arguments, daemon=True)
-            with runtime.forking() if forked else contextlib.nullcontext():
-                process.start()
+            process.start()
             self._workers.append(process)
         self._prime()
 
@@ -420,12 +426,11 @@ class _MultiProcessingDataLoaderIter(_LoaderIter):
             try:
                 return pickle.loads(self._results.get(timeout=wait))
             except queue.Empty:
-                dead = [str(w.pid) for w, active in zip(self._workers, self._active, strict=True) if active and not w.is_alive()]
+                workers = zip(self._workers, self._active, strict=True)
+                dead = [str(worker.pid) for worker, active in workers if active and not worker.is_alive()]
                 if dead:
                     self._shutdown()
-                    raise RuntimeError(
-                        f"DataLoader worker (pid(s) {', '.join(dead)}) exited unexpectedly"
-                    ) from None
+                    raise RuntimeError(f"DataLoader worker (pid(s) {', '.join(dead)}) exited unexpectedly") from None
                 if self._timeout and time.monotonic() - began >= self._timeout:
                     raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from None
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from ... import _ops as ops
+from ..._ops.random import randperm
 from ..._tensor import Tensor
 from ...random import Generator, default_generator
 
@@ -18,7 +18,7 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 
 class Dataset(Generic[_T_co]):
-    """Samples by index; a subclass gives `__getitem__`, mostly `__len__`, and `__getitems__` if it fetches many faster."""
+    """Samples by index; a subclass gives `__getitem__`, mostly `__len__`, and `__getitems__` to fetch many at once."""
 
     def __getitem__(self, index) -> _T_co:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
@@ -90,9 +90,7 @@ class StackDataset(Dataset):
                 continue
             items = dataset.__getitems__(indices)
             if len(items) != len(indices):
-                raise ValueError(
-                    f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(items)}"
-                )
+                raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(items)}")
             columns.append(items)
         return [self._joined(row) for row in zip(*columns, strict=True)]
 
@@ -152,7 +150,7 @@ class ChainDataset(IterableDataset):
 
 
 class Subset(Dataset[_T_co]):
-    """The samples of a dataset at `indices`. A subclass that overrides `__getitem__` must override `__getitems__` too."""
+    """The samples of a dataset at `indices`. Who overrides `__getitem__` must override `__getitems__` too."""
 
     dataset: Dataset[_T_co]
     indices: Sequence[int]
@@ -196,7 +194,7 @@ def random_split(
         lengths = _counts(len(dataset), lengths)  # type: ignore[arg-type]
     if sum(lengths) != len(dataset):  # type: ignore[arg-type]
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    indices = ops.randperm(sum(lengths), generator=generator).tolist()
+    indices = randperm(sum(lengths), generator=generator).tolist()
     ends = itertools.accumulate(lengths)
     return [Subset(dataset, indices[end - length : end]) for end, length in zip(ends, lengths, strict=True)]  # type: ignore[misc]
 
@@ -210,7 +208,5 @@ def _counts(total: int, fractions: Sequence[float]) -> list[int]:
         counts[i % len(counts)] += 1
     for i, count in enumerate(counts):
         if count == 0:
-            warnings.warn(
-                f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=3
-            )
+            warnings.warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=3)
     return counts

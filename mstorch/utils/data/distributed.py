@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TypeVar
 
-from ... import _ops as ops
+from ..._ops.random import randperm
 from ...random import Generator
 from .dataset import Dataset
 from .sampler import Sampler
@@ -61,7 +61,7 @@ class DistributedSampler(Sampler[_T_co]):
         if self.shuffle:
             generator = Generator()
             generator.manual_seed(self.seed + self.epoch)
-            indices = ops.randperm(length, generator=generator).tolist()
+            indices = randperm(length, generator=generator).tolist()
         else:
             indices = list(range(length))
         missing = self.total_size - len(indices)

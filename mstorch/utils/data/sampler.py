@@ -6,7 +6,9 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Generic, TypeVar
 
-from ... import _ops as ops
+from ..._ops.creation import empty
+from ..._ops.from_data import as_tensor
+from ..._ops.random import multinomial, randint, randperm
 from ..._core.dtype import float64, int64
 from ..._tensor import Tensor
 from ...random import Generator
@@ -46,7 +48,7 @@ class SequentialSampler(Sampler[int]):
 
 
 def _draw_seed(generator: Generator | None = None) -> int:
-    return int(ops.empty((), dtype=int64).random_(generator=generator).item())
+    return int(empty((), dtype=int64).random_(generator=generator).item())
 
 
 class RandomSampler(Sampler[int]):
@@ -69,9 +71,7 @@ class RandomSampler(Sampler[int]):
         if not isinstance(replacement, bool):
             raise TypeError(f"replacement should be a boolean value, but got replacement={replacement}")
         if not isinstance(self.num_samples, int) or self.num_samples <= 0:
-            raise ValueError(
-                f"num_samples should be a positive integer value, but got num_samples={self.num_samples}"
-            )
+            raise ValueError(f"num_samples should be a positive integer value, but got num_samples={self.num_samples}")
 
     @property
     def num_samples(self) -> int:
@@ -87,14 +87,14 @@ class RandomSampler(Sampler[int]):
         if self.replacement:
             # 32 at a time, and a last draw even of none, because torch draws so.
             for _ in range(self.num_samples // 32):
-                yield from ops.randint(high=n, size=(32,), dtype=int64, generator=generator).tolist()
+                yield from randint(high=n, size=(32,), dtype=int64, generator=generator).tolist()
             rest = self.num_samples % 32
-            yield from ops.randint(high=n, size=(rest,), dtype=int64, generator=generator).tolist()
+            yield from randint(high=n, size=(rest,), dtype=int64, generator=generator).tolist()
         else:
             for _ in range(self.num_samples // n):
-                yield from ops.randperm(n, generator=generator).tolist()
+                yield from randperm(n, generator=generator).tolist()
             # This permutation is drawn even where nothing of it is left to give.
-            yield from ops.randperm(n, generator=generator).tolist()[: self.num_samples % n]
+            yield from randperm(n, generator=generator).tolist()[: self.num_samples % n]
 
     def __len__(self) -> int:
         return self.num_samples
@@ -110,7 +110,7 @@ class SubsetRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        for i in ops.randperm(len(self.indices), generator=self.generator).tolist():
+        for i in randperm(len(self.indices), generator=self.generator).tolist():
             yield self.indices[i]
 
     def __len__(self) -> int:
@@ -131,7 +131,7 @@ class WeightedRandomSampler(Sampler[int]):
         _check_positive("num_samples", num_samples)
         if not isinstance(replacement, bool):
             raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
-        self.weights = ops.as_tensor(weights, dtype=float64)
+        self.weights = as_tensor(weights, dtype=float64)
         if self.weights.dim() != 1:
             raise ValueError(
                 f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}"
@@ -141,9 +141,7 @@ class WeightedRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        yield from ops.multinomial(
-            self.weights, self.num_samples, self.replacement, generator=self.generator
-        ).tolist()
+        yield from multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator).tolist()
 
     def __len__(self) -> int:
         return self.num_samples

@@ -1,0 +1,107 @@
+"""Normalisation kernels."""
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from mindspore import ops
+from mindspore.ops.operations._grad_ops import BatchNormGrad
+
+from .. import tape
+from ..raw import NAME_OF, Raw, full
+from ..table import FLOATS, VIA_HALF, define
+from ._nodes import constant, recorded
+
+_reshape = ops.Reshape()
+_add = ops.Add()
+_sub = ops.Sub()
+_mul = ops.Mul()
+_rsqrt = ops.Rsqrt()
+_mean = ops.ReduceMean(True)
+
+
+@lru_cache(256)
+def _primitives(eps: float) -> tuple[Any, Any]:
+    return ops.BatchNorm(is_training=True, epsilon=eps, momentum=1.0), BatchNormGrad(True, eps)
+
+
+def _normalized(x: Raw, axes: tuple[int, ...], eps: float) -> tuple[Raw, Raw, Raw, Raw]:
+    mean = _mean(x, axes)
+    centred = _sub(x, mean)
+    var = _mean(_mul(centred, centred), axes)
+    inverse = _rsqrt(_add(var, constant(eps, x)))
+    return _mul(centred, inverse), mean, var, inverse
+
+
+def composed_batch_norm(x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
+    """Any dtype: the normalised values, and the mean and the variance (biased) of each channel."""
+    axes = (0, *range(2, len(x.shape)))
+    shape = (1, -1, *([1] * (len(x.shape) - 2)))
+    y, mean, var, _ = _normalized(x, axes, eps)
+    y = _add(_mul(y, _reshape(weight, shape)), _reshape(bias, shape))
+    return y, _reshape(tape.detached(mean), (-1,)), _reshape(tape.detached(var), (-1,))
+
+
+def _train(x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Raw, ...]:
+    # The kernel writes running statistics into its fourth and fifth argument: scratch, for torch's are updated outside.
+    channels = tuple(weight.shape)
+    out = _primitives(eps)[0](x, weight, bias, full(channels, 0, "float32"), full(channels, 0, "float32"))
+    return out[0], out[3], out[4]
+
+
+def _train_forward(ctx: Any, x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Raw, ...]:
+    y, mean, var = _train(x, weight, bias, eps)
+    ctx.save_for_backward(x, weight, mean, var)
+    ctx.eps = eps
+    ctx.mark_non_differentiable(mean, var)
+    return y, mean, var
+
+
+def _train_backward(ctx: Any, g: Raw, *_: Any) -> tuple[Raw | None, ...]:
+    x, weight, mean, var = ctx.saved_tensors
+    if tape.grad_mode.enabled:
+        return (*_differentiable_gradients(g, x, weight, ctx.eps), None)
+    gradients = _primitives(ctx.eps)[1](g, x, weight, mean, var, var)
+    return gradients[0], gradients[1], gradients[2], None
+
+
+def _differentiable_gradients(g: Raw, x: Raw, weight: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
+    """The gradients made of differentiable operations, for double backward."""
+    axes = (0, *range(2, len(x.shape)))
+    shape = (1, -1, *([1] * (len(x.shape) - 2)))
+    normal, _, _, inverse = _normalized(x, axes, eps)
+    mean_g = _mean(g, axes)
+    mean_gn = _mean(_mul(g, normal), axes)
+    count = constant(x.size // x.shape[1], x)
+    scale = _mul(_reshape(weight, shape), inverse)
+    gx = _mul(scale, _sub(_sub(g, mean_g), _mul(normal, mean_gn)))
+    return gx, _reshape(_mul(mean_gn, count), (-1,)), _reshape(_mul(mean_g, count), (-1,))
+
+
+_train_node = tape.function_node("NativeBatchNormBackward0", _train_forward, _train_backward)
+
+
+def ops_batch_norm_train(x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
+    """(N, C, *) normalised by its own statistics, with the mean and the biased variance (C) of each channel."""
+    if x.size == 0:
+        nothing = full(tuple(weight.shape), 0, NAME_OF[x.dtype])
+        return _add(x, constant(0, x)), nothing, nothing
+    if NAME_OF[x.dtype] != "float32" or tape.tracing() is not None or not 0 < eps <= 1:
+        return composed_batch_norm(x, weight, bias, eps)
+    shape = tuple(x.shape)
+    if len(shape) not in (2, 4):
+        x = _reshape(x, (*shape[:2], 1, -1))
+    y, mean, var = (_train_node if recorded(x, weight, bias) else _train)(x, weight, bias, eps)
+    return (y if len(shape) in (2, 4) else _reshape(y, shape)), mean, var
+
+
+def composed_batch_norm_eval(x: Raw, weight: Raw, bias: Raw, mean: Raw, var: Raw, eps: float) -> Raw:
+    """(N, C, *) normalised by given statistics: one multiplication and one addition of the whole tensor."""
+    shape = (1, -1, *([1] * (len(x.shape) - 2)))
+    scale = _mul(weight, _rsqrt(_add(var, constant(eps, x))))
+    shift = _sub(bias, _mul(mean, scale))
+    return _add(_mul(x, _reshape(scale, shape)), _reshape(shift, shape))
+
+
+define("batch_norm_train", cpu=ops_batch_norm_train, dtypes=FLOATS, via=VIA_HALF)
+define("batch_norm_eval", cpu=composed_batch_norm_eval, dtypes=FLOATS, via=VIA_HALF)

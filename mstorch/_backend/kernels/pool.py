@@ -1,0 +1,157 @@
+"""Pooling. The common two-dimensional cases have kernels; the rest gathers windows, in any rank and dtype."""
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from mindspore import ops
+from mindspore.ops.operations._grad_ops import AvgPoolGrad, MaxPoolGrad
+
+from .. import tape
+from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy, full
+from ..table import FLOATS, INTS, VIA_HALF, define
+from ._nodes import node
+from .windows import adaptive_table, strided_table, windows
+
+_reshape = ops.Reshape()
+_gather_elements = ops.GatherD()
+_sum = ops.ReduceSum(False)
+_mean = ops.ReduceMean(False)
+_mul = ops.Mul()
+
+Sizes = tuple[int, ...]
+
+
+@lru_cache(256)
+def _max_pool(kernel: Sizes, stride: Sizes) -> tuple[Any, Any]:
+    return ops.MaxPool(kernel, stride), MaxPoolGrad(kernel, stride)
+
+
+def _max_forward(x: Raw, kernel: Sizes, stride: Sizes) -> Raw:
+    return _max_pool(kernel, stride)[0](x)
+
+
+def _max_backward(g: Raw, y: Raw, x: Raw, kernel: Sizes, stride: Sizes) -> Raw:
+    return _max_pool(kernel, stride)[1](x, y, g)
+
+
+_max_node = node("MaxPool2DWithIndicesBackward0", _max_forward, _max_backward, _max_forward)
+
+
+def ops_max_pool(x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> Raw:
+    """(N, C, *spatial) → (N, C, *out): the largest value of each window. A NaN among numbers is passed over."""
+    simple = len(kernel) == 2 and not any(padding) and dilation == (1, 1)
+    if simple and x.size and NAME_OF[x.dtype] == "float32" and out == tuple(
+        (n - k) // s + 1 for n, k, s in zip(x.shape[2:], kernel, stride)
+    ):
+        return _max_node(x, kernel, stride)
+    return composed_max_pool_indices(x, kernel, stride, padding, dilation, out)[0]
+
+
+def _lowest(x: Raw) -> Any:
+    kind = NP_DTYPE[NAME_OF[x.dtype]]
+    return -np.inf if kind.kind == "f" else np.iinfo(kind).min
+
+
+def _pick(x: Raw, table: np.ndarray, out: Sizes) -> tuple[Raw, Raw]:
+    """The largest value of each window, the first of equals, NaN above all, and its position among the input's."""
+    n, c = x.shape[:2]
+    if x.size == 0 or table.shape[1] == 0:
+        return full((n, c, *out), 0, NAME_OF[x.dtype]), full((n, c, *out), 0, "int64")
+    columns = windows(tape.detached(x), table, _lowest(x)).asnumpy()
+    columns = np.where(table < 0, columns.dtype.type(_lowest(x)), columns)
+    first = columns.argmax(2)
+    positions = table[first, np.arange(table.shape[1])]
+    index = from_numpy(np.ascontiguousarray(positions))
+    values = _gather_elements(_reshape(x, (n, c, -1)), 2, index)
+    return _reshape(values, (n, c, *out)), from_numpy(positions.reshape(n, c, *out))
+
+
+def composed_max_pool_indices(
+    x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
+) -> tuple[Raw, Raw]:
+    """The largest value of each window and its position in the flattened spatial dimensions (int64)."""
+    return _pick(x, strided_table(tuple(x.shape[2:]), kernel, stride, padding, dilation, out), out)
+
+
+def composed_adaptive_max_pool(x: Raw, out: Sizes) -> tuple[Raw, Raw]:
+    """Windows that divide the input into ``out`` parts: largest values and their positions."""
+    return _pick(x, adaptive_table(tuple(x.shape[2:]), out), out)
+
+
+@lru_cache(256)
+def _avg_pool(kernel: Sizes, stride: Sizes) -> tuple[Any, Any]:
+    return ops.AvgPool(kernel, stride), AvgPoolGrad(kernel, stride)
+
+
+def _avg_forward(x: Raw, kernel: Sizes, stride: Sizes) -> Raw:
+    return _avg_pool(kernel, stride)[0](x)
+
+
+def _avg_backward(g: Raw, y: Raw, x: Raw, kernel: Sizes, stride: Sizes) -> Raw:
+    return _avg_pool(kernel, stride)[1](x, y, g)
+
+
+_avg_node = node("AvgPool2DBackward0", _avg_forward, _avg_backward, _avg_forward)
+
+
+@lru_cache(256)
+def _divisors(
+    sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, include_pad: bool, name: str
+) -> Raw:
+    """One over the number of elements that each window counts."""
+    counts = np.ones((), np.int64)
+    for n, k, s, p, o in zip(sizes, kernel, stride, padding, out):
+        start = np.arange(o) * s - p
+        stop = np.minimum(start + k, n + p)
+        axis = stop - start if include_pad else np.minimum(stop, n) - np.maximum(start, 0)
+        counts = counts[..., None] * axis
+    return from_numpy(np.ascontiguousarray(1 / counts).astype(NP_DTYPE[name]))
+
+
+def ops_avg_pool(
+    x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, include_pad: bool, divisor: int | None
+) -> Raw:
+    """(N, C, *spatial) → (N, C, *out): the mean of each window."""
+    n, c = x.shape[:2]
+    sizes = tuple(x.shape[2:])
+    name = NAME_OF[x.dtype]
+    if x.size == 0 or 0 in out:
+        return full((n, c, *out), 0, name)
+    simple = len(kernel) == 2 and not any(padding) and divisor is None and name == "float32"
+    if simple and out == tuple((m - k) // s + 1 for m, k, s in zip(sizes, kernel, stride)):
+        return _avg_node(x, kernel, stride)
+    table = strided_table(sizes, kernel, stride, padding, (1,) * len(kernel), out)
+    total = _reshape(_sum(windows(x, table), 2), (n, c, *out))
+    if divisor is not None:
+        return _mul(total, full((), 1 / divisor, name))
+    return _mul(total, _divisors(sizes, kernel, stride, padding, out, include_pad, name))
+
+
+@lru_cache(256)
+def _shares(sizes: Sizes, out: Sizes, name: str) -> Raw:
+    counts = (adaptive_table(sizes, out) >= 0).sum(0).reshape(out)
+    return from_numpy((1 / counts).astype(NP_DTYPE[name]))
+
+
+def ops_adaptive_avg_pool(x: Raw, out: Sizes) -> Raw:
+    """(N, C, *spatial) → (N, C, *out): means of windows that divide the input into ``out`` parts."""
+    n, c = x.shape[:2]
+    sizes = tuple(x.shape[2:])
+    if x.size == 0 or 0 in out:
+        return full((n, c, *out), 0, NAME_OF[x.dtype])
+    if all(o == 1 for o in out):
+        return _reshape(_mean(_reshape(x, (n, c, -1)), 2), (n, c, *out))
+    if all(m % o == 0 for m, o in zip(sizes, out)):
+        kernel = tuple(m // o for m, o in zip(sizes, out))
+        return ops_avg_pool(x, kernel, kernel, (0,) * len(out), out, True, None)
+    total = _sum(windows(x, adaptive_table(sizes, out)), 2)
+    return _mul(_reshape(total, (n, c, *out)), _shares(sizes, out, NAME_OF[x.dtype]))
+
+
+define("max_pool", cpu=ops_max_pool, dtypes=FLOATS + INTS, via=VIA_HALF)
+define("max_pool_indices", cpu=composed_max_pool_indices, dtypes=FLOATS + INTS, via=VIA_HALF)
+define("adaptive_max_pool", cpu=composed_adaptive_max_pool, dtypes=FLOATS + INTS, via=VIA_HALF)
+define("avg_pool", cpu=ops_avg_pool, dtypes=(*FLOATS, "int64"), via=VIA_HALF)
+define("adaptive_avg_pool", cpu=ops_adaptive_avg_pool, dtypes=FLOATS, via=VIA_HALF)

@@ -1,0 +1,234 @@
+"""Activation functions."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._backend.table import kernel, torch_type_name
+from .._core.tensor_base import TensorBase, recording, value_of
+from . import views
+from ._dispatch import call, deliver, in_place, unary, wrap_dim, wrap_like
+
+_relu = kernel("relu")
+_hardtanh = kernel("hardtanh")
+_leaky_relu = kernel("leaky_relu")
+_prelu = kernel("prelu")
+_elu = kernel("elu")
+_gelu = kernel("gelu")
+_gelu_tanh = kernel("gelu_tanh")
+_silu = kernel("silu")
+_mish = kernel("mish")
+_softplus = kernel("softplus")
+_logsigmoid = kernel("logsigmoid")
+_hardsigmoid = kernel("hardsigmoid")
+_hardswish = kernel("hardswish")
+_softshrink = kernel("softshrink")
+_hardshrink = kernel("hardshrink")
+_threshold = kernel("threshold")
+_tanhshrink = kernel("tanhshrink")
+_softsign = kernel("softsign")
+_sigmoid = kernel("sigmoid")
+_mul = kernel("mul")
+
+
+def _apply(kernel_: Any, name: str, input: Any, *args: Any, inplace: bool = False) -> Any:
+    if not isinstance(input, TensorBase):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    tracked = recording((input,))
+    result = wrap_like(kernel_[input._dtype.name](value_of(input), *args), (input,), tracked)
+    return in_place(input, result) if inplace else result
+
+
+def _floating(name: str, input: Any) -> None:
+    if isinstance(input, TensorBase) and input._dtype.category < 2:
+        raise NotImplementedError(f'"{name}" not implemented for {torch_type_name(input._dtype.name)}')
+
+
+def relu(input: Any) -> Any:
+    """``max(0, x)``."""
+    if isinstance(input, TensorBase) and input._dtype.name == "bool":
+        raise RuntimeError("Boolean inputs not supported for relu")
+    return unary(_relu, input)
+
+
+def relu6(input: Any) -> Any:
+    """``min(max(0, x), 6)``."""
+    return _apply(_hardtanh, "relu6", input, 0, 6)
+
+
+def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
+    """``min(max(min_val, x), max_val)``."""
+    if isinstance(input, TensorBase) and input._dtype.name == "bool":
+        raise NotImplementedError("Bool inputs not supported for hardtanh")
+    if isinstance(input, TensorBase) and input._dtype.category < 2:
+        min_val, max_val = int(min_val), int(max_val)
+        if input._dtype.name == "uint8" and (min_val < 0 or max_val < 0):
+            raise RuntimeError(
+                "cannot do hardtanh on an unsigned type with negative limits"
+            )
+    return _apply(_hardtanh, "hardtanh", input, min_val, max_val)
+
+
+def leaky_relu(input: Any, negative_slope: float = 0.01) -> Any:
+    """``x`` where it is positive, else ``negative_slope * x``."""
+    _floating("leaky_relu_cpu", input)
+    return _apply(_leaky_relu, "leaky_relu", input, negative_slope)
+
+
+def prelu(input: Any, weight: Any) -> Any:
+    """``x`` where it is positive, else ``weight * x``, one weight for all or one for each channel (dimension 1)."""
+    shape, count = tuple(value_of(input).shape), int(value_of(weight).size)
+    if len(value_of(weight).shape) > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {len(value_of(weight).shape)}")
+    if count != 1:
+        if not shape:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = shape[1] if len(shape) > 1 else 1
+        if channels != count:
+            raise RuntimeError(
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {count} and channel size = "
+                f"{channels}."
+            )
+    if input._dtype is not weight._dtype:
+        raise RuntimeError("prelu: Type promoting not supported. Got " f"{_c(input)} and {_c(weight)}")
+    lead = (1, count) if len(shape) > 1 else (count,) if shape else ()
+    wide = views.reshape(weight, (*lead, *([1] * (len(shape) - 2))))
+    tracked = recording((input, wide))
+    return wrap_like(_prelu[input._dtype.name](value_of(input), value_of(wide)), (input,), tracked)
+
+
+def _c(tensor: Any) -> str:
+    return {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16"}.get(
+        tensor._dtype.name, tensor._dtype.name
+    )
+
+
+def elu(input: Any, alpha: float = 1.0, scale: float = 1, input_scale: float = 1) -> Any:
+    """``x`` where it is positive, else ``alpha * (exp(x) - 1)``."""
+    _floating("elu_cpu", input)
+    return _apply(_elu, "elu", input, alpha, scale, input_scale)
+
+
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+def selu(input: Any) -> Any:
+    """``scale * elu(x, alpha)`` with the constants of self-normalising networks (https://arxiv.org/abs/1706.02515)."""
+    _floating("elu_cpu", input)
+    return _apply(_elu, "selu", input, _SELU_ALPHA, _SELU_SCALE, 1)
+
+
+def celu(input: Any, alpha: float = 1.0) -> Any:
+    """``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))``."""
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    _floating("elu_cpu", input)
+    return _apply(_elu, "celu", input, alpha, 1, 1 / alpha)
+
+
+def gelu(input: Any, *, approximate: str = "none") -> Any:
+    """``x`` times the share of the normal distribution below it, or its approximation by ``"tanh"``."""
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    _floating("GeluKernelImpl", input)
+    return _apply(_gelu_tanh if approximate == "tanh" else _gelu, "gelu", input)
+
+
+def silu(input: Any) -> Any:
+    """``x * sigmoid(x)``."""
+    _floating("silu_cpu", input)
+    return _apply(_silu, "silu", input)
+
+
+def mish(input: Any) -> Any:
+    """``x * tanh(softplus(x))``."""
+    _floating("mish_cpu", input)
+    return _apply(_mish, "mish", input)
+
+
+def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
+    """``log(1 + exp(beta * x)) / beta``, and ``x`` itself where ``beta * x`` is above the threshold."""
+    _floating("softplus_cpu", input)
+    return _apply(_softplus, "softplus", input, beta, threshold)
+
+
+def logsigmoid(input: Any) -> Any:
+    """``log(sigmoid(x))``."""
+    _floating("log_sigmoid_cpu", input)
+    return _apply(_logsigmoid, "log_sigmoid", input)
+
+
+def hardsigmoid(input: Any) -> Any:
+    """``relu6(x + 3) / 6``."""
+    _floating("hardsigmoid_cpu", input)
+    return _apply(_hardsigmoid, "hardsigmoid", input)
+
+
+def hardswish(input: Any) -> Any:
+    """``x * relu6(x + 3) / 6``."""
+    _floating("hardswish_cpu", input)
+    return _apply(_hardswish, "hardswish", input)
+
+
+def softshrink(input: Any, lambd: float = 0.5) -> Any:
+    """``x`` moved towards 0 by ``lambd``, and 0 where that would pass it."""
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
+    _floating("softshrink_cpu", input)
+    return _apply(_softshrink, "softshrink", input, lambd)
+
+
+def hardshrink(input: Any, lambd: float = 0.5) -> Any:
+    """``x``, and 0 where ``|x| <= lambd``."""
+    _floating("hardshrink_cpu", input)
+    return _apply(_hardshrink, "hardshrink", input, lambd)
+
+
+def threshold(input: Any, threshold: float, value: float) -> Any:
+    """``x`` where it is above the threshold, else ``value``."""
+    return _apply(_threshold, "threshold", input, threshold, value)
+
+
+def tanhshrink(input: Any) -> Any:
+    """``x - tanh(x)``."""
+    return _apply(_tanhshrink, "tanhshrink", input)
+
+
+def softsign(input: Any) -> Any:
+    """``x / (1 + |x|)``."""
+    return _apply(_softsign, "softsign", input)
+
+
+def glu(input: Any, dim: int = -1) -> Any:
+    """The first half along ``dim`` times the sigmoid of the second."""
+    shape = tuple(value_of(input).shape)
+    if not shape:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    _floating("glu_cpu", input)
+    dim = wrap_dim(dim, len(shape))
+    if shape[dim] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {shape[dim]}")
+    half = shape[dim] // 2
+    first, second = views.narrow(input, dim, 0, half), views.narrow(input, dim, half, half)
+    return call(_mul, (first, unary(_sigmoid, second)))
+
+
+def _with_out(function: Any) -> Any:
+    """The function with torch's ``out=``."""
+
+    def call_with_out(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        return result if out is None else deliver(result, out)
+
+    call_with_out.__name__ = call_with_out.__qualname__ = function.__name__
+    call_with_out.__doc__ = function.__doc__
+    return call_with_out
+
+
+def relu_(input: Any) -> Any:
+    """In-place version of ``relu``."""
+    return in_place(input, relu(input))
+
+
+FUNCTIONS = tuple("relu prelu selu celu hardshrink threshold relu_".split())
+METHODS = ("relu", "prelu", "hardshrink")
+IN_PLACE = ("relu",)

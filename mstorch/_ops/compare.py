@@ -1,0 +1,342 @@
+"""Comparisons, logic, selection, tests for NaN and infinity, clamps."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .._backend.cast import cast
+from .._backend.raw import from_numpy
+from .._backend.table import kernel
+from .._core.dtype import bool_, dtype, finfo, uint8
+from .._core.tensor_base import TensorBase, recording, value_of, wrap
+from ._dispatch import (
+    binary, broadcast_shape, deliver, python_number, result_dtype, scalar_raw, type_word,
+    unary, wrap_like,
+)  # fmt: skip
+
+_eq, _ne, _lt, _le, _gt, _ge = (kernel(op) for op in ("eq", "ne", "lt", "le", "gt", "ge"))
+_and, _or, _xor, _not = (kernel(f"logical_{op}") for op in ("and", "or", "xor", "not"))
+_isnan, _isinf, _isfinite, _signbit = (kernel(op) for op in ("isnan", "isinf", "isfinite", "signbit"))
+_maximum, _minimum, _fmax, _fmin = (kernel(op) for op in ("maximum", "minimum", "fmax", "fmin"))
+_clamp, _where = kernel("clamp"), kernel("where")
+
+
+def eq(input: Any, other: Any, *, out: Any = None) -> Any:
+    """``input == other``, elementwise."""
+    return binary(_eq, input, other, out)
+
+
+def ne(input: Any, other: Any, *, out: Any = None) -> Any:
+    """``input != other``, elementwise."""
+    return binary(_ne, input, other, out)
+
+
+def lt(input: Any, other: Any, *, out: Any = None) -> Any:
+    """``input < other``, elementwise."""
+    return binary(_lt, input, other, out)
+
+
+def le(input: Any, other: Any, *, out: Any = None) -> Any:
+    """``input <= other``, elementwise."""
+    return binary(_le, input, other, out)
+
+
+def gt(input: Any, other: Any, *, out: Any = None) -> Any:
+    """``input > other``, elementwise."""
+    return binary(_gt, input, other, out)
+
+
+def ge(input: Any, other: Any, *, out: Any = None) -> Any:
+    """``input >= other``, elementwise."""
+    return binary(_ge, input, other, out)
+
+
+less, less_equal, greater, greater_equal, not_equal = lt, le, gt, ge, ne
+
+
+def logical_and(input: Any, other: Any, *, out: Any = None) -> Any:
+    """Whether both are nonzero, elementwise."""
+    return binary(_and, input, other, out)
+
+
+def logical_or(input: Any, other: Any, *, out: Any = None) -> Any:
+    """Whether either is nonzero, elementwise."""
+    return binary(_or, input, other, out)
+
+
+def logical_xor(input: Any, other: Any, *, out: Any = None) -> Any:
+    """Whether exactly one is nonzero, elementwise."""
+    return binary(_xor, input, other, out)
+
+
+def logical_not(input: Any, *, out: Any = None) -> Any:
+    """Whether the element is zero."""
+    return unary(_not, input, out)
+
+
+def _constant(input: Any, value: bool) -> Any:
+    """A bool tensor of one value, laid out as an elementwise result of ``input``."""
+    return wrap_like(from_numpy(np.full(tuple(value_of(input).shape), value, bool)), (input,), False)
+
+
+def isnan(input: Any) -> Any:
+    """Whether the element is NaN (for a complex number, a part of it)."""
+    return unary(_isnan, input) if input._dtype.category >= 2 else _constant(input, False)
+
+
+def isinf(input: Any) -> Any:
+    """Whether the element is infinite."""
+    return unary(_isinf, input) if input._dtype.category >= 2 else _constant(input, False)
+
+
+def isfinite(input: Any) -> Any:
+    """Whether the element is neither infinite nor NaN."""
+    return unary(_isfinite, input) if input._dtype.category >= 2 else _constant(input, True)
+
+
+def _signed_infinity(name: str, input: Any, value: float, out: Any) -> Any:
+    if input._dtype.category == 3:
+        raise RuntimeError(f"{name} does not support complex inputs.")
+    result = eq(input, value) if input._dtype.category == 2 else _constant(input, False)
+    return result if out is None else deliver(result, out)
+
+
+def isposinf(input: Any, *, out: Any = None) -> Any:
+    """Whether the element is positive infinity."""
+    return _signed_infinity("isposinf", input, math.inf, out)
+
+
+def isneginf(input: Any, *, out: Any = None) -> Any:
+    """Whether the element is negative infinity."""
+    return _signed_infinity("isneginf", input, -math.inf, out)
+
+
+def signbit(input: Any, *, out: Any = None) -> Any:
+    """Whether the sign bit of the element is set."""
+    if input._dtype.category == 3:
+        raise RuntimeError("signbit is not implemented for complex tensors.")
+    if input._dtype.category == 0:
+        result = _constant(input, False)
+        return result if out is None else deliver(result, out)
+    return unary(_signbit, input, out)
+
+
+def isreal(input: Any) -> Any:
+    """Whether the imaginary part is zero."""
+    if input._dtype.category < 3:
+        return _constant(input, True)
+    from .complex_views import imag
+
+    return eq(imag(input), 0)
+
+
+def is_nonzero(input: Any) -> bool:
+    """Whether the only element is nonzero."""
+    raw = value_of(input)
+    if raw.size == 0:
+        raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+    if raw.size > 1:
+        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+    return bool(raw.asnumpy().reshape(-1)[0])
+
+
+def equal(input: Any, other: Any) -> bool:
+    """Whether both have the same size and the same elements."""
+    if input._dtype is not other._dtype and tuple(value_of(input).shape) == tuple(value_of(other).shape):
+        return bool(value_of(eq(input, other)).asnumpy().all())
+    first, second = value_of(input), value_of(other)
+    return tuple(first.shape) == tuple(second.shape) and bool((first.asnumpy() == second.asnumpy()).all())
+
+
+def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+    """Whether ``|input - other| <= atol + rtol * |other|``, elementwise."""
+    from .elementwise import abs, add, mul, sub
+
+    if input._dtype is not other._dtype:
+        raise RuntimeError(f"{type_word(input._dtype)} did not match {type_word(other._dtype)}")
+    if rtol < 0:
+        raise RuntimeError(f"rtol must be greater than or equal to zero, but got {rtol:g}")
+    if atol < 0:
+        raise RuntimeError(f"atol must be greater than or equal to zero, but got {atol:g}")
+    input, other = input.detach(), other.detach()
+    close = eq(input, other)
+    if equal_nan and input._dtype.category >= 2:
+        close = logical_or(close, logical_and(isnan(input), isnan(other)))
+    if rtol == 0 and atol == 0:
+        return close
+    if input._dtype.category == 0:
+        from .copying import to_dtype
+
+        input, other = to_dtype(input, uint8), to_dtype(other, uint8)
+    allowed = add(mul(abs(other), rtol), atol)
+    error = abs(sub(input, other))
+    return logical_or(close, logical_and(isfinite(error), le(error, allowed)))
+
+
+def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether all elements are close (see ``isclose``)."""
+    return bool(value_of(isclose(input, other, rtol, atol, equal_nan)).asnumpy().all())
+
+
+def _no_complex(name: str, *operands: Any) -> None:
+    for operand in operands:
+        if isinstance(operand, TensorBase) and operand._dtype.category == 3:
+            raise RuntimeError(f"{name} not implemented for complex tensors.")
+
+
+def maximum(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The larger of the two, elementwise; NaN if either is."""
+    _no_complex("maximum", input, other)
+    return binary(_maximum, input, other, out)
+
+
+def minimum(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The smaller of the two, elementwise; NaN if either is."""
+    _no_complex("minimum", input, other)
+    return binary(_minimum, input, other, out)
+
+
+def fmax(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The larger of the two, elementwise; a NaN gives way to a number."""
+    if kind_is_integral(input, other):
+        return binary(_maximum, input, other, out)
+    return binary(_fmax, input, other, out)
+
+
+def fmin(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The smaller of the two, elementwise; a NaN gives way to a number."""
+    if kind_is_integral(input, other):
+        return binary(_minimum, input, other, out)
+    return binary(_fmin, input, other, out)
+
+
+def kind_is_integral(*operands: Any) -> bool:
+    """Whether all operands together promote to an integer dtype or bool."""
+    return result_dtype(operands).category < 2
+
+
+def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
+    """Each element, but no less than ``min`` and no more than ``max`` (numbers or tensors)."""
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if input._dtype.category == 3:
+        raise RuntimeError("clamp is not supported for complex types")
+    if isinstance(min, TensorBase) != isinstance(max, TensorBase) and min is not None and max is not None:
+        raise TypeError(
+            f"clamp() received an invalid combination of arguments - got (Tensor, min={_name(min)}, max={_name(max)}), but "
+            "expected one of:\n * (Tensor input, Tensor min = None, Tensor max = None, *, Tensor out = None)\n"
+            " * (Tensor input, Number min = None, Number max = None, *, Tensor out = None)"
+        )
+    operands = [input] + [bound for bound in (min, max) if bound is not None]
+    kind = result_dtype(operands)
+    tensors = [operand for operand in operands if isinstance(operand, TensorBase)]
+    tracked = recording(tensors)
+    raws = [None if operand is None else _raw(operand, kind) for operand in (input, min, max)]
+    shape = tuple(raws[0].shape)
+    for raw in raws[1:]:
+        if raw is not None:
+            shape = broadcast_shape(shape, tuple(raw.shape))
+    result = wrap_like(_clamp[kind.name](*raws), tensors, tracked)
+    return result if out is None else deliver(result, out)
+
+
+def _name(value: Any) -> str:
+    return type(value).__name__
+
+
+def _raw(operand: Any, kind: dtype) -> Any:
+    if isinstance(operand, TensorBase):
+        raw = value_of(operand)
+        return raw if operand._dtype is kind else cast(raw, kind.name)
+    return scalar_raw(python_number(operand), kind.name)
+
+
+def clamp_min(input: Any, min: Any, *, out: Any = None) -> Any:
+    """Each element, but no less than ``min``."""
+    return clamp(input, min, None, out=out)
+
+
+def clamp_max(input: Any, max: Any, *, out: Any = None) -> Any:
+    """Each element, but no more than ``max``."""
+    return clamp(input, None, max, out=out)
+
+
+clip = clamp
+
+
+def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+    """``input`` where the condition holds, else ``other``; the condition alone gives the indices where it is nonzero."""
+    if input is None and other is None:
+        return _nonzero(condition)
+    if condition._dtype is not bool_:
+        if condition._dtype is not uint8:
+            raise RuntimeError(
+                f"where expected condition to be a boolean tensor, but got a tensor with dtype {type_word(condition._dtype)}"
+            )
+        condition = ne(condition, 0)
+    kind = result_dtype((input, other))
+    tensors = [condition] + [operand for operand in (input, other) if isinstance(operand, TensorBase)]
+    tracked = recording(tensors)
+    first, second = _raw(input, kind), _raw(other, kind)
+    chosen = value_of(condition)
+    broadcast_shape(broadcast_shape(tuple(chosen.shape), tuple(first.shape)), tuple(second.shape))
+    result = wrap_like(_where[kind.name](chosen, first, second), tensors, tracked)
+    return result if out is None else deliver(result, out)
+
+
+def _nonzero(condition: Any) -> tuple[Any, ...]:
+    array = value_of(condition).asnumpy()
+    return tuple(wrap(from_numpy(np.ascontiguousarray(index, np.int64))) for index in np.nonzero(np.atleast_1d(array)))
+
+
+def where_method(self: Any, condition: Any, other: Any) -> Any:
+    """The tensor where the condition holds, else ``other``."""
+    return where(condition, self, other)
+
+
+def nan_to_num(
+    input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: Any = None
+) -> Any:
+    """NaN replaced by ``nan`` (0), infinities by ``posinf`` and ``neginf`` (the largest and smallest finite numbers)."""
+    from .copying import clone
+
+    kind = input._dtype
+    if kind.category < 2:
+        result = clone(input)
+        return result if out is None else deliver(result, out)
+    if kind.category == 3:
+        from .complex_views import complex, imag, real
+
+        result = complex(nan_to_num(real(input), nan, posinf, neginf), nan_to_num(imag(input), nan, posinf, neginf))
+        return result if out is None else deliver(result, out)
+    limits = finfo(kind)
+    result = where(isnan(input), 0.0 if nan is None else nan, input)
+    result = where(eq(input, math.inf), limits.max if posinf is None else posinf, result)
+    result = where(eq(input, -math.inf), limits.min if neginf is None else neginf, result)
+    return result if out is None else deliver(result, out)
+
+
+def result_type(tensor1: Any, tensor2: Any) -> dtype:
+    """The dtype that an operation of the two (tensors or numbers) gives."""
+    return result_dtype((tensor1, tensor2))
+
+
+
+FUNCTIONS = tuple(
+    "eq ne lt le gt ge less less_equal greater greater_equal not_equal logical_and logical_or logical_xor logical_not isnan "
+    "isinf isfinite isposinf isneginf signbit isreal is_nonzero equal isclose allclose maximum minimum fmax fmin clamp "
+    "clamp_min clamp_max clip where nan_to_num result_type".split()
+)
+METHODS = tuple(
+    "eq ne lt le gt ge less less_equal greater greater_equal not_equal logical_and logical_or logical_xor logical_not isnan "
+    "isinf isfinite isposinf isneginf signbit isreal is_nonzero equal isclose allclose maximum minimum fmax fmin clamp "
+    "clamp_min clamp_max clip nan_to_num".split()
+)
+NAMED_METHODS = {"where": where_method}
+IN_PLACE = tuple(
+    "eq ne lt le gt ge less less_equal greater greater_equal not_equal logical_and logical_or logical_xor logical_not clamp "
+    "clamp_min clamp_max clip nan_to_num".split()
+)
+OPERATORS = {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}

@@ -1,0 +1,330 @@
+"""Exponentials, logarithms, trigonometry, rounding and their like."""
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from .._backend.cast import cast
+from .._backend.table import Kernel, kernel
+from .._core.dtype import dtype, get_default_dtype
+from .._core.tensor_base import TensorBase, recording, value_of, wrap
+from ._dispatch import binary, deliver, in_place, is_number, result_dtype, type_word, unary, wrap_like
+from .compare import clamp, eq, isnan, le, logical_and, where
+from .copying import clone, to_dtype
+from .elementwise import div, mul, pow, scalar_like, sub, with_args
+
+_exp = kernel("exp")
+_exp2 = kernel("exp2")
+_expm1 = kernel("expm1")
+_log = kernel("log")
+_log2 = kernel("log2")
+_log10 = kernel("log10")
+_log1p = kernel("log1p")
+_sin = kernel("sin")
+_cos = kernel("cos")
+_tan = kernel("tan")
+_asin = kernel("asin")
+_acos = kernel("acos")
+_atan = kernel("atan")
+_sinh = kernel("sinh")
+_cosh = kernel("cosh")
+_tanh = kernel("tanh")
+_asinh = kernel("asinh")
+_acosh = kernel("acosh")
+_atanh = kernel("atanh")
+_sinc = kernel("sinc")
+_sigmoid = kernel("sigmoid")
+_floor, _ceil, _trunc, _round, _frac = (kernel(op) for op in ("floor", "ceil", "trunc", "round", "frac"))
+_atan2, _hypot, _copysign, _nextafter = (kernel(op) for op in ("atan2", "hypot", "copysign", "nextafter"))
+_heaviside, _logaddexp, _logaddexp2, _xlogy = (kernel(op) for op in ("heaviside", "logaddexp", "logaddexp2", "xlogy"))
+_angle, _frexp, _relu = kernel("angle"), kernel("frexp"), kernel("relu")
+
+
+def exp(input: Any, *, out: Any = None) -> Any:
+    """e to the power of each element."""
+    return unary(_exp, input, out, to_float=True)
+
+
+def exp2(input: Any, *, out: Any = None) -> Any:
+    """2 to the power of each element."""
+    return unary(_exp2, input, out, to_float=True)
+
+
+def expm1(input: Any, *, out: Any = None) -> Any:
+    """``exp(x) - 1``, exact for small x."""
+    return unary(_expm1, input, out, to_float=True)
+
+
+def log(input: Any, *, out: Any = None) -> Any:
+    """The natural logarithm of each element."""
+    return unary(_log, input, out, to_float=True)
+
+
+def log2(input: Any, *, out: Any = None) -> Any:
+    """The logarithm to base 2 of each element."""
+    return unary(_log2, input, out, to_float=True)
+
+
+def log10(input: Any, *, out: Any = None) -> Any:
+    """The logarithm to base 10 of each element."""
+    return unary(_log10, input, out, to_float=True)
+
+
+def log1p(input: Any, *, out: Any = None) -> Any:
+    """``log(1 + x)``, exact for small x."""
+    return unary(_log1p, input, out, to_float=True)
+
+
+def sin(input: Any, *, out: Any = None) -> Any:
+    """The sine of each element."""
+    return unary(_sin, input, out, to_float=True)
+
+
+def cos(input: Any, *, out: Any = None) -> Any:
+    """The cosine of each element."""
+    return unary(_cos, input, out, to_float=True)
+
+
+def tan(input: Any, *, out: Any = None) -> Any:
+    """The tangent of each element."""
+    return unary(_tan, input, out, to_float=True)
+
+
+def asin(input: Any, *, out: Any = None) -> Any:
+    """The arc sine of each element."""
+    return unary(_asin, input, out, to_float=True)
+
+
+def acos(input: Any, *, out: Any = None) -> Any:
+    """The arc cosine of each element."""
+    return unary(_acos, input, out, to_float=True)
+
+
+def atan(input: Any, *, out: Any = None) -> Any:
+    """The arc tangent of each element."""
+    return unary(_atan, input, out, to_float=True)
+
+
+def sinh(input: Any, *, out: Any = None) -> Any:
+    """The hyperbolic sine of each element."""
+    return unary(_sinh, input, out, to_float=True)
+
+
+def cosh(input: Any, *, out: Any = None) -> Any:
+    """The hyperbolic cosine of each element."""
+    return unary(_cosh, input, out, to_float=True)
+
+
+def tanh(input: Any, *, out: Any = None) -> Any:
+    """The hyperbolic tangent of each element."""
+    return unary(_tanh, input, out, to_float=True)
+
+
+def asinh(input: Any, *, out: Any = None) -> Any:
+    """The inverse hyperbolic sine of each element."""
+    return unary(_asinh, input, out, to_float=True)
+
+
+def acosh(input: Any, *, out: Any = None) -> Any:
+    """The inverse hyperbolic cosine of each element."""
+    return unary(_acosh, input, out, to_float=True)
+
+
+def atanh(input: Any, *, out: Any = None) -> Any:
+    """The inverse hyperbolic tangent of each element."""
+    return unary(_atanh, input, out, to_float=True)
+
+
+def sinc(input: Any, *, out: Any = None) -> Any:
+    """``sin(pi x) / (pi x)``, 1 at 0."""
+    return unary(_sinc, input, out, to_float=True)
+
+
+def sigmoid(input: Any, *, out: Any = None) -> Any:
+    """``1 / (1 + exp(-x))`` of each element."""
+    return unary(_sigmoid, input, out, to_float=True)
+
+
+arcsin, arccos, arctan, arcsinh, arccosh, arctanh = asin, acos, atan, asinh, acosh, atanh
+
+
+def atan2(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The angle of the point (``other``, ``input``)."""
+    return binary(_atan2, input, other, out, to_float=True)
+
+
+arctan2 = atan2
+
+
+def hypot(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The length of the hypotenuse."""
+    return binary(_hypot, input, other, out)
+
+
+def copysign(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The size of ``input`` with the sign of ``other``."""
+    return binary(_copysign, input, other, out, to_float=True)
+
+
+def nextafter(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The next floating number after ``input`` toward ``other``."""
+    return binary(_nextafter, input, other, out)
+
+
+def heaviside(input: Any, values: Any, *, out: Any = None) -> Any:
+    """0 for a negative element, 1 for a positive one, ``values`` for 0."""
+    if input._dtype is not values._dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    if input._dtype.category == 3:
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    return binary(_heaviside, input, values, out)
+
+
+def logaddexp(input: Any, other: Any, *, out: Any = None) -> Any:
+    """``log(exp(input) + exp(other))``, without overflow."""
+    return binary(_logaddexp, input, other, out)
+
+
+def logaddexp2(input: Any, other: Any, *, out: Any = None) -> Any:
+    """``log2(2**input + 2**other)``, without overflow."""
+    return binary(_logaddexp2, input, other, out)
+
+
+def xlogy(input: Any, other: Any, *, out: Any = None) -> Any:
+    """``input * log(other)``, 0 where ``input`` is 0."""
+    return binary(_xlogy, input, other, out, to_float=True)
+
+
+def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
+    """``input * 2**other``."""
+    return mul(input, pow(2.0, other), out=out)
+
+
+class frexp_result(NamedTuple):
+    """What ``frexp`` returns."""
+
+    mantissa: Any
+    exponent: Any
+
+    def __repr__(self) -> str:
+        return f"torch.return_types.frexp(\nmantissa={self.mantissa!r},\nexponent={self.exponent!r})"
+
+
+def frexp(input: Any, *, out: Any = None) -> Any:
+    """Each element as ``mantissa * 2**exponent``, with a mantissa of size 0.5 to 1."""
+    if input._dtype.category != 2:
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    tracked = recording((input,))
+    kind = input._dtype
+    half = kind.name == "bfloat16"
+    raw = cast(value_of(input), "float32") if half else value_of(input)
+    mantissa, exponent = _frexp["float32" if half else kind.name](raw)
+    if half:
+        mantissa = cast(mantissa, "bfloat16")
+    result = frexp_result(wrap_like(mantissa, (input,), tracked), wrap(exponent))
+    return result if out is None else frexp_result(*(deliver(item, target) for item, target in zip(result, out)))
+
+
+def _rounding(kernel: Kernel, input: Any, out: Any, *args: Any) -> Any:
+    kind = input._dtype
+    if kind.category == 2:
+        return with_args(kernel, input, *args, out=out)
+    if kind.category == 0 or kind.category == 3:
+        raise NotImplementedError(f"\"{kernel.op}_vml_cpu\" not implemented for '{type_word(kind)}'")
+    return clone(input) if out is None else deliver(clone(input), out)
+
+
+def floor(input: Any, *, out: Any = None) -> Any:
+    """The largest integer not above each element."""
+    return _rounding(_floor, input, out)
+
+
+def ceil(input: Any, *, out: Any = None) -> Any:
+    """The smallest integer not below each element."""
+    return _rounding(_ceil, input, out)
+
+
+def trunc(input: Any, *, out: Any = None) -> Any:
+    """Each element without the part after the point."""
+    return _rounding(_trunc, input, out)
+
+
+def round(input: Any, *, decimals: int = 0, out: Any = None) -> Any:
+    """The nearest integer (of two, the even one), or the nearest number of so many decimals."""
+    if input._dtype.category < 2 and decimals:
+        raise NotImplementedError(f"\"round_cpu\" not implemented for '{type_word(input._dtype)}'")
+    return _rounding(_round, input, out, decimals)
+
+
+def frac(input: Any, *, out: Any = None) -> Any:
+    """The part of each element after the point."""
+    return unary(_frac, input, out)
+
+
+fix = trunc
+
+
+def deg2rad(input: Any, *, out: Any = None) -> Any:
+    """Degrees as radians."""
+    if input._dtype.category == 3:
+        raise RuntimeError("deg2rad is not supported for complex tensors.")
+    return mul(input, math.pi / 180, out=out)
+
+
+def rad2deg(input: Any, *, out: Any = None) -> Any:
+    """Radians as degrees."""
+    if input._dtype.category == 3:
+        raise RuntimeError("rad2deg is not supported for complex tensors.")
+    return mul(input, 180 / math.pi, out=out)
+
+
+def logit(input: Any, eps: float | None = None, *, out: Any = None) -> Any:
+    """``log(x / (1 - x))``, with x clamped to [eps, 1 - eps] if ``eps`` is given."""
+    if input._dtype.category < 2:
+        input = to_dtype(input, get_default_dtype())
+    if eps is not None and eps >= 0:
+        input = clamp(input, eps, 1.0 - eps)
+    result = log(div(input, sub(1, input)))
+    return result if out is None else deliver(result, out)
+
+
+def angle(input: Any, *, out: Any = None) -> Any:
+    """The argument of each element in radians."""
+    return unary(_angle, input, out, to_float=True)
+
+
+def relu(input: Any) -> Any:
+    """Each element, but 0 for a negative one."""
+    if input._dtype.category == 0:
+        raise RuntimeError("Boolean inputs not supported for relu")
+    return unary(_relu, input)
+
+
+def threshold(input: Any, threshold: float, value: float) -> Any:
+    """Each element above ``threshold``, else ``value``."""
+    return where(le(input, threshold), value_like(value, input), input)
+
+
+def value_like(value: Any, input: Any) -> Any:
+    """A number as a 0-d tensor of the dtype of ``input``."""
+    return scalar_like(value, input._dtype)
+
+
+def threshold_(input: Any, threshold: float, value: float) -> Any:
+    """In-place version of ``threshold``."""
+    return in_place(input, _threshold(input, threshold, value))
+
+
+_threshold = threshold
+
+
+METHODS = tuple(
+    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sinc sigmoid "
+    "arcsin arccos arctan arcsinh arccosh arctanh atan2 arctan2 hypot copysign nextafter heaviside logaddexp "
+    "logaddexp2 xlogy ldexp frexp floor ceil trunc round frac fix deg2rad rad2deg logit angle relu".split()
+)
+IN_PLACE = tuple(
+    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sinc sigmoid "
+    "arcsin arccos arctan arcsinh arccosh arctanh atan2 arctan2 hypot copysign nextafter heaviside xlogy ldexp "
+    "floor ceil trunc round frac fix deg2rad rad2deg logit relu".split()
+)

@@ -1,0 +1,227 @@
+"""Pooling of one to three dimensions."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._backend.table import kernel
+from . import views
+from ._dispatch import call
+from .conv import expand_numbers, shape_of
+
+_max_pool = kernel("max_pool")
+_max_pool_indices = kernel("max_pool_indices")
+_adaptive_max_pool = kernel("adaptive_max_pool")
+_avg_pool = kernel("avg_pool")
+_adaptive_avg_pool = kernel("adaptive_avg_pool")
+
+Sizes = tuple[int, ...]
+_NUMBERS = {1: "one int", 2: "two ints", 3: "three ints"}
+
+
+def _numbers(value: Any, rank: int, function: str, name: str, or_one: bool = True) -> Sizes:
+    if isinstance(value, (tuple, list)) and len(value) not in (1, rank):
+        single = "either be a single int, or a tuple of"
+        raise RuntimeError(f"{function}: {name} must {single} {_NUMBERS[rank]}")
+    return expand_numbers(value, rank, name)
+
+
+def pooled_sizes(
+    sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
+) -> Sizes:
+    """How many windows each dimension has; with ``ceil_mode`` also one that begins inside and ends outside."""
+    found = []
+    for n, k, s, p, d in zip(sizes, kernel, stride, padding, dilation):
+        reach = n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)
+        out = reach // s + 1
+        if ceil_mode and (out - 1) * s >= n + p:
+            out -= 1
+        found.append(out)
+    return tuple(found)
+
+
+def _prepare(
+    function: str, rank: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> tuple[Any, bool, Sizes, Sizes, Sizes, Sizes, Sizes]:
+    """The batched input, whether it came without a batch, kernel, stride, padding, dilation, output sizes."""
+    kernel_ = _numbers(kernel_size, rank, function, "kernel_size")
+    if stride is None or (isinstance(stride, (tuple, list)) and not stride):
+        stride_ = kernel_
+    else:
+        stride_ = _numbers(stride, rank, function, "stride")
+    padding_ = _numbers(padding, rank, function, "padding")
+    dilation_ = _numbers(dilation, rank, function, "dilation")
+    shape = shape_of(input)
+    if len(shape) not in (rank + 1, rank + 2):
+        if rank == 1 and "max" in function:
+            raise RuntimeError(
+                f"max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(shape)}"
+            )
+        raise RuntimeError(f"non-empty {rank + 1}D or {rank + 2}D (batch mode) tensor expected for input")
+    if any(s <= 0 for s in stride_):
+        raise RuntimeError("max_pool1d() stride must be greater than zero, but got 0" if rank == 1 else "stride should not be zero")
+    if any(k <= 0 for k in kernel_):
+        raise RuntimeError(f"kernel size should be greater than zero, but got {_dims('k', kernel_)}")
+    if any(d <= 0 for d in dilation_):
+        raise RuntimeError(f"dilation should be greater than zero, but got {_dims('dilation', dilation_)}")
+    for p, k, d in zip(padding_, kernel_, dilation_):
+        if p < 0:
+            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
+        if p > ((k - 1) * d + 1) // 2:
+            if rank == 1 and "max" in function:
+                raise RuntimeError(
+                    f"max_pool1d() padding should be at most half of kernel size, but got padding={p} and kernel_size={k}"
+                )
+            raise RuntimeError(
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
+            )
+    sizes = shape[len(shape) - rank :]
+    out = pooled_sizes(sizes, kernel_, stride_, padding_, dilation_, ceil_mode)
+    if any(o < 1 for o in out):
+        c = shape[len(shape) - rank - 1]
+        raise RuntimeError(
+            f"Given input size: ({_x(c, *sizes)}). Calculated output size: ({_x(c, *out)}). Output size is too small"
+        )
+    single = len(shape) == rank + 1
+    return views.unsqueeze(input, 0) if single else input, single, kernel_, stride_, padding_, dilation_, out
+
+
+def _x(*sizes: int) -> str:
+    return "x".join(str(size) for size in sizes)
+
+
+def _dims(name: str, values: Sizes) -> str:
+    axes = "THW"[3 - len(values) :]
+    return " ".join(f"{name}{axis}: {value}" for axis, value in zip(axes, values))
+
+
+def max_pool(
+    rank: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: bool
+) -> Any:
+    """The largest value of each window, and with ``indices`` its position in the flattened spatial dimensions."""
+    input, single, *numbers = _prepare(
+        f"max_pool{rank}d", rank, input, kernel_size, stride, padding, dilation, ceil_mode
+    )
+    if indices:
+        values, positions = call(_max_pool_indices, (input,), *numbers)
+        return (views.squeeze(values, 0), views.squeeze(positions, 0)) if single else (values, positions)
+    values = call(_max_pool, (input,), *numbers)
+    return views.squeeze(values, 0) if single else values
+
+
+def avg_pool(
+    rank: int, input: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:  # fmt: skip
+    """The mean of each window."""
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    input, single, kernel_, stride_, padding_, _, out = _prepare(
+        f"avg_pool{rank}d", rank, input, kernel_size, stride, padding, 1, ceil_mode
+    )
+    values = call(_avg_pool, (input,), kernel_, stride_, padding_, out, count_include_pad, divisor_override)
+    return views.squeeze(values, 0) if single else values
+
+
+def _adaptive(rank: int, name: str, input: Any, output_size: Any) -> tuple[Any, bool, Sizes]:
+    shape = shape_of(input)
+    if len(shape) not in (rank + 1, rank + 2):
+        raise RuntimeError(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got {list(shape)}")
+    sizes = shape[len(shape) - rank :]
+    if not isinstance(output_size, (tuple, list)):
+        output_size = (output_size,) * rank
+    if len(output_size) == 1 and rank > 1 and "avg" in name:
+        output_size = tuple(output_size) * rank
+    if len(output_size) != rank:
+        raise RuntimeError(f"{name}(): internal error: output_size.size() must be {rank}")
+    out = tuple(n if o is None else int(o) for n, o in zip(sizes, output_size))
+    if any(o < 0 for o in out):
+        raise RuntimeError(f"{name}(): elements of output_size must be greater than or equal to 0 but received {list(out)}")
+    if 0 in shape[1:]:
+        place = next(i for i in range(1, len(shape)) if shape[i] == 0)
+        raise RuntimeError(
+            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(shape)} with "
+            f"dimension {place} being empty"
+        )
+    single = len(shape) == rank + 1
+    return views.unsqueeze(input, 0) if single else input, single, out
+
+
+def adaptive_avg_pool(rank: int, input: Any, output_size: Any) -> Any:
+    """Means of windows that divide the input into ``output_size`` parts."""
+    input, single, out = _adaptive(rank, f"adaptive_avg_pool{rank}d", input, output_size)
+    values = call(_adaptive_avg_pool, (input,), out)
+    return views.squeeze(values, 0) if single else values
+
+
+def adaptive_max_pool(rank: int, input: Any, output_size: Any) -> tuple[Any, Any]:
+    """Largest values of windows that divide the input into ``output_size`` parts, and their positions."""
+    input, single, out = _adaptive(rank, f"adaptive_max_pool{rank}d", input, output_size)
+    values, positions = call(_adaptive_max_pool, (input,), out)
+    return (views.squeeze(values, 0), views.squeeze(positions, 0)) if single else (values, positions)
+
+
+def max_pool1d(
+    input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> Any:
+    """The largest value of each window of (N, C, L) or (C, L)."""
+    return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, False)
+
+
+def max_pool1d_with_indices(
+    input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> Any:
+    """The largest value of each window of (N, C, L) or (C, L), and its position."""
+    return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+
+def max_pool2d(
+    input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> Any:
+    """The largest value of each window of (N, C, H, W) or (C, H, W)."""
+    return max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, False)
+
+
+def max_pool3d(
+    input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> Any:
+    """The largest value of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    return max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, False)
+
+
+def avg_pool1d(
+    input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
+) -> Any:
+    """The mean of each window of (N, C, L) or (C, L)."""
+    return avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+
+
+def avg_pool2d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Any:  # fmt: skip
+    """The mean of each window of (N, C, H, W) or (C, H, W)."""
+    return avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+def avg_pool3d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Any:  # fmt: skip
+    """The mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    return avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
+    """Means of windows that divide (N, C, L) or (C, L) into ``output_size`` parts."""
+    return adaptive_avg_pool(1, input, output_size)
+
+
+def adaptive_max_pool1d(input: Any, output_size: Any) -> tuple[Any, Any]:
+    """Largest values of windows that divide (N, C, L) or (C, L) into ``output_size`` parts, and their positions."""
+    return adaptive_max_pool(1, input, output_size)
+
+
+FUNCTIONS = tuple(
+    "max_pool1d max_pool1d_with_indices max_pool2d max_pool3d avg_pool1d adaptive_avg_pool1d adaptive_max_pool1d".split()
+)
+METHODS = ()

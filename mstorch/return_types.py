@@ -1,0 +1,68 @@
+"""torch.return_types: the named tuples that operations with several results return."""
+from __future__ import annotations
+
+from typing import Any
+
+
+def _named(name: str, *fields: str) -> type:
+    """A tuple type with named fields, shown as torch shows its own."""
+
+    def make(cls: type, values: Any) -> Any:
+        items = tuple(values)
+        if len(items) != len(fields):
+            raise TypeError(
+                f"torch.return_types.{name}() takes a {len(fields)}-sequence ({len(items)}-sequence given)"
+            )
+        return tuple.__new__(cls, items)
+
+    def text(self: Any) -> str:
+        shown = ",\n".join(f"{field}={value!r}" for field, value in zip(fields, self))
+        return f"torch.return_types.{name}(\n{shown})"
+
+    def reduced(self: Any) -> Any:
+        return type(self), (tuple(self),)
+
+    members: dict[str, Any] = {
+        "__slots__": (), "__new__": make, "__repr__": text, "__reduce__": reduced, "_fields": fields,
+        "n_fields": len(fields), "n_sequence_fields": len(fields), "n_unnamed_fields": 0,
+        "__module__": "mstorch.return_types", "__qualname__": name,
+    }  # fmt: skip
+    for position, field in enumerate(fields):
+        members[field] = property(lambda self, position=position: self[position])
+    return type(name, (tuple,), members)
+
+
+aminmax = _named("aminmax", "min", "max")
+cummax = _named("cummax", "values", "indices")
+cummin = _named("cummin", "values", "indices")
+frexp = _named("frexp", "mantissa", "exponent")
+geqrf = _named("geqrf", "a", "tau")
+histogram = _named("histogram", "hist", "bin_edges")
+histogramdd = _named("histogramdd", "hist", "bin_edges")
+kthvalue = _named("kthvalue", "values", "indices")
+lu_unpack = _named("lu_unpack", "P", "L", "U")
+max = _named("max", "values", "indices")  # noqa: A001 - torch's name
+median = _named("median", "values", "indices")
+min = _named("min", "values", "indices")  # noqa: A001 - torch's name
+mode = _named("mode", "values", "indices")
+nanmedian = _named("nanmedian", "values", "indices")
+qr = _named("qr", "Q", "R")
+slogdet = _named("slogdet", "sign", "logabsdet")
+sort = _named("sort", "values", "indices")
+svd = _named("svd", "U", "S", "V")
+topk = _named("topk", "values", "indices")
+triangular_solve = _named("triangular_solve", "solution", "cloned_coefficient")
+linalg_cholesky_ex = _named("linalg_cholesky_ex", "L", "info")
+linalg_eig = _named("linalg_eig", "eigenvalues", "eigenvectors")
+linalg_eigh = _named("linalg_eigh", "eigenvalues", "eigenvectors")
+linalg_inv_ex = _named("linalg_inv_ex", "inverse", "info")
+linalg_ldl_factor = _named("linalg_ldl_factor", "LD", "pivots")
+linalg_ldl_factor_ex = _named("linalg_ldl_factor_ex", "LD", "pivots", "info")
+linalg_lstsq = _named("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
+linalg_lu = _named("linalg_lu", "P", "L", "U")
+linalg_lu_factor = _named("linalg_lu_factor", "LU", "pivots")
+linalg_lu_factor_ex = _named("linalg_lu_factor_ex", "LU", "pivots", "info")
+linalg_qr = _named("linalg_qr", "Q", "R")
+linalg_slogdet = _named("linalg_slogdet", "sign", "logabsdet")
+linalg_solve_ex = _named("linalg_solve_ex", "result", "info")
+linalg_svd = _named("linalg_svd", "U", "S", "Vh")
