@@ -50,13 +50,18 @@ from ._ops.compare import (
     result_type,
 )  # fmt: skip
 from ._ops.complex_views import (
-    view_as_real, view_as_complex, real, imag,
+    real, imag, conj, conj_physical, conj_physical_, resolve_conj, resolve_neg, complex, polar, view_as_real,
+    view_as_complex,
 )  # fmt: skip
 from ._ops.conv import (
     conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d, conv_tbc, convolution,
 )  # fmt: skip
 from ._ops.copying import (
     clone,
+)  # fmt: skip
+from ._ops.dropout import (
+    dropout, feature_dropout, alpha_dropout, feature_alpha_dropout, dropout_, feature_dropout_, alpha_dropout_,
+    feature_alpha_dropout_,
 )  # fmt: skip
 from ._ops.elementwise import (
     add, sub, subtract, rsub, mul, multiply, div, divide, true_divide, floor_divide, remainder, fmod, pow,
@@ -66,8 +71,19 @@ from ._ops.elementwise import (
 from ._ops.join import (
     cat, stack,
 )  # fmt: skip
+from ._ops.math import (
+    exp, exp2, expm1, log, log2, log10, log1p, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh,
+    atanh, sinc, sigmoid, arcsin, arccos, arctan, arcsinh, arccosh, arctanh, atan2, arctan2, hypot, copysign,
+    nextafter, heaviside, logaddexp, logaddexp2, xlogy, ldexp, frexp, floor, ceil, trunc, round, frac, fix, deg2rad,
+    rad2deg, logit, angle, acos_, acosh_, arccos_, arccosh_, arcsin_, arcsinh_, arctan_, arctanh_, asin_, asinh_,
+    atan_, atanh_, ceil_, cos_, cosh_, deg2rad_, exp_, exp2_, expm1_, fix_, floor_, frac_, ldexp_, log_, log10_,
+    log1p_, log2_, logit_, rad2deg_, round_, sigmoid_, sin_, sinc_, sinh_, tan_, tanh_, trunc_, xlogy_,
+)  # fmt: skip
 from ._ops.matmul import (
     mm, bmm, mv, dot, matmul,
+)  # fmt: skip
+from ._ops.norm import (
+    batch_norm, layer_norm, rms_norm, group_norm, instance_norm,
 )  # fmt: skip
 from ._ops.pool import (
     max_pool1d, max_pool1d_with_indices, max_pool2d, max_pool3d, avg_pool1d, adaptive_avg_pool1d,
@@ -80,6 +96,9 @@ from ._ops.random import (
 from ._ops.reduce import (
     sum, nansum, mean, nanmean, prod, amax, amin, aminmax, argmax, argmin, max, min, all, any, var, std, var_mean,
     std_mean, count_nonzero, logsumexp,
+)  # fmt: skip
+from ._ops.softmax import (
+    softmax, log_softmax,
 )  # fmt: skip
 
 from ._core.generator import Generator, default_generator

@@ -418,6 +418,14 @@ class Tensor(TensorBase):
 
         return None if self._view is None else whole_storage(self)
 
+    def as_subclass(self, cls: type) -> Any:
+        """The same data as an instance of a subclass of Tensor."""
+        if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
+            raise TypeError("as_subclass(): argument 'cls' must be a subclass of Tensor")
+        made = views.alias(self)
+        made.__class__ = cls
+        return made
+
     # MindSpore
 
     def to_mindspore(self) -> Raw:

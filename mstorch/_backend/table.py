@@ -20,9 +20,11 @@ INTS = ("uint8", "int8", "int16", "int32", "int64")
 UINTS = ("uint16", "uint32", "uint64")
 NUMBERS = FLOATS + INTS
 ALL = tuple(MS_DTYPE)
+BUT_BFLOAT16 = tuple(name for name in ALL if name != "bfloat16")
 
 # Half precision computes in float32 and rounds once, as torch's CPU kernels do.
 VIA_HALF = {"float16": "float32", "bfloat16": "float32"}
+VIA_BFLOAT16 = {"bfloat16": "float32"}
 VIA_SMALL_INT = {"uint8": "int32", "int8": "int32", "int16": "int32"}
 VIA_INT64 = {"uint8": "int64", "int8": "int64", "int16": "int64", "int32": "int64"}
 VIA_BOOL = {"bool": "uint8"}

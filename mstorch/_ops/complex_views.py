@@ -1,174 +1,213 @@
-"""Views that read a storage as another type: real parts, imaginary parts, pairs, other dtypes."""
+"""Complex numbers and their parts; tensors seen in another dtype. ``real``, ``imag`` and ``view(dtype)`` are views."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
 from .._core.dtype import dtype
-from .._core.strides import flat_index
-from .._core.tensor_base import Space, make_space_view, strides_of, value_of, whole_storage
-from ._dispatch import call, type_word
-from .views import alias, as_strided
+from .._core.strides import contiguous_strides, flat_index
+from .._core.tensor_base import Space, make_space_view, strides_of, value_of
+from ._dispatch import deliver, elementwise, in_place, type_word, unary
+from .elementwise import mul
+from .math import cos, sin
 
-_reshape = kernel("reshape")["float32"]
-_pairs = kernel("real_pairs")
-_of_pairs = kernel("complex_of_pairs")
-_reinterpret = kernel("reinterpret")
-_gather = kernel("storage_gather")
+_conj, _complex, _reinterpret = kernel("conj"), kernel("complex"), kernel("view_dtype")
+_reshape, _gather = kernel("reshape"), kernel("storage_gather")
 
 
-def _shape(input: Any) -> tuple[int, ...]:
-    return tuple(value_of(input).shape)
+def _space(source: Any, kind: dtype) -> Space:
+    """The storage of ``source`` seen in another dtype, through the dtype that ``source`` sees it in."""
+    view = source._view
+    below = None if view is None else view.space
+    seen = _reinterpret[kind.name]
+    name, inner = kind.name, source._dtype.name
 
+    def read(raw: Raw) -> Raw:
+        return seen(raw if below is None else below.read(raw), name)
 
-def _flat(raw: Raw) -> Raw:
-    return _reshape(raw, (-1,))
-
-
-def _in_space(input: Any, space: Space, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
-    """A view of shape, strides and offset in a storage seen as ``space``."""
-    index = from_numpy(flat_index(shape, strides, offset))
-    gather = _gather[space.dtype.name]
-    return make_space_view(input, space, lambda base: gather(space.read(base), index), shape, strides, offset)
-
-
-def _reals(input: Any) -> Space:
-    """The storage of a complex tensor as real numbers, two for each element."""
-    name = input._storage.dtype.name
-    kind = input._dtype.to_real()
-    pairs, join = _pairs[name], _of_pairs[kind.name]
-
-    def read(base: Raw) -> Raw:
-        return _reshape(pairs(base), (-1,))
-
-    def write(base: Raw, flat: Raw) -> Raw:
-        return _reshape(join(_reshape(flat, (-1, 2))), tuple(base.shape))
+    def write(base: Raw, new: Raw) -> Raw:
+        flat = seen(new, inner)
+        if below is not None:
+            return below.write(base, flat)
+        return _reshape[inner](flat, tuple(base.shape))
 
     return Space(read, write, kind)
 
 
-def _complexes(input: Any) -> Space:
-    """The storage of a real tensor as complex numbers, one for each pair of elements."""
-    name = input._storage.dtype.name
-    kind = input._dtype.to_complex()
-    join, pairs = _of_pairs[name], _pairs[kind.name]
+def _seen(source: Any, kind: dtype, shape: Sequence[int], strides: Sequence[int], offset: int) -> Any:
+    space = _space(source, kind)
+    shape, strides = tuple(shape), tuple(strides)
+    ratio = source._storage.dtype.itemsize / kind.itemsize
+    numel = 1
+    for length in shape:
+        numel *= length
+    whole = offset == 0 and strides == contiguous_strides(shape) and numel == int(source._storage.value.size * ratio)
+    index = None if whole or numel == 0 else from_numpy(flat_index(shape, strides, offset))
 
-    def read(base: Raw) -> Raw:
-        return join(_reshape(base, (-1, 2)))
+    def read(raw: Raw) -> Raw:
+        flat = space.read(raw)
+        if index is None:
+            return _reshape[kind.name](flat if whole else flat[:0], shape)
+        return _gather[kind.name](flat, index)
 
-    def write(base: Raw, flat: Raw) -> Raw:
-        return _reshape(pairs(flat), tuple(base.shape))
-
-    return Space(read, write, kind)
+    return make_space_view(source, space, read, shape, strides, offset)
 
 
-def _own_complex_space(input: Any) -> bool:
-    """Whether a complex tensor is itself a view of a real storage."""
-    return input._view is not None and input._view.space is not None
+def view_dtype(self: Any, dtype: dtype) -> Any:
+    """The memory of the tensor read as another dtype: a view."""
+    from . import views
+
+    old, new = self._dtype, dtype
+    if old is new:
+        return views.alias(self)
+    shape, strides = list(value_of(self).shape), list(strides_of(self))
+    offset = self._offset
+    words = f"to view {type_word(old)} as {type_word(new)} (different element sizes)"
+    if old.itemsize != new.itemsize and not shape:
+        raise RuntimeError(f"self.dim() cannot be 0 {words}")
+    if old.itemsize > new.itemsize:
+        if strides[-1] != 1:
+            raise RuntimeError(f"self.stride(-1) must be 1 {words}, but got {strides[-1]}")
+        ratio = old.itemsize // new.itemsize
+        shape[-1] *= ratio
+        strides = [stride * ratio for stride in strides[:-1]] + [1]
+        offset *= ratio
+    elif old.itemsize < new.itemsize:
+        ratio = new.itemsize // old.itemsize
+        if shape[-1] % ratio:
+            raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {words}, but got {shape[-1]}")
+        if offset % ratio:
+            raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {words}, but got {offset}")
+        if strides[-1] != 1:
+            raise RuntimeError(f"self.stride(-1) must be 1 {words}, but got {strides[-1]}")
+        for i, stride in enumerate(strides[:-1]):
+            if stride % ratio:
+                raise RuntimeError(f"self.stride({i}) must be divisible by {ratio} {words}, but got {stride}")
+        shape[-1] //= ratio
+        strides = [stride // ratio for stride in strides[:-1]] + [1]
+        offset //= ratio
+    return _seen(self, new, shape, strides, offset)
 
 
 def view_as_real(input: Any) -> Any:
-    """A complex tensor as a real view with a last dimension of 2: real and imaginary part."""
-    if not input._dtype.is_complex:
+    """A complex tensor as a real one with a last dimension of 2: a view."""
+    if input._dtype.category != 3:
         raise RuntimeError("view_as_real is only supported for complex tensors")
-    shape = (*_shape(input), 2)
-    strides = (*(2 * step for step in strides_of(input)), 1)
-    if _own_complex_space(input):
-        return _storage_part(input, shape, strides, 2 * input._offset)
-    return _in_space(input, _reals(input), shape, strides, 2 * input._offset)
-
-
-def _storage_part(input: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
-    """A view in the storage's own dtype of a tensor that is a view in another."""
-    return as_strided(whole_storage(input), shape, strides, offset)
+    shape = (*value_of(input).shape, 2)
+    strides = (*(2 * stride for stride in strides_of(input)), 1)
+    return _seen(input, input._dtype.to_real(), shape, strides, 2 * input._offset)
 
 
 def view_as_complex(input: Any) -> Any:
-    """A real tensor (…, 2) as a complex view (…)."""
-    shape, strides = _shape(input), strides_of(input)
-    if not input._dtype.is_floating_point or input._dtype.name == "bfloat16":
+    """A real tensor with a last dimension of 2 as a complex one: a view."""
+    if input._dtype.category != 2 or input._dtype.itemsize < 4:
         raise RuntimeError(
             f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
             f"{type_word(input._dtype)}"
         )
+    shape, strides = tuple(value_of(input).shape), strides_of(input)
     if not shape:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
     if strides[-1] != 1:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
-    if any(step % 2 for step in strides[:-1]):
+    if any(stride % 2 for stride in strides[:-1]):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     if input._offset % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
-    halves = tuple(step // 2 for step in strides[:-1])
-    if _own_complex_space(input):
-        return _storage_part(input, shape[:-1], halves, input._offset // 2)
-    if value_of(input).size == 0 or input._storage.value.size % 2:
-        return call(_of_pairs, (input,))
-    return _in_space(input, _complexes(input), shape[:-1], halves, input._offset // 2)
+    return _seen(
+        input, input._dtype.to_complex(), shape[:-1], tuple(stride // 2 for stride in strides[:-1]), input._offset // 2
+    )
+
+
+def _part(input: Any, number: int) -> Any:
+    strides = tuple(2 * stride for stride in strides_of(input))
+    return _seen(input, input._dtype.to_real(), tuple(value_of(input).shape), strides, 2 * input._offset + number)
 
 
 def real(input: Any) -> Any:
-    """The real part, as a view; a real tensor itself."""
-    return view_as_real(input).select(-1, 0) if input._dtype.is_complex else input
+    """The real part: a view; a real tensor itself."""
+    return _part(input, 0) if input._dtype.category == 3 else input
 
 
 def imag(input: Any) -> Any:
-    """The imaginary part, as a view."""
-    if not input._dtype.is_complex:
+    """The imaginary part: a view."""
+    if input._dtype.category != 3:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return view_as_real(input).select(-1, 1)
+    return _part(input, 1)
 
 
-def view_dtype(input: Any, kind: dtype) -> Any:
-    """The bytes of the tensor read as another dtype; the last dimension shrinks or grows with the element size."""
-    if kind is input._dtype:
-        return alias(input)
-    shape, strides = _shape(input), strides_of(input)
-    own, wanted = input._dtype.itemsize, kind.itemsize
-    if own != wanted:
-        if not shape:
-            raise RuntimeError(
-                f"self.dim() cannot be 0 to view {type_word(input._dtype)} as {type_word(kind)} (different element sizes)"
-            )
-        if strides[-1] != 1:
-            raise RuntimeError(
-                f"self.stride(-1) must be 1 to view {type_word(input._dtype)} as {type_word(kind)} (different element sizes), "
-                f"but got {strides[-1]}"
-            )
-    if own < wanted:
-        ratio = wanted // own
-        if shape[-1] % ratio:
-            raise RuntimeError(
-                f"self.size(-1) must be divisible by {ratio} to view {type_word(input._dtype)} as {type_word(kind)} (different "
-                f"element sizes), but got {shape[-1]}"
-            )
-        if input._offset % ratio or any(step % ratio for step in strides[:-1]):
-            raise RuntimeError(
-                f"self.storage_offset() must be divisible by {ratio} to view {type_word(input._dtype)} as {type_word(kind)} "
-                f"(different element sizes), but got {input._offset}"
-            )
-        new_shape = (*shape[:-1], shape[-1] // ratio)
-        new_strides = (*(step // ratio for step in strides[:-1]), 1)
-        offset = input._offset // ratio
-    else:
-        ratio = own // wanted
-        new_shape = (*shape[:-1], shape[-1] * ratio) if ratio > 1 else shape
-        new_strides = (*(step * ratio for step in strides[:-1]), 1) if ratio > 1 else strides
-        offset = input._offset * ratio
-    storage = input._storage
-    if kind is storage.dtype:
-        return _storage_part(input, new_shape, new_strides, offset)
-    there, back = _reinterpret[storage.dtype.name], _reinterpret[kind.name]
-    name = storage.dtype.name
-    space = Space(
-        lambda base: there(_flat(base), kind.name), lambda base, flat: _reshape(back(flat, name), tuple(base.shape)), kind
-    )
-    return _in_space(input, space, new_shape, new_strides, offset)
+def conj(input: Any) -> Any:
+    """The conjugate; a real tensor itself. Differs from torch: computed at once, not a lazy view."""
+    return unary(_conj, input) if input._dtype.category == 3 else input
 
 
-FUNCTIONS = ("view_as_real", "view_as_complex", "real", "imag")
-METHODS = ()
-PROPERTIES = {"real": real, "imag": imag}
+def conj_physical(input: Any, *, out: Any = None) -> Any:
+    """The conjugate, in memory of its own."""
+    if input._dtype.category < 3:
+        return input if out is None else deliver(input, out)
+    return unary(_conj, input, out)
+
+
+def conj_physical_(self: Any) -> Any:
+    """In-place version of ``conj_physical``."""
+    return in_place(self, conj_physical(self)) if self._dtype.category == 3 else self
+
+
+def resolve_conj(input: Any) -> Any:
+    """The tensor itself: no conjugate is lazy here."""
+    return input
+
+
+def resolve_neg(input: Any) -> Any:
+    """The tensor itself: no negative is lazy here."""
+    return input
+
+
+def complex(real: Any, imag: Any, *, out: Any = None) -> Any:
+    """The complex tensor of two real ones."""
+    _check_parts(real, imag)
+    return elementwise(_complex, (real, imag), out)
+
+
+def _check_parts(first: Any, second: Any) -> None:
+    if first._dtype.category != 2 or second._dtype.category != 2:
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {type_word(first._dtype)} and "
+            f"{type_word(second._dtype)}"
+        )
+    if first._dtype is not second._dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {type_word(first._dtype)} but got scalar type {type_word(second._dtype)} for "
+            "second argument"
+        )
+
+
+def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:
+    """The complex tensor of sizes and angles."""
+    _check_parts(abs, angle)
+    return complex(mul(abs, cos(angle)), mul(abs, sin(angle)), out=out)
+
+
+def set_real(self: Any, value: Any) -> None:
+    """``tensor.real = value``."""
+    from .copying import copy_
+
+    copy_(real(self), value)
+
+
+def set_imag(self: Any, value: Any) -> None:
+    """``tensor.imag = value``."""
+    from .copying import copy_
+
+    copy_(imag(self), value)
+
+
+FUNCTIONS = tuple(
+    "real imag conj conj_physical conj_physical_ resolve_conj resolve_neg complex polar view_as_real view_as_complex".split()
+)
+METHODS = tuple("conj conj_physical conj_physical_ resolve_conj resolve_neg".split())
+NAMED_METHODS = {"real": property(real, set_real), "imag": property(imag, set_imag)}

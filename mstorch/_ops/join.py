@@ -1,67 +1,458 @@
-"""Joining tensors."""
+"""Joining, splitting by count, repeating and rolling."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from .._backend.cast import cast
 from .._backend.table import kernel
+from .._core.dtype import OF_MS
 from .._core.promotion import promote_types
-from .._core.tensor_base import value_of
+from .._core.strides import channels_last_strides, is_channels_last, normalize
+from .._core.tensor_base import TensorBase, recording, strides_of, value_of, wrap_strided
 from . import views
-from ._dispatch import call, deliver, wrap_dim
+from ._dispatch import call, deliver, result, shape_args, type_word, wrap_dim, wrap_dims
 
 _cat = kernel("cat")
+_stack = kernel("stack")
+_tile = kernel("tile")
+_flip = kernel("flip")
+_roll = kernel("roll")
+
+
+def _shape(tensor: Any) -> tuple[int, ...]:
+    return tuple(value_of(tensor).shape)
+
+
+def _finish(value: Any, out: Any) -> Any:
+    return value if out is None else deliver(value, out)
+
+
+def tensor_list(tensors: Any, name: str) -> tuple[Any, ...]:
+    """The tensors of a list or tuple; TypeError with torch's words for anything else."""
+    if not isinstance(tensors, (list, tuple)):
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
+    for number, tensor in enumerate(tensors):
+        if not isinstance(tensor, TensorBase):
+            raise TypeError(f"expected Tensor as element {number} in argument 0, but got {type(tensor).__name__}")
+    return tuple(tensors)
+
+
+def _common(tensors: Sequence[Any]) -> Any:
+    kind = tensors[0]._dtype
+    for tensor in tensors:
+        if tensor._dtype is not kind:
+            kind = promote_types(kind, tensor._dtype)
+    return kind
 
 
 def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
-    """Tensors of equal other dimensions joined along ``dim``; 1-d tensors of no elements are skipped."""
-    tensors = tuple(tensors)
+    """The tensors one after another along ``dim``."""
+    tensors = tensor_list(tensors, "cat")
     if not tensors:
-        raise RuntimeError("torch.cat(): expected a non-empty list of Tensors")
-    kind = tensors[0]._dtype
-    for tensor in tensors[1:]:
-        kind = promote_types(kind, tensor._dtype)
-    shapes = [tuple(value_of(t).shape) for t in tensors]
-    used = [i for i, shape in enumerate(shapes) if shape != (0,)]
-    if not used:
-        return _finish(tensors[0].to(kind).clone(), out)
-    first = shapes[used[0]]
-    for i, shape in enumerate(shapes):
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    shapes = [_shape(tensor) for tensor in tensors]
+    for number, shape in enumerate(shapes):
         if not shape:
-            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
-    dim = wrap_dim(dim, len(first))
-    for i in used:
-        if len(shapes[i]) != len(first):
-            raise RuntimeError(
-                f"Tensors must have same number of dimensions: got {len(first)} and {len(shapes[i])}"
-            )
-        for d, (a, b) in enumerate(zip(first, shapes[i])):
-            if d != dim and a != b:
+            raise RuntimeError(f"zero-dimensional tensor (at position {number}) cannot be concatenated")
+    # A tensor of shape (0,) is skipped, as torch does for the sake of old programs.
+    first = next((shape for shape in shapes if shape != (0,)), (0,))
+    axis = wrap_dim(dim, len(first))
+    for number, shape in enumerate(shapes):
+        if shape == (0,) or shape == first:
+            continue
+        if len(shape) != len(first):
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)}")
+        for d, (a, b) in enumerate(zip(first, shape)):
+            if d != axis and a != b:
                 raise RuntimeError(
-                    f"Sizes of tensors must match except in dimension {dim}. Expected size {a} but got size {b} for tensor "
-                    f"number {i} in the list."
+                    f"Sizes of tensors must match except in dimension {axis}. Expected size {a} but got size {b} for tensor "
+                    f"number {number} in the list."
                 )
-    return _finish(call(_cat, [tensors[i] for i in used], dim, dtype=kind), out)
+    kind = _common(tensors)
+    tracked = recording(tensors)
+    raws = []
+    for tensor, shape in zip(tensors, shapes):
+        raw = value_of(tensor)
+        if tensor._dtype is not kind:
+            raw = cast(raw, kind.name)
+        if shape == (0,) and len(first) > 1:
+            raw = _reshape["float32"](raw, (*first[:axis], 0, *first[axis + 1 :]))
+        raws.append(raw)
+    joined = _cat[kind.name](tuple(raws), axis)
+    if len(first) in (4, 5) and all(t._stride is not None and is_channels_last(s, t._stride) for t, s in zip(tensors, shapes)):
+        made = wrap_strided(joined, tracked, normalize(joined.shape, channels_last_strides(joined.shape)))
+    else:
+        made = result(joined, tensors, tracked)
+    return _finish(made, out)
+
+
+_reshape = kernel("reshape")
+concat = concatenate = cat
 
 
 def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
-    """Tensors of one shape joined along a new dimension."""
-    tensors = tuple(tensors)
+    """The tensors, of one size, along a new dimension ``dim``."""
+    tensors = tensor_list(tensors, "stack")
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
-    first = tuple(value_of(tensors[0]).shape)
-    for i, tensor in enumerate(tensors):
-        own = tuple(value_of(tensor).shape)
-        if own != first:
+    first = _shape(tensors[0])
+    for number, tensor in enumerate(tensors):
+        if _shape(tensor) != first:
             raise RuntimeError(
-                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(own)} at entry {i}"
+                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(_shape(tensor))} at "
+                f"entry {number}"
             )
-    dim = wrap_dim(dim, len(first) + 1)
-    return cat([views.unsqueeze(tensor, dim) for tensor in tensors], dim, out=out)
+    axis = wrap_dim(dim, len(first) + 1)
+    kind = _common(tensors)
+    tracked = recording(tensors)
+    raws = tuple(value_of(t) if t._dtype is kind else cast(value_of(t), kind.name) for t in tensors)
+    return _finish(result(_stack[kind.name](raws, axis), tensors, tracked), out)
 
 
-def _finish(result: Any, out: Any) -> Any:
-    return result if out is None else deliver(result, out)
+def _at_least(tensor: Any, rank: int) -> Any:
+    own = len(_shape(tensor))
+    if own >= rank:
+        return tensor
+    if rank == 1:
+        return views.reshape(tensor, (1,))
+    if rank == 2:
+        return views.unsqueeze(_at_least(tensor, 1), 0)
+    return views.reshape(tensor, (1, 1, 1)) if own == 0 else (
+        views.unsqueeze(views.unsqueeze(tensor, 0), -1) if own == 1 else views.unsqueeze(tensor, -1)
+    )
 
 
-FUNCTIONS = ("cat", "stack")
-METHODS = ()
+def _each_at_least(tensors: tuple[Any, ...], rank: int) -> Any:
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tuple(tensors[0])
+        return tuple(_at_least(tensor, rank) for tensor in tensors)
+    made = tuple(_at_least(tensor, rank) for tensor in tensors)
+    return made[0] if len(made) == 1 else made
+
+
+def atleast_1d(*tensors: Any) -> Any:
+    """The tensors, those of no dimension with one."""
+    return _each_at_least(tensors, 1)
+
+
+def atleast_2d(*tensors: Any) -> Any:
+    """The tensors, those of fewer dimensions as rows."""
+    return _each_at_least(tensors, 2)
+
+
+def atleast_3d(*tensors: Any) -> Any:
+    """The tensors, with at least three dimensions: (n) as (1, n, 1), (n, m) as (n, m, 1)."""
+    return _each_at_least(tensors, 3)
+
+
+def hstack(tensors: Any, *, out: Any = None) -> Any:
+    """The tensors side by side: along the second dimension, vectors along the first."""
+    parts = [_at_least(t, 1) for t in _nonempty(tensors, "hstack")]
+    return cat(parts, 0 if len(_shape(parts[0])) == 1 else 1, out=out)
+
+
+def vstack(tensors: Any, *, out: Any = None) -> Any:
+    """The tensors below each other, vectors as rows."""
+    return cat([_at_least(t, 2) for t in _nonempty(tensors, "vstack")], 0, out=out)
+
+
+row_stack = vstack
+
+
+def dstack(tensors: Any, *, out: Any = None) -> Any:
+    """The tensors behind each other, along the third dimension."""
+    return cat([_at_least(t, 3) for t in _nonempty(tensors, "dstack")], 2, out=out)
+
+
+def column_stack(tensors: Any, *, out: Any = None) -> Any:
+    """The tensors side by side, vectors as columns."""
+    parts = []
+    for tensor in _nonempty(tensors, "column_stack"):
+        rank = len(_shape(tensor))
+        parts.append(views.reshape(tensor, (views.numel_of(_shape(tensor)), 1)) if rank <= 1 else tensor)
+    return cat(parts, 1, out=out)
+
+
+def _nonempty(tensors: Any, name: str) -> tuple[Any, ...]:
+    tensors = tensor_list(tensors, name)
+    if not tensors:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return tensors
+
+
+def block_diag(*tensors: Any) -> Any:
+    """A matrix with the tensors (of at most two dimensions) along its diagonal."""
+    from .creation import zeros
+
+    for number, tensor in enumerate(tensors):
+        if len(_shape(tensor)) > 2:
+            raise RuntimeError(
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {number} has {len(_shape(tensor))} "
+                "dimensions"
+            )
+    if not tensors:
+        return zeros((1, 0))
+    blocks = [_at_least(tensor, 2) for tensor in tensors]
+    kind = _common(blocks)
+    width = sum(_shape(block)[1] for block in blocks)
+    rows, before = [], 0
+    for block in blocks:
+        height, own = _shape(block)
+        sides = (zeros((height, before), dtype=kind), block, zeros((height, width - before - own), dtype=kind))
+        rows.append(cat(sides, 1))
+        before += own
+    return cat(rows, 0)
+
+
+def repeat(self: Any, *repeats: Any) -> Any:
+    """The tensor repeated along each dimension; more repeats than dimensions add dimensions in front."""
+    counts = shape_args(repeats)
+    own = _shape(self)
+    if len(counts) < len(own):
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    for count in counts:
+        if count < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {count}: {list(counts)}")
+    return call(_tile, (views.reshape(self, ((1,) * (len(counts) - len(own)) + own)),), counts)
+
+
+def tile(input: Any, *dims: Any) -> Any:
+    """The tensor repeated along each dimension; missing counts in front are 1."""
+    counts = shape_args(dims)
+    lead = len(_shape(input)) - len(counts)
+    return repeat(input, ((1,) * lead + counts))
+
+
+def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Any:
+    """Each entry along ``dim`` (or of the flat tensor) repeated; ``repeats`` alone gives the indices it stands for."""
+    from .._core.dtype import int32, int64
+    from .creation import arange
+    from .from_data import tensor as make
+
+    if repeats is None:
+        counts = input
+        if counts._dtype not in (int32, int64):
+            raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{type_word(counts._dtype)}'")
+        if len(_shape(counts)) != 1:
+            raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+        return _interleaved(arange(_shape(counts)[0]), counts, 0, output_size).to(counts._dtype)
+    if dim is None:
+        input, dim = views.flatten(input), 0
+    shape = _shape(input)
+    dim = wrap_dim(dim, len(shape))
+    if not isinstance(repeats, TensorBase):
+        if isinstance(repeats, (list, tuple)):
+            repeats = make(list(repeats))
+        elif repeats < 0:
+            raise RuntimeError("Repeats must be non-negative")
+        else:
+            spread = views.expand(
+                views.unsqueeze(input, dim + 1), (*shape[: dim + 1], int(repeats), *shape[dim + 1 :])
+            )
+            return views.flatten(spread.clone(memory_format=_contiguous()), dim, dim + 1)
+    if repeats._dtype not in (int32, int64):
+        raise RuntimeError("repeats has to be Long or Int tensor")
+    if len(_shape(repeats)) > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+    if _shape(repeats) in ((), (1,)):
+        return repeat_interleave(input, int(repeats), dim)
+    if _shape(repeats)[0] != shape[dim]:
+        raise RuntimeError(
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {_shape(repeats)[0]} and "
+            f"input.size({dim}) = {shape[dim]}"
+        )
+    return _interleaved(input, repeats, dim, output_size)
+
+
+def _contiguous() -> Any:
+    from .._core.formats import contiguous_format
+
+    return contiguous_format
+
+
+def _interleaved(input: Any, counts: Any, dim: int, output_size: int | None) -> Any:
+    import numpy as np
+
+    from .from_data import from_numpy
+    from .index import index_select
+
+    array = value_of(counts).asnumpy()
+    if (array < 0).any():
+        raise RuntimeError("repeats can not be negative")
+    positions = np.repeat(np.arange(array.size), array)
+    if output_size is not None and output_size != positions.size:
+        raise RuntimeError("allocated size does not match required size")
+    return index_select(input, dim, from_numpy(positions))
+
+
+def flip(input: Any, *dims: Any) -> Any:
+    """The order of the entries reversed along the dimensions, as a copy."""
+    rank = len(_shape(input))
+    if len(dims) == 1 and isinstance(dims[0], (list, tuple)):
+        dims = tuple(dims[0])
+    axes = wrap_dims(dims, rank) if dims else ()
+    tracked = recording((input,))
+    raw = _flip[input._dtype.name](value_of(input), axes)
+    from .creation import preserved_strides
+
+    strides = None if input._stride is None else preserved_strides(tuple(raw.shape), input._stride)
+    return wrap_strided(raw, tracked and OF_MS[raw.dtype].category >= 2, strides)
+
+
+def fliplr(input: Any) -> Any:
+    """The columns in reverse order, as a copy."""
+    if len(_shape(input)) < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return flip(input, (1,))
+
+
+def flipud(input: Any) -> Any:
+    """The rows in reverse order, as a copy."""
+    if not _shape(input):
+        raise RuntimeError("Input must be >= 1-d.")
+    return flip(input, (0,))
+
+
+def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
+    """The entries moved along dimensions, around the end; without ``dims`` over the flat tensor."""
+    moves = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    if not moves:
+        raise RuntimeError("`shifts` required")
+    axes: tuple[int, ...] = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
+    if not axes and len(moves) == 1:
+        shape = _shape(input)
+        return views.reshape(call(_roll, (views.reshape(input, (-1,)) if views.numel_of(shape) else
+                                          views.reshape(input, (0,)),), moves, (0,)), shape)
+    if len(axes) != len(moves):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(axes)}")
+    rank = len(_shape(input))
+    return call(_roll, (input,), moves, tuple(wrap_dim(d, rank) for d in axes))
+
+
+def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
+    """Turned by 90 degrees ``k`` times, from the first towards the second of ``dims``."""
+    dims = tuple(dims)
+    rank = len(_shape(input))
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if rank < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {rank}")
+    if dims[0] == dims[1] or abs(dims[0] - dims[1]) == rank:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+    for number, d in enumerate(dims):
+        if not -rank <= d < rank:
+            raise RuntimeError(f"Rotation dim{number} out of range, dim{number} = {d}")
+    k %= 4
+    if k == 1:
+        return views.transpose(flip(input, (dims[1],)), *dims)
+    if k == 2:
+        return flip(input, dims)
+    if k == 3:
+        return views.transpose(flip(input, (dims[0],)), *dims)
+    return input.clone(memory_format=_contiguous())
+
+
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
+    """Coordinates of a grid over vectors, as expanded views: "ij" (the default) or "xy" order of dimensions."""
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tuple(tensors[0])
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    for tensor in tensors:
+        if tensor._dtype is not tensors[0]._dtype:
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+        if len(_shape(tensor)) > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {_text(tensor)}")
+    if indexing not in (None, "ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    swap = indexing == "xy" and len(tensors) >= 2
+    if swap:
+        tensors = (tensors[1], tensors[0], *tensors[2:])
+    lengths = tuple(views.numel_of(_shape(tensor)) for tensor in tensors)
+    rank = len(tensors)
+    grids = [
+        views.expand(views.reshape(tensor, (1,) * i + (-1,) + (1,) * (rank - i - 1)) if lengths[i] else
+                     views.reshape(tensor, (1,) * i + (0,) + (1,) * (rank - i - 1)), lengths)
+        for i, tensor in enumerate(tensors)
+    ]
+    if swap:
+        grids = [views.transpose(grid, 0, 1) for grid in grids]
+        grids[0], grids[1] = grids[1], grids[0]
+    return tuple(grids)
+
+
+def _text(tensor: Any) -> str:
+    return str(tensor)
+
+
+def cartesian_prod(*tensors: Any) -> Any:
+    """Every combination of entries of the vectors, one a row."""
+    for tensor in tensors:
+        if len(_shape(tensor)) != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(_shape(tensor))}")
+    if len(tensors) == 1:
+        return tensors[0]
+    return stack([views.reshape(grid, (views.numel_of(_shape(grid)),)) for grid in meshgrid(*tensors, indexing="ij")], 1)
+
+
+def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
+    """Every choice of ``r`` entries of a vector in order, one a row."""
+    import itertools
+
+    import numpy as np
+
+    from .from_data import from_numpy
+    from .index import index_select
+
+    shape = _shape(input)
+    if len(shape) != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(shape)}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return input.new_empty(0)
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = np.array(list(choose(np.arange(shape[0]), r)), np.int64).reshape(-1, r)
+    return views.reshape(index_select(input, 0, from_numpy(rows.reshape(-1))), rows.shape)
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
+    """The tensors expanded to the size that they broadcast to."""
+    from ._dispatch import broadcast_shape
+
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tuple(tensors[0])
+    shape: tuple[int, ...] = ()
+    for tensor in tensors:
+        shape = broadcast_shape(shape, _shape(tensor))
+    return tuple(views.expand(tensor, shape) for tensor in tensors)
+
+
+def broadcast_shapes(*shapes: Any) -> Any:
+    """The size that tensors of these shapes broadcast to."""
+    from .._core.size import Size
+
+    total: list[int] = []
+    for shape in shapes:
+        lengths = [shape] if isinstance(shape, int) else list(shape)
+        total = [1] * (len(lengths) - len(total)) + total
+        for i in range(1, len(lengths) + 1):
+            length = lengths[-i]
+            if length < 0:
+                raise RuntimeError(f"Trying to create tensor with negative dimension ({length}): ({length})")
+            if length != 1 and total[-i] not in (1, length):
+                raise RuntimeError(
+                    "Shape mismatch: objects cannot be broadcast to a single shape"
+                )
+            if total[-i] == 1:
+                total[-i] = length
+    return Size(total)
+
+
+FUNCTIONS = tuple(
+    "cat concat concatenate stack hstack vstack row_stack dstack column_stack block_diag atleast_1d atleast_2d atleast_3d tile "
+    "repeat_interleave flip fliplr flipud roll rot90 meshgrid cartesian_prod combinations broadcast_tensors "
+    "broadcast_shapes".split()
+)
+METHODS = tuple("repeat tile repeat_interleave flip fliplr flipud roll rot90".split())

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 from .._backend.cast import cast
 from .._backend.table import Kernel, kernel
-from .._core.dtype import dtype, get_default_dtype
-from .._core.tensor_base import TensorBase, recording, value_of, wrap
-from ._dispatch import binary, deliver, in_place, is_number, result_dtype, type_word, unary, wrap_like
-from .compare import clamp, eq, isnan, le, logical_and, where
+from .._core.dtype import get_default_dtype
+from .._core.tensor_base import recording, value_of, wrap
+from ._dispatch import binary, deliver, in_place_form, type_word, unary, wrap_like
+from .compare import clamp
 from .copying import clone, to_dtype
-from .elementwise import div, mul, pow, scalar_like, sub, with_args
+from .elementwise import div, mul, pow, sub, with_args
 
 _exp = kernel("exp")
 _exp2 = kernel("exp2")
@@ -37,7 +37,7 @@ _sigmoid = kernel("sigmoid")
 _floor, _ceil, _trunc, _round, _frac = (kernel(op) for op in ("floor", "ceil", "trunc", "round", "frac"))
 _atan2, _hypot, _copysign, _nextafter = (kernel(op) for op in ("atan2", "hypot", "copysign", "nextafter"))
 _heaviside, _logaddexp, _logaddexp2, _xlogy = (kernel(op) for op in ("heaviside", "logaddexp", "logaddexp2", "xlogy"))
-_angle, _frexp, _relu = kernel("angle"), kernel("frexp"), kernel("relu")
+_angle, _frexp = kernel("angle"), kernel("frexp")
 
 
 def exp(input: Any, *, out: Any = None) -> Any:
@@ -293,38 +293,60 @@ def angle(input: Any, *, out: Any = None) -> Any:
     return unary(_angle, input, out, to_float=True)
 
 
-def relu(input: Any) -> Any:
-    """Each element, but 0 for a negative one."""
-    if input._dtype.category == 0:
-        raise RuntimeError("Boolean inputs not supported for relu")
-    return unary(_relu, input)
+acos_ = in_place_form(acos, "acos_")
+acosh_ = in_place_form(acosh, "acosh_")
+arccos_ = in_place_form(arccos, "arccos_")
+arccosh_ = in_place_form(arccosh, "arccosh_")
+arcsin_ = in_place_form(arcsin, "arcsin_")
+arcsinh_ = in_place_form(arcsinh, "arcsinh_")
+arctan_ = in_place_form(arctan, "arctan_")
+arctanh_ = in_place_form(arctanh, "arctanh_")
+asin_ = in_place_form(asin, "asin_")
+asinh_ = in_place_form(asinh, "asinh_")
+atan_ = in_place_form(atan, "atan_")
+atanh_ = in_place_form(atanh, "atanh_")
+ceil_ = in_place_form(ceil, "ceil_")
+cos_ = in_place_form(cos, "cos_")
+cosh_ = in_place_form(cosh, "cosh_")
+deg2rad_ = in_place_form(deg2rad, "deg2rad_")
+exp_ = in_place_form(exp, "exp_")
+exp2_ = in_place_form(exp2, "exp2_")
+expm1_ = in_place_form(expm1, "expm1_")
+fix_ = in_place_form(fix, "fix_")
+floor_ = in_place_form(floor, "floor_")
+frac_ = in_place_form(frac, "frac_")
+ldexp_ = in_place_form(ldexp, "ldexp_")
+log_ = in_place_form(log, "log_")
+log10_ = in_place_form(log10, "log10_")
+log1p_ = in_place_form(log1p, "log1p_")
+log2_ = in_place_form(log2, "log2_")
+logit_ = in_place_form(logit, "logit_")
+rad2deg_ = in_place_form(rad2deg, "rad2deg_")
+round_ = in_place_form(round, "round_")
+sigmoid_ = in_place_form(sigmoid, "sigmoid_")
+sin_ = in_place_form(sin, "sin_")
+sinc_ = in_place_form(sinc, "sinc_")
+sinh_ = in_place_form(sinh, "sinh_")
+tan_ = in_place_form(tan, "tan_")
+tanh_ = in_place_form(tanh, "tanh_")
+trunc_ = in_place_form(trunc, "trunc_")
+xlogy_ = in_place_form(xlogy, "xlogy_")
 
-
-def threshold(input: Any, threshold: float, value: float) -> Any:
-    """Each element above ``threshold``, else ``value``."""
-    return where(le(input, threshold), value_like(value, input), input)
-
-
-def value_like(value: Any, input: Any) -> Any:
-    """A number as a 0-d tensor of the dtype of ``input``."""
-    return scalar_like(value, input._dtype)
-
-
-def threshold_(input: Any, threshold: float, value: float) -> Any:
-    """In-place version of ``threshold``."""
-    return in_place(input, _threshold(input, threshold, value))
-
-
-_threshold = threshold
-
-
+FUNCTIONS = tuple(
+    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sinc sigmoid "
+    "arcsin arccos arctan arcsinh arccosh arctanh atan2 arctan2 hypot copysign nextafter heaviside logaddexp "
+    "logaddexp2 xlogy ldexp frexp floor ceil trunc round frac fix deg2rad rad2deg logit angle acos_ acosh_ "
+    "arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ atan_ atanh_ ceil_ cos_ cosh_ deg2rad_ exp_ "
+    "exp2_ expm1_ fix_ floor_ frac_ ldexp_ log_ log10_ log1p_ log2_ logit_ rad2deg_ round_ sigmoid_ sin_ sinc_ "
+    "sinh_ tan_ tanh_ trunc_ xlogy_".split()
+)
 METHODS = tuple(
     "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sinc sigmoid "
     "arcsin arccos arctan arcsinh arccosh arctanh atan2 arctan2 hypot copysign nextafter heaviside logaddexp "
-    "logaddexp2 xlogy ldexp frexp floor ceil trunc round frac fix deg2rad rad2deg logit angle relu".split()
+    "logaddexp2 xlogy ldexp frexp floor ceil trunc round frac fix deg2rad rad2deg logit angle".split()
 )
 IN_PLACE = tuple(
     "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sinc sigmoid "
     "arcsin arccos arctan arcsinh arccosh arctanh atan2 arctan2 hypot copysign nextafter heaviside xlogy ldexp "
-    "floor ceil trunc round frac fix deg2rad rad2deg logit relu".split()
+    "floor ceil trunc round frac fix deg2rad rad2deg logit".split()
 )

@@ -60,6 +60,6 @@ def adam_step(
     )
 
 
-def momentum_step(param: Any, grad: Any, buffer: Any, lr: float, momentum: float, nesterov: bool) -> None:
+def momentum_step(param: Any, grad: Any, buffer: Any, lr: float, momentum: float) -> None:
     """The update of one parameter and its momentum buffer, in place."""
-    _momentum["float32"](_memory(param), grad._storage.value, _memory(buffer), lr, momentum, nesterov)
+    _momentum["float32"](_memory(param), grad._storage.value, _memory(buffer), lr, momentum)

@@ -124,7 +124,7 @@ class Node:
 
 # MindSpore's primitive names where torch's differ by more than the suffix.
 _NAMES = {
-    "RealDiv": "Div", "Div": "Div", "MatMul": "Mm", "BatchMatMul": "Bmm", "ReduceSum": "Sum", "SumExt": "Sum",
+    "RealDiv": "Div", "Div": "Div", "Square": "Pow", "MatMul": "Mm", "BatchMatMul": "Bmm", "ReduceSum": "Sum", "SumExt": "Sum",
     "ReduceMean": "Mean", "MeanExt": "Mean", "ReLU": "Relu", "Conv2D": "Convolution", "BiasAdd": "Addmm", "Reshape": "View",
     "NarrowView": "Slice", "SelectView": "Select", "SelectExtView": "Select", "BroadcastToView": "Expand", "Transpose": "Permute",
     "TransposeView": "Transpose", "Gather": "Index", "TensorScatterUpdate": "CopySlices", "ToCopy": "ToCopy",
@@ -135,7 +135,7 @@ _NO_NUMBER = frozenset(("ToCopy",))
 def torch_name(native: str) -> str:
     """torch's name of a node from MindSpore's: ``Add`` is ``AddBackward0``."""
     base = _NAMES.get(native, native)
-    return f"{base}Backward0"
+    return base if "Backward" in base else f"{base}Backward0"
 
 
 def node_of(tensor: Any) -> Node:

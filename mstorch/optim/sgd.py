@@ -143,8 +143,8 @@ def _update(params, grads, buffers, *, weight_decay, momentum, lr, dampening, ne
             buffer = buffers[i]
             if buffer is None:
                 buffer = buffers[i] = grad.detach().clone()
-            elif dampening == 0 and not _tracked(lr) and can_fuse((param,), (grad,), (buffer,)):
-                momentum_step(param, grad, buffer, _number(lr), _number(momentum), nesterov)
+            elif dampening == 0 and not nesterov and not _tracked(lr) and can_fuse((param,), (grad,), (buffer,)):
+                momentum_step(param, grad, buffer, _number(lr), _number(momentum))
                 continue
             else:
                 buffer.mul_(momentum).add_(grad, alpha=1 - dampening)

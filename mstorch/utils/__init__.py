@@ -1,1 +1,4 @@
-"""torch.utils: data loading and other helpers."""
+"""torch.utils."""
+from . import data, hooks
+
+__all__ = ["data", "hooks"]

@@ -146,10 +146,10 @@ def test_flipped_bits_in_legacy_files():
 )
 def test_wrong_files(data, words, tmp_path):
     for weights_only in (True, False):
-        with pytest.raises(ERRORS, match=words):
+        with pytest.raises(ERRORS, match=words or None):
             our_load(data, weights_only=weights_only)
     (tmp_path / "a.pt").write_bytes(data)
-    with pytest.raises(ERRORS, match=words):
+    with pytest.raises(ERRORS, match=words or None):
         serialization.load(tmp_path / "a.pt")
 
 
@@ -181,9 +181,9 @@ def test_records_that_do_not_fit():
         (lambda name, content: None if name.endswith("data.pkl") else content, "failed locating file data.pkl"),
     ]:
         changed = rewritten(data, change)
-        with pytest.raises(RuntimeError, match=words):
+        with pytest.raises(RuntimeError, match=words or None):
             our_load(changed)
-        with pytest.raises(RuntimeError, match=words if "data.pkl" not in words else ""):
+        with pytest.raises(RuntimeError, match=words if "data.pkl" not in words else None):
             torch_load(changed)
 
 

@@ -1,4 +1,10 @@
 """The kernel rows, one file a family. Importing this package fills the table."""
-from . import bitwise, compare, complex, elementwise, index, join, matmul, optim, reduce, storage
+from . import (
+    activation, bitwise, compare, complex_views, conv, elementwise, index, join, loss, math, matmul, norm,
+    optim, pool, reduce, softmax, storage,
+)  # fmt: skip
 
-__all__ = ["bitwise", "compare", "complex", "elementwise", "index", "join", "matmul", "optim", "reduce", "storage"]
+__all__ = [
+    "activation", "bitwise", "compare", "complex_views", "conv", "elementwise", "index", "join", "loss",
+    "math", "matmul", "norm", "optim", "pool", "reduce", "softmax", "storage",
+]  # fmt: skip

@@ -1,6 +1,7 @@
 """Comparison kernels, tests for NaN and infinity, logic."""
 from __future__ import annotations
 
+import numpy as np
 from mindspore import ops
 
 from ..raw import Raw, from_numpy
@@ -46,7 +47,7 @@ def composed_signbit(raw: Raw) -> Raw:
     values = raw.asnumpy()
     if values.dtype.kind == "f":
         values = values.view(f"i{values.dtype.itemsize}")
-    return from_numpy(values < 0)
+    return from_numpy(np.asarray(values < 0))
 
 
 define("isnan", cpu=ops_isnan, dtypes=FLOATS + ("float16",) + COMPLEX, via=VIA)

@@ -5,13 +5,20 @@ import numpy as np
 from mindspore import mint, ops
 
 from ..raw import ON_CPU, Raw, from_numpy
-from ..table import ALL, define
+from ..table import ALL, BUT_BFLOAT16, VIA_BFLOAT16, define
 from ..tape import grad_mode, tracing
+from .reduce import of_nothing
 
 _reshape = ops.Reshape()
 _transpose = ops.Transpose()
 _gather = ops.Gather()
 _strided_slice = ops.StridedSlice()
+_gather_dim = ops.GatherD()
+_nonzero = ops.NonZero()
+
+# Moving bfloat16 through float32 is exact; most of MindSpore's CPU kernels do not take it (2.10).
+MOVED = tuple(name for name in ALL if name != "bfloat16")
+VIA_BFLOAT = {"bfloat16": "float32"}
 
 
 def _recorded(raw: Raw) -> bool:
@@ -98,8 +105,12 @@ def composed_linear_index(
     return composed_index(every, dims, indices, common, adjacent)
 
 
-define("slice", cpu=ops_slice, dtypes=ALL)
-define("select", cpu=ops_select, dtypes=ALL)
-define("expand", cpu=mint_expand, dtypes=ALL)
-define("index", cpu=composed_index, dtypes=ALL)
+define("slice", cpu=ops_slice, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
+define("select", cpu=ops_select, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
+define("expand", cpu=mint_expand, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
+define("index", cpu=composed_index, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
 define("linear_index", cpu=composed_linear_index, dtypes=ALL)
+define("gather", cpu=ops_gather_dim, dtypes=MOVED, via=VIA_BFLOAT)
+define("index_select", cpu=ops_index_select, dtypes=MOVED, via=VIA_BFLOAT)
+define("take", cpu=composed_take, dtypes=MOVED, via=VIA_BFLOAT)
+define("nonzero", cpu=ops_nonzero, dtypes=("bool",))

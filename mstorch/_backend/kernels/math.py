@@ -54,7 +54,8 @@ def _in_float32(primitive: Callable[[Raw], Raw], function: Callable[..., Any]) -
 
 def _logistic(values: np.ndarray) -> np.ndarray:
     small = np.exp(-np.abs(values))
-    return np.where(values >= 0, np.ones((), values.dtype), small) / (1 + small)
+    one = np.ones((), values.dtype)
+    return np.where(values >= 0, one, small).astype(values.dtype) / np.add(one, small)
 
 
 exp = chained("ExpBackward0", _in_float32(_exp, np.exp), lambda x, y: y, _exp)
@@ -272,6 +273,11 @@ def _xlog1py_backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tu
     return sum_to(by_first, first.shape), sum_to(by_second, second.shape)
 
 
+def _nextafter_backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tuple[Raw, Raw]:
+    zero = zeros_like(gradient)
+    return sum_to(prim_select(prim_equal(first, second), zero, gradient), first.shape), sum_to(zero, second.shape)
+
+
 # Angles
 
 
@@ -359,5 +365,8 @@ define("logaddexp2", cpu=node("Logaddexp2Backward0", _logaddexp2, _logaddexp2_ba
 define("xlogy", cpu=node("XlogyBackward0", _xlogy_with(log), _xlogy_backward), dtypes=FLOATS, via=VIA_HALF)
 define("xlog1py", cpu=node("SpecialXlog1PyBackward0", _xlogy_with(log1p), _xlog1py_backward), dtypes=FLOATS, via=VIA_HALF)
 define("angle", cpu=composed_angle, dtypes=FLOATS + COMPLEX, via=VIA_HALF)
-define("nextafter", cpu=through_numpy(np.nextafter), dtypes=FLOATS, numpy_reason="MindSpore's NextAfter is wrong in float32 (2.10)")
+define(
+    "nextafter", cpu=node("NextafterBackward0", through_numpy(np.nextafter), _nextafter_backward), dtypes=FLOATS,
+    numpy_reason="MindSpore's NextAfter is wrong in float32 (2.10)",
+)  # fmt: skip
 define("frexp", cpu=numpy_frexp, dtypes=FLOATS + ("float16",), numpy_reason="MindSpore has no kernel that takes a float apart")

@@ -5,10 +5,10 @@ from functools import lru_cache
 from typing import Any
 
 from mindspore import ops
-from mindspore.ops.operations._grad_ops import BatchNormGrad
+from mindspore.ops.operations._grad_ops import BatchNormGrad, LayerNormGrad
 
 from .. import tape
-from ..raw import NAME_OF, Raw, full
+from ..raw import NAME_OF, ON_CPU, Raw, from_numpy, full
 from ..table import FLOATS, VIA_HALF, define
 from ._nodes import constant, recorded
 
@@ -18,6 +18,7 @@ _sub = ops.Sub()
 _mul = ops.Mul()
 _rsqrt = ops.Rsqrt()
 _mean = ops.ReduceMean(True)
+_sum = ops.ReduceSum(False)
 
 
 @lru_cache(256)
@@ -103,5 +104,63 @@ def composed_batch_norm_eval(x: Raw, weight: Raw, bias: Raw, mean: Raw, var: Raw
     return _add(_mul(x, _reshape(scale, shape)), _reshape(shift, shape))
 
 
+def running_average(running: Raw, batch: Raw, factor: float, scale: float) -> Raw:
+    """``(1 - factor) * running + factor * scale * batch``: a few numbers, which the host adds faster than it can ask."""
+    if not ON_CPU or tape.tracing() is not None:
+        return _add(_mul(running, 1 - factor), _mul(batch, factor * scale))
+    old, new = running.asnumpy(), batch.asnumpy()
+    kind = old.dtype.type
+    return from_numpy(old * kind(1 - factor) + new * kind(scale) * kind(factor))
+
+
+@lru_cache(256)
+def _layer_primitive(begin: int, eps: float) -> tuple[Any, Any]:
+    return ops.LayerNorm(begin, begin, eps), LayerNormGrad(begin, begin)
+
+
+def composed_layer_norm(x: Raw, weight: Raw, bias: Raw, begin: int, eps: float) -> Raw:
+    """Normalised over the dimensions from ``begin`` on, made of differentiable operations."""
+    return _add(_mul(_normalized(x, tuple(range(begin, len(x.shape))), eps)[0], weight), bias)
+
+
+def _layer_forward(ctx: Any, x: Raw, weight: Raw, bias: Raw, begin: int, eps: float) -> Raw:
+    y, mean, var = _layer_primitive(begin, eps)[0](x, weight, bias)
+    ctx.save_for_backward(x, weight, mean, var)
+    ctx.numbers = (begin, eps)
+    return y
+
+
+def _layer_backward(ctx: Any, g: Raw) -> tuple[Raw | None, ...]:
+    x, weight, mean, var = ctx.saved_tensors
+    begin, eps = ctx.numbers
+    if not tape.grad_mode.enabled:
+        gx, gw, gb = _layer_primitive(begin, eps)[1](x, g, var, mean, weight)
+        return gx, gw, gb, None, None
+    axes, lead = tuple(range(begin, len(x.shape))), tuple(range(begin))
+    normal, _, _, inverse = _normalized(x, axes, eps)
+    scaled = _mul(g, weight)
+    inner = _sub(_sub(scaled, _mean(scaled, axes)), _mul(normal, _mean(_mul(scaled, normal), axes)))
+    gw, gb = _mul(g, normal), g
+    if lead:
+        gw, gb = _sum(gw, lead), _sum(gb, lead)
+    return _mul(inner, inverse), gw, gb, None, None
+
+
+_layer_node = tape.function_node("NativeLayerNormBackward0", _layer_forward, _layer_backward)
+
+
+def ops_layer_norm(x: Raw, weight: Raw, bias: Raw, begin: int, eps: float) -> Raw:
+    """Mean 0 and variance 1 over the dimensions from ``begin`` on, times weight plus bias."""
+    if x.size == 0:
+        return _add(x, constant(0, x))
+    if NAME_OF[x.dtype] != "float32" or tape.tracing() is not None or not 0 < eps < 1:
+        return composed_layer_norm(x, weight, bias, begin, eps)
+    if recorded(x, weight, bias):
+        return _layer_node(x, weight, bias, begin, eps)
+    return _layer_primitive(begin, eps)[0](x, weight, bias)[0]
+
+
+define("layer_norm", cpu=ops_layer_norm, dtypes=FLOATS, via=VIA_HALF)
+define("running_average", cpu=running_average, dtypes=FLOATS, via=VIA_HALF)
 define("batch_norm_train", cpu=ops_batch_norm_train, dtypes=FLOATS, via=VIA_HALF)
 define("batch_norm_eval", cpu=composed_batch_norm_eval, dtypes=FLOATS, via=VIA_HALF)

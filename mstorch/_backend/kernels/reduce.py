@@ -10,6 +10,7 @@ from ..cast import cast
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, INTS, NUMBERS, VIA_BOOL, VIA_HALF, define
 from ..tape import function_node, grad_mode, tracing
+from ._nodes import mul
 
 _SUM = {keep: ops.ReduceSum(keep) for keep in (False, True)}
 _MEAN = {keep: ops.ReduceMean(keep) for keep in (False, True)}
@@ -20,7 +21,7 @@ _ANY = {keep: ops.ReduceAny(keep) for keep in (False, True)}
 _PROD = {keep: ops.ReduceProd(keep) for keep in (False, True)}
 _equal = ops.Equal()
 _not_equal = ops.NotEqual()
-_mul = ops.Mul()
+_mul = mul
 _div = ops.RealDiv()
 _select = ops.Select()
 _reshape = ops.Reshape()
@@ -48,12 +49,12 @@ def _empty_backward(ctx: Any, gradient: Raw) -> tuple[Raw, None, None]:
 
 
 # MindSpore's reductions of a tensor without elements return uninitialised memory or raise (2.7.2 to 2.10).
-_of_nothing = function_node("ReduceEmpty", _empty_forward, _empty_backward)
+of_nothing = function_node("ReduceEmpty", _empty_forward, _empty_backward)
 
 
 def over_nothing(raw: Raw, dims: tuple[int, ...], keepdim: bool, value: Any) -> Raw:
     """The reduction of a tensor without elements: ``value`` everywhere."""
-    return _of_nothing(raw, reduced_shape(tuple(raw.shape), dims, keepdim), value)
+    return of_nothing(raw, reduced_shape(tuple(raw.shape), dims, keepdim), value)
 
 
 def ops_sum(raw: Raw, dims: tuple[int, ...], keepdim: bool) -> Raw:

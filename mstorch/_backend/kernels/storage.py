@@ -8,7 +8,7 @@ from mindspore import mint, ops
 
 from .. import tape
 from ..raw import ON_CPU, Raw, from_numpy
-from ..table import VIA_BOOL, define
+from ..table import BUT_BFLOAT16, VIA_BFLOAT16, define
 
 _reshape = ops.Reshape()
 _transpose = ops.Transpose()
@@ -73,8 +73,8 @@ def numpy_clone(raw: Raw) -> Raw:
 
 define("reshape", cpu=ops_reshape)
 define("permute", cpu=ops_permute)
-define("storage_gather", cpu=composed_storage_gather)
-define("storage_scatter", cpu=composed_storage_scatter, via=VIA_BOOL)
+define("storage_gather", cpu=composed_storage_gather, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
+define("storage_scatter", cpu=composed_storage_scatter, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
 define("replace_value", cpu=tape.function_node("CopySlices", _replace_forward, _replace_backward))
 define("clone", cpu=numpy_clone, ascend=mint.clone if hasattr(mint, "clone") else None)
 define("ones_like", cpu=lambda raw: from_numpy(np.ones(raw.shape, raw.asnumpy().dtype)) if ON_CPU else ops.ones_like(raw))

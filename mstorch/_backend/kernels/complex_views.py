@@ -1,0 +1,87 @@
+"""Kernels of complex numbers, and memory seen in another dtype."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from mindspore import ops
+
+from .. import tape
+from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
+from ..table import COMPLEX, FLOATS, define
+from ._nodes import node, prim_conj, recorded, sum_to
+
+_real = ops.Real()
+_imag = ops.Imag()
+_complex = ops.Complex()
+_reshape = ops.Reshape()
+_stack = ops.Stack(-1)
+_PARTS = {"complex64": "float32", "complex128": "float64"}
+_WHOLE = {part: whole for whole, part in _PARTS.items()}
+
+
+def real_part(raw: Raw) -> Raw:
+    """The real part; MindSpore's Real refuses empty tensors."""
+    return _real(raw) if raw.size else from_numpy(np.zeros(raw.shape, NP_DTYPE[_PARTS[NAME_OF[raw.dtype]]]))
+
+
+def imaginary_part(raw: Raw) -> Raw:
+    """The imaginary part."""
+    return _imag(raw) if raw.size else from_numpy(np.zeros(raw.shape, NP_DTYPE[_PARTS[NAME_OF[raw.dtype]]]))
+
+
+def composed_conj(raw: Raw) -> Raw:
+    return prim_conj(raw) if raw.size else from_numpy(raw.asnumpy().copy())
+
+
+def _join(real: Raw, imaginary: Raw) -> Raw:
+    shape = np.broadcast_shapes(tuple(real.shape), tuple(imaginary.shape))
+    if real.size and imaginary.size:
+        # MindSpore's Complex fails for shapes of different ranks.
+        spread = ops.BroadcastTo(shape)
+        return _complex(
+            real if tuple(real.shape) == shape else spread(real), imaginary if tuple(imaginary.shape) == shape else spread(imaginary)
+        )
+    return from_numpy(np.zeros(shape, NP_DTYPE[_WHOLE[NAME_OF[real.dtype]]]))
+
+
+def _join_backward(gradient: Raw, result: Raw, real: Raw, imaginary: Raw) -> tuple[Raw, Raw]:
+    return sum_to(real_part(gradient), real.shape), sum_to(imaginary_part(gradient), imaginary.shape)
+
+
+def _seen_as(raw: Raw, name: str) -> Raw:
+    values = np.ascontiguousarray(raw.asnumpy()).reshape(-1)
+    return from_numpy(values.view(NP_DTYPE[name]))
+
+
+def _seen_backward(gradient: Raw, result: Raw, raw: Raw, name: str) -> Raw:
+    return _reshape(reinterpret(gradient, NAME_OF[raw.dtype]), tuple(raw.shape))
+
+
+_recorded_reinterpret = node("ViewAsRealBackward0", _seen_as, _seen_backward)
+
+
+def composed_reinterpret(raw: Raw, name: str) -> Raw:
+    """The flat elements between complex numbers and their parts, made of MindSpore ops."""
+    if name in _PARTS:
+        pairs = _reshape(raw, (-1, 2))
+        return _complex(pairs[:, 0], pairs[:, 1])
+    return _reshape(_stack((_real(raw), _imag(raw))), (-1,))
+
+
+def reinterpret(raw: Raw, name: str) -> Raw:
+    """The same memory as flat elements of the dtype ``name``; differentiable between complex numbers and their parts."""
+    if tape.tracing() is not None:
+        return composed_reinterpret(raw, name)
+    source = NAME_OF[raw.dtype]
+    if recorded(raw) and (_PARTS.get(source) == name or _WHOLE.get(source) == name):
+        return _recorded_reinterpret(raw, name)
+    return _seen_as(raw, name)
+
+
+define(
+    "view_dtype", cpu=reinterpret, ascend=composed_reinterpret,
+    numpy_reason="MindSpore has no view of memory in another dtype; nothing is computed",
+)  # fmt: skip
+define("conj", cpu=composed_conj, dtypes=COMPLEX)
+define("complex", cpu=node("ComplexBackward0", _join, _join_backward, _complex), dtypes=FLOATS)

@@ -1,0 +1,66 @@
+"""Losses that have kernels of their own."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from mindspore import ops
+
+from .. import tape
+from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
+from ..table import FLOATS, VIA_HALF, define
+from ._nodes import constant, recorded
+
+_reshape = ops.Reshape()
+_add = ops.Add()
+_sub = ops.Sub()
+_mul = ops.Mul()
+_div = ops.RealDiv()
+_neg = ops.Neg()
+_exp = ops.Exp()
+_gather_elements = ops.GatherD()
+_softmax = ops.Softmax(1)
+_entropy = ops.SparseSoftmaxCrossEntropyWithLogits()
+_entropy_gradient = ops.SparseSoftmaxCrossEntropyWithLogits(is_grad=True)
+
+
+def _one_hot(target: np.ndarray, classes: int, kind: np.dtype) -> Raw:
+    hot = np.zeros((target.size, classes), kind)
+    hot[np.arange(target.size), target] = 1
+    return from_numpy(hot)
+
+
+def _entropy_forward(ctx: Any, x: Raw, target: Raw) -> Raw:
+    ctx.save_for_backward(x, target)
+    return _entropy(x, target)
+
+
+def _entropy_backward(ctx: Any, g: Raw) -> tuple[Raw, None]:
+    x, target = ctx.saved_tensors
+    if not tape.grad_mode.enabled:
+        return _mul(_entropy_gradient(x, target), g), None
+    n, classes = x.shape
+    hot = _one_hot(target.asnumpy(), classes, NP_DTYPE[NAME_OF[x.dtype]])
+    return _mul(_sub(_softmax(x), hot), _div(g, constant(n, x))), None
+
+
+_entropy_node = tape.function_node("NllLossBackward0", _entropy_forward, _entropy_backward)
+
+
+def ops_cross_entropy(x: Raw, target: Raw) -> Raw:
+    """The mean cross entropy of logits (N, C) and classes (N), int32 and in range.
+
+    Built from this kernel and its gradient: ``ops.cross_entropy`` leaks 14 KB a call (2.8 to 2.10).
+    """
+    return _entropy_node(x, target) if recorded(x) else _entropy(x, target)
+
+
+def composed_nll(x: Raw, target: Raw, weights: Raw) -> Raw:
+    """``-weights * x`` of each target class: (N, C, L), int64 classes (N, L) in range, weights (N, L)."""
+    n, _, length = x.shape
+    picked = _reshape(_gather_elements(x, 1, _reshape(target, (n, 1, length))), (n, length))
+    return _neg(_mul(picked, weights))
+
+
+define("cross_entropy", cpu=ops_cross_entropy, dtypes=("float32",))
+define("nll", cpu=composed_nll, dtypes=FLOATS, via=VIA_HALF)

@@ -1,0 +1,118 @@
+"""Dropout with torch's own masks."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _mt19937 as mt
+from .._backend.raw import from_numpy
+from .._backend.table import kernel
+from .._core.generator import engine_of
+from .._core.tensor_base import recording, value_of, wrap
+from ._dispatch import in_place, wrap_like
+from .elementwise import add, mul
+
+_mul = kernel("mul")
+
+
+def _check(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _noise(input: Any, p: float, channels: bool) -> Any:
+    """1 / (1 - p) where a number is kept and 0 where it is dropped, for each element or for each channel."""
+    shape = tuple(value_of(input).shape)
+    if channels:
+        shape = (*shape[:2], *([1] * (len(shape) - 2)))
+    count = int(np.prod(shape))
+    keep = mt.dropout_mask(engine_of(None), count, 1 - p).reshape(shape)
+    kind = input._dtype.np
+    return from_numpy(keep.astype(kind) * kind.type(1 / (1 - p)) if kind.itemsize < 4 else keep * kind.type(1 / (1 - p)))
+
+
+def _dropped(input: Any, p: float, train: bool, channels: bool) -> Any:
+    _check(p)
+    if p == 0 or not train or value_of(input).size == 0:
+        return input
+    if p == 1:
+        return mul(input, 0)
+    noise = _noise(input, p, channels)
+    tracked = recording((input,))
+    return wrap_like(_mul[input._dtype.name](value_of(input), noise), (input,), tracked)
+
+
+_ALPHA = 1.7580993408473766
+
+
+def _alpha_dropped(input: Any, p: float, train: bool, channels: bool) -> Any:
+    """Dropout that keeps mean and variance of a self-normalising network (https://arxiv.org/abs/1706.02515)."""
+    _check(p)
+    if p == 0 or not train or value_of(input).size == 0:
+        return input
+    if p == 1:
+        return mul(input, 0)
+    shape = tuple(value_of(input).shape)
+    if channels:
+        shape = (*shape[:2], *([1] * (len(shape) - 2)))
+    keep = mt.dropout_mask(engine_of(None), int(np.prod(shape)), 1 - p).reshape(shape)
+    kind = input._dtype.np
+    scale = 1 / np.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
+    noise = wrap(from_numpy(keep.astype(kind) * kind.type(scale)))
+    shift = (keep.astype(kind) - kind.type(1)) * kind.type(_ALPHA * scale) + kind.type(_ALPHA * scale * p)
+    return add(mul(input, noise), wrap(from_numpy(shift.astype(kind))))
+
+
+def _feature_dims(input: Any) -> None:
+    if len(value_of(input).shape) < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+
+
+def dropout(input: Any, p: float, train: bool) -> Any:
+    """Each element set to 0 with probability ``p``, the others divided by 1 - p."""
+    return _dropped(input, p, train, False)
+
+
+def feature_dropout(input: Any, p: float, train: bool) -> Any:
+    """Each channel (N, C) set to 0 with probability ``p``, the others divided by 1 - p."""
+    _feature_dims(input)
+    return _dropped(input, p, train, True)
+
+
+def alpha_dropout(input: Any, p: float, train: bool) -> Any:
+    """Dropout that keeps mean and variance, for SELU."""
+    return _alpha_dropped(input, p, train, False)
+
+
+def feature_alpha_dropout(input: Any, p: float, train: bool) -> Any:
+    """Alpha dropout of whole channels (N, C)."""
+    _feature_dims(input)
+    return _alpha_dropped(input, p, train, True)
+
+
+def dropout_(input: Any, p: float, train: bool) -> Any:
+    """In-place version of ``dropout``."""
+    return in_place(input, dropout(input, p, train))
+
+
+def feature_dropout_(input: Any, p: float, train: bool) -> Any:
+    """In-place version of ``feature_dropout``."""
+    return in_place(input, feature_dropout(input, p, train))
+
+
+def alpha_dropout_(input: Any, p: float, train: bool) -> Any:
+    """In-place version of ``alpha_dropout``."""
+    return in_place(input, alpha_dropout(input, p, train))
+
+
+def feature_alpha_dropout_(input: Any, p: float, train: bool) -> Any:
+    """In-place version of ``feature_alpha_dropout``."""
+    return in_place(input, feature_alpha_dropout(input, p, train))
+
+
+FUNCTIONS = tuple(
+    "dropout feature_dropout alpha_dropout feature_alpha_dropout dropout_ feature_dropout_ alpha_dropout_ "
+    "feature_alpha_dropout_".split()
+)
+METHODS = ()

@@ -1,0 +1,335 @@
+"""Taking elements by index tensors, filling and selecting by masks."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._backend.cast import cast
+from .._backend.raw import ON_CPU, Raw, from_numpy
+from .._backend.table import kernel
+from .._backend.tape import tracing
+from .._core.dtype import bool_, int32, int64
+from .._core.tensor_base import TensorBase, check_writable, is_tracked, recording, value_of, wrap
+from . import views
+from ._dispatch import (
+    broadcast_shape, call, deliver, in_place, is_number, python_number, result, scalar_raw, type_word, wrap_dim,
+)  # fmt: skip
+
+_gather = kernel("gather")
+_index_select = kernel("index_select")
+_take = kernel("take")
+_nonzero = kernel("nonzero")
+_where = kernel("where")
+_expand = kernel("expand")
+_clone = kernel("clone")
+
+
+def _shape(tensor: Any) -> tuple[int, ...]:
+    return tuple(value_of(tensor).shape)
+
+
+def _finish(value: Any, out: Any) -> Any:
+    return value if out is None else deliver(value, out)
+
+
+def index_raw(index: Any, name: str, *, int32_too: bool = True, error: type = RuntimeError, text: str = "") -> Raw:
+    """An index tensor's values as int64; torch's error for another dtype."""
+    if not isinstance(index, TensorBase):
+        raise TypeError(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
+    if index._dtype is int64:
+        return value_of(index)
+    if index._dtype is int32 and int32_too:
+        return cast(value_of(index), "int64")
+    raise error(text or f"{name}(): Expected a long tensor for index, but got {type_word(index._dtype)}")
+
+
+def check_range(index: Raw, low: int, high: int, error: Any) -> None:
+    """Raise ``error(value)`` for the first index outside ``low`` to ``high`` (excluded); a trace checks nothing."""
+    if index.size == 0 or not ON_CPU or tracing() is not None:
+        return
+    values = index.asnumpy()
+    if int(values.min()) < low or int(values.max()) >= high:
+        wrong = values[(values < low) | (values >= high)]
+        raise error(int(wrong.reshape(-1)[0]))
+
+
+def check_index_dim(index: Raw, dim: int, shape: tuple[int, ...]) -> None:
+    """Raise torch's error of gather and scatter for an index outside of its dimension."""
+    size = shape[dim] if shape else 1
+    check_range(
+        index, 0, size, lambda value: RuntimeError(f"index {value} is out of bounds for dimension {dim} with size {size}")
+    )
+
+
+def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: Any = None) -> Any:
+    """``input`` taken along ``dim`` at ``index``, whose other dimensions run along those of ``input``."""
+    shape = _shape(input)
+    dim = wrap_dim(dim, len(shape))
+    positions = index_raw(index, "gather", text="gather(): Expected dtype int32/int64 for index")
+    own = tuple(positions.shape)
+    if 0 not in own:
+        if max(len(own), 1) != max(len(shape), 1):
+            raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+        for d in range(len(own)):
+            if d != dim and own[d] > (shape[d] if shape else 1):
+                raise RuntimeError(
+                    f"Size does not match at dimension {d} expected index {list(own)} to be no larger than self {list(shape)} "
+                    f"apart from dimension {dim}"
+                )
+        check_index_dim(positions, dim, shape)
+    tracked = recording((input,))
+    return _finish(result(_gather[input._dtype.name](value_of(input), dim, positions), (input,), tracked), out)
+
+
+def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
+    """The entries ``index`` (a vector) along a dimension, as a copy."""
+    shape = _shape(input)
+    dim = wrap_dim(dim, len(shape))
+    positions = index_raw(index, "index_select", text="index_select(): Expected dtype int32 or int64 for index")
+    if len(positions.shape) > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    if not shape and positions.size != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {positions.size} value(s)")
+    check_range(positions, 0, shape[dim] if shape else 1, lambda _: IndexError("index out of range in self"))
+    if not positions.shape:
+        positions = positions.reshape((1,))
+    tracked = recording((input,))
+    if not shape:
+        return _finish(result(_gather[input._dtype.name](value_of(input), 0, positions.reshape(())), (input,), tracked), out)
+    return _finish(result(_index_select[input._dtype.name](value_of(input), dim, positions), (input,), tracked), out)
+
+
+def take(input: Any, index: Any, *, out: Any = None) -> Any:
+    """The elements at positions of the flat tensor, in the shape of ``index``."""
+    positions = index_raw(index, "take", int32_too=False)
+    size = value_of(input).size
+    if size == 0 and positions.size:
+        raise IndexError("take(): tried to take from an empty tensor")
+    check_range(
+        positions, -size, size,
+        lambda value: IndexError(f"out of range: tried to access index {value} on a tensor of {size} elements."),
+    )
+    tracked = recording((input,))
+    return _finish(result(_take[input._dtype.name](value_of(input), positions), (input,), tracked), out)
+
+
+def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any = None) -> Any:
+    """``input`` at ``indices`` along ``dim``, the other dimensions broadcast; without ``dim`` from the flat tensor."""
+    if indices._dtype is not int64:
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {type_word(indices._dtype)}")
+    if dim is None:
+        input, indices, dim = views.reshape(input, (-1,)), views.reshape(indices, (-1,)), 0
+    own, other = _shape(input), _shape(indices)
+    if len(own) != len(other):
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{len(own)} dimensions for input, and {len(other)} dimensions for indices"
+        )
+    dim = wrap_dim(dim, len(own))
+    common = broadcast_shape((*own[:dim], 1, *own[dim + 1 :]), (*other[:dim], 1, *other[dim + 1 :]))
+    spread = views.expand(input, (*common[:dim], own[dim], *common[dim + 1 :]))
+    positions = value_of(views.expand(indices, (*common[:dim], other[dim], *common[dim + 1 :])))
+    if positions.size and (positions.asnumpy() < 0).any():
+        values = positions.asnumpy()
+        positions = from_numpy(np.ascontiguousarray(np.where(values < 0, values + own[dim], values)))
+    return gather(spread, dim, wrap(positions), out=out)
+
+
+def masked_fill(input: Any, mask: Any, value: Any) -> Any:
+    """A copy with ``value`` (a number or a tensor of no dimensions) where the mask holds; both shapes broadcast."""
+    if mask._dtype is not bool_:
+        raise RuntimeError(
+            f"masked_fill_ only supports boolean masks, but got mask with dtype {_CPP.get(mask._dtype.name, mask._dtype.name)}"
+        )
+    tensors = [input]
+    name = input._dtype.name
+    if isinstance(value, TensorBase):
+        if _shape(value):
+            raise RuntimeError(
+                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{len(_shape(value))} dimension(s)."
+            )
+        tensors.append(value)
+    elif not is_number(value):
+        raise TypeError(
+            "masked_fill() received an invalid combination of arguments - got (Tensor, "
+            f"{type(value).__name__}), but expected one of:\n * (Tensor mask, Tensor value)\n * (Tensor mask, Number value)"
+        )
+    shape = broadcast_shape(_shape(mask), _shape(input))
+    tracked = recording(tensors)
+    if isinstance(value, TensorBase):
+        filler = value_of(value) if value._dtype is input._dtype else cast(value_of(value), name)
+    else:
+        filler = scalar_raw(python_number(value), name)
+    raw, chosen = value_of(input), value_of(mask)
+    if raw.size == 0 or 0 in shape:
+        return result(_clone[name](_expand[name](raw, shape)), tensors, tracked)
+    return result(_where[name](chosen, filler, raw), tensors, tracked)
+
+
+_CPP = {
+    "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+}  # fmt: skip
+
+
+def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
+    """The elements where the mask holds, in one dimension; the shapes broadcast."""
+    if mask._dtype is not bool_:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    shape = broadcast_shape(_shape(mask), _shape(input))
+    spread = views.expand(input, shape) if _shape(input) != shape else input
+    chosen = np.broadcast_to(value_of(mask).asnumpy(), shape)
+    positions = from_numpy(np.flatnonzero(chosen))
+    tracked = recording((input,))
+    return _finish(result(_take[input._dtype.name](value_of(spread), positions), (input,), tracked), out)
+
+
+def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
+    """The positions of the elements that are not zero: a matrix of one row each, or one vector a dimension."""
+    truth = input if input._dtype is bool_ else input.detach().ne(0)
+    if as_tuple:
+        if not _shape(truth):
+            truth = views.reshape(truth, (1,))
+        return views.unbind(nonzero(truth), 1)
+    return _finish(wrap(_nonzero["bool"](value_of(truth))), out)
+
+
+def argwhere(input: Any) -> Any:
+    """The positions of the elements that are not zero, one a row."""
+    return nonzero(input)
+
+
+def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = None) -> Any:
+    """The first ``size`` positions of ``nonzero``, filled up with rows of ``fill_value``."""
+    found = nonzero(input)
+    count, rank = _shape(found)
+    if size < 0:
+        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer")
+    if count < size:
+        from .join import cat
+
+        found = cat((found, found.new_full((size - count, rank), fill_value)))
+    else:
+        found = views.slice_dim(found, 0, 0, size, 1).clone()
+    return _finish(found, out)
+
+
+def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """A copy with ``values`` put (or added) at the index tensors."""
+    return index_put_(input.clone(), indices, values, accumulate)
+
+
+def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """Put (or add) ``values`` at the index tensors; returns the tensor."""
+    from . import indexing
+
+    key = tuple(slice(None) if index is None else index for index in indices)
+    if not accumulate:
+        if values._dtype is not self._dtype:
+            raise RuntimeError(
+                "Index put requires the source and destination dtypes match, got "
+                f"{type_word(self._dtype)} for the destination and {type_word(values._dtype)} for the source."
+            )
+        indexing.setitem(self, key, values)
+        return self
+    check_writable(self)
+    shape = _shape(self)
+    every = wrap(from_numpy(np.arange(views.numel_of(shape)).reshape(shape)))
+    places = indexing.getitem(every, key)
+    spread = views.expand(values, _shape(places))
+    return in_place(self, put(self, places, spread, accumulate=True))
+
+
+def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+    """A copy with the elements of ``source`` put (or added) at positions of the flat tensor."""
+    from .scatter import put_flat
+
+    if index._dtype is not int64:
+        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {type_word(index._dtype)}")
+    if source._dtype is not input._dtype:
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {type_word(input._dtype)} and "
+            f"source.dtype = {type_word(source._dtype)}"
+        )
+    count, size = value_of(index).size, value_of(input).size
+    if value_of(source).size != count:
+        raise IndexError(
+            "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{value_of(source).size}, index.numel() = {count}"
+        )
+    if size == 0 and count:
+        raise IndexError("put_(): Tried to put elements into an empty tensor")
+    check_range(
+        value_of(index), -size, size,
+        lambda value: IndexError(f"out of range: tried to access index {value} on a tensor of {size} elements."),
+    )
+    return put_flat(input, index, source, accumulate)
+
+
+def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
+    """A copy with ``value`` in the entries ``index`` of a dimension."""
+    shape = _shape(input)
+    dim = wrap_dim(dim, len(shape))
+    positions = index_raw(
+        index, "index_fill", int32_too=False, error=IndexError, text="index_fill_(): Expected dtype int64 for index."
+    )
+    if len(positions.shape) > 1:
+        raise RuntimeError("Index has to be a vector/scalar")
+    if isinstance(value, TensorBase) and _shape(value):
+        raise RuntimeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {len(_shape(value))} dimension(s)."
+        )
+    size = shape[dim] if shape else 1
+    check_range(
+        positions, -size, size,
+        lambda wrong: IndexError(f"index {wrong} is out of bounds for dimension {dim} with size {size}"),
+    )
+    if value_of(input).size == 0:
+        return input.clone()
+    chosen = np.zeros(size, np.bool_)
+    chosen[positions.asnumpy().reshape(-1)] = True
+    mask = chosen.reshape((1,) * dim + (size,) + (1,) * (len(shape) - dim - 1)) if shape else chosen.reshape(())
+    if tracked_number(value):
+        value = python_number(value)
+    return masked_fill(input, wrap(from_numpy(mask)), value)
+
+
+def tracked_number(value: Any) -> bool:
+    """Whether the value is a plain number (NumPy's included)."""
+    return not isinstance(value, TensorBase) and is_number(value)
+
+
+def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
+    """A copy with the elements of ``source``, in order, where the mask holds."""
+    from .scatter import put_flat
+
+    if mask._dtype is not bool_:
+        raise RuntimeError(
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype {_CPP.get(mask._dtype.name, mask._dtype.name)}"
+        )
+    if source._dtype is not input._dtype:
+        raise RuntimeError(
+            f"masked_scatter_: expected self and source to have same dtypes but got {type_word(input._dtype)} and "
+            f"{type_word(source._dtype)}"
+        )
+    shape = broadcast_shape(_shape(mask), _shape(input))
+    spread = views.expand(input, shape) if _shape(input) != shape else input
+    positions = np.flatnonzero(np.broadcast_to(value_of(mask).asnumpy(), shape))
+    count = positions.size
+    if value_of(source).size < count:
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    flat = views.reshape(source, (value_of(source).size,))
+    part = views.slice_dim(flat, 0, 0, count, 1)
+    return put_flat(spread, wrap(from_numpy(positions)), part, False)
+
+
+
+
+FUNCTIONS = tuple(
+    "gather index_select take take_along_dim masked_fill masked_select nonzero argwhere nonzero_static index_put index_put_ put "
+    "index_fill masked_scatter".split()
+)
+METHODS = FUNCTIONS
+IN_PLACE = ("masked_fill", "put", "index_fill", "masked_scatter")

@@ -1,0 +1,187 @@
+"""Losses of a choice among classes."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._backend.raw import from_numpy
+from .._backend.table import kernel
+from .._core.dtype import float32, int64, uint8
+from .._core.tensor_base import recording, value_of, wrap
+from . import views
+from ._dispatch import type_word
+from .conv import shape_of
+from .elementwise import add, div, mul, neg
+from .from_data import made
+from .reduce import sum as sum_of
+from .reduction import chosen
+from .softmax import log_softmax
+
+_cross_entropy = kernel("cross_entropy")
+_nll = kernel("nll")
+
+
+def _check_target(target: Any) -> None:
+    if target._dtype not in (int64, uint8):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {type_word(target._dtype)}")
+
+
+def _classes(target: Any, classes: int, ignore_index: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """The target classes, and which of them count if some do not."""
+    values = value_of(target).asnumpy()
+    if values.size == 0 or (values.min() >= 0 and values.max() < classes and not 0 <= ignore_index < classes):
+        return values, None
+    counted = values != ignore_index
+    wrong = values[counted & ((values < 0) | (values >= classes))]
+    if wrong.size:
+        raise IndexError(f"Target {wrong.reshape(-1)[0]} is out of bounds.")
+    return values, counted
+
+
+def _shapes(input: Any, target: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    x, t = shape_of(input), shape_of(target)
+    if len(x) == 0:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    if len(x) != 1 and t and x[0] != t[0]:
+        raise ValueError(f"Expected input batch_size ({x[0]}) to match target batch_size ({t[0]}).")
+    return x, t
+
+
+def nll_loss(
+    input: Any, target: Any, weight: Any = None, size_average: bool | None = None, ignore_index: int = -100,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """The negative of the target's entry among log-probabilities: (N, C, *) or (C) with target (N, *) or ()."""
+    return _nll_loss(input, target, weight, ignore_index, chosen(reduction, size_average, reduce))
+
+
+def _nll_loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
+    x, t = _shapes(input, target)
+    _check_target(target)
+    classes = x[0] if len(x) == 1 else x[1]
+    expected = () if len(x) == 1 else (x[0], *x[2:])
+    if t != expected and not (len(x) == 1 and t == (1,)):
+        if len(x) <= 2:
+            raise RuntimeError(f"size mismatch (got input: {list(x)}, target: {list(t)})")
+        raise RuntimeError(f"Expected target size {list(expected)}, got {list(t)}")
+    if weight is not None and shape_of(weight) != (classes,):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
+            f"{list(shape_of(weight))}"
+        )
+    values, counted = _classes(target, classes, ignore_index)
+    kind = input._dtype
+    shares = np.ones(values.shape, kind.np) if weight is None else None
+    if shares is None:
+        known = values if counted is None else np.where(counted, values, 0)
+        shares = value_of(weight).asnumpy()[known]
+    if counted is not None:
+        shares = np.where(counted, shares, shares.dtype.type(0))
+        values = np.where(counted, values, 0)
+    n = 1 if len(x) == 1 else x[0]
+    positions = made(np.ascontiguousarray(values.reshape(n, -1), dtype=np.int64))
+    share = made(np.ascontiguousarray(shares.reshape(n, -1)).astype(kind.np))
+    if value_of(input).size == 0:
+        flat = views.reshape(sum_of(input), (1, 1)) if reduction != "none" else made(np.zeros((n, values.size), kind.np))
+    else:
+        wide = views.reshape(input, (n, classes, -1))
+        tracked = recording((wide,))
+        raw = _nll[kind.name](value_of(wide), value_of(positions), value_of(share))
+        flat = wrap(raw, tracked)
+        if counted is not None and not counted.all():
+            flat = _without(flat, counted.reshape(n, -1))
+    if reduction == "none":
+        return views.reshape(flat, expected)
+    total = sum_of(flat)
+    if reduction == "sum":
+        return total
+    return div(total, made(np.asarray(shares.astype(np.float64).sum(), kind.np)))
+
+
+def _without(losses: Any, counted: np.ndarray) -> Any:
+    from .compare import where
+
+    return where(made(counted), losses, made(np.zeros((), losses._dtype.np)))
+
+
+def cross_entropy(
+    input: Any, target: Any, weight: Any = None, size_average: bool | None = None, ignore_index: int = -100,
+    reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0,
+) -> Any:  # fmt: skip
+    """The cross entropy of logits (N, C, *) or (C) and classes (N, *) or (), or class probabilities of the input's shape."""
+    reduction = chosen(reduction, size_average, reduce)
+    x = shape_of(input)
+    if shape_of(target) == x and target._dtype.category >= 2:
+        return _probabilities(input, target, weight, reduction, label_smoothing)
+    if not 0 <= label_smoothing <= 1:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
+    if len(x) == 2 and weight is None and label_smoothing == 0 and reduction == "mean" and input._dtype is float32:
+        _shapes(input, target)
+        _check_target(target)
+        if shape_of(target) == x[:1] and value_of(input).size:
+            values, counted = _classes(target, x[1], ignore_index)
+            if counted is None or counted.all():
+                tracked = recording((input,))
+                index = from_numpy(values.astype(np.int32))
+                return wrap(_cross_entropy["float32"](value_of(input), index), tracked)
+    _shapes(input, target)
+    _check_target(target)
+    axis = 0 if len(x) == 1 else 1
+    logs = log_softmax(input, axis)
+    loss = _nll_loss(logs, target, weight, ignore_index, reduction)
+    if label_smoothing == 0:
+        return loss
+    return _smoothed(logs, loss, target, weight, ignore_index, reduction, label_smoothing, axis)
+
+
+def _smoothed(
+    logs: Any, loss: Any, target: Any, weight: Any, ignore_index: int, reduction: str, smoothing: float, axis: int
+) -> Any:
+    """A part of the probability spread over all classes (https://arxiv.org/abs/1512.00567)."""
+    x = shape_of(logs)
+    classes = x[axis]
+    wide = logs if weight is None else mul(logs, views.reshape(weight, _channel_shape(len(x), axis)))
+    spread = neg(sum_of(wide, axis))
+    values = value_of(target).asnumpy()
+    counted = values != ignore_index
+    if not counted.all():
+        spread = _without(spread, counted)
+    if reduction == "mean":
+        if weight is None:
+            count: Any = int(counted.sum())
+        else:
+            count = float(value_of(weight).asnumpy().astype(np.float64)[values[counted]].sum())
+        spread = div(sum_of(spread), made(np.asarray(count, logs._dtype.np)))
+    elif reduction == "sum":
+        spread = sum_of(spread)
+    return add(mul(loss, 1 - smoothing), mul(spread, smoothing / classes))
+
+
+def _channel_shape(rank: int, axis: int) -> tuple[int, ...]:
+    return tuple(-1 if i == axis else 1 for i in range(rank))
+
+
+def _probabilities(input: Any, target: Any, weight: Any, reduction: str, smoothing: float) -> Any:
+    x = shape_of(input)
+    axis = 0 if len(x) == 1 else 1
+    if not 0 <= smoothing <= 1:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {smoothing:g}")
+    if smoothing > 0:
+        target = add(mul(target, 1 - smoothing), smoothing / x[axis])
+    logs = log_softmax(input, axis)
+    terms = mul(logs, target)
+    if weight is not None:
+        terms = mul(terms, views.reshape(weight, _channel_shape(len(x), axis)))
+    if reduction == "none":
+        return neg(sum_of(terms, axis))
+    total = neg(sum_of(terms))
+    if reduction == "sum":
+        return total
+    count = value_of(input).size // x[axis] if x[axis] else 0
+    return div(total, count)
+
+
+FUNCTIONS = ()
+METHODS = ()
+

@@ -1,0 +1,186 @@
+"""Normalisation."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._backend import tape
+from .._backend.cast import cast
+from .._backend.table import kernel
+from .._core.tensor_base import value_of, write
+from . import views
+from ._dispatch import call
+from .conv import shape_of
+from .creation import ones, zeros
+from .elementwise import add, mul, rsqrt, square
+from .reduce import mean
+
+_train = kernel("batch_norm_train")
+_eval = kernel("batch_norm_eval")
+_layer_norm = kernel("layer_norm")
+_running = kernel("running_average")
+
+
+def _update(running: Any, batch: Any, factor: float, scale: float = 1.0) -> None:
+    """``running = (1 - factor) * running + factor * scale * batch``, outside of autograd."""
+    enabled = tape.grad_mode.enabled
+    tape.set_grad_enabled(False)
+    try:
+        raw = value_of(batch)
+        if batch._dtype is not running._dtype:
+            raw = cast(raw, running._dtype.name)
+        write(running, _running[running._dtype.name](value_of(running), raw, factor, scale), False)
+    finally:
+        tape.set_grad_enabled(enabled)
+
+
+def _check_channels(name: str, tensor: Any, channels: int) -> None:
+    if tensor is not None and value_of(tensor).size != channels:
+        raise RuntimeError(f"{name} should contain {channels} elements not {value_of(tensor).size}")
+
+
+def batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float,
+    cudnn_enabled: bool = True,
+) -> Any:  # fmt: skip
+    """(N, C, *) with mean 0 and variance 1 in each channel, times ``weight`` plus ``bias`` (C).
+
+    In training the statistics are the batch's, and the running ones move by ``momentum`` towards them (the variance
+    unbiased); else the running ones are used.
+    """
+    shape = shape_of(input)
+    channels = shape[1]
+    for name, tensor in (
+        ("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias),
+    ):  # fmt: skip
+        _check_channels(name, tensor, channels)
+    if not training and (running_mean is None or running_var is None):
+        missing = "running_mean" if running_mean is None else "running_var"
+        raise RuntimeError(f"{missing} must be defined in evaluation mode")
+    kind = input._dtype
+    weight = ones(channels, dtype=kind) if weight is None else weight
+    bias = zeros(channels, dtype=kind) if bias is None else bias
+    if not training:
+        return call(_eval, (input, weight, bias, running_mean, running_var), eps)
+    y, batch_mean, batch_var = call(_train, (input, weight, bias), eps)
+    if running_mean is not None:
+        _update(running_mean, batch_mean, momentum)
+    if running_var is not None:
+        count = value_of(input).size // max(channels, 1)
+        _update(running_var, batch_var, momentum, count / (count - 1) if count > 1 else float("nan"))
+    return y
+
+
+def layer_norm(
+    input: Any, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-05,
+    cudnn_enable: bool = True,
+) -> Any:  # fmt: skip
+    """Mean 0 and variance 1 over the last dimensions (https://arxiv.org/abs/1607.06450), times ``weight`` plus ``bias``."""
+    shape, wanted = shape_of(input), tuple(normalized_shape)
+    _check_normalized(shape, wanted, weight, bias)
+    kind = input._dtype
+    weight = ones(wanted, dtype=kind) if weight is None else weight
+    bias = zeros(wanted, dtype=kind) if bias is None else bias
+    return call(_layer_norm, (input, weight, bias), len(shape) - len(wanted), eps)
+
+
+def _check_normalized(shape: tuple[int, ...], wanted: tuple[int, ...], weight: Any, bias: Any = None) -> None:
+    if not wanted:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+            f"normalized_shape = {list(wanted)}"
+        )
+    for name, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and shape_of(tensor) != wanted:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(shape_of(tensor))} and "
+                f"normalized_shape = {list(wanted)}"
+            )
+    if shape[len(shape) - len(wanted) :] != wanted:
+        raise RuntimeError(
+            f"Given normalized_shape={list(wanted)}, expected input with shape [*, {', '.join(map(str, wanted))}], but got input "
+            f"of size{list(shape)}"
+        )
+
+
+def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, eps: float | None = None) -> Any:
+    """The input divided by the root of its mean square over the last dimensions (https://arxiv.org/abs/1910.07467)."""
+    shape, wanted = shape_of(input), tuple(normalized_shape)
+    _check_normalized(shape, wanted, weight)
+    kind = input._dtype
+    half = kind.name in ("float16", "bfloat16")
+    if eps is None:
+        from .._core.dtype import finfo, float32
+
+        eps = finfo(float32 if half else kind).eps
+    x = input.float() if half else input
+    dims = tuple(range(len(shape) - len(wanted), len(shape)))
+    y = mul(x, rsqrt(add(mean(square(x), dims, True), eps)))
+    if half:
+        y = y.to(kind)
+    return y if weight is None else mul(y, weight)
+
+
+def group_norm(
+    input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-05, cudnn_enabled: bool = True
+) -> Any:
+    """(N, C, *) with mean 0 and variance 1 in each group of channels (https://arxiv.org/abs/1803.08494)."""
+    shape = shape_of(input)
+    channels = shape[1]
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if channels % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(shape)} and num_groups={num_groups}"
+        )
+    for name, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and shape_of(tensor) != (channels,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
+                f"{list(shape_of(tensor))} and input of shape {list(shape)}"
+            )
+    if not value_of(input).size:
+        return mul(input, 1)
+    groups = views.reshape(input, (shape[0], num_groups, -1))
+    y = views.reshape(layer_norm(groups, shape_of(groups)[2:], None, None, eps), shape)
+    return _scaled(y, weight, bias)
+
+
+def _scaled(y: Any, weight: Any, bias: Any) -> Any:
+    """``y`` times a weight and plus a bias of each channel."""
+    wide = (1, -1, *([1] * (len(shape_of(y)) - 2)))
+    if weight is not None:
+        y = mul(y, views.reshape(weight, wide))
+    return y if bias is None else add(y, views.reshape(bias, wide))
+
+
+def instance_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool, momentum: float, eps: float,
+    cudnn_enabled: bool = True,
+) -> Any:  # fmt: skip
+    """(N, C, *) with mean 0 and variance 1 in each channel of each sample (https://arxiv.org/abs/1607.08022)."""
+    shape = shape_of(input)
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    if not use_input_stats:
+        return batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
+    n, channels = shape[:2]
+    flat = views.reshape(input, (1, n * channels, *shape[2:]))
+    unit, zero = ones(n * channels, dtype=input._dtype), zeros(n * channels, dtype=input._dtype)
+    y, batch_mean, batch_var = call(_train, (flat, unit, zero), eps)
+    count = value_of(input).size // max(n * channels, 1)
+    if running_mean is not None:
+        _update(running_mean, mean(views.reshape(batch_mean, (n, channels)), 0), momentum)
+    if running_var is not None:
+        scale = count / (count - 1) if count > 1 else float("nan")
+        _update(running_var, mean(views.reshape(batch_var, (n, channels)), 0), momentum, scale)
+    return _scaled(views.reshape(y, shape), weight, bias)
+
+
+
+
+FUNCTIONS = ("batch_norm", "layer_norm", "rms_norm", "group_norm", "instance_norm")
+METHODS = ()
+
+

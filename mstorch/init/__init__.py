@@ -1,0 +1,250 @@
+"""Initialisation of parameters (torch.nn.init): every function fills a tensor in place and returns it."""
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _mt19937 as mt
+from .._core.generator import engine_of
+from .._core.tensor_base import value_of
+from .._ops import random
+from .._ops.copying import copy_, is_contiguous
+from .._ops.creation import full_like, ones_like, zeros_like
+from .._ops.from_data import made
+from ..autograd.grad_mode import no_grad
+
+_PLAIN = (
+    "linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid",
+)  # fmt: skip
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """The recommended gain of a nonlinearity: 1 for linear ones, 5/3 for tanh, the square root of 2 for relu."""
+    if nonlinearity in _PLAIN:
+        return 1
+    if nonlinearity == "tanh":
+        return 5.0 / 3
+    if nonlinearity == "relu":
+        return math.sqrt(2.0)
+    if nonlinearity == "leaky_relu":
+        if param is None:
+            slope = 0.01
+        elif isinstance(param, (int, float)) and not isinstance(param, bool):
+            slope = param
+        else:
+            raise ValueError(f"negative_slope {param} not a valid number")
+        return math.sqrt(2.0 / (1 + slope**2))
+    if nonlinearity == "selu":
+        return 3.0 / 4
+    raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+
+
+def _shape(tensor: Any) -> tuple[int, ...]:
+    return tuple(value_of(tensor).shape)
+
+
+def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
+    """Uniform numbers in [a, b)."""
+    with no_grad():
+        return random.uniform_(tensor, a, b, generator=generator)
+
+
+def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
+    """Normal numbers."""
+    with no_grad():
+        return random.normal_(tensor, mean, std, generator=generator)
+
+
+def trunc_normal_(
+    tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
+) -> Any:
+    """Normal numbers that lie in [a, b]."""
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
+            stacklevel=2,
+        )
+    dense = is_contiguous(tensor)
+    array = mt.trunc_normal(
+        engine_of(generator), _shape(tensor), float(mean), float(std), float(a), float(b), tensor._dtype.name, dense, dense
+    )
+    return _fill(tensor, array)
+
+
+def _fill(tensor: Any, array: np.ndarray) -> Any:
+    """Store an array's values in the tensor, outside of autograd."""
+    with no_grad():
+        return copy_(tensor, made(np.ascontiguousarray(array)))
+
+
+def constant_(tensor: Any, val: float) -> Any:
+    """One value everywhere."""
+    with no_grad():
+        return copy_(tensor, full_like(tensor, val))
+
+
+def ones_(tensor: Any) -> Any:
+    """Ones."""
+    with no_grad():
+        return copy_(tensor, ones_like(tensor))
+
+
+def zeros_(tensor: Any) -> Any:
+    """Zeros."""
+    with no_grad():
+        return copy_(tensor, zeros_like(tensor))
+
+
+def eye_(tensor: Any) -> Any:
+    """The identity matrix (2-dimensional tensors)."""
+    shape = _shape(tensor)
+    if len(shape) != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    return _fill(tensor, np.eye(*shape, dtype=np.float32))
+
+
+def dirac_(tensor: Any, groups: int = 1) -> Any:
+    """The convolution weight that passes channels on as they are (3 to 5 dimensions)."""
+    shape = _shape(tensor)
+    if len(shape) not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if shape[0] % groups:
+        raise ValueError("dim 0 must be divisible by groups")
+    each = shape[0] // groups
+    array = np.zeros(shape, np.float32)
+    middle = tuple(n // 2 for n in shape[2:])
+    for group in range(groups):
+        for d in range(min(each, shape[1])):
+            array[(group * each + d, d, *middle)] = 1
+    return _fill(tensor, array)
+
+
+def _calculate_fan_in_and_fan_out(tensor: Any) -> tuple[int, int]:
+    shape = _shape(tensor)
+    if len(shape) < 2:
+        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+    field = math.prod(shape[2:])
+    return shape[1] * field, shape[0] * field
+
+
+def _calculate_correct_fan(tensor: Any, mode: str) -> int:
+    mode = mode.lower()
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    return fan_in if mode == "fan_in" else fan_out
+
+
+def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
+    """Glorot's uniform: ±``gain * sqrt(6 / (fan_in + fan_out))``."""
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
+    bound = math.sqrt(3.0) * std
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
+    """Glorot's normal: standard deviation ``gain * sqrt(2 / (fan_in + fan_out))``."""
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
+
+
+def _warn_if_empty(tensor: Any) -> bool:
+    if 0 in _shape(tensor):
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        return True
+    return False
+
+
+def kaiming_uniform_(
+    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+) -> Any:
+    """He's uniform: ±``gain * sqrt(3 / fan)``."""
+    if _warn_if_empty(tensor):
+        return tensor
+    fan = _calculate_correct_fan(tensor, mode)
+    std = calculate_gain(nonlinearity, a) / math.sqrt(fan)
+    bound = math.sqrt(3.0) * std
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+) -> Any:
+    """He's normal: standard deviation ``gain / sqrt(fan)``."""
+    if _warn_if_empty(tensor):
+        return tensor
+    fan = _calculate_correct_fan(tensor, mode)
+    return normal_(tensor, 0, calculate_gain(nonlinearity, a) / math.sqrt(fan), generator)
+
+
+def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
+    """Orthogonal rows or columns, seen as a matrix (https://arxiv.org/abs/1312.6120)."""
+    shape = _shape(tensor)
+    if len(shape) < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if 0 in shape:
+        return tensor
+    rows, columns = shape[0], math.prod(shape[1:])
+    kind = tensor._dtype
+    flat = mt.normal(engine_of(generator), (rows, columns), 0.0, 1.0, kind.name)
+    if rows < columns:
+        flat = flat.T
+    q, r = np.linalg.qr(flat)
+    q = q * np.sign(np.diag(r))
+    if rows < columns:
+        q = q.T
+    return _fill(tensor, (np.ascontiguousarray(q) * flat.dtype.type(gain)).reshape(shape))
+
+
+def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = None) -> Any:
+    """Normal numbers with the share ``sparsity`` of each column set to zero (2-dimensional tensors)."""
+    shape = _shape(tensor)
+    if len(shape) != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, columns = shape
+    zeros = math.ceil(sparsity * rows)
+    normal_(tensor, 0, std, generator)
+    array = np.array(value_of(tensor).asnumpy())
+    for column in range(columns):
+        # torch shuffles with the default generator here, whatever was given.
+        array[mt.permutation(engine_of(None), rows)[:zeros], column] = 0
+    return _fill(tensor, array)
+
+
+def _deprecated(function: Callable[..., Any]) -> Callable[..., Any]:
+    new = function.__name__
+    old = new[:-1]
+
+    def renamed(*args: Any, **kwargs: Any) -> Any:
+        warnings.warn(
+            f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2
+        )
+        return function(*args, **kwargs)
+
+    renamed.__name__ = renamed.__qualname__ = old
+    renamed.__doc__ = f"The old name of ``{new}``."
+    return renamed
+
+
+uniform = _deprecated(uniform_)
+normal = _deprecated(normal_)
+constant = _deprecated(constant_)
+eye = _deprecated(eye_)
+dirac = _deprecated(dirac_)
+xavier_uniform = _deprecated(xavier_uniform_)
+xavier_normal = _deprecated(xavier_normal_)
+kaiming_uniform = _deprecated(kaiming_uniform_)
+kaiming_normal = _deprecated(kaiming_normal_)
+orthogonal = _deprecated(orthogonal_)
+sparse = _deprecated(sparse_)
+
+__all__ = [
+    "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_",
+    "kaiming_uniform", "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal", "orthogonal_", "sparse", "sparse_",
+    "trunc_normal_", "uniform", "uniform_", "xavier_normal", "xavier_normal_", "xavier_uniform", "xavier_uniform_", "zeros_",
+]  # fmt: skip

@@ -1,0 +1,218 @@
+"""Activation functions under torch.nn.functional's signatures, most with ``inplace``."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..._ops import activation as acts
+from ..._ops import math as maths
+from ..._ops import softmax as soft
+from ..._ops._dispatch import in_place
+from ..._ops.conv import shape_of
+from ..._ops.elementwise import div, mul, neg
+from ..._ops.random import exponential_
+from ..._ops.creation import empty_like
+
+
+def _done(input: Any, result: Any, inplace: bool) -> Any:
+    return in_place(input, result) if inplace else result
+
+
+def relu(input: Any, inplace: bool = False) -> Any:
+    """``max(0, x)``."""
+    return _done(input, acts.relu(input), True) if inplace else acts.relu(input)
+
+
+def relu6(input: Any, inplace: bool = False) -> Any:
+    """``min(max(0, x), 6)``."""
+    return _done(input, acts.relu6(input), inplace)
+
+
+def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+    """``min(max(min_val, x), max_val)``."""
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    return _done(input, acts.hardtanh(input, min_val, max_val), inplace)
+
+
+def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+    """``x`` where it is positive, else ``alpha * (exp(x) - 1)`` (https://arxiv.org/abs/1511.07289)."""
+    return _done(input, acts.elu(input, alpha), inplace)
+
+
+def selu(input: Any, inplace: bool = False) -> Any:
+    """The activation of self-normalising networks (https://arxiv.org/abs/1706.02515)."""
+    return _done(input, acts.selu(input), inplace)
+
+
+def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+    """``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`` (https://arxiv.org/abs/1704.07483)."""
+    return _done(input, acts.celu(input, alpha), inplace)
+
+
+def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
+    """``x`` where it is positive, else ``negative_slope * x``."""
+    return _done(input, acts.leaky_relu(input, negative_slope), inplace)
+
+
+def silu(input: Any, inplace: bool = False) -> Any:
+    """``x * sigmoid(x)``."""
+    return _done(input, acts.silu(input), inplace)
+
+
+def mish(input: Any, inplace: bool = False) -> Any:
+    """``x * tanh(softplus(x))`` (https://arxiv.org/abs/1908.08681)."""
+    return _done(input, acts.mish(input), inplace)
+
+
+def hardsigmoid(input: Any, inplace: bool = False) -> Any:
+    """``relu6(x + 3) / 6``."""
+    return _done(input, acts.hardsigmoid(input), inplace)
+
+
+def hardswish(input: Any, inplace: bool = False) -> Any:
+    """``x * relu6(x + 3) / 6`` (https://arxiv.org/abs/1905.02244)."""
+    return _done(input, acts.hardswish(input), inplace)
+
+
+def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
+    """``x`` where it is above the threshold, else ``value``."""
+    return _done(input, acts.threshold(input, threshold, value), inplace)
+
+
+def rrelu(
+    input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
+) -> Any:
+    """``x`` where it is positive, else ``a * x``: in training ``a`` is drawn from [lower, upper), else it is their mean."""
+    if not training:
+        return _done(input, acts.leaky_relu(input, (lower + upper) / 2), inplace)
+    from ..._ops.compare import where
+
+    # torch draws for the elements that are not positive only, in their order.
+    return _done(input, where(input <= 0, mul(input, _slopes(input, lower, upper)), input), inplace)
+
+
+def _slopes(input: Any, lower: float, upper: float) -> Any:
+    import numpy as np
+
+    from ... import _mt19937 as mt
+    from ..._backend.raw import from_numpy
+    from ..._core.generator import engine_of
+    from ..._core.tensor_base import value_of, wrap
+
+    values = value_of(input).asnumpy()
+    slopes = np.ones(values.shape, input._dtype.np)
+    chosen = values <= 0
+    drawn = mt.uniform(engine_of(None), (int(chosen.sum()),), lower, upper, "float64")
+    slopes[chosen] = drawn.astype(slopes.dtype)
+    return wrap(from_numpy(slopes))
+
+
+def logsigmoid(input: Any) -> Any:
+    """``log(sigmoid(x))``."""
+    return acts.logsigmoid(input)
+
+
+def softsign(input: Any) -> Any:
+    """``x / (1 + |x|)``."""
+    return acts.softsign(input)
+
+
+def tanhshrink(input: Any) -> Any:
+    """``x - tanh(x)``."""
+    return acts.tanhshrink(input)
+
+
+def sigmoid(input: Any) -> Any:
+    """``1 / (1 + exp(-x))``."""
+    return maths.sigmoid(input)
+
+
+def tanh(input: Any) -> Any:
+    """The hyperbolic tangent."""
+    return maths.tanh(input)
+
+
+def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
+    """In-place version of ``hardtanh``."""
+    return hardtanh(input, min_val, max_val, True)
+
+
+def elu_(input: Any, alpha: float = 1.0) -> Any:
+    """In-place version of ``elu``."""
+    return elu(input, alpha, True)
+
+
+def selu_(input: Any) -> Any:
+    """In-place version of ``selu``."""
+    return selu(input, True)
+
+
+def celu_(input: Any, alpha: float = 1.0) -> Any:
+    """In-place version of ``celu``."""
+    return celu(input, alpha, True)
+
+
+def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:
+    """In-place version of ``leaky_relu``."""
+    return leaky_relu(input, negative_slope, True)
+
+
+def rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Any:
+    """In-place version of ``rrelu``."""
+    return rrelu(input, lower, upper, training, True)
+
+
+def threshold_(input: Any, threshold: float, value: float) -> Any:
+    """In-place version of ``threshold``."""
+    return _done(input, acts.threshold(input, threshold, value), True)
+
+
+def _get_softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        stacklevel=stacklevel,
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """``exp(x)`` divided by its sum along ``dim``."""
+    dim = _get_softmax_dim("softmax", input.dim(), _stacklevel) if dim is None else dim
+    return soft.softmax(input, dim, dtype)
+
+
+def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """The softmax of ``-x``."""
+    dim = _get_softmax_dim("softmin", input.dim(), _stacklevel) if dim is None else dim
+    return soft.softmax(neg(input), dim, dtype)
+
+
+def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """The logarithm of softmax, computed without overflow."""
+    dim = _get_softmax_dim("log_softmax", input.dim(), _stacklevel) if dim is None else dim
+    return soft.log_softmax(input, dim, dtype)
+
+
+def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
+    """Samples of the Gumbel-softmax distribution (https://arxiv.org/abs/1611.01144); ``hard`` makes them one-hot."""
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    gumbels = neg(maths.log(exponential_(empty_like(logits).detach())))
+    soft_sample = soft.softmax(div(logits + gumbels, tau), dim)
+    if not hard:
+        return soft_sample
+    index = soft_sample.max(dim, keepdim=True)[1]
+    from ..._ops.creation import zeros_like
+
+    one_hot = zeros_like(logits).detach().scatter_(dim, index, 1.0)
+    return one_hot - soft_sample.detach() + soft_sample
+
+
+def glu(input: Any, dim: int = -1) -> Any:
+    """The first half along ``dim`` times the sigmoid of the second (https://arxiv.org/abs/1612.08083)."""
+    if not shape_of(input):
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    return acts.glu(input, dim)
+
+

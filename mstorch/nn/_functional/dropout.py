@@ -1,0 +1,94 @@
+"""Dropout under torch.nn.functional's signatures."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..._ops import dropout as drops
+from ..._ops import views
+from ..._ops._dispatch import in_place
+
+
+def _checked(p: float) -> None:
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _done(input: Any, result: Any, inplace: bool) -> Any:
+    return in_place(input, result) if inplace and result is not input else result
+
+
+def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Each element set to 0 with probability ``p``, the others divided by 1 - p."""
+    _checked(p)
+    return _done(input, drops.dropout(input, p, training), inplace)
+
+
+def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+    """Dropout that keeps mean and variance, for SELU."""
+    _checked(p)
+    return _done(input, drops.alpha_dropout(input, p, training), inplace)
+
+
+def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+    """Alpha dropout of whole channels (N, C, *)."""
+    _checked(p)
+    return _done(input, drops.feature_alpha_dropout(input, p, training), inplace)
+
+
+def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Whole channels of (N, C, L) or (C, L) set to 0."""
+    _checked(p)
+    rank = input.dim()
+    if rank not in (2, 3):
+        raise RuntimeError(
+            f"dropout1d: Expected 2D or 3D input, but received a {rank}D input. Note that dropout1d exists to provide channel-wise "
+            "dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D "
+            "inputs)."
+        )
+    return _channels(input, p, training, inplace, rank == 2)
+
+
+def _channels(input: Any, p: float, training: bool, inplace: bool, single: bool) -> Any:
+    if not single:
+        return _done(input, drops.feature_dropout(input, p, training), inplace)
+    result = drops.feature_dropout(views.unsqueeze(input, 0), p, training)
+    return _done(input, views.squeeze(result, 0), inplace)
+
+
+def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Whole channels of (N, C, H, W) set to 0."""
+    _checked(p)
+    rank = input.dim()
+    if rank not in (3, 4):
+        warnings.warn(
+            f"dropout2d: Received a {rank}-D input to dropout2d, which is deprecated and will result in an error in a future "
+            "release. To retain the behavior and silence this warning, please use dropout instead. Note that dropout2d exists to "
+            "provide channel-wise dropout on inputs with 2 spatial dimensions, a channel dimension, and an optional batch "
+            "dimension (i.e. 3D or 4D inputs).",
+            stacklevel=2,
+        )
+    if rank == 3:
+        warnings.warn(
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is "
+            "interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to "
+            "interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout "
+            "behavior, please switch to using dropout1d instead.",
+            stacklevel=2,
+        )
+    return _channels(input, p, training, inplace, False)
+
+
+def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Whole channels of (N, C, D, H, W) or (C, D, H, W) set to 0."""
+    _checked(p)
+    rank = input.dim()
+    if rank not in (4, 5):
+        warnings.warn(
+            f"dropout3d: Received a {rank}-D input to dropout3d, which is deprecated and will result in an error in a future "
+            "release. To retain the behavior and silence this warning, please use dropout instead. Note that dropout3d exists to "
+            "provide channel-wise dropout on inputs with 3 spatial dimensions, a channel dimension, and an optional batch "
+            "dimension (i.e. 4D or 5D inputs).",
+            stacklevel=2,
+        )
+    return _channels(input, p, training, inplace, rank == 4)

@@ -1,0 +1,60 @@
+"""Normalisation under torch.nn.functional's signatures."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..._ops import norm as norms
+from ..._ops.conv import shape_of
+from ..._ops.norm import rms_norm as _rms_norm
+from ..._ops.views import numel_of
+
+
+def _verify_batch_size(size: tuple[int, ...]) -> None:
+    if numel_of((size[0], *size[2:])) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size torch.Size({list(size)})")
+
+
+def _verify_spatial_size(size: tuple[int, ...]) -> None:
+    if numel_of(size[2:]) == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size torch.Size({list(size)})")
+
+
+def batch_norm(
+    input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False,
+    momentum: float = 0.1, eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    """(N, C, *) with mean 0 and variance 1 in each channel (https://arxiv.org/abs/1502.03167)."""
+    if training:
+        _verify_batch_size(shape_of(input))
+    if eps <= 0.0:
+        raise ValueError(f"batch_norm eps must be positive, but got {eps}")
+    return norms.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+def instance_norm(
+    input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
+    use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    """(N, C, *) with mean 0 and variance 1 in each channel of each sample."""
+    if use_input_stats:
+        _verify_spatial_size(shape_of(input))
+    return norms.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
+
+
+def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """Mean 0 and variance 1 over the last dimensions."""
+    return norms.layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
+    """The input divided by the root of its mean square over the last dimensions."""
+    return _rms_norm(input, normalized_shape, weight, eps)
+
+
+def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """(N, C, *) with mean 0 and variance 1 in each group of channels."""
+    shape = shape_of(input)
+    if len(shape) < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
+    _verify_batch_size((shape[0] * shape[1] // num_groups, num_groups, *shape[2:]))
+    return norms.group_norm(input, num_groups, weight, bias, eps)

@@ -1,0 +1,91 @@
+"""Pooling under torch.nn.functional's signatures."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..._ops import pool as pools
+from ..._ops.activation import relu
+from ..._ops.elementwise import abs as abs_of
+from ..._ops.elementwise import mul, pow as power, sign
+from ..._ops.pool import adaptive_avg_pool1d, avg_pool1d, avg_pool2d, avg_pool3d
+
+__all__ = ["adaptive_avg_pool1d", "avg_pool1d", "avg_pool2d", "avg_pool3d"]
+
+
+def _maximum(rank: int) -> Any:
+    def pool_with_indices(
+        input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> tuple[Any, Any]:  # fmt: skip
+        return pools.max_pool(rank, input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+    def pool(
+        input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:  # fmt: skip
+        return pools.max_pool(rank, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+    pool.__name__ = pool.__qualname__ = f"max_pool{rank}d"
+    pool.__doc__ = "The largest value of each window; with ``return_indices`` also its position."
+    pool_with_indices.__name__ = pool_with_indices.__qualname__ = f"max_pool{rank}d_with_indices"
+    pool_with_indices.__doc__ = "The largest value of each window and its position among the spatial elements."
+    return pool, pool_with_indices
+
+
+max_pool1d, max_pool1d_with_indices = _maximum(1)
+max_pool2d, max_pool2d_with_indices = _maximum(2)
+max_pool3d, max_pool3d_with_indices = _maximum(3)
+
+
+def _adaptive_maximum(rank: int) -> Any:
+    def pool_with_indices(input: Any, output_size: Any, return_indices: bool = False) -> tuple[Any, Any]:
+        return pools.adaptive_max_pool(rank, input, output_size)
+
+    def pool(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+        values, indices = pools.adaptive_max_pool(rank, input, output_size)
+        return (values, indices) if return_indices else values
+
+    pool.__name__ = pool.__qualname__ = f"adaptive_max_pool{rank}d"
+    pool.__doc__ = "Largest values of windows that divide the input into ``output_size`` parts."
+    pool_with_indices.__name__ = pool_with_indices.__qualname__ = f"adaptive_max_pool{rank}d_with_indices"
+    pool_with_indices.__doc__ = "Largest values of windows that divide the input, and their positions."
+    return pool, pool_with_indices
+
+
+adaptive_max_pool1d, adaptive_max_pool1d_with_indices = _adaptive_maximum(1)
+adaptive_max_pool2d, adaptive_max_pool2d_with_indices = _adaptive_maximum(2)
+adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _adaptive_maximum(3)
+
+
+def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
+    """Means of windows that divide (N, C, H, W) or (C, H, W) into ``output_size`` parts; None keeps a size."""
+    return pools.adaptive_avg_pool(2, input, output_size)
+
+
+def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
+    """Means of windows that divide (N, C, D, H, W) or (C, D, H, W) into ``output_size`` parts; None keeps a size."""
+    return pools.adaptive_avg_pool(3, input, output_size)
+
+
+def _power_average(rank: int, input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Any:
+    count = kernel_size**rank if isinstance(kernel_size, int) else 1
+    if not isinstance(kernel_size, int):
+        for k in kernel_size:
+            count *= k
+    out = pools.avg_pool(rank, power(input, norm_type), kernel_size, stride, 0, ceil_mode, True, None)
+    return power(mul(mul(sign(out), relu(abs_of(out))), count), 1.0 / norm_type)
+
+
+def lp_pool1d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+    """The sum of the powers in each window, to the power 1 / norm_type, of (N, C, L) or (C, L)."""
+    return _power_average(1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool2d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+    """The sum of the powers in each window, to the power 1 / norm_type, of (N, C, H, W) or (C, H, W)."""
+    return _power_average(2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool3d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+    """The sum of the powers in each window, to the power 1 / norm_type, of (N, C, D, H, W) or (C, D, H, W)."""
+    return _power_average(3, input, norm_type, kernel_size, stride, ceil_mode)

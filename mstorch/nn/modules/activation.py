@@ -1,0 +1,446 @@
+"""Activation layers."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..._tensor import Tensor
+from .. import functional as F
+from ._made import parameter_of
+from .module import Module
+
+
+def _in_place_text(module: Any) -> str:
+    return "inplace=True" if module.inplace else ""
+
+
+class Threshold(Module):
+    """``x`` where it is above ``threshold``, else ``value``."""
+
+    __constants__ = ["threshold", "value", "inplace"]
+
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
+        super().__init__()
+        self.threshold = threshold
+        self.value = value
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(*) → (*)."""
+        return F.threshold(input, self.threshold, self.value, self.inplace)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"threshold={self.threshold}, value={self.value}{', inplace=True' if self.inplace else ''}"
+
+
+class ReLU(Module):
+    """``max(0, x)``."""
+
+    __constants__ = ["inplace"]
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(*) → (*)."""
+        return F.relu(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return _in_place_text(self)
+
+
+class RReLU(Module):
+    """Leaky ReLU with a slope drawn from [lower, upper) in training (https://arxiv.org/abs/1505.00853)."""
+
+    __constants__ = ["lower", "upper", "inplace"]
+
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
+        super().__init__()
+        self.lower = lower
+        self.upper = upper
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(*) → (*)."""
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"lower={self.lower}, upper={self.upper}{', inplace=True' if self.inplace else ''}"
+
+
+class Hardtanh(Module):
+    """``min(max(min_val, x), max_val)``."""
+
+    __constants__ = ["min_val", "max_val", "inplace"]
+
+    def __init__(
+        self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False, min_value: float | None = None,
+        max_value: float | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if min_value is not None:
+            warnings.warn(
+                "keyword argument `min_value` is deprecated and rename to `min_val`", FutureWarning, stacklevel=2
+            )
+            min_val = min_value
+        if max_value is not None:
+            warnings.warn(
+                "keyword argument `max_value` is deprecated and rename to `max_val`", FutureWarning, stacklevel=2
+            )
+            max_val = max_value
+        self.min_val = min_val
+        self.max_val = max_val
+        self.inplace = inplace
+        if self.max_val <= self.min_val:
+            raise AssertionError(f"max_val must be larger than min_val, got max_val={max_val}, min_val={min_val}")
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(*) → (*)."""
+        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"min_val={self.min_val}, max_val={self.max_val}{', inplace=True' if self.inplace else ''}"
+
+
+class ReLU6(Hardtanh):
+    """``min(max(0, x), 6)``."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(0.0, 6.0, inplace)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return _in_place_text(self)
+
+
+class _InPlace(Module):
+    """A function of x alone, perhaps in place."""
+
+    __constants__ = ["inplace"]
+    _function: Any
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(*) → (*)."""
+        return type(self)._function(input, self.inplace)
+
+
+class Hardsigmoid(_InPlace):
+    """``relu6(x + 3) / 6``."""
+
+    _function = staticmethod(F.hardsigmoid)
+
+
+class Hardswish(_InPlace):
+    """``x * relu6(x + 3) / 6`` (https://arxiv.org/abs/1905.02244)."""
+
+    _function = staticmethod(F.hardswish)
+
+
+class SiLU(_InPlace):
+    """``x * sigmoid(x)``."""
+
+    _function = staticmethod(F.silu)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return _in_place_text(self)
+
+
+class Mish(_InPlace):
+    """``x * tanh(softplus(x))`` (https://arxiv.org/abs/1908.08681)."""
+
+    _function = staticmethod(F.mish)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return _in_place_text(self)
+
+
+class SELU(_InPlace):
+    """The activation of self-normalising networks (https://arxiv.org/abs/1706.02515)."""
+
+    _function = staticmethod(F.selu)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return _in_place_text(self)
+
+
+class ELU(Module):
+    """``x`` where it is positive, else ``alpha * (exp(x) - 1)`` (https://arxiv.org/abs/1511.07289)."""
+
+    __constants__ = ["alpha", "inplace"]
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__()
+        self.alpha = alpha
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(*) → (*)."""
+        return F.elu(input, self.alpha, self.inplace)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"alpha={self.alpha}{', inplace=True' if self.inplace else ''}"
+
+
+class CELU(Module):
+    """``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`` (https://arxiv.org/abs/1704.07483)."""
+
+    __constants__ = ["alpha", "inplace"]
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__()
+        self.alpha = alpha
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(*) → (*)."""
+        return F.celu(input, self.alpha, self.inplace)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"alpha={self.alpha}{', inplace=True' if self.inplace else ''}"
+
+
+class _Plain(Module):
+    """A function of x alone."""
+
+    _function: Any
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(*) → (*)."""
+        return type(self)._function(input)
+
+
+class Sigmoid(_Plain):
+    """``1 / (1 + exp(-x))``."""
+
+    _function = staticmethod(F.sigmoid)
+
+
+class Tanh(_Plain):
+    """The hyperbolic tangent."""
+
+    _function = staticmethod(F.tanh)
+
+
+class LogSigmoid(_Plain):
+    """``log(sigmoid(x))``."""
+
+    _function = staticmethod(F.logsigmoid)
+
+
+class Softsign(_Plain):
+    """``x / (1 + |x|)``."""
+
+    _function = staticmethod(F.softsign)
+
+
+class Tanhshrink(_Plain):
+    """``x - tanh(x)``."""
+
+    _function = staticmethod(F.tanhshrink)
+
+
+class GLU(Module):
+    """The first half along ``dim`` times the sigmoid of the second (https://arxiv.org/abs/1612.08083)."""
+
+    __constants__ = ["dim"]
+
+    def __init__(self, dim: int = -1) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(*, 2n, *) → (*, n, *)."""
+        return F.glu(input, self.dim)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"dim={self.dim}"
+
+
+class GELU(Module):
+    """``x`` times the share of the normal distribution below it (https://arxiv.org/abs/1606.08415)."""
+
+    __constants__ = ["approximate"]
+
+    def __init__(self, approximate: str = "none") -> None:
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(*) → (*)."""
+        return F.gelu(input, approximate=self.approximate)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"approximate={self.approximate!r}"
+
+
+class Hardshrink(Module):
+    """``x``, and 0 where ``|x| <= lambd``."""
+
+    __constants__ = ["lambd"]
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(*) → (*)."""
+        return F.hardshrink(input, self.lambd)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"{self.lambd}"
+
+
+class Softshrink(Module):
+    """``x`` moved towards 0 by ``lambd``, and 0 where that would pass it."""
+
+    __constants__ = ["lambd"]
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(*) → (*)."""
+        return F.softshrink(input, self.lambd)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return str(self.lambd)
+
+
+class LeakyReLU(Module):
+    """``x`` where it is positive, else ``negative_slope * x``."""
+
+    __constants__ = ["inplace", "negative_slope"]
+
+    def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
+        super().__init__()
+        self.negative_slope = negative_slope
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(*) → (*)."""
+        return F.leaky_relu(input, self.negative_slope, self.inplace)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"negative_slope={self.negative_slope}{', inplace=True' if self.inplace else ''}"
+
+
+class Softplus(Module):
+    """``log(1 + exp(beta * x)) / beta``."""
+
+    __constants__ = ["beta", "threshold"]
+
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
+        super().__init__()
+        self.beta = beta
+        self.threshold = threshold
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(*) → (*)."""
+        return F.softplus(input, self.beta, self.threshold)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"beta={self.beta}, threshold={self.threshold}"
+
+
+class PReLU(Module):
+    """``x`` where it is positive, else ``weight * x``, with a learned weight (https://arxiv.org/abs/1502.01852)."""
+
+    __constants__ = ["num_parameters"]
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
+        self.num_parameters = num_parameters
+        super().__init__()
+        self.init = init
+        self.weight = parameter_of(1, num_parameters, device=device, dtype=dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the weight to its first value."""
+        from ... import init
+
+        init.constant_(self.weight, self.init)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(*) → (*); with several weights (N, C, *)."""
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"num_parameters={self.num_parameters}"
+
+
+class _Softmax(Module):
+    __constants__ = ["dim"]
+    _function: Any
+
+    def __init__(self, dim: int | None = None) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.__dict__.setdefault("dim", None)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(*) → (*)."""
+        return type(self)._function(input, self.dim, _stacklevel=5)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"dim={self.dim}"
+
+
+class Softmax(_Softmax):
+    """``exp(x)`` divided by its sum along ``dim``."""
+
+    _function = staticmethod(F.softmax)
+
+
+class Softmin(_Softmax):
+    """The softmax of ``-x``."""
+
+    _function = staticmethod(F.softmin)
+
+
+class LogSoftmax(_Softmax):
+    """The logarithm of softmax."""
+
+    _function = staticmethod(F.log_softmax)
+
+
+class Softmax2d(Module):
+    """Softmax over the channels of (N, C, H, W) or (C, H, W)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, C, H, W) → (N, C, H, W), also without N."""
+        if input.dim() not in (3, 4):
+            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
+        return F.softmax(input, -3, _stacklevel=5)
+
+
+__all__ = [
+    "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid", "LogSoftmax",
+    "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax", "Softmax2d",
+    "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
+]  # fmt: skip

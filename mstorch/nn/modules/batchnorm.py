@@ -1,0 +1,137 @@
+"""Batch normalisation layers (https://arxiv.org/abs/1502.03167)."""
+from __future__ import annotations
+
+from typing import Any
+
+from ... import init
+from ..._core.dtype import int64
+from ..._ops.copying import copy_
+from ..._ops.creation import ones, zeros
+from ..._ops.from_data import tensor
+from ..._tensor import Tensor
+from .. import functional as F
+from ..parameter import Parameter
+from .module import Module
+
+
+class _NormBase(Module):
+    """Weight, bias, running_mean and running_var (num_features), num_batches_tracked (int64)."""
+
+    _version = 2
+    __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+        track_running_stats: bool = True, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        if affine:
+            self.weight = Parameter(ones(num_features, device=device, dtype=dtype))
+            self.bias = Parameter(zeros(num_features, device=device, dtype=dtype))
+        else:
+            self.register_parameter("weight", None)
+            self.register_parameter("bias", None)
+        if track_running_stats:
+            self.register_buffer("running_mean", zeros(num_features, device=device, dtype=dtype))
+            self.register_buffer("running_var", ones(num_features, device=device, dtype=dtype))
+            self.register_buffer("num_batches_tracked", tensor(0, dtype=int64, device=device))
+        else:
+            self.register_buffer("running_mean", None)
+            self.register_buffer("running_var", None)
+            self.register_buffer("num_batches_tracked", None)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Set the running statistics to mean 0, variance 1, no batch seen."""
+        if self.track_running_stats:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        """Set weight to 1 and bias to 0, and reset the running statistics."""
+        self.reset_running_stats()
+        if self.affine:
+            init.ones_(self.weight)
+            init.zeros_(self.bias)
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        text = (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
+        if getattr(self, "bias_arg", True) is False:
+            text += ", bias=False"
+        return text
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *args: Any) -> None:
+        version = local_metadata.get("version", None)
+        if (version is None or version < 2) and self.track_running_stats:
+            # States from before the counter existed load with the counter as it is here.
+            key = prefix + "num_batches_tracked"
+            if key not in state_dict:
+                state_dict[key] = (
+                    self.num_batches_tracked if self.num_batches_tracked is not None else tensor(0, dtype=int64)
+                )
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *args)
+
+
+class _BatchNorm(_NormBase):
+    def _average_factor(self) -> float:
+        """The share of this batch in the running statistics; counts the batch."""
+        factor = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
+            count = self.num_batches_tracked.item() + 1
+            copy_(self.num_batches_tracked, tensor(count, dtype=int64))
+            if self.momentum is None:
+                factor = 1.0 / float(count)
+        return factor
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, C, *) → (N, C, *)."""
+        self._check_input_dim(input)
+        factor = self._average_factor()
+        with_batch = self.training or (self.running_mean is None and self.running_var is None)
+        tracked = not self.training or self.track_running_stats
+        return F.batch_norm(
+            input, self.running_mean if tracked else None, self.running_var if tracked else None, self.weight, self.bias,
+            with_batch, factor, self.eps,
+        )  # fmt: skip
+
+
+def _expect(input: Tensor, *ranks: int) -> None:
+    if input.dim() not in ranks:
+        raise ValueError(f"expected {' or '.join(f'{rank}D' for rank in ranks)} input (got {input.dim()}D input)")
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch normalisation of (N, C) or (N, C, L)."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        _expect(input, 2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch normalisation of (N, C, H, W)."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        _expect(input, 4)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Batch normalisation of (N, C, D, H, W)."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        _expect(input, 5)
+
+
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"]
