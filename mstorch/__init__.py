@@ -68,8 +68,14 @@ from ._ops.elementwise import (
     float_power, neg, negative, positive, abs, absolute, abs_, sign, sgn, square, sqrt, rsqrt, reciprocal, addcmul,
     addcdiv, lerp,
 )  # fmt: skip
+from ._ops.index import (
+    gather, index_select, take, take_along_dim, masked_fill, masked_select, nonzero, argwhere, nonzero_static,
+    index_put, index_put_, put, index_fill, masked_scatter,
+)  # fmt: skip
 from ._ops.join import (
-    cat, stack,
+    cat, concat, concatenate, stack, hstack, vstack, row_stack, dstack, column_stack, block_diag, atleast_1d,
+    atleast_2d, atleast_3d, tile, repeat_interleave, flip, fliplr, flipud, roll, rot90, meshgrid, cartesian_prod,
+    combinations, broadcast_tensors, broadcast_shapes,
 )  # fmt: skip
 from ._ops.math import (
     exp, exp2, expm1, log, log2, log10, log1p, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh,
@@ -97,15 +103,27 @@ from ._ops.reduce import (
     sum, nansum, mean, nanmean, prod, amax, amin, aminmax, argmax, argmin, max, min, all, any, var, std, var_mean,
     std_mean, count_nonzero, logsumexp,
 )  # fmt: skip
+from ._ops.scan import (
+    cumsum, cumprod, cummax, cummin, logcumsumexp, diff, trapezoid, trapz, cumulative_trapezoid, gradient,
+)  # fmt: skip
+from ._ops.scatter import (
+    scatter, scatter_add, scatter_reduce, index_add, index_copy, index_reduce,
+)  # fmt: skip
 from ._ops.softmax import (
     softmax, log_softmax,
+)  # fmt: skip
+from ._ops.sort import (
+    sort, argsort, msort, topk, kthvalue, median, nanmedian, mode, quantile, nanquantile,
+)  # fmt: skip
+from ._ops.special import (
+    erf, erfc, erfinv, lgamma, digamma, polygamma, mvlgamma, i0, igamma, igammac, erf_, erfc_, erfinv_, i0_,
 )  # fmt: skip
 
 from ._core.generator import Generator, default_generator
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .serialization import load, save
 
-from . import autograd, nn, optim, random, serialization, utils
+from . import autograd, nn, optim, random, serialization, special, utils
 from .autograd import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
 )  # fmt: skip

@@ -173,8 +173,8 @@ def test_muon(nesterov, adjust):
 )
 def test_lbfgs(options):
     def body(torch):
-        x = torch.tensor([-1.5, 2.0], requires_grad=True)
-        y = torch.tensor([[0.5]], requires_grad=True)
+        x = torch.tensor([-1.5, 2.0], dtype=torch.float64, requires_grad=True)
+        y = torch.tensor([[0.5]], dtype=torch.float64, requires_grad=True)
         optimizer = torch.optim.LBFGS([x, y], **options)
 
         def closure():

@@ -18,7 +18,7 @@ prim_sub = ops.Sub()
 prim_mul = ops.Mul()
 prim_div = ops.RealDiv()
 prim_neg = ops.Neg()
-prim_conj = ops.Conj()
+_conj = ops.Conj()
 prim_select = ops.Select()
 prim_equal = ops.Equal()
 prim_less = ops.Less()
@@ -57,6 +57,11 @@ def constant(value: complex, like: Raw) -> Raw:
     if found is None or tape.tracing() is not None:
         found = _CONSTANTS[key] = scalar(value, NAME_OF[like.dtype])
     return found
+
+
+def prim_conj(raw: Raw) -> Raw:
+    """The conjugate; MindSpore's Conj refuses empty tensors."""
+    return _conj(raw) if raw.size else from_numpy(raw.asnumpy().copy())
 
 
 def zeros_like(raw: Raw) -> Raw:

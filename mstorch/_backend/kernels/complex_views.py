@@ -30,10 +30,6 @@ def imaginary_part(raw: Raw) -> Raw:
     return _imag(raw) if raw.size else from_numpy(np.zeros(raw.shape, NP_DTYPE[_PARTS[NAME_OF[raw.dtype]]]))
 
 
-def composed_conj(raw: Raw) -> Raw:
-    return prim_conj(raw) if raw.size else from_numpy(raw.asnumpy().copy())
-
-
 def _join(real: Raw, imaginary: Raw) -> Raw:
     shape = np.broadcast_shapes(tuple(real.shape), tuple(imaginary.shape))
     if real.size and imaginary.size:
@@ -83,5 +79,5 @@ define(
     "view_dtype", cpu=reinterpret, ascend=composed_reinterpret,
     numpy_reason="MindSpore has no view of memory in another dtype; nothing is computed",
 )  # fmt: skip
-define("conj", cpu=composed_conj, dtypes=COMPLEX)
+define("conj", cpu=prim_conj, dtypes=COMPLEX)
 define("complex", cpu=node("ComplexBackward0", _join, _join_backward, _complex), dtypes=FLOATS)

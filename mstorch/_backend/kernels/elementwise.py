@@ -16,7 +16,7 @@ from ._nodes import (
 )  # fmt: skip
 
 ARITHMETIC = FLOATS + ("float16",) + INTS + COMPLEX
-VIA_BFLOAT = {"bfloat16": "float32"}
+VIA_BFLOAT16 = {"bfloat16": "float32"}
 
 ops_add = prim_add
 ops_sub = prim_sub
@@ -389,10 +389,10 @@ _where = node("WhereBackward0", prim_select, _where_backward, prim_select)
 NAN_REASON = "MindSpore's Maximum and Minimum lose a NaN and refuse empty tensors (2.10)"
 REAL = FLOATS + ("float16",) + INTS
 
-define("add", cpu=ops_add, dtypes=ARITHMETIC, via={**VIA_BFLOAT, **VIA_BOOL})
-define("sub", cpu=ops_sub, dtypes=ARITHMETIC, via=VIA_BFLOAT)
-define("mul", cpu=mul, dtypes=ARITHMETIC + ("bool",), via=VIA_BFLOAT)
-define("div", cpu=composed_div, dtypes=FLOATS + ("float16",) + COMPLEX, via=VIA_BFLOAT)
+define("add", cpu=ops_add, dtypes=ARITHMETIC, via={**VIA_BFLOAT16, **VIA_BOOL})
+define("sub", cpu=ops_sub, dtypes=ARITHMETIC, via=VIA_BFLOAT16)
+define("mul", cpu=mul, dtypes=ARITHMETIC + ("bool",), via=VIA_BFLOAT16)
+define("div", cpu=composed_div, dtypes=FLOATS + ("float16",) + COMPLEX, via=VIA_BFLOAT16)
 define("neg", cpu=neg, dtypes=ARITHMETIC + ("bfloat16",))
 define("pow", cpu=composed_pow, dtypes=FLOATS + COMPLEX, via=VIA_HALF)
 define("integer_power", cpu=composed_integer_power, dtypes=INTS, via=VIA_BOOL)
@@ -405,26 +405,26 @@ define(
 )  # fmt: skip
 define("remainder", cpu=composed_remainder, dtypes=FLOATS, via=VIA_HALF)
 define("fmod", cpu=composed_fmod, dtypes=FLOATS, via=VIA_HALF)
-define("abs", cpu=ops_abs, dtypes=ARITHMETIC, via=VIA_BFLOAT)
+define("abs", cpu=ops_abs, dtypes=ARITHMETIC, via=VIA_BFLOAT16)
 define("sign", cpu=sign, dtypes=FLOATS + ("float16", "int32", "int64"), via={
-    **VIA_BFLOAT, **VIA_BOOL, "bool": "int32", "uint8": "int32", "int8": "int32", "int16": "int32",
+    **VIA_BFLOAT16, **VIA_BOOL, "bool": "int32", "uint8": "int32", "int8": "int32", "int16": "int32",
 })  # fmt: skip
 define("sgn", cpu=sgn, dtypes=FLOATS + ("float16", "int32", "int64") + COMPLEX, via={
-    **VIA_BFLOAT, "bool": "int32", "uint8": "int32", "int8": "int32", "int16": "int32",
+    **VIA_BFLOAT16, "bool": "int32", "uint8": "int32", "int8": "int32", "int16": "int32",
 })  # fmt: skip
-define("square", cpu=composed_square, dtypes=ARITHMETIC, via=VIA_BFLOAT)
+define("square", cpu=composed_square, dtypes=ARITHMETIC, via=VIA_BFLOAT16)
 define("sqrt", cpu=ops_sqrt, dtypes=FLOATS + COMPLEX, via=VIA_HALF)
 define("rsqrt", cpu=ops_rsqrt, dtypes=FLOATS + COMPLEX, via=VIA_HALF)
 define("reciprocal", cpu=ops_reciprocal, dtypes=FLOATS + COMPLEX, via=VIA_HALF)
 define(
-    "maximum", cpu=numpy_maximum, dtypes=FLOATS + ("float16", "bool") + INTS, via=VIA_BFLOAT, ascend=mint.maximum,
+    "maximum", cpu=numpy_maximum, dtypes=FLOATS + ("float16", "bool") + INTS, via=VIA_BFLOAT16, ascend=mint.maximum,
     numpy_reason=NAN_REASON,
 )  # fmt: skip
 define(
-    "minimum", cpu=numpy_minimum, dtypes=FLOATS + ("float16", "bool") + INTS, via=VIA_BFLOAT, ascend=mint.minimum,
+    "minimum", cpu=numpy_minimum, dtypes=FLOATS + ("float16", "bool") + INTS, via=VIA_BFLOAT16, ascend=mint.minimum,
     numpy_reason=NAN_REASON,
 )  # fmt: skip
-define("fmax", cpu=fmax, dtypes=REAL, via={**VIA_BFLOAT, **VIA_BOOL})
-define("fmin", cpu=fmin, dtypes=REAL, via={**VIA_BFLOAT, **VIA_BOOL})
-define("clamp", cpu=numpy_clamp, dtypes=REAL, via=VIA_BFLOAT, ascend=ascend_clamp, numpy_reason=NAN_REASON)
-define("where", cpu=ops_where, dtypes=REAL + COMPLEX + ("bool",), via=VIA_BFLOAT)
+define("fmax", cpu=fmax, dtypes=REAL, via={**VIA_BFLOAT16, **VIA_BOOL})
+define("fmin", cpu=fmin, dtypes=REAL, via={**VIA_BFLOAT16, **VIA_BOOL})
+define("clamp", cpu=numpy_clamp, dtypes=REAL, via=VIA_BFLOAT16, ascend=ascend_clamp, numpy_reason=NAN_REASON)
+define("where", cpu=ops_where, dtypes=REAL + COMPLEX + ("bool",), via=VIA_BFLOAT16)

@@ -16,10 +16,6 @@ _strided_slice = ops.StridedSlice()
 _gather_dim = ops.GatherD()
 _nonzero = ops.NonZero()
 
-# Moving bfloat16 through float32 is exact; most of MindSpore's CPU kernels do not take it (2.10).
-MOVED = tuple(name for name in ALL if name != "bfloat16")
-VIA_BFLOAT = {"bfloat16": "float32"}
-
 
 def _recorded(raw: Raw) -> bool:
     return not ON_CPU or tracing() is not None or (grad_mode.enabled and raw._requires_grad)
@@ -105,12 +101,47 @@ def composed_linear_index(
     return composed_index(every, dims, indices, common, adjacent)
 
 
+def ops_gather_dim(raw: Raw, dim: int, index: Raw) -> Raw:
+    """``out[i][j] = raw[index[i][j]][j]`` for ``dim`` 0, and so on; the index is int64 and within bounds."""
+    if index.size == 0:
+        return _empty_of(raw, tuple(index.shape))
+    if not raw.shape:
+        return _gather(_reshape(raw, (1,)), _reshape(index, (-1,)), 0).reshape(index.shape)
+    shape = tuple(raw.shape)
+    wanted = tuple(shape[d] if d == dim else index.shape[d] for d in range(len(shape)))
+    for d, length in enumerate(wanted):
+        if length != raw.shape[d]:
+            raw = ops_slice(raw, d, 0, length, 1)
+    return _gather_dim(raw, dim, index)
+
+
+def ops_index_select(raw: Raw, dim: int, index: Raw) -> Raw:
+    """The entries ``index`` (1-d, int64, within bounds) of a dimension."""
+    if index.size == 0 or raw.size == 0:
+        return _empty_of(raw, tuple(index.shape[0] if d == dim else n for d, n in enumerate(raw.shape)))
+    return _gather(raw, index, dim)
+
+
+def composed_take(raw: Raw, index: Raw) -> Raw:
+    """The elements at row-major positions ``index``, in its shape."""
+    if index.size == 0:
+        return _empty_of(raw, tuple(index.shape))
+    return _gather(_reshape(raw, (-1,)), index, 0)
+
+
+def ops_nonzero(raw: Raw) -> Raw:
+    """The positions of true elements, (count, dimensions), int64."""
+    if raw.size == 0 or not raw.shape:
+        return from_numpy(np.argwhere(raw.asnumpy()).astype(np.int64).reshape(-1, len(raw.shape)))
+    return _nonzero(raw)
+
+
 define("slice", cpu=ops_slice, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
 define("select", cpu=ops_select, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
 define("expand", cpu=mint_expand, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
 define("index", cpu=composed_index, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
 define("linear_index", cpu=composed_linear_index, dtypes=ALL)
-define("gather", cpu=ops_gather_dim, dtypes=MOVED, via=VIA_BFLOAT)
-define("index_select", cpu=ops_index_select, dtypes=MOVED, via=VIA_BFLOAT)
-define("take", cpu=composed_take, dtypes=MOVED, via=VIA_BFLOAT)
+define("gather", cpu=ops_gather_dim, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
+define("index_select", cpu=ops_index_select, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
+define("take", cpu=composed_take, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
 define("nonzero", cpu=ops_nonzero, dtypes=("bool",))

@@ -10,7 +10,8 @@ from ..raw import Raw, from_numpy
 from ..table import define
 from ..tape import function_node
 from ._nodes import recorded
-from .index import MOVED, VIA_BFLOAT, ops_slice
+from ..table import BUT_BFLOAT16, VIA_BFLOAT16
+from .index import ops_slice
 from .reduce import constant, of_nothing
 from .storage import numpy_clone
 
@@ -127,9 +128,9 @@ def composed_triangle(raw: Raw, diagonal: int, lower: bool) -> Raw:
     return _select(from_numpy(np.ascontiguousarray(full)), raw, constant(raw, tuple(raw.shape), 0))
 
 
-define("cat", cpu=ops_cat, dtypes=MOVED, via=VIA_BFLOAT)
-define("stack", cpu=ops_stack, dtypes=MOVED, via=VIA_BFLOAT)
-define("tile", cpu=ops_tile, dtypes=MOVED, via=VIA_BFLOAT)
-define("flip", cpu=ops_flip, dtypes=MOVED, via=VIA_BFLOAT)
-define("roll", cpu=composed_roll, dtypes=MOVED, via=VIA_BFLOAT)
-define("triangle", cpu=composed_triangle, dtypes=MOVED, via=VIA_BFLOAT)
+define("cat", cpu=ops_cat, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
+define("stack", cpu=ops_stack, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
+define("tile", cpu=ops_tile, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
+define("flip", cpu=ops_flip, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
+define("roll", cpu=composed_roll, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
+define("triangle", cpu=composed_triangle, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)

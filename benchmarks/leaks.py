@@ -1,0 +1,107 @@
+"""Which kernels of MindSpore grow the process with each call, and what does a training step of the digits CNN add up to?"""
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from _measure import in_process, print_table
+
+
+def resident_bytes() -> int:
+    """The memory of this process that is in RAM."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+
+def _growth(call: Callable[[], Any], count: int) -> dict[str, float]:
+    for _ in range(300):
+        call()
+    gc.collect()
+    before, start = resident_bytes(), time.perf_counter()
+    for _ in range(count):
+        call()
+    seconds = time.perf_counter() - start
+    gc.collect()
+    return {"KB": (resident_bytes() - before) / 1024 / count, "us": seconds / count * 1e6}
+
+
+def _cases() -> dict[str, Callable[[], Any]]:
+    import mstorch as torch
+
+    functional = torch.nn.functional
+    a, b, bias = torch.randn(64, 128), torch.randn(32, 128), torch.randn(32)
+    images, filters = torch.randn(8, 4, 8, 8), torch.randn(8, 4, 3, 3)
+    logits, labels = torch.randn(64, 10), torch.zeros(64, dtype=torch.int64)
+    weight = torch.randn(32, 128, requires_grad=True)
+    trained = torch.randn(8, 4, 3, 3, requires_grad=True)
+    trained_logits = torch.randn(64, 10, requires_grad=True)
+
+    def backward(leaf: Any, result: Any) -> None:
+        result.sum().backward()
+        leaf.grad = None
+
+    return {
+        "add": lambda: a + a,
+        "relu": lambda: torch.relu(a),
+        "sum": lambda: a.sum(0),
+        "linear, no bias (MatMul)": lambda: functional.linear(a, b),
+        "linear (MatMul, bias)": lambda: functional.linear(a, b, bias),
+        "conv2d": lambda: functional.conv2d(images, filters),
+        "max_pool2d": lambda: functional.max_pool2d(images, 2),
+        "softmax": lambda: torch.softmax(logits, 1),
+        "log_softmax": lambda: torch.log_softmax(logits, 1),
+        "cat": lambda: torch.cat([a, a]),
+        "cross_entropy and backward": lambda: backward(trained_logits, functional.cross_entropy(trained_logits, labels)),
+        "linear and backward": lambda: backward(weight, functional.linear(a, weight)),
+        "conv2d and backward (filters)": lambda: backward(trained, functional.conv2d(images, trained)),
+    }
+
+
+def _training() -> dict[str, float]:
+    """2,000 steps of the digits CNN: growth, and the last hundred against the first."""
+    import mstorch
+    from training_step import _torch_step
+
+    step = _torch_step(mstorch, "cnn")
+    for _ in range(20):
+        step()
+    gc.collect()
+    before = resident_bytes()
+    times = []
+    for _ in range(2000):
+        start = time.perf_counter()
+        step()
+        times.append(time.perf_counter() - start)
+    gc.collect()
+    return {
+        "MiB": (resident_bytes() - before) / 2**20,
+        "first 100, ms": sum(times[:100]) * 10,
+        "last 100, ms": sum(times[-100:]) * 10,
+        "last / first": sum(times[-100:]) / sum(times[:100]),
+    }
+
+
+def main() -> None:
+    names = in_process(__file__, ["names"])["names"]
+    rows = []
+    for name in names:
+        found = in_process(__file__, ["case", name])
+        rows.append([name, round(found["KB"], 2), round(found["us"], 1)])
+    print_table(["call", "KB a call", "µs a call"], rows)
+    print("\n2,000 training steps of the digits CNN")
+    print_table(["", "value"], [[name, value] for name, value in in_process(__file__, ["training"]).items()])
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["names"]:
+        print(json.dumps({"names": list(_cases())}))
+    elif sys.argv[1:2] == ["case"]:
+        print(json.dumps(_growth(_cases()[sys.argv[2]], 3000)))
+    elif sys.argv[1:] == ["training"]:
+        print(json.dumps(_training()))
+    else:
+        main()

@@ -1,0 +1,221 @@
+"""Kernels that write or add up elements by position."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from mindspore import ops
+
+from ..cast import cast
+from ..raw import NAME_OF, ON_CPU, Raw, from_numpy
+from ..table import COMPLEX, FLOATS, INTS, VIA_HALF, define
+from ..tape import tracing
+from ._nodes import node, prim_add, prim_and, prim_div, prim_equal, prim_mul, prim_select
+from .index import BUT_BFLOAT16, VIA_BFLOAT16, _flat_positions
+from .reduce import constant, has_nan
+from .storage import numpy_clone
+
+_reshape = ops.Reshape()
+_transpose = ops.Transpose()
+_gather = ops.Gather()
+_update = ops.TensorScatterUpdate()
+_add = ops.TensorScatterAdd()
+_multiply = ops.TensorScatterMul()
+_maximum = ops.TensorScatterMax()
+_minimum = ops.TensorScatterMin()
+_segment_sum = ops.UnsortedSegmentSum()
+_floor_div = ops.FloorDiv()
+_not_equal = ops.NotEqual()
+_greater = ops.Greater()
+_ELEMENTS: dict[tuple[int, str], Any] = {}
+
+
+def _elements(dim: int, how: str) -> Any:
+    found = _ELEMENTS.get((dim, how))
+    if found is None:
+        found = _ELEMENTS[dim, how] = ops.TensorScatterElements(dim, how)
+    return found
+
+
+def dim_positions(shape: tuple[int, ...], dim: int, index: Raw) -> Raw:
+    """Row-major positions, in a tensor of ``shape``, that gather and scatter reach through ``index``, as a column."""
+    if ON_CPU and tracing() is None:
+        step = 1
+        total: Any = 0
+        for d in range(len(shape) - 1, -1, -1):
+            if d == dim:
+                total = total + index.asnumpy() * step
+            else:
+                along = np.arange(index.shape[d]) * step
+                total = total + along.reshape((-1,) + (1,) * (len(shape) - 1 - d))
+            step *= shape[d]
+        return from_numpy(np.ascontiguousarray(total, np.int64).reshape(-1, 1))
+    every = _reshape(ops.arange(int(np.prod(shape))), shape)
+    inner = int(np.prod(shape[dim + 1 :]))
+    lead = _gather_leading(every, dim, index.shape)
+    return _reshape(lead + index * inner, (-1, 1))
+
+
+def _gather_leading(every: Raw, dim: int, lengths: tuple[int, ...]) -> Raw:
+    begin = (0,) * len(lengths)
+    end = tuple(1 if d == dim else n for d, n in enumerate(lengths))
+    return ops.slice(every, begin, end)
+
+
+def _flat_add(raw: Raw, positions: Raw, source: Raw) -> Raw:
+    """``raw`` (flat) plus ``source`` (flat) at positions (a column), which may repeat."""
+    if NAME_OF[raw.dtype] in COMPLEX:  # TensorScatterAdd takes no complex numbers (2.10)
+        return prim_add(raw, _segment_sum(source, cast(_reshape(positions, (-1,)), "int32"), raw.size))
+    return _add(raw, positions, source)
+
+
+def ops_scatter(raw: Raw, dim: int, index: Raw, source: Raw, how: str) -> Raw:
+    """``source`` written ("none") or added ("add") at ``index`` along a dimension; source and index are of one shape."""
+    if index.size == 0:
+        return numpy_clone(raw)
+    if not raw.shape:
+        one = (1,)
+        return _reshape(ops_scatter(_reshape(raw, one), 0, _reshape(index, one), _reshape(source, one), how), ())
+    if NAME_OF[raw.dtype] in COMPLEX:
+        positions = dim_positions(tuple(raw.shape), dim, index)
+        write = _flat_add if how == "add" else _update
+        return _reshape(write(_reshape(raw, (-1,)), positions, _reshape(source, (-1,))), raw.shape)
+    return _elements(dim, how)(raw, index, source)
+
+
+def composed_put(raw: Raw, index: Raw, source: Raw, accumulate: bool) -> Raw:
+    """``source`` put (or added) at flat positions, which may count from the end."""
+    if index.size == 0:
+        return numpy_clone(raw)
+    positions = _reshape(_flat_positions((raw.size,), (index,), tuple(index.shape)), (-1, 1))
+    write = _flat_add if accumulate else _update
+    return _reshape(write(_reshape(raw, (-1,)), positions, _reshape(source, (-1,))), tuple(raw.shape))
+
+
+def composed_index_write(raw: Raw, dim: int, index: Raw, source: Raw, accumulate: bool) -> Raw:
+    """The entries ``index`` (a vector) of a dimension replaced by, or increased by, those of ``source``."""
+    if index.size == 0 or raw.size == 0:
+        return numpy_clone(raw)
+    if not raw.shape:
+        return _reshape(
+            composed_index_write(_reshape(raw, (1,)), 0, index, _reshape(source, (index.size,)), accumulate), ()
+        )
+    order = (dim, *(d for d in range(len(raw.shape)) if d != dim))
+    if dim:
+        raw, source = _transpose(raw, order), _transpose(source, order)
+    if not accumulate:
+        result = _update(raw, _reshape(index, (-1, 1)), source)
+    elif NAME_OF[raw.dtype] in COMPLEX:
+        result = prim_add(raw, _segment_sum(source, cast(index, "int32"), raw.shape[0]))
+    else:
+        result = _add(raw, _reshape(index, (-1, 1)), source)
+    return _transpose(result, tuple(np.argsort(order).tolist())) if dim else result
+
+
+def _lowest(raw: Raw, sign: int) -> Any:
+    kind = raw.asnumpy().dtype
+    if kind.kind == "f":
+        return -sign * np.inf
+    info = np.iinfo(kind)
+    return info.min if sign > 0 else info.max
+
+
+def _reduced(raw: Raw, index: Raw, source: Raw, dim: int, how: str, include_self: bool) -> Raw:
+    shape = tuple(raw.shape)
+    positions = dim_positions(shape, dim, index)
+    flat, values = _reshape(raw, (-1,)), _reshape(source, (-1,))
+    if not include_self:
+        start = {"prod": 1, "amax": _lowest(raw, 1), "amin": _lowest(raw, -1)}.get(how, 0)
+        flat = _update(flat, positions, constant(values, (values.size,), start))
+    if how == "prod":
+        result = _multiply(flat, positions, values)
+    elif how in ("amax", "amin"):
+        result = (_maximum if how == "amax" else _minimum)(flat, positions, values)
+        if has_nan(flat) or has_nan(values):
+            seen = _add(_nan_flags(flat), positions, _nan_flags(values))
+            result = prim_select(_greater(seen, 0), constant(flat, (flat.size,), np.nan), result)
+    else:
+        result = _add(flat, positions, values)
+        if how == "mean":
+            divide = prim_div if NAME_OF[raw.dtype] in FLOATS else _floor_div
+            result = divide(result, _counts(flat, positions, values, include_self))
+    return _reshape(result, shape)
+
+
+def _nan_flags(raw: Raw) -> Raw:
+    return cast(_not_equal(raw, raw), "float32")
+
+
+def _counts(flat: Raw, positions: Raw, values: Raw, include_self: bool) -> Raw:
+    """How many elements each mean is of, at least 1."""
+    counts = constant(flat, (flat.size,), 1)
+    ones = constant(flat, (values.size,), 1)
+    if not include_self:
+        counts = _update(counts, positions, constant(flat, (values.size,), 0))
+    return _add(counts, positions, ones)
+
+
+def _reduce_backward(
+    gradient: Raw, result: Raw, raw: Raw, index: Raw, source: Raw, dim: int, how: str, include_self: bool
+) -> tuple[Raw, None, Raw]:
+    """torch's gradients: ties share that of an extreme, a product divides where nothing is zero."""
+    shape = tuple(raw.shape)
+    positions = dim_positions(shape, dim, index)
+    places = _reshape(positions, (-1,))
+    flat, values = _reshape(raw, (-1,)), _reshape(source, (-1,))
+    gradient, result = _reshape(gradient, (-1,)), _reshape(result, (-1,))
+    name = NAME_OF[raw.dtype]
+    if how == "prod":
+        zero = prim_equal(flat, 0)
+        nonzero = prim_select(zero, constant(flat, (flat.size,), 1), flat)
+        without = _reshape(_reduced(_reshape(nonzero, shape), index, source, dim, how, include_self), (-1,))
+        for_raw = prim_div(prim_mul(gradient, without), nonzero)
+        source_zero = prim_equal(values, 0)
+        zeros = _add(constant(flat, (flat.size,), 0), positions, cast(source_zero, name))
+        single = prim_and(source_zero, prim_equal(_gather(zeros, places, 0), 1))
+        ones = constant(values, (values.size,), 1)
+        kept = _reshape(prim_select(single, ones, values), tuple(source.shape))
+        others = _reshape(_reduced(raw, index, kept, dim, how, include_self), (-1,))
+        for_source = prim_select(
+            single,
+            _gather(prim_mul(gradient, others), places, 0),
+            prim_div(_gather(prim_mul(gradient, result), places, 0), prim_select(source_zero, ones, values)),
+        )
+    elif how in ("amax", "amin"):
+        mine = cast(prim_equal(flat, result), name)
+        if not include_self:
+            mine = _update(mine, positions, constant(flat, (values.size,), 0))
+        theirs = cast(prim_equal(values, _gather(result, places, 0)), name)
+        ties = _add(mine, positions, theirs)
+        share = prim_div(gradient, prim_select(prim_equal(ties, 0), constant(flat, (flat.size,), 1), ties))
+        for_raw = prim_mul(mine, share)
+        for_source = prim_mul(theirs, _gather(share, places, 0))
+    else:
+        if how == "mean":
+            gradient = prim_div(gradient, _counts(flat, positions, values, include_self))
+        for_raw, for_source = gradient, _gather(gradient, places, 0)
+    if not include_self:
+        for_raw = _update(for_raw, positions, constant(flat, (values.size,), 0))
+    return _reshape(for_raw, shape), None, _reshape(for_source, tuple(source.shape))
+
+
+_reduce_node = node("ScatterReduceBackward", _reduced, _reduce_backward)
+
+
+def composed_scatter_reduce(raw: Raw, dim: int, index: Raw, source: Raw, how: str, include_self: bool) -> Raw:
+    """``source`` combined into ``raw`` at ``index``: "sum", "prod", "mean", "amax" or "amin"."""
+    if index.size == 0:
+        return numpy_clone(raw)
+    if not raw.shape:
+        one = (1,)
+        return _reshape(
+            _reduce_node(_reshape(raw, one), _reshape(index, one), _reshape(source, one), 0, how, include_self), ()
+        )
+    return _reduce_node(raw, index, source, dim, how, include_self)
+
+
+_VIA = {**VIA_HALF, "bool": "int32"}
+define("scatter", cpu=ops_scatter, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
+define("put", cpu=composed_put, dtypes=tuple(n for n in BUT_BFLOAT16 if n != "bool"), via={**VIA_BFLOAT16, "bool": "uint8"})
+define("index_write", cpu=composed_index_write, dtypes=tuple(n for n in BUT_BFLOAT16 if n != "bool"), via={**VIA_BFLOAT16, "bool": "uint8"})
+define("scatter_reduce", cpu=composed_scatter_reduce, dtypes=FLOATS + INTS, via=_VIA)

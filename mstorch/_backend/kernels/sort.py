@@ -1,0 +1,104 @@
+"""Kernels of order: sorting, largest elements, searching in sorted sequences."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from mindspore import ops
+
+from ..cast import cast
+from ..raw import MS_DTYPE, NAME_OF, Raw, from_numpy
+from ..table import HALVES, INTS, VIA_SMALL_INT, define
+from ._nodes import prim_neg, prim_select
+from .reduce import constant, has_nan
+
+_SORT: dict[tuple[int, bool], Any] = {}
+_transpose = ops.Transpose()
+_gather_dim = ops.GatherD()
+_reshape = ops.Reshape()
+_topk = ops.TopK(True)
+_not_equal = ops.NotEqual()
+_invert = ops.Invert()
+_SEARCH = {right: ops.SearchSorted(MS_DTYPE["int64"], right) for right in (False, True)}
+
+
+def _sorted(raw: Raw, dim: int, descending: bool) -> Raw:
+    """The indices of a stable sort, int32. MindSpore's Sort is stable both ways, but takes NaN anyhow (2.10)."""
+    prim = _SORT.get((dim, descending))
+    if prim is None:
+        prim = _SORT[dim, descending] = ops.Sort(dim, descending)
+    return prim(raw)[1]
+
+
+def ops_argsort(raw: Raw, dim: int, descending: bool) -> Raw:
+    """The indices of a stable sort; NaN counts as larger than every number."""
+    if raw.size == 0 or not raw.shape:
+        return from_numpy(np.zeros(raw.shape, np.int64))
+    if not has_nan(raw):
+        return cast(_sorted(raw, dim, descending), "int64")
+    nan = _not_equal(raw, raw)
+    first = _sorted(prim_select(nan, constant(raw, tuple(raw.shape), np.inf), raw), dim, descending)
+    second = _sorted(_gather_dim(cast(nan, "int32"), dim, first), dim, descending)
+    return cast(_gather_dim(first, dim, second), "int64")
+
+
+def numpy_argsort(raw: Raw, dim: int, descending: bool) -> Raw:
+    """The same for float64 and 64-bit unsigned numbers."""
+    array = raw.asnumpy()
+    if not array.shape:
+        return from_numpy(np.zeros((), np.int64))
+    if descending:
+        # Sorting the reversed sequence and reversing the result keeps equal elements in order.
+        order = np.flip(array.shape[dim] - 1 - np.argsort(np.flip(array, dim), axis=dim, kind="stable"), dim)
+    else:
+        order = np.argsort(array, axis=dim, kind="stable")
+    return from_numpy(np.ascontiguousarray(order, np.int64))
+
+
+def ops_topk_indices(raw: Raw, k: int, dim: int, largest: bool) -> Raw:
+    """The indices of the ``k`` largest (or smallest) elements in order; NaN counts as larger than every number."""
+    shape = tuple(raw.shape)
+    if has_nan(raw):
+        order = (numpy_argsort if NAME_OF[raw.dtype] == "float64" else ops_argsort)(raw, dim, largest)
+        return from_numpy(np.ascontiguousarray(np.take(order.asnumpy(), range(k), dim)))
+    if not largest:
+        raw = prim_neg(raw) if NAME_OF[raw.dtype] in ("float32", "float64") else _invert(raw)
+    last = len(shape) - 1
+    if dim == last:
+        return cast(_topk(raw, k)[1], "int64")
+    swap = list(range(len(shape)))
+    swap[dim], swap[last] = last, dim
+    return cast(_transpose(_topk(_transpose(raw, tuple(swap)), k)[1], tuple(swap)), "int64")
+
+
+def ops_searchsorted(sequence: Raw, values: Raw, right: bool) -> Raw:
+    """Where the values would stand in sorted sequences along the last dimension, int64."""
+    if values.size == 0 or sequence.size == 0:
+        return from_numpy(np.zeros(values.shape, np.int64))
+    if not values.shape:
+        return _reshape(_SEARCH[right](sequence, _reshape(values, (1,))), ())
+    return _SEARCH[right](sequence, values)
+
+
+def numpy_lexicographic_order(raw: Raw) -> Raw:
+    """The order that sorts the rows of a matrix, int64."""
+    array = raw.asnumpy()
+    keys = tuple(array[:, i] for i in range(array.shape[1] - 1, -1, -1))
+    return from_numpy(np.ascontiguousarray(np.lexsort(keys) if keys else np.arange(array.shape[0]), np.int64))
+
+
+_WIDE = {"float16": "float32", "bfloat16": "float32", "bool": "uint8", "uint16": "int32", "uint32": "int64"}
+define("argsort", cpu=ops_argsort, dtypes=("float32", *INTS), via=_WIDE)
+define(
+    "argsort_double", cpu=numpy_argsort, ascend=ops_argsort, gpu=ops_argsort,
+    numpy_reason="Sort orders float64 by float32 values on CPU (MindSpore 2.10)",
+)  # fmt: skip
+define("topk_indices", cpu=ops_topk_indices, dtypes=("float32", "float64", *INTS), via=_WIDE)
+define(
+    "searchsorted", cpu=ops_searchsorted, dtypes=("float32", "float64", "int8", "int16", "int32", "int64"),
+    via={**{name: "float32" for name in HALVES}, **VIA_SMALL_INT, "bool": "int32", "uint16": "int32", "uint32": "int64"},
+)  # fmt: skip
+define(
+    "lexicographic_order", cpu=numpy_lexicographic_order,
+    numpy_reason="MindSpore sorts by one key; a sort by each column in turn would cost as many sorts",
+)  # fmt: skip

@@ -1,0 +1,239 @@
+"""Running sums, products and extremes along a dimension; differences and integrals."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import return_types
+from .._backend.cast import cast
+from .._backend.table import kernel
+from .._core.dtype import bool_, dtype, get_default_dtype, int64
+from .._core.tensor_base import TensorBase, value_of, wrap
+from . import views
+from ._dispatch import call, deliver, type_word, wrap_dim
+from .index import gather
+
+_cumsum = kernel("cumsum")
+_cumprod = kernel("cumprod")
+_cummax = kernel("cummax_indices")
+_cummin = kernel("cummin_indices")
+_logcumsumexp = kernel("logcumsumexp")
+
+
+def _shape(tensor: Any) -> tuple[int, ...]:
+    return tuple(value_of(tensor).shape)
+
+
+def _finish(value: Any, out: Any) -> Any:
+    return value if out is None else deliver(value, out)
+
+
+def _scan(kernel_: Any, input: Any, dim: int, kind: dtype | None, out: Any) -> Any:
+    dim = wrap_dim(dim, len(_shape(input)))
+    if kind is None:
+        kind = int64 if input._dtype.category < 2 else input._dtype
+    if kind is bool_:
+        return _finish(call(kernel_, (input,), dim, dtype=int64).to(bool_), out)
+    return _finish(call(kernel_, (input,), dim, dtype=kind), out)
+
+
+def cumsum(input: Any, dim: int, *, dtype: dtype | None = None, out: Any = None) -> Any:
+    """The sums of the elements up to each one along ``dim``; integers add up in int64."""
+    return _scan(_cumsum, input, dim, dtype, out)
+
+
+def cumprod(input: Any, dim: int, *, dtype: dtype | None = None, out: Any = None) -> Any:
+    """The products of the elements up to each one along ``dim``; integers multiply in int64."""
+    return _scan(_cumprod, input, dim, dtype, out)
+
+
+def _running(kernel_: Any, name: str, kind: Any, input: Any, dim: int, out: Any) -> Any:
+    if input._dtype.category == 3:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(input._dtype)}'")
+    dim = wrap_dim(dim, len(_shape(input)))
+    raw, asked = value_of(input), input._dtype.name
+    if asked in _WIDER:
+        raw, asked = cast(raw, _WIDER[asked]), _WIDER[asked]
+    indices = wrap(kernel_[asked](raw, dim))
+    return _finish(kind((gather(input, dim, indices), indices)), out)
+
+
+_WIDER = {"float16": "float32", "bfloat16": "float32", "bool": "uint8"}
+
+
+def cummax(input: Any, dim: int, *, out: Any = None) -> Any:
+    """The largest element up to each one along ``dim``, and its index."""
+    return _running(_cummax, "cummax", return_types.cummax, input, dim, out)
+
+
+def cummin(input: Any, dim: int, *, out: Any = None) -> Any:
+    """The smallest element up to each one along ``dim``, and its index."""
+    return _running(_cummin, "cummin", return_types.cummin, input, dim, out)
+
+
+def logcumsumexp(input: Any, dim: int, *, out: Any = None) -> Any:
+    """The logarithm of the sums of exponentials up to each element along ``dim``."""
+    dim = wrap_dim(dim, len(_shape(input)))
+    kind = input._dtype if input._dtype.category >= 2 else get_default_dtype()
+    return _finish(call(_logcumsumexp, (input,), dim, dtype=kind), out)
+
+
+def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:
+    """The differences of neighbours along ``dim``, taken ``n`` times."""
+    from .join import cat
+
+    shape = _shape(input)
+    if not shape:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    dim = wrap_dim(dim, len(shape))
+    for extra in (prepend, append):
+        if extra is not None and len(_shape(extra)) != len(shape):
+            raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    parts = [part for part in (prepend, input, append) if part is not None]
+    current = cat(parts, dim) if len(parts) > 1 else input
+    if n == 0:
+        return _finish(current.clone() if current is input else current, out)
+    for _ in range(n):
+        length = _shape(current)[dim]
+        if length <= 1:
+            current = views.slice_dim(current, dim, 0, 0, 1).clone()
+            continue
+        ahead = views.slice_dim(current, dim, 1, length, 1)
+        behind = views.slice_dim(current, dim, 0, length - 1, 1)
+        current = ahead.logical_xor(behind) if current._dtype is bool_ else ahead - behind
+    return _finish(current, out)
+
+
+def _pairs(y: Any, dim: int) -> tuple[Any, Any]:
+    length = _shape(y)[dim]
+    return views.slice_dim(y, dim, 1, length, 1), views.slice_dim(y, dim, 0, length - 1, 1)
+
+
+def _steps(x: Any, y: Any, dim: int) -> Any:
+    """The distances between the sample points, shaped to multiply slices of ``y``."""
+    shape = _shape(y)
+    if not _shape(x):
+        raise RuntimeError("trapezoid() x must be at least one-dimensional")
+    if len(_shape(x)) == 1 and len(shape) > 1:
+        if _shape(x)[0] != shape[dim]:
+            raise RuntimeError("There must be one `x` value for each sample point")
+        return views.reshape(diff(x), (1,) * dim + (-1,) + (1,) * (len(shape) - dim - 1))
+    if len(_shape(x)) < len(shape):
+        x = views.reshape(x, (1,) * (len(shape) - len(_shape(x))) + _shape(x))
+    return diff(x, dim=dim)
+
+
+def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+    """The integral along ``dim`` by the trapezoidal rule, over points ``x`` or steps ``dx`` (1)."""
+    return _integral(y, x, dx, dim, False)
+
+
+def _integral(y: Any, x: Any, dx: Any, dim: int, running: bool) -> Any:
+    shape = _shape(y)
+    if x is not None and not isinstance(x, TensorBase):
+        x, dx = None, x
+    if x is not None and y._dtype is bool_:
+        raise RuntimeError("trapezoid: received a bool input for `x` or `y`, but bool is not supported")
+    dim = wrap_dim(dim, len(shape))
+    if not running and shape and shape[dim] == 0:
+        return y.new_zeros(shape[:dim] + shape[dim + 1 :])
+    ahead, behind = _pairs(y, dim)
+    total = ahead + behind
+    total = (total * _steps(x, y, dim)) / 2.0 if x is not None else None
+    if total is None:
+        sums = ahead + behind
+        scale = 1.0 if dx is None else dx
+        return cumsum(sums, dim) * (scale / 2.0) if running else sums.sum(dim) * (scale / 2.0)
+    return cumsum(total, dim) if running else total.sum(dim)
+
+
+trapz = trapezoid
+
+
+def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+    """The integrals up to each point along ``dim`` by the trapezoidal rule."""
+    return _integral(y, x, dx, dim, True)
+
+
+def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Any, ...]:
+    """Estimated derivatives along each of ``dim``, by central differences, one-sided at the ends."""
+    shape = _shape(input)
+    dims = _gradient_dims(dim, spacing, len(shape))
+    if isinstance(spacing, TensorBase):
+        spacings: Sequence[Any] = (spacing,)
+    elif isinstance(spacing, (list, tuple)):
+        spacings = tuple(spacing)
+    else:
+        spacings = (spacing,) * len(dims)
+    if len(spacings) != len(dims):
+        raise RuntimeError(
+            f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length {len(dims)} but got a list of "
+            f"length {len(spacings)}"
+        )
+    if edge_order not in (1, 2):
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    for d in dims:
+        if shape[d] < edge_order + 1:
+            raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
+    return tuple(_derivative(input, d, step, edge_order) for d, step in zip(dims, spacings))
+
+
+def _gradient_dims(dim: Any, spacing: Any, rank: int) -> tuple[int, ...]:
+    if dim is None:
+        return tuple(range(rank))
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    return tuple(wrap_dim(d, rank) for d in dims)
+
+
+def _derivative(input: Any, dim: int, step: Any, edge_order: int) -> Any:
+    from .join import cat
+
+    length = _shape(input)[dim]
+
+    def part(start: int, stop: int) -> Any:
+        return views.slice_dim(input, dim, start, stop, 1)
+
+    if isinstance(step, TensorBase):
+        along = views.reshape(diff(step), (1,) * dim + (-1,) + (1,) * (len(_shape(input)) - dim - 1))
+
+        def gap(start: int, stop: int) -> Any:
+            return views.slice_dim(along, dim, start, stop, 1)
+    else:
+        def gap(start: int, stop: int) -> Any:
+            return step
+
+    h0, h1 = gap(0, length - 2), gap(1, length - 1)
+    pieces = []
+    if edge_order == 1:
+        pieces.append((part(1, 2) - part(0, 1)) / gap(0, 1))
+    else:
+        a, b = gap(0, 1), gap(1, 2)
+        pieces.append(
+            -(2.0 * a + b) / (a * (a + b)) * part(0, 1) + (a + b) / (a * b) * part(1, 2) - a / (b * (a + b)) * part(2, 3)
+        )
+    if length > 2:
+        if isinstance(step, TensorBase):
+            pieces.append(
+                -h1 / (h0 * (h0 + h1)) * part(0, length - 2) + (h1 - h0) / (h0 * h1) * part(1, length - 1)
+                + h0 / (h1 * (h0 + h1)) * part(2, length)
+            )
+        else:
+            pieces.append((part(2, length) - part(0, length - 2)) / (2.0 * step))
+    if edge_order == 1:
+        pieces.append((part(length - 1, length) - part(length - 2, length - 1)) / gap(length - 2, length - 1))
+    else:
+        a, b = gap(length - 3, length - 2), gap(length - 2, length - 1)
+        pieces.append(
+            b / (a * (a + b)) * part(length - 3, length - 2) - (a + b) / (a * b) * part(length - 2, length - 1)
+            + (a + 2.0 * b) / (b * (a + b)) * part(length - 1, length)
+        )
+    return cat(pieces, dim)
+
+
+FUNCTIONS = tuple(
+    "cumsum cumprod cummax cummin logcumsumexp diff trapezoid trapz cumulative_trapezoid gradient".split()
+)
+METHODS = ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "diff")
+IN_PLACE = ("cumsum", "cumprod")

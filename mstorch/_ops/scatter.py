@@ -1,0 +1,240 @@
+"""Writing, adding and reducing elements into positions that index tensors name."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._backend.raw import Raw
+from .._backend.table import kernel
+from .._core.dtype import int64
+from .._core.tensor_base import TensorBase, recording, value_of
+from . import views
+from ._dispatch import deliver, result, type_word, wrap_dim
+from .index import check_index_dim, check_range, index_raw
+
+_scatter = kernel("scatter")
+_put = kernel("put")
+_index_write = kernel("index_write")
+_reduce = kernel("scatter_reduce")
+
+
+def _shape(tensor: Any) -> tuple[int, ...]:
+    return tuple(value_of(tensor).shape)
+
+
+def _finish(value: Any, out: Any) -> Any:
+    return value if out is None else deliver(value, out)
+
+
+def _checked(input: Any, dim: int, index: Any, source: Any, name: str) -> tuple[int, Raw, Any]:
+    """The dimension, the index values, and the part of the source that the index covers; torch's errors."""
+    shape = _shape(input)
+    dim = wrap_dim(dim, len(shape))
+    positions = index_raw(index, name, text=f"{name}(): Expected dtype int32/int64 for index")
+    own = tuple(positions.shape)
+    if source is not None and source._dtype is not input._dtype:
+        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+    if 0 in own:
+        return dim, positions, source
+    if max(len(own), 1) != max(len(shape), 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
+    other = None if source is None else _shape(source)
+    if other is not None and max(len(other), 1) != max(len(own), 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+    wide = shape or (1,)
+    for d, length in enumerate(own):
+        if (d != dim and length > wide[d]) or (other is not None and other and length > other[d]):
+            text = f"Expected index {list(own)} to be no larger than self {list(shape)} apart from dimension {dim}"
+            if other is not None:
+                text += f" and to be no larger size than src {list(other)}"
+            raise RuntimeError(text)
+    check_index_dim(positions, dim, shape)
+    if other is not None:
+        for d in range(len(own)):
+            if other and own[d] != other[d]:
+                source = views.slice_dim(source, d, 0, own[d], 1)
+    if source is not None and _shape(source) != own:
+        source = views.reshape(source, own)
+    return dim, positions, source
+
+
+def scatter(
+    input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None, out: Any = None
+) -> Any:
+    """A copy with ``src`` (a tensor or a number) written along ``dim`` at ``index``; the last of repeated ones stays."""
+    if src is None:
+        src = value
+    if src is None:
+        raise TypeError("scatter() missing 1 required positional arguments: \"src\"")
+    if reduce is not None and reduce not in ("add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    source = src if isinstance(src, TensorBase) else None
+    dim, positions, source = _checked(input, dim, index, source, "scatter")
+    if source is None:
+        source = input.new_full(tuple(positions.shape), src)
+    if 0 in positions.shape:
+        return _finish(input.clone(), out)
+    tensors = (input, source)
+    tracked = recording(tensors)
+    name = input._dtype.name
+    if reduce == "multiply":
+        raw = _reduce[name](value_of(input), dim, positions, value_of(source), "prod", True)
+    else:
+        raw = _scatter[name](value_of(input), dim, positions, value_of(source), "none" if reduce is None else "add")
+    return _finish(result(raw, tensors, tracked), out)
+
+
+def scatter_add(input: Any, dim: int, index: Any, src: Any, *, out: Any = None) -> Any:
+    """A copy with ``src`` added along ``dim`` at ``index``."""
+    dim, positions, source = _checked(input, dim, index, src, "scatter")
+    if 0 in positions.shape:
+        return _finish(input.clone(), out)
+    tracked = recording((input, source))
+    raw = _scatter[input._dtype.name](value_of(input), dim, positions, value_of(source), "add")
+    return _finish(result(raw, (input, source), tracked), out)
+
+
+_REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+
+
+def scatter_reduce(
+    input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True, out: Any = None
+) -> Any:
+    """A copy with ``src`` combined along ``dim`` at ``index`` by "sum", "prod", "mean", "amax" or "amin"."""
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if reduce == "sum" and include_self:
+        return scatter_add(input, dim, index, src, out=out)
+    dim, positions, source = _checked(input, dim, index, src, "scatter")
+    if 0 in positions.shape:
+        return _finish(input.clone(), out)
+    tracked = recording((input, source))
+    raw = _reduce[input._dtype.name](value_of(input), dim, positions, value_of(source), reduce, include_self)
+    return _finish(result(raw, (input, source), tracked), out)
+
+
+def put_flat(input: Any, index: Any, source: Any, accumulate: bool) -> Any:
+    """A copy with ``source`` put (or added) at flat positions."""
+    tracked = recording((input, source))
+    raw = _put[input._dtype.name](value_of(input), value_of(index), value_of(source), accumulate)
+    return result(raw, (input, source), tracked)
+
+
+def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+    """A copy with ``alpha`` times the entries of ``source`` added to the entries ``index`` of a dimension."""
+    shape, other = _shape(input), _shape(source)
+    dim = wrap_dim(dim, len(shape))
+    positions = index_raw(
+        index, "index_add",
+        text=f"index_add_(): Expected dtype int32/int64 for index but got: {type_word(index._dtype)}",
+    )
+    if len(positions.shape) > 1:
+        raise IndexError(
+            f"index_add_(): Index is supposed to be a vector, but got dim: {len(positions.shape)} with type: "
+            f"{type_word(index._dtype)} and size: {list(positions.shape)}"
+        )
+    if source._dtype is not input._dtype:
+        raise RuntimeError(
+            f"index_add_(): self ({type_word(input._dtype)}) and source ({type_word(source._dtype)}) must have the same scalar "
+            "type"
+        )
+    count = other[dim] if other else 1
+    if positions.size != count:
+        raise RuntimeError(
+            f"index_add_(): Number of indices ({positions.size}) should be equal to source.size(dim): ({count}), for dim: {dim}"
+        )
+    if len(shape) == len(other) and shape[:dim] + shape[dim + 1 :] != other[:dim] + other[dim + 1 :]:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(shape)} source.shape = {list(other)}"
+        )
+    size = shape[dim] if shape else 1
+    check_range(
+        positions, 0, size,
+        lambda wrong: RuntimeError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
+        if shape else IndexError("index out of range in self"),
+    )
+    if not isinstance(alpha, (int, float, bool)) or alpha != 1:
+        source = source * alpha
+    return _finish(_index_written(input, dim, positions, source, True), out)
+
+
+def _index_written(input: Any, dim: int, positions: Raw, source: Any, accumulate: bool) -> Any:
+    if not positions.shape:
+        positions = positions.reshape((1,))
+    tracked = recording((input, source))
+    raw = _index_write[input._dtype.name](value_of(input), dim, positions, value_of(source), accumulate)
+    return result(raw, (input, source), tracked)
+
+
+def index_copy(input: Any, dim: int, index: Any, source: Any, *, out: Any = None) -> Any:
+    """A copy with the entries ``index`` of a dimension replaced by those of ``source``."""
+    shape, other = _shape(input), _shape(source)
+    dim = wrap_dim(dim, len(shape))
+    if len(_shape(index)) > 1:
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {len(_shape(index))})")
+    count = value_of(index).size
+    if not other and count != 1:
+        raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {count})")
+    if len(shape) != len(other) and shape and other:
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
+            f"dimensionality ({len(other)}), destination dimensionality ({len(shape)})"
+        )
+    if index._dtype is not int64:
+        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {type_word(index._dtype)}")
+    if source._dtype is not input._dtype:
+        raise RuntimeError(
+            f"index_copy_(): self and source expected to have the same dtype, but got (self) {type_word(input._dtype)} and "
+            f"(source) {type_word(source._dtype)}"
+        )
+    mine, theirs = shape[:dim] + shape[dim + 1 :], other[:dim] + other[dim + 1 :]
+    if mine != theirs:
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+            f"{' '.join(map(str, mine))} at dimension {dim} and source slice shape: {' '.join(map(str, theirs))} at dimension 0."
+        )
+    if other and count != other[dim]:
+        raise IndexError(f"index_copy_(): Number of indices ({count}) should be equal to source.size(dim) ({other[dim]})")
+    size = shape[dim] if shape else 1
+    check_range(
+        value_of(index), 0, size,
+        lambda wrong: IndexError(f"index_copy_(): index {wrong} is out of bounds for dimension {dim} with size {size}"),
+    )
+    if shape and not other:
+        source = views.reshape(source, (1,))
+    return _finish(_index_written(input, dim, value_of(index), source, False), out)
+
+
+def index_reduce(
+    input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True, out: Any = None
+) -> Any:
+    """A copy with the entries of ``source`` combined into the entries ``index`` by "prod", "mean", "amax" or "amin"."""
+    if reduce not in _REDUCTIONS[1:]:
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    shape, other = _shape(input), _shape(source)
+    dim = wrap_dim(dim, len(shape))
+    positions = index_raw(index, "index_reduce", text="index_reduce(): Expected dtype int32/int64 for index")
+    if len(positions.shape) > 1:
+        raise IndexError("index_reduce(): Index is supposed to be a vector")
+    if source._dtype is not input._dtype:
+        raise RuntimeError("index_reduce(): self and source must have the same scalar type")
+    count = other[dim] if other else 1
+    if positions.size != count:
+        raise RuntimeError("index_reduce(): Number of indices should be equal to self.size(dim)")
+    check_range(positions, 0, shape[dim] if shape else 1, lambda _: IndexError("index out of range in self"))
+    index = cast_index(index)
+    if other:
+        index = views.expand(views.reshape(index, (1,) * dim + (count,) + (1,) * (len(other) - dim - 1)), other)
+    else:
+        index = views.reshape(index, ())
+    return scatter_reduce(input, dim, index, source, reduce, include_self=include_self, out=out)
+
+
+def cast_index(index: Any) -> Any:
+    """An index tensor as int64."""
+    return index if index._dtype is int64 else index.to(int64)
+
+
+FUNCTIONS = ("scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy", "index_reduce")
+METHODS = FUNCTIONS
+IN_PLACE = FUNCTIONS

@@ -1,0 +1,291 @@
+"""Order: sorting, largest elements, medians, quantiles, modes."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import return_types
+from .._backend.cast import cast
+from .._backend.raw import from_numpy
+from .._backend.table import kernel
+from .._core.dtype import bool_, float32, float64, int64
+from .._core.tensor_base import TensorBase, value_of, wrap, wrap_strided
+from . import views
+from ._dispatch import deliver, type_word, wrap_dim
+from .creation import preserved_strides
+from .index import gather
+
+_argsort = kernel("argsort")
+_argsort_double = kernel("argsort_double")
+_topk = kernel("topk_indices")
+
+
+def _shape(tensor: Any) -> tuple[int, ...]:
+    return tuple(value_of(tensor).shape)
+
+
+def _finish(value: Any, out: Any) -> Any:
+    return value if out is None else deliver(value, out)
+
+
+def _order(input: Any, dim: int, descending: bool) -> Any:
+    """The indices of a stable sort."""
+    name = input._dtype.name
+    if input._dtype.category == 3:
+        raise RuntimeError(" Sort does not support complex dtypes on CPU")
+    kernel_ = _argsort_double if name in ("float64", "uint64") else _argsort
+    raw = value_of(input)
+    if name not in ("float64", "uint64", "float32") and name not in _SORTED:
+        # Only the order is asked for: the index tensor must not be cast with the values.
+        raw, name = cast(raw, _WIDER[name]), _WIDER[name]
+    return wrap(kernel_[name](raw, dim, descending))
+
+
+_SORTED = ("uint8", "int8", "int16", "int32", "int64")
+_WIDER = {"float16": "float32", "bfloat16": "float32", "bool": "uint8", "uint16": "int32", "uint32": "int64"}
+
+
+def _keep_layout(input: Any, found: Any) -> Any:
+    """A fresh result in the strides of a dense ``input``."""
+    if input._stride is None:
+        return found
+    raw = value_of(found)
+    return wrap_strided(raw, found.requires_grad, preserved_strides(tuple(raw.shape), input._stride))
+
+
+def sort(input: Any, dim: Any = -1, descending: bool = False, stable: Any = False, *, out: Any = None) -> Any:
+    """The values in order along ``dim`` and their indices; equal ones keep their order, NaN is largest."""
+    if not isinstance(dim, int) and dim is None:
+        dim = -1
+    axis = wrap_dim(dim, len(_shape(input)))
+    indices = _order(input, axis, bool(descending))
+    values = gather(input, axis, indices)
+    found = return_types.sort((_keep_layout(input, values), _keep_layout(input, indices)))
+    return _finish(found, out)
+
+
+def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    """The indices that put the values in order along ``dim``."""
+    return _keep_layout(input, _order(input, wrap_dim(dim, len(_shape(input))), descending))
+
+
+def msort(input: Any, *, out: Any = None) -> Any:
+    """The values in order along the first dimension."""
+    return _finish(sort(input, 0)[0], out)
+
+
+def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Any = None) -> Any:
+    """The ``k`` largest (or smallest) values along ``dim``, in order, and their indices."""
+    shape = _shape(input)
+    dim = wrap_dim(dim, len(shape))
+    k = int(k)
+    if not 0 <= k <= (shape[dim] if shape else 1):
+        raise RuntimeError("selected index k out of range")
+    if input._dtype is bool_:
+        raise RuntimeError("topk does not support bool dtypes on CPU")
+    if input._dtype.category == 3:
+        raise RuntimeError(" topk does not support complex dtypes on CPU")
+    if not shape:
+        found = return_types.topk((input.clone(), wrap(from_numpy(_zeros(())))))
+    else:
+        target = (*shape[:dim], k, *shape[dim + 1 :])
+        if 0 in target:
+            indices = wrap(from_numpy(_zeros(target)))
+        else:
+            name = input._dtype.name
+            raw = value_of(input)
+            if name in _WIDER:
+                raw, name = cast(raw, _WIDER[name]), _WIDER[name]
+            indices = wrap(_topk[name](raw, k, dim, largest))
+        found = return_types.topk((gather(input, dim, indices), indices))
+    return _finish(found, out)
+
+
+def _zeros(shape: tuple[int, ...]) -> Any:
+    import numpy as np
+
+    return np.zeros(shape, np.int64)
+
+
+def _picked(input: Any, dim: int, indices: Any, keepdim: bool, kind: Any) -> Any:
+    """Values and indices at one index a row (``dim`` kept with length 1)."""
+    values = gather(input, dim, indices)
+    if not keepdim and _shape(indices):
+        values, indices = views.squeeze(values, dim), views.squeeze(indices, dim)
+    return kind((values, indices))
+
+
+def _check_rows(name: str, shape: tuple[int, ...], dim: int) -> None:
+    if shape and shape[dim] == 0:
+        raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+
+
+def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The ``k``-th smallest value along ``dim`` and its index."""
+    shape = _shape(input)
+    dim = wrap_dim(dim, len(shape))
+    _check_rows("kthvalue", shape, dim)
+    if not 1 <= k <= (shape[dim] if shape else 1):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
+    order = _order(input, dim, False)
+    if shape:
+        order = views.slice_dim(order, dim, k - 1, k, 1)
+    return _finish(_picked(input, dim, order.clone(), keepdim, return_types.kthvalue), out)
+
+
+def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> Any:
+    name = "nanmedian" if ignore_nan else "median"
+    kind = return_types.nanmedian if ignore_nan else return_types.median
+    if input._dtype.category == 3 or input._dtype is bool_:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(input._dtype)}'")
+    shape = _shape(input)
+    if dim is None:
+        if views.numel_of(shape) == 0:
+            if input._dtype.category < 2:
+                return input.new_full((), -(2**63) if input._dtype is int64 else 0)
+            return input.new_full((), math.nan)
+        flat = views.reshape(input, (-1,))
+        return _finish(_median(flat, 0, False, ignore_nan, None)[0], out)
+    dim = wrap_dim(dim, len(shape))
+    _check_rows(name, shape, dim)
+    length = shape[dim] if shape else 1
+    order = _order(input, dim, False)
+    if not shape:
+        return _finish(_picked(input, dim, order, keepdim, kind), out)
+    middle = (length - 1) // 2
+    if input._dtype.category < 2:
+        place = None
+    else:
+        nan = input.detach().isnan()
+        count = nan.sum(dim, True)
+        if ignore_nan:
+            place = (length - 1 - count).clamp(min=0).div(2, rounding_mode="floor")
+        else:
+            # With a NaN in the row the result is the first of them, which stands right after the numbers.
+            place = (length - count).masked_fill(count == 0, middle)
+    chosen = views.slice_dim(order, dim, middle, middle + 1, 1).clone() if place is None else gather(order, dim, place)
+    return _finish(_picked(input, dim, chosen, keepdim, kind), out)
+
+
+def median(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The middle value, the lower of two: of all elements, or along ``dim`` with its index; NaN if there is one."""
+    return _median(input, dim, keepdim, False, out)
+
+
+def nanmedian(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The median of what is not NaN."""
+    return _median(input, dim, keepdim, True, out)
+
+
+def mode(input: Any, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The most frequent value along ``dim`` (the smallest of several) and the last index where it stands."""
+    from .creation import arange
+    from .scan import cummax
+
+    shape = _shape(input)
+    dim = wrap_dim(dim, len(shape))
+    _check_rows("mode", shape, dim)
+    if not shape or 0 in shape:
+        order = _order(input, dim, False) if not shape else input.new_zeros(
+            tuple(1 if d == dim else n for d, n in enumerate(shape)), dtype=int64
+        )
+        return _finish(_picked(input, dim, order, keepdim, return_types.mode), out)
+    order = _order(input, dim, False)
+    values = gather(input.detach(), dim, order)
+    length = shape[dim]
+    place = views.reshape(arange(length), (1,) * dim + (length,) + (1,) * (len(shape) - dim - 1))
+    if length > 1:
+        ahead = views.slice_dim(values, dim, 1, length, 1)
+        behind = views.slice_dim(values, dim, 0, length - 1, 1)
+        from .join import cat
+
+        starts = cat((views.slice_dim(values, dim, 0, 1, 1) == views.slice_dim(values, dim, 0, 1, 1), ahead != behind), dim)
+        starts.index_fill_(dim, arange(1), True)
+    else:
+        starts = values == values
+        starts.fill_(True)
+    start = cummax(place * starts, dim)[0]
+    run = place - start
+    best = run.max(dim, True)[1]
+    return _finish(_picked(input, dim, gather(order, dim, best), keepdim, return_types.mode), out)
+
+
+_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, ignore_nan: bool, out: Any) -> Any:
+    name = "nanquantile" if ignore_nan else "quantile"
+    if not isinstance(q, TensorBase):
+        if not 0 <= q <= 1:
+            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+        q = input.new_full((), q) if input._dtype.category == 2 else q
+    if interpolation not in _INTERPOLATIONS:
+        raise RuntimeError(
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+        )
+    shape = _shape(input)
+    if views.numel_of(shape) == 0:
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    if input._dtype not in (float32, float64):
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+    if len(_shape(q)) > 1:
+        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+    if q._dtype is not input._dtype:
+        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+    whole = dim is None
+    rank = len(shape)
+    dim = wrap_dim(0 if whole else dim, 1 if whole else rank)
+    rows = views.reshape(input, (-1,)) if whole or not shape else views.movedim(input, dim, -1)
+    ordered = sort(rows)[0]
+    length = _shape(ordered)[-1]
+    lead = _shape(ordered)[:-1]
+    nan = ordered.detach().isnan()
+    points = views.reshape(q, (-1,))
+    count_q = _shape(points)[0]
+    if ignore_nan:
+        count = (nan.logical_not().sum(-1, True).to(input._dtype) - 1).clamp(min=0.0)
+        ranks = points * count
+    else:
+        ranks = views.expand(points * (length - 1), (*lead, count_q))
+        bad = views.expand(nan.any(-1, True), (*lead, count_q))
+        ranks = ranks.masked_fill(bad, float(length - 1))
+    if interpolation == "lower":
+        ranks = ranks.floor()
+    elif interpolation == "higher":
+        ranks = ranks.ceil()
+    elif interpolation == "nearest":
+        ranks = ranks.round()
+    below = ranks.detach().to(int64)
+    found = gather(ordered, -1, below)
+    if interpolation in ("linear", "midpoint"):
+        weight = ranks.detach() - below if interpolation == "linear" else ranks.new_full(_shape(ranks), 0.5)
+        above = gather(ordered, -1, ranks.detach().ceil().to(int64))
+        found = found.lerp(above, weight)
+    found = views.movedim(found, -1, 0) if _shape(found) else found
+    # The quantiles' own dimension leads; that of the reduction goes, or stays with length 1.
+    if keepdim:
+        if whole:
+            found = views.reshape(found, (count_q, *(1,) * rank))
+        elif shape:
+            found = views.unsqueeze(found, dim + 1)
+    if not _shape(q):
+        found = views.squeeze(found, 0)
+    return _finish(found, out)
+
+
+def quantile(
+    input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear", out: Any = None
+) -> Any:
+    """The quantiles ``q`` (a number or a vector, 0 to 1) of all elements, or along ``dim``; NaN if there is one."""
+    return _quantile(input, q, dim, keepdim, interpolation, False, out)
+
+
+def nanquantile(
+    input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear", out: Any = None
+) -> Any:
+    """The quantiles of what is not NaN."""
+    return _quantile(input, q, dim, keepdim, interpolation, True, out)
+
+
+FUNCTIONS = tuple("sort argsort msort topk kthvalue median nanmedian mode quantile nanquantile".split())
+METHODS = FUNCTIONS

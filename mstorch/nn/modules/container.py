@@ -1,0 +1,476 @@
+"""Containers of modules and of parameters."""
+from __future__ import annotations
+
+import itertools
+import operator
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, overload
+
+from typing_extensions import Self
+
+from ..._core.tensor_base import TensorBase
+from ..._tensor import Tensor
+from ..parameter import Parameter
+from .module import Module, _add_indent
+
+
+def _position(index: Any, length: int, name: str = "index") -> int:
+    index = operator.index(index)
+    if not -length <= index < length:
+        raise IndexError(f"{name} {index} is out of range")
+    return index % length
+
+
+class Sequential(Module):
+    """Modules called one after the other, each with the result of the one before."""
+
+    @overload
+    def __init__(self, *args: Module) -> None: ...
+
+    @overload
+    def __init__(self, arg: OrderedDict[str, Module]) -> None: ...
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__()
+        named = args[0].items() if len(args) == 1 and isinstance(args[0], OrderedDict) else enumerate(args)
+        for name, module in named:
+            self.add_module(str(name), module)
+
+    def _name_at(self, index: Any) -> str:
+        position = _position(index, len(self))
+        return next(itertools.islice(self._modules, position, None))
+
+    def _renumber(self) -> None:
+        numbered = OrderedDict((str(i), module) for i, module in enumerate(self._modules.values()))
+        self._modules.clear()
+        self._modules.update(numbered)
+
+    def __getitem__(self, idx: Any) -> Any:
+        if isinstance(idx, slice):
+            return self.__class__(OrderedDict(list(self._modules.items())[idx]))
+        return self._modules[self._name_at(idx)]
+
+    def __setitem__(self, idx: int, module: Module) -> None:
+        setattr(self, self._name_at(idx), module)
+
+    def __delitem__(self, idx: Any) -> None:
+        names = list(self._modules)[idx] if isinstance(idx, slice) else [self._name_at(idx)]
+        for name in names:
+            delattr(self, name)
+        self._renumber()
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __add__(self, other: Any) -> Sequential:
+        if not isinstance(other, Sequential):
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+        return Sequential(*self, *other)
+
+    def pop(self, key: Any) -> Module:
+        """Take a module out."""
+        module = self[key]
+        del self[key]
+        return module
+
+    def __iadd__(self, other: Any) -> Self:
+        if not isinstance(other, Sequential):
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+        return self.extend(list(other))
+
+    def __mul__(self, other: int) -> Sequential:
+        if not isinstance(other, int):
+            raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(other)}")
+        if other <= 0:
+            raise ValueError(f"Non-positive multiplication factor {other} for {type(self)}")
+        return Sequential(*(module for _ in range(other) for module in self))
+
+    def __rmul__(self, other: int) -> Sequential:
+        return self.__mul__(other)
+
+    def __imul__(self, other: int) -> Self:
+        if not isinstance(other, int):
+            raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(other)}")
+        if other <= 0:
+            raise ValueError(f"Non-positive multiplication factor {other} for {type(self)}")
+        return self.extend(list(self) * (other - 1))
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.isdigit()]
+
+    def __iter__(self) -> Iterator[Module]:
+        return iter(self._modules.values())  # type: ignore[arg-type]
+
+    def forward(self, input: Any) -> Any:
+        """What the last module gives."""
+        for module in self:
+            input = module(input)
+        return input
+
+    def append(self, module: Module) -> Self:
+        """Add a module at the end."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def insert(self, index: int, module: Module) -> Self:
+        """Put a module in before the one at ``index``."""
+        if not isinstance(module, Module):
+            raise AssertionError(f"module should be of type: {Module}")
+        count = len(self)
+        if not -count <= index <= count:
+            raise IndexError(f"Index out of range: {index}")
+        modules = list(self._modules.values())
+        modules.insert(index + count if index < 0 else index, module)
+        self._modules.clear()
+        self._modules.update((str(i), m) for i, m in enumerate(modules))
+        return self
+
+    def extend(self, sequential: Iterable[Module]) -> Self:
+        """Add modules at the end."""
+        for module in sequential:
+            self.append(module)
+        return self
+
+
+class ModuleList(Module):
+    """A list of modules, whose parameters are found."""
+
+    def __init__(self, modules: Iterable[Module] | None = None) -> None:
+        super().__init__()
+        if modules is not None:
+            self += modules
+
+    def _place(self, idx: Any) -> str:
+        return str(_position(idx, len(self)))
+
+    def __getitem__(self, idx: Any) -> Any:
+        if isinstance(idx, slice):
+            return self.__class__(list(self._modules.values())[idx])
+        return self._modules[self._place(idx)]
+
+    def __setitem__(self, idx: int, module: Module) -> None:
+        setattr(self, self._place(idx), module)
+
+    def __delitem__(self, idx: Any) -> None:
+        names = list(self._modules)[idx] if isinstance(idx, slice) else [self._place(idx)]
+        for name in names:
+            delattr(self, name)
+        self._fill([m for m in self._modules.values()])
+
+    def _fill(self, modules: list[Any]) -> None:
+        self._modules.clear()
+        self._modules.update((str(i), module) for i, module in enumerate(modules))
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Module]:
+        return iter(self._modules.values())  # type: ignore[arg-type]
+
+    def __iadd__(self, modules: Iterable[Module]) -> Self:
+        return self.extend(modules)
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        combined = ModuleList()
+        for i, module in enumerate(itertools.chain(self, other)):
+            combined.add_module(str(i), module)
+        return combined
+
+    def __repr__(self) -> str:
+        texts = [repr(module) for module in self]
+        if not texts:
+            return self._get_name() + "()"
+        blocks: list[tuple[int, int, str]] = []
+        for i, text in enumerate(texts):
+            if blocks and blocks[-1][2] == text:
+                blocks[-1] = (blocks[-1][0], i, text)
+            else:
+                blocks.append((i, i, text))
+        lines = []
+        for first, last, text in blocks:
+            line = f"({first}): {text}" if first == last else f"({first}-{last}): {last - first + 1} x {text}"
+            lines.append(_add_indent(line, 2))
+        return self._get_name() + "(\n  " + "\n  ".join(lines) + "\n)"
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.isdigit()]
+
+    def insert(self, index: int, module: Module) -> None:
+        """Put a module in before the one at ``index``."""
+        modules = list(self._modules.values())
+        modules.insert(index, module)
+        self._fill(modules)
+
+    def pop(self, key: Any) -> Module:
+        """Take a module out."""
+        module = self[key]
+        del self[key]
+        return module
+
+    def append(self, module: Module | None) -> Self:
+        """Add a module at the end."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def extend(self, modules: Iterable[Module]) -> Self:
+        """Add modules at the end."""
+        if not isinstance(modules, Iterable):
+            raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
+        for module in modules:
+            self.append(module)
+        return self
+
+
+class ModuleDict(Module):
+    """A dictionary of modules, whose parameters are found."""
+
+    def __init__(self, modules: Mapping[str, Module] | None = None) -> None:
+        super().__init__()
+        if modules is not None:
+            self.update(modules)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._modules[key]
+
+    def __setitem__(self, key: str, module: Module) -> None:
+        self.add_module(key, module)
+
+    def __delitem__(self, key: str) -> None:
+        del self._modules[key]
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._modules
+
+    def clear(self) -> None:
+        """Take all modules out."""
+        self._modules.clear()
+
+    def pop(self, key: str) -> Any:
+        """Take a module out."""
+        return self._modules.pop(key)
+
+    def keys(self) -> Any:
+        """The names."""
+        return self._modules.keys()
+
+    def items(self) -> Any:
+        """Names and modules."""
+        return self._modules.items()
+
+    def values(self) -> Any:
+        """The modules."""
+        return self._modules.values()
+
+    def update(self, modules: Any) -> None:
+        """Add modules from a mapping or from pairs."""
+        for key, module in _pairs(modules, "ModuleDict", "module dictionary"):
+            self[key] = module
+
+
+def _pairs(values: Any, name: str, what: str) -> Iterator[tuple[Any, Any]]:
+    if not isinstance(values, Iterable):
+        raise TypeError(f"{name}.update should be called with an iterable of key/value pairs, but got {type(values).__name__}")
+    if isinstance(values, (Mapping, ModuleDict, ParameterDict)):
+        yield from values.items()
+        return
+    for number, pair in enumerate(values):
+        if not isinstance(pair, Iterable):
+            raise TypeError(f"{name} update sequence element #{number} should be Iterable; is {type(pair).__name__}")
+        pair = list(pair)
+        if len(pair) != 2:
+            raise ValueError(f"{name} update sequence element #{number} has length {len(pair)}; 2 is required")
+        yield pair[0], pair[1]
+
+
+def _described(value: Any) -> str:
+    if not isinstance(value, TensorBase):
+        return f"Object of type: {type(value).__name__}"
+    kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
+    size = "x".join(str(n) for n in value.size())
+    return f"{kind} containing: [{value.dtype} of size {size}]"
+
+
+class ParameterList(Module):
+    """A list of parameters; tensors become Parameters, other values stay as they are."""
+
+    def __init__(self, values: Iterable[Any] | None = None) -> None:
+        super().__init__()
+        self._size = 0
+        if values is not None:
+            self += values
+
+    def _place(self, idx: Any) -> str:
+        return str(_position(idx, len(self)))
+
+    def __getitem__(self, idx: Any) -> Any:
+        if isinstance(idx, slice):
+            return self.__class__(self[i] for i in range(*idx.indices(len(self))))
+        return getattr(self, self._place(idx))
+
+    def __setitem__(self, idx: int, param: Any) -> None:
+        if isinstance(param, TensorBase) and not isinstance(param, Parameter):
+            param = Parameter(param)  # type: ignore[arg-type]
+        setattr(self, self._place(idx), param)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self[i] for i in range(len(self)))
+
+    def __iadd__(self, parameters: Iterable[Any]) -> Self:
+        return self.extend(parameters)
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.isdigit()]
+
+    def append(self, value: Any) -> Self:
+        """Add a value at the end."""
+        self._size += 1
+        self[len(self) - 1] = value
+        return self
+
+    def extend(self, values: Iterable[Any]) -> Self:
+        """Add values at the end."""
+        if not isinstance(values, Iterable) or isinstance(values, Tensor):
+            raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
+        for value in values:
+            self.append(value)
+        return self
+
+    def extra_repr(self) -> str:
+        """The values, one a line."""
+        return "\n".join(f"  ({i}): {_described(value)}" for i, value in enumerate(self))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError("ParameterList should not be called.")
+
+
+class ParameterDict(Module):
+    """A dictionary of parameters; tensors become Parameters, other values stay as they are."""
+
+    def __init__(self, parameters: Any = None) -> None:
+        super().__init__()
+        self._keys: dict[str, None] = {}
+        if parameters is not None:
+            self.update(parameters)
+
+    def _key_to_attr(self, key: str) -> str:
+        if not isinstance(key, str):
+            raise TypeError(
+                "Index given to ParameterDict cannot be used as a key as it is not a string (type is '"
+                + type(key).__name__
+                + "'). Open an issue on github if you need non-string keys."
+            )
+        return key
+
+    def __getitem__(self, key: str) -> Any:
+        return getattr(self, self._key_to_attr(key))
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._keys[key] = None
+        if isinstance(value, TensorBase) and not isinstance(value, Parameter):
+            value = Parameter(value)  # type: ignore[arg-type]
+        setattr(self, self._key_to_attr(key), value)
+
+    def __delitem__(self, key: str) -> None:
+        del self._keys[key]
+        delattr(self, self._key_to_attr(key))
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(list(self._keys))
+
+    def copy(self) -> ParameterDict:
+        """Another dictionary of the same values."""
+        return ParameterDict(OrderedDict((key, self[key]) for key in self._keys))
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The value of a key, set to ``default`` if there is none."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def clear(self) -> None:
+        """Take all values out."""
+        for key in list(self._keys):
+            del self[key]
+
+    def pop(self, key: str) -> Any:
+        """Take a value out."""
+        value = self[key]
+        del self[key]
+        return value
+
+    def popitem(self) -> tuple[str, Any]:
+        """Take the last value out, with its key."""
+        key, _ = self._keys.popitem()
+        self._keys[key] = None
+        return key, self.pop(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a key, or ``default``."""
+        return self[key] if key in self else default
+
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+        """A dictionary with one value for all keys."""
+        return ParameterDict((key, default) for key in keys)
+
+    def keys(self) -> Any:
+        """The keys."""
+        return self._keys.keys()
+
+    def items(self) -> Any:
+        """Keys and values."""
+        return ((key, self[key]) for key in self._keys)
+
+    def values(self) -> Any:
+        """The values."""
+        return (self[key] for key in self._keys)
+
+    def update(self, parameters: Any) -> None:
+        """Add values from a mapping (a plain one sorted by key) or from pairs."""
+        pairs = list(_pairs(parameters, "ParameterDict", "parameter dictionary"))
+        if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
+            pairs.sort(key=lambda pair: pair[0])
+        for key, value in pairs:
+            self[key] = value
+
+    def extra_repr(self) -> str:
+        """The values, one a line."""
+        return "\n".join(f"  ({key}): {_described(value)}" for key, value in self.items())
+
+    def __call__(self, input: Any) -> None:
+        raise RuntimeError("ParameterDict should not be called.")
+
+    def __or__(self, other: ParameterDict) -> ParameterDict:
+        copy = self.copy()
+        copy.update(other)
+        return copy
+
+    def __ror__(self, other: ParameterDict) -> ParameterDict:
+        copy = other.copy()
+        copy.update(self)
+        return copy
+
+    def __ior__(self, other: ParameterDict) -> Self:
+        self.update(other)
+        return self
+
+
+__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]

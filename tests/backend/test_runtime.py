@@ -1,0 +1,52 @@
+"""Versions are checked, tuning can be turned off, the user's own settings stay."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from mstorch._backend import runtime
+
+pytestmark = pytest.mark.core
+
+
+@pytest.mark.parametrize("version", ["2.7.2", "2.8.0", "2.9.0", "2.10.0", "2.10.1"])
+def test_tested_releases(version: str) -> None:
+    runtime.check_versions(version, "1.26.4")
+
+
+@pytest.mark.parametrize(
+    ("mindspore", "numpy", "words"),
+    [
+        ("2.6.0", "1.26.4", "not with 2.6.0"),
+        ("2.11.0", "1.26.4", "pip install 'mindspore>=2.7.2,<2.11'"),
+        (None, "1.26.4", "not installed"),
+        ("2.10.0", "2.1.0", "numpy>=1.26,<2"),
+    ],
+)
+def test_untested_releases_say_what_to_install(mindspore: str | None, numpy: str, words: str) -> None:
+    with pytest.raises(ImportError, match=words.replace("(", r"\(")):
+        runtime.check_versions(mindspore, numpy)
+
+
+def _describe(**variables: str) -> str:
+    environment = {k: v for k, v in os.environ.items() if k not in ("ONEDNN_MAX_CPU_ISA", "MSTORCH_TUNE")}
+    code = "import os, mstorch._backend.runtime as r; print(os.environ.get('ONEDNN_MAX_CPU_ISA'), '|', r.describe()['tuning'])"
+    run = subprocess.run(
+        [sys.executable, "-c", code], env={**environment, **variables}, capture_output=True, text=True, check=True
+    )
+    return run.stdout.strip().splitlines()[-1]
+
+
+def test_tuning_on_cpu() -> None:
+    if runtime.DEVICE_TARGET != "CPU":
+        pytest.skip("tuning is for the CPU")
+    assert _describe() == "AVX2 | ONEDNN_MAX_CPU_ISA=AVX2, launch_blocking=on"
+    assert _describe(MSTORCH_TUNE="0") == "None | off (MSTORCH_TUNE=0)"
+    assert _describe(ONEDNN_MAX_CPU_ISA="AVX512_CORE").startswith("AVX512_CORE |")
+
+
+def test_device() -> None:
+    assert runtime.device_type() in ("cpu", "cuda", "npu")
