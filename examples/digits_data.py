@@ -54,7 +54,7 @@ def train(model_class, options):
     test_loader = DataLoader(test_set, batch_size=360)
     model = model_class().to(device)
     criterion = nn.CrossEntropyLoss()
-    optimizer = torch.optim.Adam(model.parameters(), lr=options.lr)
+    optimizer = torch.optim.SGD(model.parameters(), lr=options.lr, momentum=0.9)
     best = -1.0
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "best.pt")

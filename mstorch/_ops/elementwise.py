@@ -7,7 +7,7 @@ from typing import Any
 from .._backend.cast import cast
 from .._backend.table import Kernel, kernel
 from .._core.dtype import complex128, dtype, float64
-from .._core.tensor_base import TensorBase, recording, value_of
+from .._core.tensor_base import TensorBase, recording, value_of, wrap
 from ._dispatch import (
     binary, broadcast_shape, deliver, elementwise, in_place, is_number, python_number, result_dtype, scalar_raw, type_word, unary, wrap_like,
 )  # fmt: skip
@@ -156,8 +156,10 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """``input ** exponent``, elementwise; either may be a number."""
     kind = result_dtype((input, exponent))
     if isinstance(exponent, TensorBase):
-        if kind.category >= 2:
+        if kind.category >= 2 and isinstance(input, TensorBase):
             return elementwise(_pow, (input, exponent), out)
+        if kind.category >= 2:
+            return _number_to_the(input, exponent, kind, out)
         return _tensor_integer_power(input, exponent, kind, out)
     if not isinstance(input, TensorBase):
         raise TypeError("pow() received an invalid combination of arguments - one of them must be a Tensor")
@@ -167,6 +169,14 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     if exponent < 0:
         raise RuntimeError(_NEGATIVE_POWER)
     return elementwise(_integer_power, (input, exponent), out)
+
+
+def _number_to_the(base: Any, exponent: Any, kind: dtype, out: Any) -> Any:
+    """A number to the power of a tensor: torch gives row-major strides here."""
+    tracked = recording((exponent,))
+    raw = value_of(exponent) if exponent._dtype is kind else cast(value_of(exponent), kind.name)
+    result = wrap(_pow[kind.name](scalar_raw(python_number(base), kind.name), raw), tracked)
+    return result if out is None else deliver(result, out)
 
 
 def _tensor_integer_power(input: Any, exponent: Any, kind: dtype, out: Any) -> Any:
@@ -240,9 +250,7 @@ def positive(input: Any) -> Any:
 def abs(input: Any, *, out: Any = None) -> Any:
     """The absolute value of each element; of a complex number its modulus."""
     if isinstance(input, TensorBase) and input._dtype.category == 0:
-        from .copying import clone
-
-        return clone(input) if out is None else deliver(clone(input), out)
+        raise NotImplementedError("\"abs_cpu\" not implemented for 'Bool'")
     return unary(_abs, input, out)
 
 
@@ -256,7 +264,9 @@ def abs_(self: Any) -> Any:
 def sign(input: Any, *, out: Any = None) -> Any:
     """-1, 0 or 1, the sign of each element."""
     if input._dtype.category == 3:
-        raise RuntimeError("Unlike NumPy, torch.sign doesn't support complex tensors, use torch.sgn instead.")
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+        )
     return unary(_sign, input, out)
 
 

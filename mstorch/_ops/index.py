@@ -39,6 +39,8 @@ def index_raw(index: Any, name: str, *, int32_too: bool = True, error: type = Ru
         raise TypeError(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
     if index._dtype is int64:
         return value_of(index)
+    if value_of(index).size == 0:
+        return cast(value_of(index), "int64")
     if index._dtype is int32 and int32_too:
         return cast(value_of(index), "int64")
     raise error(text or f"{name}(): Expected a long tensor for index, but got {type_word(index._dtype)}")

@@ -217,9 +217,9 @@ def repeat(self: Any, *repeats: Any) -> Any:
     return call(_tile, (views.reshape(self, ((1,) * (len(counts) - len(own)) + own)),), counts)
 
 
-def tile(input: Any, *dims: Any) -> Any:
+def tile(input: Any, dims: Any) -> Any:
     """The tensor repeated along each dimension; missing counts in front are 1."""
-    counts = shape_args(dims)
+    counts = shape_args((dims,))
     lead = len(_shape(input)) - len(counts)
     return repeat(input, ((1,) * lead + counts))
 
@@ -286,11 +286,11 @@ def _interleaved(input: Any, counts: Any, dim: int, output_size: int | None) -> 
     return index_select(input, dim, from_numpy(positions))
 
 
-def flip(input: Any, *dims: Any) -> Any:
+def flip(input: Any, dims: Any) -> Any:
     """The order of the entries reversed along the dimensions, as a copy."""
+    if not isinstance(dims, (list, tuple)):
+        raise TypeError(f"flip(): argument 'dims' (position 2) must be tuple of ints, not {type(dims).__name__}")
     rank = len(_shape(input))
-    if len(dims) == 1 and isinstance(dims[0], (list, tuple)):
-        dims = tuple(dims[0])
     axes = wrap_dims(dims, rank) if dims else ()
     tracked = recording((input,))
     raw = _flip[input._dtype.name](value_of(input), axes)
@@ -298,6 +298,16 @@ def flip(input: Any, *dims: Any) -> Any:
 
     strides = None if input._stride is None else preserved_strides(tuple(raw.shape), input._stride)
     return wrap_strided(raw, tracked and OF_MS[raw.dtype].category >= 2, strides)
+
+
+def _flip_method(self: Any, *dims: Any, **named: Any) -> Any:
+    """The order of the entries reversed along the dimensions, as a copy."""
+    return flip(self, **named) if named else flip(self, shape_args(dims))
+
+
+def _tile_method(self: Any, *dims: Any, **named: Any) -> Any:
+    """The tensor repeated along each dimension; missing counts in front are 1."""
+    return tile(self, **named) if named else tile(self, shape_args(dims))
 
 
 def fliplr(input: Any) -> Any:
@@ -377,7 +387,6 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
         for i, tensor in enumerate(tensors)
     ]
     if swap:
-        grids = [views.transpose(grid, 0, 1) for grid in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 
@@ -455,4 +464,5 @@ FUNCTIONS = tuple(
     "repeat_interleave flip fliplr flipud roll rot90 meshgrid cartesian_prod combinations broadcast_tensors "
     "broadcast_shapes".split()
 )
-METHODS = tuple("repeat tile repeat_interleave flip fliplr flipud roll rot90".split())
+NAMED_METHODS = {"flip": _flip_method, "tile": _tile_method}
+METHODS = tuple("repeat repeat_interleave fliplr flipud roll rot90".split())

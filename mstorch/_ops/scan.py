@@ -91,10 +91,10 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     for extra in (prepend, append):
         if extra is not None and len(_shape(extra)) != len(shape):
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    if n == 0:
+        return _finish(input.clone(), out)
     parts = [part for part in (prepend, input, append) if part is not None]
     current = cat(parts, dim) if len(parts) > 1 else input
-    if n == 0:
-        return _finish(current.clone() if current is input else current, out)
     for _ in range(n):
         length = _shape(current)[dim]
         if length <= 1:
@@ -160,6 +160,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1
 def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Any, ...]:
     """Estimated derivatives along each of ``dim``, by central differences, one-sided at the ends."""
     shape = _shape(input)
+    spacing = 1 if spacing is None else spacing
     dims = _gradient_dims(dim, spacing, len(shape))
     if isinstance(spacing, TensorBase):
         spacings: Sequence[Any] = (spacing,)

@@ -258,7 +258,7 @@ def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, i
     below = ranks.detach().to(int64)
     found = gather(ordered, -1, below)
     if interpolation in ("linear", "midpoint"):
-        weight = ranks.detach() - below if interpolation == "linear" else ranks.new_full(_shape(ranks), 0.5)
+        weight = ranks - below if interpolation == "linear" else ranks.new_full(_shape(ranks), 0.5)
         above = gather(ordered, -1, ranks.detach().ceil().to(int64))
         found = found.lerp(above, weight)
     found = views.movedim(found, -1, 0) if _shape(found) else found

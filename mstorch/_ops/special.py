@@ -12,7 +12,7 @@ from ._dispatch import binary, deliver, in_place, in_place_form, result_dtype, u
 from .compare import eq, gt, isinf, lt, where
 from .copying import to_dtype
 from .elementwise import add, div, mul, scalar_like, sub, with_args
-from .math import sin
+from .math import sin, trunc
 
 _erf = kernel("erf")
 _erfc = kernel("erfc")
@@ -217,6 +217,7 @@ def _polynomial(name: str, words: str, first: Callable[[Any], Any], step: Callab
             kind = get_default_dtype()
         x = to_dtype(x.detach(), kind) if isinstance(x, TensorBase) else scalar_like(x, kind)
         degree = to_dtype(n.detach(), kind) if isinstance(n, TensorBase) else scalar_like(n, kind)
+        degree = trunc(degree)
         top = value_of(degree).asnumpy()
         before, current = add(mul(x, 0), 1), first(x)
         result = where(lt(degree, 0), 0.0, where(lt(degree, 1), before, current))

@@ -52,7 +52,9 @@ def test_logic(both, dtype):
 @pytest.mark.parametrize("op", ["isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit", "isreal"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16", "int64", "bool"])
 def test_classification(both, op, dtype):
-    both(lambda torch: getattr(torch, op)(torch.tensor(EDGES).to(getattr(torch, dtype)) if "float" in dtype else operand(torch, dtype)))
+    # The sign of a NaN that a conversion makes is left to the processor.
+    edges = EDGES if dtype == "float32" or op != "signbit" else [value for value in EDGES if value == value]
+    both(lambda torch: getattr(torch, op)(torch.tensor(edges).to(getattr(torch, dtype)) if "float" in dtype else operand(torch, dtype)))
     both(lambda torch: [getattr(torch, op)(x) for x in layouts(torch, dtype)])
 
 

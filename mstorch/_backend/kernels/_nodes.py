@@ -8,7 +8,7 @@ import numpy as np
 from mindspore import ops
 
 from .. import tape
-from ..raw import MS_DTYPE, NAME_OF, Raw, from_numpy, scalar
+from ..raw import MS_DTYPE, NAME_OF, NP_DTYPE, Raw, from_numpy, scalar
 
 COMPLEX_MS = (MS_DTYPE["complex64"], MS_DTYPE["complex128"])
 FLOAT32 = MS_DTYPE["float32"]
@@ -19,6 +19,9 @@ prim_mul = ops.Mul()
 prim_div = ops.RealDiv()
 prim_neg = ops.Neg()
 _conj = ops.Conj()
+_real = ops.Real()
+_imag = ops.Imag()
+PARTS = {"complex64": "float32", "complex128": "float64"}
 prim_select = ops.Select()
 prim_equal = ops.Equal()
 prim_less = ops.Less()
@@ -62,6 +65,16 @@ def constant(value: complex, like: Raw) -> Raw:
 def prim_conj(raw: Raw) -> Raw:
     """The conjugate; MindSpore's Conj refuses empty tensors."""
     return _conj(raw) if raw.size else from_numpy(raw.asnumpy().copy())
+
+
+def real_part(raw: Raw) -> Raw:
+    """The real part; MindSpore's Real refuses empty tensors."""
+    return _real(raw) if raw.size else from_numpy(np.zeros(raw.shape, NP_DTYPE[PARTS[NAME_OF[raw.dtype]]]))
+
+
+def imaginary_part(raw: Raw) -> Raw:
+    """The imaginary part."""
+    return _imag(raw) if raw.size else from_numpy(np.zeros(raw.shape, NP_DTYPE[PARTS[NAME_OF[raw.dtype]]]))
 
 
 def zeros_like(raw: Raw) -> Raw:

@@ -9,25 +9,12 @@ from mindspore import ops
 from .. import tape
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, define
-from ._nodes import node, prim_conj, recorded, sum_to
+from ._nodes import PARTS, imaginary_part, node, prim_conj, real_part, recorded, sum_to
 
-_real = ops.Real()
-_imag = ops.Imag()
 _complex = ops.Complex()
 _reshape = ops.Reshape()
 _stack = ops.Stack(-1)
-_PARTS = {"complex64": "float32", "complex128": "float64"}
-_WHOLE = {part: whole for whole, part in _PARTS.items()}
-
-
-def real_part(raw: Raw) -> Raw:
-    """The real part; MindSpore's Real refuses empty tensors."""
-    return _real(raw) if raw.size else from_numpy(np.zeros(raw.shape, NP_DTYPE[_PARTS[NAME_OF[raw.dtype]]]))
-
-
-def imaginary_part(raw: Raw) -> Raw:
-    """The imaginary part."""
-    return _imag(raw) if raw.size else from_numpy(np.zeros(raw.shape, NP_DTYPE[_PARTS[NAME_OF[raw.dtype]]]))
+_WHOLE = {part: whole for whole, part in PARTS.items()}
 
 
 def _join(real: Raw, imaginary: Raw) -> Raw:
@@ -59,10 +46,10 @@ _recorded_reinterpret = node("ViewAsRealBackward0", _seen_as, _seen_backward)
 
 def composed_reinterpret(raw: Raw, name: str) -> Raw:
     """The flat elements between complex numbers and their parts, made of MindSpore ops."""
-    if name in _PARTS:
+    if name in PARTS:
         pairs = _reshape(raw, (-1, 2))
         return _complex(pairs[:, 0], pairs[:, 1])
-    return _reshape(_stack((_real(raw), _imag(raw))), (-1,))
+    return _reshape(_stack((real_part(raw), imaginary_part(raw))), (-1,))
 
 
 def reinterpret(raw: Raw, name: str) -> Raw:
@@ -70,7 +57,7 @@ def reinterpret(raw: Raw, name: str) -> Raw:
     if tape.tracing() is not None:
         return composed_reinterpret(raw, name)
     source = NAME_OF[raw.dtype]
-    if recorded(raw) and (_PARTS.get(source) == name or _WHOLE.get(source) == name):
+    if recorded(raw) and (PARTS.get(source) == name or _WHOLE.get(source) == name):
         return _recorded_reinterpret(raw, name)
     return _seen_as(raw, name)
 

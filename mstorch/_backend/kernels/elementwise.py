@@ -11,8 +11,8 @@ from ..cast import cast
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, INTS, VIA_BOOL, VIA_HALF, define
 from ._nodes import (
-    chained, complex_div, constant, flat, is_complex, mul, node, prim_add, prim_and, prim_conj, prim_div, prim_equal, prim_less,
-    prim_mul, prim_neg, prim_not, prim_or, prim_select, prim_sub, recorded, sum_to, through_numpy, zeros_like,
+    chained, complex_div, constant, flat, imaginary_part, is_complex, mul, node, prim_add, prim_and, prim_conj, prim_div, prim_equal, prim_less,
+    prim_mul, prim_neg, prim_not, prim_or, prim_select, prim_sub, real_part, recorded, sum_to, through_numpy, zeros_like,
 )  # fmt: skip
 
 ARITHMETIC = FLOATS + ("float16",) + INTS + COMPLEX
@@ -28,13 +28,10 @@ prim_pow = ops.Pow()
 prim_log = ops.Log()
 prim_abs = ops.Abs()
 prim_sign = ops.Sign()
-prim_exp = ops.Exp()
-prim_real = ops.Real()
-prim_imag = ops.Imag()
-prim_complex = ops.Complex()
+prim_less_equal = ops.LessEqual()
 prim_floor = ops.Floor()
 prim_mod = ops.TruncateMod()
-prim_atan2 = ops.Atan2()
+prim_hypot = ops.Hypot()
 
 
 def composed_div(first: Raw, second: Raw) -> Raw:
@@ -206,7 +203,12 @@ def _modulus_backward(gradient: Raw, result: Raw, raw: Raw) -> Raw:
     return mul(cast(gradient, NAME_OF[raw.dtype]), sgn(raw))
 
 
-_modulus = node("AbsBackward0", prim_abs, _modulus_backward, prim_abs)
+def _modulus_forward(raw: Raw) -> Raw:
+    """MindSpore's Abs of complex numbers gives complex numbers."""
+    return prim_hypot(real_part(raw), imaginary_part(raw))
+
+
+_modulus = node("AbsBackward0", _modulus_forward, _modulus_backward)
 
 
 def _sgn(raw: Raw) -> Raw:
@@ -325,9 +327,9 @@ fmin = node("FminBackward0", composed_fmin, _fmin_backward, composed_fmin)
 def _inside(raw: Raw, low: Any, high: Any) -> Raw | None:
     inside = None
     if low is not None:
-        inside = prim_not(prim_less(raw, low))
+        inside = prim_less_equal(low, raw)
     if high is not None:
-        below = prim_not(prim_less(high, raw))
+        below = prim_less_equal(raw, high)
         inside = below if inside is None else prim_and(inside, below)
     return inside
 

@@ -73,7 +73,7 @@ def ops_cat(raws: tuple[Raw, ...], dim: int) -> Raw:
 def ops_stack(raws: tuple[Raw, ...], dim: int) -> Raw:
     if raws[0].size == 0:
         shape = tuple(raws[0].shape)
-        return of_nothing(raws[0], (*shape[:dim], len(raws), *shape[dim:]), 0)
+        return ops_cat(tuple(_reshape(raw, (*shape[:dim], 1, *shape[dim:])) for raw in raws), dim)
     prim = _STACK.get(dim)
     if prim is None:
         prim = _STACK[dim] = ops.Stack(dim)

@@ -16,8 +16,8 @@ from ..cast import cast
 from ..raw import NAME_OF, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, VIA_HALF, define
 from ._nodes import (
-    FLOAT32, chained, complex_div, constant, flat, is_complex, mul, node, prim_add, prim_and, prim_conj, prim_div, prim_equal,
-    prim_less, prim_mul, prim_neg, prim_or, prim_select, prim_sub, sum_to, through_numpy, zeros_like,
+    FLOAT32, chained, complex_div, constant, flat, imaginary_part, is_complex, mul, node, prim_add, prim_and, prim_conj, prim_div, prim_equal,
+    prim_less, prim_mul, prim_neg, prim_or, prim_select, prim_sub, real_part, sum_to, through_numpy, zeros_like,
 )  # fmt: skip
 from .compare import composed_signbit
 from .elementwise import composed_div, numpy_maximum, ops_reciprocal, ops_rsqrt, prim_rsqrt, prim_square, sgn
@@ -31,7 +31,6 @@ _sinh, _cosh, _asinh, _acosh, _atanh = ops.Sinh(), ops.Cosh(), ops.Asinh(), ops.
 _exp, _log, _tanh, _sigmoid, _expm1, _log1p = ops.Exp(), ops.Log(), ops.Tanh(), ops.Sigmoid(), ops.Expm1(), ops.Log1p()
 _atan2, _hypot, _pow = ops.Atan2(), ops.Hypot(), ops.Pow()
 _floor, _ceil, _round, _trunc, _abs = ops.Floor(), ops.Ceil(), ops.Round(), ops.Trunc(), ops.Abs()
-_real, _imag = ops.Real(), ops.Imag()
 
 
 def _one_minus(raw: Raw) -> Raw:
@@ -212,7 +211,7 @@ def _logaddexp(first: Raw, second: Raw) -> Raw:
 
 
 def _complex_logaddexp(first: Raw, second: Raw) -> Raw:
-    swap = prim_less(_real(first), _real(second))
+    swap = prim_less(real_part(first), real_part(second))
     larger, smaller = prim_select(swap, second, first), prim_select(swap, first, second)
     return prim_add(larger, log1p(exp(prim_sub(smaller, larger))))
 
@@ -288,7 +287,7 @@ def _real_angle(raw: Raw) -> Raw:
 
 
 def _complex_angle(raw: Raw) -> Raw:
-    return _atan2(_imag(raw), _real(raw)) if raw.size else from_numpy(np.angle(raw.asnumpy()))
+    return _atan2(imaginary_part(raw), real_part(raw))
 
 
 def _complex_angle_backward(gradient: Raw, result: Raw, raw: Raw) -> Raw:

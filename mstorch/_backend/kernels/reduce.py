@@ -187,15 +187,13 @@ def _prod_forward(ctx: Any, raw: Raw, dims: tuple[int, ...], keepdim: bool) -> R
     return _PROD[keepdim](raw, dims)
 
 
+_before = ops.CumProd(True, False)
+_behind = ops.CumProd(True, True)
+
+
 def _products_without(raw: Raw, dim: int) -> Raw:
     """For each element, the product of the others along a dimension, exact where some of them are 0."""
-    length = raw.shape[dim]
-    others = None
-    shifted = raw
-    for _ in range(length - 1):
-        shifted = ops.roll(shifted, 1, dim)
-        others = shifted if others is None else _mul(others, shifted)
-    return constant(raw, tuple(raw.shape), 1) if others is None else others
+    return _mul(_before(raw, dim), _behind(raw, dim))
 
 
 def _prod_backward(ctx: Any, gradient: Raw) -> tuple[Raw, None, None]:

@@ -10,10 +10,10 @@ from ..cast import cast
 from ..raw import NAME_OF, ON_CPU, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, INTS, VIA_HALF, define
 from ..tape import tracing
-from ._nodes import node, prim_add, prim_and, prim_div, prim_equal, prim_mul, prim_select
+from ._nodes import node, prim_add, prim_and, prim_div, prim_equal, prim_mul, prim_select, zeros_like
 from .index import BUT_BFLOAT16, VIA_BFLOAT16, _flat_positions
 from .reduce import constant, has_nan
-from .storage import numpy_clone
+from .storage import copy_memory
 
 _reshape = ops.Reshape()
 _transpose = ops.Transpose()
@@ -35,6 +35,18 @@ def _elements(dim: int, how: str) -> Any:
     if found is None:
         found = _ELEMENTS[dim, how] = ops.TensorScatterElements(dim, how)
     return found
+
+
+def _tied_forward(raw: Raw, other: Raw) -> Raw:
+    return copy_memory(raw)
+
+
+def _tied_backward(gradient: Raw, result: Raw, raw: Raw, other: Raw) -> tuple[Raw, Raw]:
+    return gradient, zeros_like(other)
+
+
+# A copy that nothing was written to; the source that was to be written still gets a gradient, of zeros.
+unwritten = node("NothingWritten", _tied_forward, _tied_backward, lambda raw, other: raw)
 
 
 def dim_positions(shape: tuple[int, ...], dim: int, index: Raw) -> Raw:
@@ -72,7 +84,7 @@ def _flat_add(raw: Raw, positions: Raw, source: Raw) -> Raw:
 def ops_scatter(raw: Raw, dim: int, index: Raw, source: Raw, how: str) -> Raw:
     """``source`` written ("none") or added ("add") at ``index`` along a dimension; source and index are of one shape."""
     if index.size == 0:
-        return numpy_clone(raw)
+        return unwritten(raw, source)
     if not raw.shape:
         one = (1,)
         return _reshape(ops_scatter(_reshape(raw, one), 0, _reshape(index, one), _reshape(source, one), how), ())
@@ -86,7 +98,7 @@ def ops_scatter(raw: Raw, dim: int, index: Raw, source: Raw, how: str) -> Raw:
 def composed_put(raw: Raw, index: Raw, source: Raw, accumulate: bool) -> Raw:
     """``source`` put (or added) at flat positions, which may count from the end."""
     if index.size == 0:
-        return numpy_clone(raw)
+        return unwritten(raw, source)
     positions = _reshape(_flat_positions((raw.size,), (index,), tuple(index.shape)), (-1, 1))
     write = _flat_add if accumulate else _update
     return _reshape(write(_reshape(raw, (-1,)), positions, _reshape(source, (-1,))), tuple(raw.shape))
@@ -95,7 +107,7 @@ def composed_put(raw: Raw, index: Raw, source: Raw, accumulate: bool) -> Raw:
 def composed_index_write(raw: Raw, dim: int, index: Raw, source: Raw, accumulate: bool) -> Raw:
     """The entries ``index`` (a vector) of a dimension replaced by, or increased by, those of ``source``."""
     if index.size == 0 or raw.size == 0:
-        return numpy_clone(raw)
+        return unwritten(raw, source)
     if not raw.shape:
         return _reshape(
             composed_index_write(_reshape(raw, (1,)), 0, index, _reshape(source, (index.size,)), accumulate), ()
@@ -205,7 +217,7 @@ _reduce_node = node("ScatterReduceBackward", _reduced, _reduce_backward)
 def composed_scatter_reduce(raw: Raw, dim: int, index: Raw, source: Raw, how: str, include_self: bool) -> Raw:
     """``source`` combined into ``raw`` at ``index``: "sum", "prod", "mean", "amax" or "amin"."""
     if index.size == 0:
-        return numpy_clone(raw)
+        return unwritten(raw, source)
     if not raw.shape:
         one = (1,)
         return _reshape(
