@@ -22,6 +22,10 @@ from ._ops import creation, from_data, indexing, views
 from ._ops._dispatch import become
 
 
+# Attributes that belong to one tensor object and not to its value.
+_NOT_COPIED = frozenset(("_grad", "_hooks", "_hooked", "_post_hooks", "_retains_grad", "_count", "_node_name"))
+
+
 class Tensor(TensorBase):
     """A multi-dimensional array of one dtype, on one device, which may take part in autograd."""
 
@@ -457,7 +461,7 @@ class Tensor(TensorBase):
             made.grad = copy.deepcopy(self.grad, memo)
         made.__class__ = type(self)
         for name, value in self.__dict__.items():
-            if name not in ("_grad", "_hooks", "_retains_grad", "_post_hooks"):
+            if name not in _NOT_COPIED:
                 made.__dict__[name] = copy.deepcopy(value, memo)
         memo[id(self)] = made
         return made
@@ -467,7 +471,7 @@ class Tensor(TensorBase):
             raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling")
         array = value_of(self).asnumpy()
         payload = array.view(np.uint16) if self._dtype.name == "bfloat16" else array
-        state = {key: value for key, value in self.__dict__.items() if key not in ("_hooks", "_post_hooks")}
+        state = {key: value for key, value in self.__dict__.items() if key not in _NOT_COPIED or key == "_grad"}
         return _rebuild, (type(self), payload.copy(), self._dtype.name, self.requires_grad, state)
 
 

@@ -1,14 +1,24 @@
 """Losses between numbers."""
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
+from .._backend.table import kernel
 from .._core.tensor_base import value_of
+from . import views
+from ._dispatch import broadcast_shape, call
+from .activation import logsigmoid
+from .compare import where
 from .conv import shape_of
 from .elementwise import abs as abs_of
-from .elementwise import mul, square, sub
+from .elementwise import add, div, mul, neg, square, sub
+from .math import exp, log, xlogy
+from .reduce import sum as sum_of
 from .reduction import chosen, reduced
+
+_bce = kernel("binary_cross_entropy")
 
 
 def size_text(tensor: Any) -> str:
@@ -44,9 +54,6 @@ def weighted(loss: Any, input: Any, weight: Any, reduction: str) -> Any:
         raise ValueError("Weights and input must have the same size.")
     loss = mul(loss, weight)
     if reduction == "mean":
-        from .elementwise import div
-        from .reduce import sum as sum_of
-
         return div(sum_of(loss), sum_of(weight))
     return reduced(loss, reduction)
 
@@ -61,9 +68,167 @@ def l1_loss(
     return weighted(abs_of(sub(input, target)), input, weight, reduction)
 
 
-def is_empty(tensor: Any) -> bool:
-    """Whether the tensor has no elements."""
-    return value_of(tensor).size == 0
+def smooth_l1_loss(
+    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+    beta: float = 1.0,
+) -> Any:  # fmt: skip
+    """``d ** 2 / (2 * beta)`` where ``d = |input - target|`` is below beta, else ``d - beta / 2``."""
+    warn_of_broadcast(input, target)
+    reduction = chosen(reduction, size_average, reduce)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    distance = abs_of(sub(input, target))
+    if beta == 0:
+        return reduced(distance, reduction)
+    loss = where(distance < beta, mul(square(distance), 0.5 / beta), sub(distance, 0.5 * beta))
+    return reduced(loss, reduction)
+
+
+def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
+    """``d ** 2 / 2`` where ``d = |input - target|`` is at most delta, else ``delta * (d - delta / 2)``."""
+    warn_of_broadcast(input, target)
+    reduction = chosen(reduction, None, None)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    distance = abs_of(sub(input, target))
+    loss = where(distance <= delta, mul(square(distance), 0.5), mul(sub(distance, 0.5 * delta), delta))
+    return weighted(loss, input, weight, reduction)
+
+
+def binary_cross_entropy(
+    input: Any, target: Any, weight: Any = None, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """``-(t * log(x) + (1 - t) * log(1 - x))`` of probabilities; logarithms count as -100 at least."""
+    reduction = chosen(reduction, size_average, reduce)
+    if shape_of(input) != shape_of(target):
+        raise ValueError(
+            f"Using a target size ({size_text(target)}) that is different to the input size ({size_text(input)}) is deprecated. "
+            "Please ensure they have the same size."
+        )
+    if input._dtype is not target._dtype:
+        from ._dispatch import type_word
+
+        raise RuntimeError(f"Found dtype {type_word(target._dtype)} but expected {type_word(input._dtype)}")
+    values = value_of(input).asnumpy()
+    if values.size and not (values.min() >= 0 and values.max() <= 1):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    loss = call(_bce, (input, target)) if values.size else mul(input, target)
+    if weight is not None:
+        loss = mul(loss, views.expand(weight, broadcast_shape(shape_of(target), shape_of(weight))))
+    return reduced(loss, reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input: Any, target: Any, weight: Any = None, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", pos_weight: Any = None,
+) -> Any:  # fmt: skip
+    """The binary cross entropy of ``sigmoid(x)``, computed without overflow."""
+    reduction = chosen(reduction, size_average, reduce)
+    if shape_of(input) != shape_of(target):
+        raise ValueError(f"Target size ({size_text(target)}) must be the same as input size ({size_text(input)})")
+    logs = logsigmoid(input)
+    if pos_weight is not None:
+        logs = mul(add(mul(sub(pos_weight, 1), target), 1), logs)
+    loss = sub(mul(sub(1, target), input), logs)
+    if weight is not None:
+        loss = mul(loss, weight)
+    return reduced(loss, reduction)
+
+
+def kl_div(
+    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+    log_target: bool = False,
+) -> Any:  # fmt: skip
+    """``target * (log(target) - input)``; with ``log_target`` the target is a logarithm itself."""
+    if size_average is not None or reduce is not None:
+        reduction = chosen(reduction, size_average, reduce)
+    elif reduction == "mean":
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by "
+            "the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as "
+            "'batchmean' in the next major release.",
+            stacklevel=2,
+        )
+    batch = reduction == "batchmean"
+    reduction = "sum" if batch else chosen(reduction, None, None)
+    if log_target:
+        loss = mul(exp(target), sub(target, input))
+    else:
+        loss = sub(xlogy(target, target), mul(target, input))
+    result = reduced(loss, reduction)
+    return div(result, shape_of(input)[0]) if batch and shape_of(input) else result
+
+
+def poisson_nll_loss(
+    input: Any, target: Any, log_input: bool = True, full: bool = False, size_average: bool | None = None,
+    eps: float = 1e-08, reduce: bool | None = None, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """``exp(x) - t * x``, or with ``log_input=False`` ``x - t * log(x + eps)``; ``full`` adds Stirling's term."""
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    reduction = chosen(reduction, size_average, reduce)
+    if log_input:
+        loss = sub(exp(input), mul(target, input))
+    else:
+        loss = sub(input, mul(target, log(add(input, eps))))
+    if full:
+        term = add(sub(mul(target, log(target)), target), mul(log(mul(target, 2 * math.pi)), 0.5))
+        loss = add(loss, where(target <= 1, mul(target, 0), term))
+    return reduced(loss, reduction)
+
+
+def gaussian_nll_loss(
+    input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
+) -> Any:
+    """``(log(var) + (x - t) ** 2 / var) / 2``; the variance counts as ``eps`` at least."""
+    from .compare import clamp_min
+    from .creation import full as filled
+
+    if isinstance(var, (int, float)):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = mul(filled((), 1.0, dtype=input._dtype), var) if not shape_of(input) else filled(
+            shape_of(input), float(var), dtype=input._dtype
+        )
+    elif value_of(var).size and (value_of(var).asnumpy() < 0).any():
+        raise ValueError("var has negative entry/entries")
+    x, v = shape_of(input), shape_of(var)
+    if v != x:
+        if x[:-1] == v:
+            var = views.unsqueeze(var, -1)
+        elif not (x[:-1] == v[:-1] and v and v[-1] == 1) and not (
+            len(x) == len(v) and sum(1 for a, b in zip(x, v) if a != b) == 1 and all(a == b or b == 1 for a, b in zip(x, v))
+        ):
+            raise ValueError("var is of incorrect size")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(reduction + " is not valid")
+    # Only the value is held up: the gradient passes as if it were not.
+    var = add(var, sub(clamp_min(views.detach(var), eps), views.detach(var)))
+    loss = mul(add(log(var), div(square(sub(input, target)), var)), 0.5)
+    if full:
+        loss = add(loss, 0.5 * math.log(2 * math.pi))
+    return reduced(loss, reduction)
+
+
+def soft_margin_loss(
+    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> Any:
+    """``log(1 + exp(-target * input))``."""
+    reduction = chosen(reduction, size_average, reduce)
+    return reduced(neg(logsigmoid(mul(target, input))), reduction)
+
+
+def multilabel_soft_margin_loss(
+    input: Any, target: Any, weight: Any = None, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """The binary cross entropy of every class, averaged over classes (the last dimension)."""
+    reduction = chosen(reduction, size_average, reduce)
+    loss = neg(add(mul(target, logsigmoid(input)), mul(sub(1, target), logsigmoid(neg(input)))))
+    if weight is not None:
+        loss = mul(loss, weight)
+    return reduced(div(sum_of(loss, -1), shape_of(input)[-1]), reduction)
 
 
 FUNCTIONS = ()

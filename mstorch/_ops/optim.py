@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.raw import ON_CPU, Raw
+from .._backend.raw import ON_CPU, Raw, from_numpy
 from .._backend.table import kernel
 from .._backend.tape import tracing
 from .._core.tensor_base import is_tracked
@@ -41,14 +41,17 @@ def _memory(tensor: Any) -> Raw:
 def increment(counter: Any) -> float:
     """Add 1 to a 0-d counter and return it: a kernel would cost more than the update of a small parameter."""
     storage = counter._storage
-    if not ON_CPU or counter._view is not None or is_tracked(counter) or tracing() is not None:
+    if not ON_CPU or counter._view is not None or storage.shared or is_tracked(counter) or tracing() is not None:
         counter.add_(1)
         return float(counter.item())
-    storage.own()
-    array = storage.value.asnumpy()
-    np.add(array, 1, out=array)
+    # Reading the memory costs as much as a kernel: the count of this version is kept beside it.
+    known = counter.__dict__.get("_count")
+    value = (known[1] if known is not None and known[0] == storage.version else float(counter.item())) + 1.0
+    storage.value = from_numpy(np.array(value, counter._dtype.np))
+    storage.owned = True
     storage.version += 1
-    return float(array)
+    counter.__dict__["_count"] = (storage.version, value)
+    return value
 
 
 def adam_step(

@@ -184,7 +184,7 @@ def has_default_reduce(tensor: Any) -> bool:
 
 
 # What mstorch keeps in a tensor's __dict__ for itself; gradients and hooks are not saved, as in torch.
-_OWN_ATTRIBUTES = frozenset({"_grad", "_hooks", "_post_hooks", "_retains_grad", "_inference"})
+_OWN_ATTRIBUTES = frozenset({"_grad", "_hooks", "_post_hooks", "_retains_grad", "_inference", "_count", "_node_name", "_hooked"})
 
 
 def is_reserved(name: str) -> bool:

@@ -13,6 +13,11 @@ from mindspore.ops.operations._grad_ops import ReluGrad
 from ..raw import Raw
 from ..table import COMPLEX, FLOATS, INTS, VIA_HALF, define
 from ._nodes import constant, node, sum_to
+from .math import exp as _exp
+from .math import expm1 as _expm1
+from .math import log1p as _log1p
+from .math import sigmoid as _sigmoid
+from .math import tanh as _tanh
 
 _add = ops.Add()
 _sub = ops.Sub()
@@ -20,12 +25,7 @@ _mul = ops.Mul()
 _div = ops.RealDiv()
 _neg = ops.Neg()
 _abs = ops.Abs()
-_exp = ops.Exp()
-_expm1 = ops.Expm1()
-_log1p = ops.Log1p()
 _erf = ops.Erf()
-_tanh = ops.Tanh()
-_sigmoid = ops.Sigmoid()
 _maximum = ops.Maximum()
 _minimum = ops.Minimum()
 _select = ops.Select()

@@ -31,7 +31,7 @@ def ops_slice(raw: Raw, dim: int, start: int, stop: int, step: int) -> Raw:
     if step == 1 and not _recorded(raw):
         return mint.narrow(raw, dim, start, stop - start)
     if start >= stop:
-        return _reshape(mint.narrow(_reshape(raw, (-1,)), 0, 0, 0), (*shape[:dim], 0, *shape[dim + 1 :]))
+        return of_nothing(raw, (*shape[:dim], 0, *shape[dim + 1 :]), 0)
     begin, end, steps = [0] * len(shape), list(shape), [1] * len(shape)
     begin[dim], end[dim], steps[dim] = start, stop, step
     return _strided_slice(raw, tuple(begin), tuple(end), tuple(steps))
@@ -72,7 +72,7 @@ def composed_index(raw: Raw, dims: tuple[int, ...], indices: tuple[Raw, ...], co
     kept = tuple(shape[d] for d in rest)
     if positions.size == 0 or raw.size == 0:
         out_shape = (*kept[: dims[0]], *common, *kept[dims[0] :]) if adjacent else (*common, *kept)
-        return _empty_of(raw, out_shape)
+        return of_nothing(raw, out_shape, 0)
     order = dims + rest
     if order != tuple(range(len(shape))):
         raw = _transpose(raw, order)
@@ -88,11 +88,6 @@ def composed_index(raw: Raw, dims: tuple[int, ...], indices: tuple[Raw, ...], co
     return taken
 
 
-def _empty_of(raw: Raw, shape: tuple[int, ...]) -> Raw:
-    """No elements (or, of an empty source, none to take), in the given shape, with the source's history."""
-    return _reshape(mint.narrow(_reshape(raw, (-1,)), 0, 0, 0), shape)
-
-
 def composed_linear_index(
     shape: tuple[int, ...], dims: tuple[int, ...], indices: tuple[Raw, ...], common: tuple[int, ...], adjacent: bool
 ) -> Raw:
@@ -104,35 +99,33 @@ def composed_linear_index(
 def ops_gather_dim(raw: Raw, dim: int, index: Raw) -> Raw:
     """``out[i][j] = raw[index[i][j]][j]`` for ``dim`` 0, and so on; the index is int64 and within bounds."""
     if index.size == 0:
-        return _empty_of(raw, tuple(index.shape))
-    if not raw.shape:
-        return _gather(_reshape(raw, (1,)), _reshape(index, (-1,)), 0).reshape(index.shape)
-    shape = tuple(raw.shape)
-    wanted = tuple(shape[d] if d == dim else index.shape[d] for d in range(len(shape)))
-    for d, length in enumerate(wanted):
-        if length != raw.shape[d]:
-            raw = ops_slice(raw, d, 0, length, 1)
+        return of_nothing(raw, tuple(index.shape), 0)
+    if not raw.shape or not index.shape:
+        return _reshape(_gather_dim(_reshape(raw, (-1,)), 0, _reshape(index, (-1,))), tuple(index.shape))
     return _gather_dim(raw, dim, index)
 
 
 def ops_index_select(raw: Raw, dim: int, index: Raw) -> Raw:
     """The entries ``index`` (1-d, int64, within bounds) of a dimension."""
     if index.size == 0 or raw.size == 0:
-        return _empty_of(raw, tuple(index.shape[0] if d == dim else n for d, n in enumerate(raw.shape)))
+        return of_nothing(raw, (*raw.shape[:dim], index.size, *raw.shape[dim + 1 :]), 0)
     return _gather(raw, index, dim)
 
 
 def composed_take(raw: Raw, index: Raw) -> Raw:
-    """The elements at row-major positions ``index``, in its shape."""
+    """The elements at flat positions, which may count from the end."""
     if index.size == 0:
-        return _empty_of(raw, tuple(index.shape))
-    return _gather(_reshape(raw, (-1,)), index, 0)
+        return of_nothing(raw, tuple(index.shape), 0)
+    places = _reshape(_flat_positions((raw.size,), (index,), tuple(index.shape)), tuple(index.shape))
+    return _gather(_reshape(raw, (-1,)), places, 0)
 
 
 def ops_nonzero(raw: Raw) -> Raw:
-    """The positions of true elements, (count, dimensions), int64."""
-    if raw.size == 0 or not raw.shape:
-        return from_numpy(np.argwhere(raw.asnumpy()).astype(np.int64).reshape(-1, len(raw.shape)))
+    """The positions of true elements, (count, dimensions), int64; ``raw`` is bool."""
+    if not raw.shape:
+        return from_numpy(np.zeros((int(bool(raw.asnumpy())), 0), np.int64))
+    if raw.size == 0:
+        return from_numpy(np.zeros((0, len(raw.shape)), np.int64))
     return _nonzero(raw)
 
 

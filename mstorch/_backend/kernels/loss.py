@@ -9,7 +9,8 @@ from mindspore import ops
 from .. import tape
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import FLOATS, VIA_HALF, define
-from ._nodes import constant, recorded
+from ._nodes import constant, node, recorded
+from .math import log, log1p
 
 _reshape = ops.Reshape()
 _add = ops.Add()
@@ -17,7 +18,7 @@ _sub = ops.Sub()
 _mul = ops.Mul()
 _div = ops.RealDiv()
 _neg = ops.Neg()
-_exp = ops.Exp()
+_maximum = ops.Maximum()
 _gather_elements = ops.GatherD()
 _softmax = ops.Softmax(1)
 _entropy = ops.SparseSoftmaxCrossEntropyWithLogits()
@@ -64,3 +65,19 @@ def composed_nll(x: Raw, target: Raw, weights: Raw) -> Raw:
 
 define("cross_entropy", cpu=ops_cross_entropy, dtypes=("float32",))
 define("nll", cpu=composed_nll, dtypes=FLOATS, via=VIA_HALF)
+
+
+def _bce(x: Raw, target: Raw) -> Raw:
+    floor = constant(-100, x)
+    one = constant(1, x)
+    log_x = _maximum(floor, log(x))
+    log_rest = _maximum(floor, log1p(_neg(x)))
+    return _sub(_mul(_sub(target, one), log_rest), _mul(target, log_x))
+
+
+def _bce_backward(g: Raw, y: Raw, x: Raw, target: Raw) -> tuple[Raw, Raw]:
+    spread = _maximum(constant(1e-12, x), _mul(x, _sub(constant(1, x), x)))
+    return _mul(g, _div(_sub(x, target), spread)), _mul(g, _sub(log1p(_neg(x)), log(x)))
+
+
+define("binary_cross_entropy", cpu=node("BinaryCrossEntropyBackward0", _bce, _bce_backward, _bce), dtypes=FLOATS, via=VIA_HALF)

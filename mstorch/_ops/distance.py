@@ -1,0 +1,105 @@
+"""Distances between rows."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._backend.table import kernel
+from .._core.promotion import promote_types
+from . import views
+from ._dispatch import broadcast_shape, call, deliver, wrap_dim
+from .compare import clamp_min
+from .conv import shape_of
+from .elementwise import add, div, mul, sub
+from .from_data import made
+from .index import index_select
+from .reduce import sum as sum_of
+
+_p_norm = kernel("p_norm")
+
+
+def p_norm(input: Any, p: float, dim: Any, keepdim: bool = False) -> Any:
+    """The p-norm over a dimension, or several."""
+    rank = len(shape_of(input))
+    dims = tuple(wrap_dim(d, rank) for d in ((dim,) if isinstance(dim, int) else dim))
+    return call(_p_norm, (input,), float(p), dims, keepdim)
+
+
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Any:
+    """The cosine of the angle between vectors along ``dim``; norms count as ``eps`` at least."""
+    kind = promote_types(x1._dtype, x2._dtype)
+    if kind.category < 2:
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {_word(kind)}")
+    x1, x2 = (x if x._dtype is kind else x.to(kind) for x in (x1, x2))
+    common = broadcast_shape(shape_of(x1), shape_of(x2))
+    x1, x2 = views.expand(x1, common), views.expand(x2, common)
+    first = clamp_min(p_norm(x1, 2, dim, True), eps)
+    second = clamp_min(p_norm(x2, 2, dim, True), eps)
+    return sum_of(mul(div(x1, first), div(x2, second)), dim)
+
+
+def _word(kind: Any) -> str:
+    from ._dispatch import type_word
+
+    return type_word(kind)
+
+
+def pairwise_distance(x1: Any, x2: Any, p: float = 2, eps: float = 1e-06, keepdim: bool = False) -> Any:
+    """The p-norm of ``x1 - x2 + eps`` over the last dimension."""
+    difference = add(sub(x1, x2), eps)
+    return p_norm(difference, p, len(shape_of(difference)) - 1, keepdim)
+
+
+def pdist(input: Any, p: float = 2) -> Any:
+    """The p-norm distances of every pair of rows of (N, M): (N * (N - 1) / 2)."""
+    shape = shape_of(input)
+    if len(shape) != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {len(shape)}D")
+    if input._dtype.category < 2:
+        raise RuntimeError("pdist only supports floating-point dtypes")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    first, second = np.triu_indices(shape[0], 1)
+    if not first.size:
+        return mul(sum_of(views.narrow(input, 0, 0, 0), 1), 0) if shape[0] == 0 else sum_of(views.narrow(input, 0, 0, 0), 1)
+    left = index_select(input, 0, made(first.astype(np.int64)))
+    right = index_select(input, 0, made(second.astype(np.int64)))
+    return p_norm(sub(left, right), p, 1)
+
+
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary") -> Any:
+    """The p-norm distances of every row of (*, P, M) to every row of (*, R, M): (*, P, R)."""
+    a, b = shape_of(x1), shape_of(x2)
+    for name, tensor, shape in (("X1", x1, a), ("X2", x2, b)):
+        if tensor._dtype.category < 2:
+            raise RuntimeError(
+                f"cdist only supports floating-point dtypes, {name} got: {_word(tensor._dtype)}"
+            )
+        if len(shape) < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {len(shape)}D")
+    if a[-1] != b[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {a[-1]} X2: {b[-1]}")
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    lead = broadcast_shape(a[:-2], b[:-2])
+    if a[-1] == 0 or 0 in lead or a[-2] == 0 or b[-2] == 0:
+        return made(np.zeros((*lead, a[-2], b[-2]), x1._dtype.np))
+    difference = sub(views.unsqueeze(x1, -2), views.unsqueeze(x2, -3))
+    return p_norm(difference, p, len(shape_of(difference)) - 1)
+
+
+def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
+    """The input divided by its p-norm over ``dim``, which counts as ``eps`` at least."""
+    if input._dtype.category < 2:
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {_word(input._dtype)}"
+        )
+    length = views.expand(clamp_min(p_norm(input, p, dim, True), eps), shape_of(input))
+    result = div(input, length)
+    return result if out is None else deliver(result, out)
+
+
+FUNCTIONS = ("cosine_similarity", "pairwise_distance", "pdist", "cdist")
+METHODS = ()
+

@@ -1,0 +1,184 @@
+"""Losses of margins and of similarity."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._core.tensor_base import value_of
+from . import views
+from .compare import clamp_min, minimum, where
+from .conv import shape_of
+from .distance import pairwise_distance
+from .elementwise import add, div, mul, neg, rsqrt, square, sub
+from .from_data import made
+from .index import gather, index_select
+from .reduce import sum as sum_of
+from .reduction import chosen, reduced
+
+
+def hinge_embedding_loss(
+    input: Any, target: Any, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """``x`` where the target is 1, ``max(0, margin - x)`` where it is -1."""
+    reduction = chosen(reduction, size_average, reduce)
+    far = where(target != 1, clamp_min(sub(margin, input), 0), 0.0)
+    near = where(target != -1, input, 0.0)
+    return reduced(add(far, near), reduction)
+
+
+def margin_ranking_loss(
+    input1: Any, input2: Any, target: Any, margin: float = 0, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """``max(0, -target * (input1 - input2) + margin)``."""
+    reduction = chosen(reduction, size_average, reduce)
+    if not len(shape_of(input1)) == len(shape_of(input2)) == len(shape_of(target)):
+        raise RuntimeError(
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
+            f"{_size(input1)}, input2: {_size(input2)}, target: {_size(target)} "
+        )
+    return reduced(clamp_min(add(mul(neg(target), sub(input1, input2)), margin), 0), reduction)
+
+
+def _size(tensor: Any) -> str:
+    return f"torch.Size({list(shape_of(tensor))})"
+
+
+def cosine_embedding_loss(
+    input1: Any, input2: Any, target: Any, margin: float = 0, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
+    reduction = chosen(reduction, size_average, reduce)
+    rank = len(shape_of(target))
+    if rank not in (0, 1):
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if len(shape_of(input1)) != rank + 1 or len(shape_of(input2)) != rank + 1:
+        words = "1D target tensor expects 2D input tensors" if rank else "0D target tensor expects 1D input tensors"
+        raise RuntimeError(
+            f"{words}, but found inputs with sizes {list(shape_of(input1))} and {list(shape_of(input2))}."
+        )
+    dim = rank
+    product = sum_of(mul(input1, input2), dim)
+    first, second = (add(sum_of(square(x), dim), 1e-12) for x in (input1, input2))
+    cosine = mul(product, rsqrt(mul(first, second)))
+    near = where(target == 1, sub(1, cosine), 0.0)
+    far = where(target == -1, clamp_min(sub(cosine, margin), 0), 0.0)
+    return reduced(add(near, far), reduction)
+
+
+def triplet_margin_loss(
+    anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2, eps: float = 1e-06, swap: bool = False,
+    size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """``max(0, |anchor - positive| - |anchor - negative| + margin)``; ``swap`` takes the nearer of two negatives."""
+    reduction = chosen(reduction, size_average, reduce)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    ranks = [len(shape_of(x)) for x in (anchor, positive, negative)]
+    if len(set(ranks)) != 1:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor "
+            f"{ranks[0]}D, positive {ranks[1]}D, and negative {ranks[2]}D inputs"
+        )
+    return _triplet(
+        anchor, positive, negative, lambda a, b: pairwise_distance(a, b, p, eps), margin, swap, reduction
+    )
+
+
+def _triplet(
+    anchor: Any, positive: Any, negative: Any, distance: Callable[[Any, Any], Any], margin: float, swap: bool, reduction: str
+) -> Any:
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = minimum(far, distance(positive, negative))
+    return reduced(clamp_min(add(sub(near, far), margin), 0), reduction)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Any, positive: Any, negative: Any, *, distance_function: Callable[[Any, Any], Any] | None = None,
+    margin: float = 1.0, swap: bool = False, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """The triplet loss with a distance of one's own."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    ranks = [len(shape_of(x)) for x in (anchor, positive, negative)]
+    if len(set(ranks)) != 1:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor "
+            f"{ranks[0]}D, positive {ranks[1]}D, and negative {ranks[2]}D inputs"
+        )
+    return _triplet(anchor, positive, negative, distance_function or pairwise_distance, margin, swap, reduction)
+
+
+def multi_margin_loss(
+    input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """``max(0, margin - x[target] + x[j]) ** p`` summed over the other classes, divided by their number and that one."""
+    reduction = chosen(reduction, size_average, reduce)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and len(shape_of(weight)) != 1:
+        raise ValueError("weight must be one-dimensional")
+    shape = shape_of(input)
+    if len(shape) > 2 or (len(shape) == 2 and shape[1] == 0) or shape == (0,):
+        raise RuntimeError(
+            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: " + str(list(shape))
+        )
+    rows = views.reshape(input, (-1, shape[-1] if shape else 1))
+    n, classes = shape_of(rows)
+    chosen_classes = value_of(target).asnumpy().reshape(-1)
+    if chosen_classes.size != n:
+        raise RuntimeError(f"inconsistent target size, expected {n} but got {list(shape_of(target))}")
+    if chosen_classes.size and (chosen_classes.min() < 0 or chosen_classes.max() >= classes):
+        raise RuntimeError("target out of range")
+    column = made(chosen_classes.reshape(n, 1).astype(np.int64))
+    loss = clamp_min(sub(add(rows, margin), gather(rows, 1, column)), 0)
+    if p == 2:
+        loss = square(loss)
+    if weight is not None:
+        loss = mul(loss, views.unsqueeze(index_select(weight, 0, made(chosen_classes.astype(np.int64))), 1))
+    others = np.ones((n, classes), input._dtype.np)
+    others[np.arange(n), chosen_classes] = 0
+    loss = div(sum_of(mul(loss, made(others)), 1), classes)
+    return reduced(views.reshape(loss, ()) if len(shape) < 2 else loss, reduction)
+
+
+def multilabel_margin_loss(
+    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> Any:
+    """``max(0, 1 - (x[i] - x[j]))`` summed over targets i (up to the first -1) and others j, divided by the classes."""
+    reduction = chosen(reduction, size_average, reduce)
+    shape = shape_of(input)
+    if len(shape) > 2 or (shape and shape[-1] == 0):
+        raise RuntimeError(
+            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: " + str(list(shape))
+        )
+    if shape_of(target) != shape and not (len(shape) < 2 and value_of(target).size == value_of(input).size):
+        raise RuntimeError(f"inconsistent target size: {list(shape_of(target))} for input of size: {list(shape)}")
+    rows = views.reshape(input, (-1, shape[-1] if shape else 1))
+    n, classes = shape_of(rows)
+    labels = value_of(target).asnumpy().reshape(n, classes)
+    if labels.size and (labels.min() < -1 or labels.max() >= classes):
+        raise RuntimeError("target out of range")
+    pairs = np.zeros((n, classes, classes), input._dtype.np)
+    for row, found in enumerate(labels):
+        ends = np.flatnonzero(found < 0)
+        wanted = found[: ends[0]] if ends.size else found
+        is_target = np.zeros(classes, bool)
+        is_target[wanted] = True
+        # A target that is named twice counts twice.
+        np.add.at(pairs[row], wanted, (~is_target).astype(pairs.dtype))
+    hinge = clamp_min(add(sub(views.unsqueeze(rows, 1), views.unsqueeze(rows, 2)), 1), 0)
+    loss = div(sum_of(mul(hinge, made(pairs)), (1, 2)), classes)
+    return reduced(views.reshape(loss, ()) if len(shape) < 2 else loss, reduction)
+
+
+FUNCTIONS = ()
+METHODS = ()

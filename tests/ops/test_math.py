@@ -1,0 +1,128 @@
+"""Exponentials, logarithms, trigonometry, rounding."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.ops.elementwise_samples import EDGES, PAIRS, layouts, operand, tolerance
+
+UNARY = tuple(
+    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sinc sigmoid logit "
+    "deg2rad rad2deg angle".split()
+)
+STEPS = ("floor", "ceil", "trunc", "round", "frac")
+PAIRWISE = ("atan2", "hypot", "copysign", "logaddexp", "logaddexp2", "xlogy", "nextafter")
+WIDE = np.concatenate([np.linspace(-90, 90, 4001), np.linspace(-1, 1, 4001), np.logspace(-12, 30, 500)])
+
+
+@pytest.mark.parametrize("op", UNARY)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_accuracy(both, op, dtype):
+    """Within a few units in the last place over the whole range, NaN and infinities included."""
+    bounds = {"float32": {"rtol": 1e-6, "atol": 1e-7}, "float64": {"rtol": 1e-13, "atol": 1e-15}}.get(dtype, tolerance(dtype))
+    both(lambda torch: getattr(torch, op)(torch.tensor(np.concatenate([WIDE, EDGES])).to(getattr(torch, dtype))), **bounds)
+
+
+@pytest.mark.parametrize("op", UNARY)
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64"])
+def test_integers_become_floats(both, op, dtype):
+    both(lambda torch: getattr(torch, op)(operand(torch, dtype)), rtol=2e-6)
+
+
+@pytest.mark.parametrize("op", [op for op in UNARY if op not in ("deg2rad", "rad2deg", "logit")])
+def test_complex_numbers(both, with_gradients, op):
+    values = np.array([0.3 + 0.4j, -0.5 + 1.2j, 1.1 - 0.7j, 0.2 - 2j], np.complex128)
+    both(lambda torch: getattr(torch, op)(torch.tensor(values)), rtol=1e-12)
+    with_gradients(lambda torch, x: getattr(torch, op)(x), values, rtol=1e-9)
+
+
+@pytest.mark.parametrize("op", (*UNARY, *STEPS))
+def test_layouts(both, op):
+    both(lambda torch: [getattr(torch, op)(x) for x in layouts(torch)], rtol=2e-6)
+
+
+@pytest.mark.parametrize("op", (*UNARY, *STEPS))
+def test_gradients(with_gradients, op):
+    with_gradients(lambda torch, x: getattr(torch, op)(x), np.array([0.3, -0.7, 0.9, 1e-4, 0.0]), rtol=1e-9)
+    with_gradients(lambda torch, x: getattr(torch, op)(x.t()), np.array([[0.3, 0.7, 2.5], [1.5, 0.2, 4.0]], np.float32))
+
+
+@pytest.mark.parametrize("op", ["exp", "log", "tanh", "sigmoid", "sin", "expm1", "log1p", "acosh", "sinc", "exp2", "log2"])
+def test_second_derivatives(both, op):
+    def body(torch):
+        x = torch.tensor([1.2, 2.5, 3.1], dtype=torch.float64, requires_grad=True)
+        (first,) = torch.autograd.grad(getattr(torch, op)(x).sum(), x, create_graph=True)
+        (second,) = torch.autograd.grad((first * first).sum(), x)
+        return first, second
+
+    both(body, rtol=1e-9)
+
+
+@pytest.mark.parametrize("op", PAIRWISE)
+def test_pairs(both, op):
+    both(lambda torch: getattr(torch, op)(torch.tensor(PAIRS[0]), torch.tensor(PAIRS[1])), rtol=2e-6)
+    both(lambda torch: [getattr(torch, op)(x, y) for x, y in zip(layouts(torch), layouts(torch, shift=3))], rtol=2e-6)
+
+
+@pytest.mark.parametrize("op", PAIRWISE)
+def test_gradients_of_pairs(with_gradients, op):
+    with_gradients(
+        lambda torch, x, y: getattr(torch, op)(x, y), np.array([[0.5], [2.0], [1.5]]), np.array([0.7, 3.0, 2.0, 1.25]), rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize("op", STEPS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_rounding(both, op, dtype):
+    values = [*EDGES, 2.5, 3.5, -1.5, 1e6, -0.2]
+    both(lambda torch: getattr(torch, op)(torch.tensor(values).to(getattr(torch, dtype))), **tolerance(dtype))
+
+
+@pytest.mark.parametrize("op", ["floor", "ceil", "trunc", "round"])
+def test_rounding_of_integers(both, op):
+    both(lambda torch: getattr(torch, op)(torch.tensor([-3, 5])))
+    both(lambda torch: getattr(torch, f"{op}_")(torch.tensor([1.5, -2.5])))
+
+
+@pytest.mark.parametrize("decimals", [0, 1, 3, -2])
+def test_round_to_decimals(both, decimals):
+    both(lambda torch: torch.round(torch.tensor([1234.5678, -0.0555, 2.5]), decimals=decimals))
+
+
+def test_heaviside_ldexp_frexp(both):
+    def body(torch):
+        x = torch.tensor([-1.5, 0.0, 2.0, float("nan")])
+        mantissa, exponent = torch.frexp(torch.tensor([1.0, -3.5, 0.0, 1e-30, float("inf")]))
+        return [torch.heaviside(x, torch.tensor(0.5)), torch.heaviside(torch.tensor([-1, 0, 2]), torch.tensor(7)), torch.ldexp(x, torch.tensor([1, 2, -3, 0])),
+                mantissa, torch.frexp(x).mantissa, torch.ldexp(torch.tensor([1]), torch.tensor([2]))]  # fmt: skip
+
+    both(body)
+    both(lambda torch: torch.frexp(torch.tensor([1.0, -3.5, 0.0, 1e-30])).exponent)
+    both(lambda torch: repr(torch.frexp(torch.tensor([1.0]))))
+
+
+def test_logit_with_eps(with_gradients):
+    with_gradients(lambda torch, x: torch.logit(x, eps=0.1), np.array([0.05, 0.1, 0.5, 0.97]))
+
+
+def test_in_place_out_and_aliases(both):
+    def body(torch):
+        x = torch.tensor([[0.5, 0.25], [0.75, 0.1]])
+        y = x.clone()
+        y[0].exp_()
+        torch.sin_(y)
+        out = torch.empty(2, 2)
+        return [y, torch.cos(x, out=out), out, torch.arcsin(x), torch.arctan2(x, y), torch.arccosh(x + 1), x.arctanh(), torch.fix(x * 5)]
+
+    both(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda torch: torch.tensor([1]).exp_(), lambda torch: torch.heaviside(torch.ones(1), torch.ones(1).double()),
+        lambda torch: torch.frexp(torch.tensor([1])), lambda torch: torch.sin(1.0), lambda torch: torch.atan2(torch.ones(2), torch.ones(3)),
+    ],
+)  # fmt: skip
+def test_errors(both, body):
+    both(body, message="")
