@@ -17,4 +17,4 @@ class CNN(nn.Module):
 
 
 if __name__ == "__main__":
-    train(CNN, parse_options(__doc__, epochs=15, lr=0.05))
+    train(CNN, parse_options(__doc__, epochs=10, lr=0.05))

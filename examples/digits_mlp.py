@@ -15,4 +15,4 @@ class MLP(nn.Module):
 
 
 if __name__ == "__main__":
-    train(MLP, parse_options(__doc__, epochs=15, lr=0.05))
+    train(MLP, parse_options(__doc__, epochs=10, lr=0.05))

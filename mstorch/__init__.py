@@ -41,13 +41,14 @@ from ._ops.activation import (
     relu, prelu, selu, celu, hardshrink, threshold, relu_,
 )  # fmt: skip
 from ._ops.bitwise import (
-    bitwise_and, bitwise_or, bitwise_xor, bitwise_not, bitwise_left_shift, bitwise_right_shift, gcd, lcm,
+    bitwise_and, bitwise_or, bitwise_xor, bitwise_not, bitwise_left_shift, bitwise_right_shift, gcd, lcm, gcd_,
+    lcm_,
 )  # fmt: skip
 from ._ops.compare import (
     eq, ne, lt, le, gt, ge, less, less_equal, greater, greater_equal, not_equal, logical_and, logical_or,
     logical_xor, logical_not, isnan, isinf, isfinite, isposinf, isneginf, signbit, isreal, is_nonzero, equal,
     isclose, allclose, maximum, minimum, fmax, fmin, clamp, clamp_min, clamp_max, clip, where, nan_to_num,
-    result_type,
+    result_type, clamp_, clamp_min_, clamp_max_, clip_, nan_to_num_,
 )  # fmt: skip
 from ._ops.complex_views import (
     real, imag, conj, conj_physical, conj_physical_, resolve_conj, resolve_neg, complex, polar, view_as_real,
@@ -59,6 +60,9 @@ from ._ops.conv import (
 from ._ops.copying import (
     clone,
 )  # fmt: skip
+from ._ops.distance import (
+    cosine_similarity, pairwise_distance, pdist, cdist,
+)  # fmt: skip
 from ._ops.dropout import (
     dropout, feature_dropout, alpha_dropout, feature_alpha_dropout, dropout_, feature_dropout_, alpha_dropout_,
     feature_alpha_dropout_,
@@ -66,7 +70,7 @@ from ._ops.dropout import (
 from ._ops.elementwise import (
     add, sub, subtract, rsub, mul, multiply, div, divide, true_divide, floor_divide, remainder, fmod, pow,
     float_power, neg, negative, positive, abs, absolute, abs_, sign, sgn, square, sqrt, rsqrt, reciprocal, addcmul,
-    addcdiv, lerp,
+    addcdiv, lerp, neg_, negative_, reciprocal_, rsqrt_, sqrt_, square_,
 )  # fmt: skip
 from ._ops.index import (
     gather, index_select, take, take_along_dim, masked_fill, masked_select, nonzero, argwhere, nonzero_static,
@@ -116,7 +120,7 @@ from ._ops.sort import (
     sort, argsort, msort, topk, kthvalue, median, nanmedian, mode, quantile, nanquantile,
 )  # fmt: skip
 from ._ops.special import (
-    erf, erfc, erfinv, lgamma, digamma, polygamma, mvlgamma, i0, igamma, igammac, erf_, erfc_, erfinv_, i0_,
+    erf, erfc, erfinv, lgamma, digamma, polygamma, mvlgamma, i0, igamma, igammac, erf_, erfc_, i0_,
 )  # fmt: skip
 
 from ._core.generator import Generator, default_generator

@@ -116,20 +116,14 @@ if hasattr(_native, "_unsafe_set_version_counter"):
         """Tell the tape that the memory of these tensors was written, so that a stale backward is refused."""
         _native._unsafe_set_version_counter(list(raws), [raw._version + 1 for raw in raws])
 
-else:  # MindSpore 2.7 and 2.8: a copy of no elements into a view counts as a write of the whole
-
-    _NOTHING: dict[Any, Raw] = {}
+else:  # MindSpore 2.7: a tensor copied onto itself counts as written
 
     def bump_versions(raws: Sequence[Raw]) -> None:
         """Tell the tape that the memory of these tensors was written, so that a stale backward is refused."""
         enabled = grad_mode.enabled
         set_grad_enabled(False)
         for raw in raws:
-            flat = raw.view((raw.size,))
-            nothing = _NOTHING.get(raw.dtype)
-            if nothing is None:
-                nothing = _NOTHING[raw.dtype] = mindspore.Tensor(shape=(0,), dtype=raw.dtype, init=0.0)
-            mindspore.mint.narrow(flat, 0, 0, 0).copy_(nothing)
+            raw.copy_(raw)
         set_grad_enabled(enabled)
 
 

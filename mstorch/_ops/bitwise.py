@@ -1,11 +1,12 @@
 """Bitwise operations of integers and bools; gcd and lcm."""
+
 from __future__ import annotations
 
 from typing import Any
 
 from .._backend.table import Kernel, kernel
-from .._core.dtype import dtype
-from ._dispatch import binary, deliver, elementwise, result_dtype, type_word, unary
+from .._core.dtype import dtype, int32
+from ._dispatch import binary, deliver, elementwise, in_place_form, result_dtype, type_word, unary
 
 _and, _or, _xor, _not = (kernel(f"bitwise_{op}") for op in ("and", "or", "xor", "not"))
 _left, _right, _gcd = kernel("bitwise_left_shift"), kernel("bitwise_right_shift"), kernel("gcd")
@@ -45,21 +46,22 @@ def bitwise_not(input: Any, *, out: Any = None) -> Any:
 def bitwise_left_shift(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input`` shifted left by ``other`` bits."""
     kind = result_dtype((input, other))
-    if kind.category >= 2:
-        return _scaled_by_two(input, other, 1, out)
+    _check("lshift_cpu", kind)
     return elementwise(_left, (input, other), out)
 
 
 def bitwise_right_shift(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input`` shifted right by ``other`` bits, keeping the sign."""
     kind = result_dtype((input, other))
-    if kind.category >= 2:
-        return _scaled_by_two(input, other, -1, out)
+    _check("rshift_cpu", kind)
     return elementwise(_right, (input, other), out)
 
 
-def _scaled_by_two(input: Any, other: Any, direction: int, out: Any) -> Any:
-    _check("lshift_cpu" if direction > 0 else "rshift_cpu", result_dtype((input, other)))
+def invert(self: Any) -> Any:
+    """``~self``."""
+    if self._dtype.category >= 2:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return bitwise_not(self)
 
 
 def gcd(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -71,24 +73,33 @@ def gcd(input: Any, other: Any, *, out: Any = None) -> Any:
 def lcm(input: Any, other: Any, *, out: Any = None) -> Any:
     """The least common multiple, not negative."""
     from .compare import eq, where
+    from .copying import to_dtype
     from .elementwise import abs, div, mul
 
     _check("lcm_cpu", result_dtype((input, other)))
+    kind = result_dtype((input, other))
+    if kind.itemsize < 4:
+        # C computes small integers as int and cuts the result.
+        input, other = to_dtype(input, int32), to_dtype(other, int32)
     divisor = gcd(input, other)
     nothing = eq(divisor, 0)
     quotient = div(input, where(nothing, 1, divisor), rounding_mode="trunc")
-    result = abs(mul(quotient, other))
+    result = to_dtype(abs(mul(quotient, other)), kind)
     return result if out is None else deliver(result, out)
 
 
+gcd_, lcm_ = in_place_form(gcd, "gcd_"), in_place_form(lcm, "lcm_")
+
+NAMES = tuple("bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift gcd lcm".split())
 FUNCTIONS = tuple(
-    "bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift gcd lcm".split()
+    "bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift gcd lcm gcd_ lcm_".split()
 )
-METHODS = FUNCTIONS
-IN_PLACE = FUNCTIONS
+METHODS = NAMES
+IN_PLACE = NAMES
 OPERATORS = {
+    ""
     "and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor, "lshift": bitwise_left_shift, "rshift": bitwise_right_shift,
 }  # fmt: skip
 REFLECTED = OPERATORS
 IN_PLACE_OPERATORS = OPERATORS
-UNARY_OPERATORS = {"invert": bitwise_not}
+UNARY_OPERATORS = {"invert": invert}

@@ -1,4 +1,5 @@
 """Comparisons, logic, selection, tests for NaN and infinity, clamps."""
+
 from __future__ import annotations
 
 import math
@@ -12,8 +13,16 @@ from .._backend.table import kernel
 from .._core.dtype import bool_, dtype, finfo, uint8
 from .._core.tensor_base import TensorBase, recording, value_of, wrap
 from ._dispatch import (
-    binary, broadcast_shape, deliver, python_number, result_dtype, scalar_raw, type_word,
-    unary, wrap_like,
+    binary,
+    broadcast_shape,
+    deliver,
+    in_place_form,
+    python_number,
+    result_dtype,
+    scalar_raw,
+    type_word,
+    unary,
+    wrap_like,
 )  # fmt: skip
 
 _eq, _ne, _lt, _le, _gt, _ge = (kernel(op) for op in ("eq", "ne", "lt", "le", "gt", "ge"))
@@ -225,7 +234,8 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
         raise RuntimeError("clamp is not supported for complex types")
     if isinstance(min, TensorBase) != isinstance(max, TensorBase) and min is not None and max is not None:
         raise TypeError(
-            f"clamp() received an invalid combination of arguments - got (Tensor, min={_name(min)}, max={_name(max)}), but "
+            f"clamp() received an invalid combination of arguments - got (Tensor, min={_name(min)}, "
+            f"max={_name(max)}), but "
             "expected one of:\n * (Tensor input, Tensor min = None, Tensor max = None, *, Tensor out = None)\n"
             " * (Tensor input, Number min = None, Number max = None, *, Tensor out = None)"
         )
@@ -267,13 +277,14 @@ clip = clamp
 
 
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
-    """``input`` where the condition holds, else ``other``; the condition alone gives the indices where it is nonzero."""
+    """``input`` where the condition holds, else ``other``; alone, the indices where the condition is nonzero."""
     if input is None and other is None:
         return _nonzero(condition)
     if condition._dtype is not bool_:
         if condition._dtype is not uint8:
             raise RuntimeError(
-                f"where expected condition to be a boolean tensor, but got a tensor with dtype {type_word(condition._dtype)}"
+                "where expected condition to be a boolean tensor, but got a tensor with dtype "
+                f"{type_word(condition._dtype)}"
             )
         condition = ne(condition, 0)
     kind = result_dtype((input, other))
@@ -299,7 +310,7 @@ def where_method(self: Any, condition: Any, other: Any) -> Any:
 def nan_to_num(
     input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: Any = None
 ) -> Any:
-    """NaN replaced by ``nan`` (0), infinities by ``posinf`` and ``neginf`` (the largest and smallest finite numbers)."""
+    """NaN replaced by ``nan`` (0), infinities by ``posinf`` and ``neginf`` (the limits of the dtype)."""
     from .copying import clone
 
     kind = input._dtype
@@ -323,20 +334,28 @@ def result_type(tensor1: Any, tensor2: Any) -> dtype:
     return result_dtype((tensor1, tensor2))
 
 
+clamp_, clamp_min_, clamp_max_ = (
+    in_place_form(function, f"{function.__name__}_") for function in (clamp, clamp_min, clamp_max)
+)
+clip_ = clamp_
+nan_to_num_ = in_place_form(nan_to_num, "nan_to_num_")
 
 FUNCTIONS = tuple(
-    "eq ne lt le gt ge less less_equal greater greater_equal not_equal logical_and logical_or logical_xor logical_not isnan "
+    "eq ne lt le gt ge less less_equal greater greater_equal not_equal logical_and logical_or logical_xor logical_not "
+    "isnan "
     "isinf isfinite isposinf isneginf signbit isreal is_nonzero equal isclose allclose maximum minimum fmax fmin clamp "
-    "clamp_min clamp_max clip where nan_to_num result_type".split()
+    "clamp_min clamp_max clip where nan_to_num result_type clamp_ clamp_min_ clamp_max_ clip_ nan_to_num_".split()
 )
 METHODS = tuple(
-    "eq ne lt le gt ge less less_equal greater greater_equal not_equal logical_and logical_or logical_xor logical_not isnan "
+    "eq ne lt le gt ge less less_equal greater greater_equal not_equal logical_and logical_or logical_xor logical_not "
+    "isnan "
     "isinf isfinite isposinf isneginf signbit isreal is_nonzero equal isclose allclose maximum minimum fmax fmin clamp "
     "clamp_min clamp_max clip nan_to_num".split()
 )
 NAMED_METHODS = {"where": where_method}
 IN_PLACE = tuple(
-    "eq ne lt le gt ge less less_equal greater greater_equal not_equal logical_and logical_or logical_xor logical_not clamp "
+    "eq ne lt le gt ge less less_equal greater greater_equal not_equal logical_and logical_or logical_xor logical_not "
+    "clamp "
     "clamp_min clamp_max clip nan_to_num".split()
 )
 OPERATORS = {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}

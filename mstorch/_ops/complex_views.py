@@ -1,4 +1,5 @@
 """Complex numbers and their parts; tensors seen in another dtype. ``real``, ``imag`` and ``view(dtype)`` are views."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,10 +11,8 @@ from .._core.dtype import dtype
 from .._core.strides import contiguous_strides, flat_index
 from .._core.tensor_base import Space, make_space_view, strides_of, value_of
 from ._dispatch import deliver, elementwise, in_place, type_word, unary
-from .elementwise import mul
-from .math import cos, sin
 
-_conj, _complex, _reinterpret = kernel("conj"), kernel("complex"), kernel("view_dtype")
+_conj, _complex, _polar, _reinterpret = kernel("conj"), kernel("complex"), kernel("polar"), kernel("view_dtype")
 _reshape, _gather = kernel("reshape"), kernel("storage_gather")
 
 
@@ -181,7 +180,8 @@ def _check_parts(first: Any, second: Any) -> None:
         )
     if first._dtype is not second._dtype:
         raise RuntimeError(
-            f"Expected object of scalar type {type_word(first._dtype)} but got scalar type {type_word(second._dtype)} for "
+            f"Expected object of scalar type {type_word(first._dtype)} but got scalar type {type_word(second._dtype)} "
+            "for "
             "second argument"
         )
 
@@ -189,7 +189,7 @@ def _check_parts(first: Any, second: Any) -> None:
 def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:
     """The complex tensor of sizes and angles."""
     _check_parts(abs, angle)
-    return complex(mul(abs, cos(angle)), mul(abs, sin(angle)), out=out)
+    return elementwise(_polar, (abs, angle), out)
 
 
 def set_real(self: Any, value: Any) -> None:
@@ -207,7 +207,8 @@ def set_imag(self: Any, value: Any) -> None:
 
 
 FUNCTIONS = tuple(
-    "real imag conj conj_physical conj_physical_ resolve_conj resolve_neg complex polar view_as_real view_as_complex".split()
+    "real imag conj conj_physical conj_physical_ resolve_conj resolve_neg complex polar view_as_real "
+    "view_as_complex".split()
 )
 METHODS = tuple("conj conj_physical conj_physical_ resolve_conj resolve_neg".split())
 NAMED_METHODS = {"real": property(real, set_real), "imag": property(imag, set_imag)}

@@ -1,4 +1,5 @@
 """Elementwise arithmetic."""
+
 from __future__ import annotations
 
 import builtins
@@ -9,7 +10,19 @@ from .._backend.table import Kernel, kernel
 from .._core.dtype import complex128, dtype, float64
 from .._core.tensor_base import TensorBase, recording, value_of, wrap
 from ._dispatch import (
-    binary, broadcast_shape, deliver, elementwise, in_place, is_number, python_number, result_dtype, scalar_raw, type_word, unary, wrap_like,
+    binary,
+    broadcast_shape,
+    deliver,
+    elementwise,
+    in_place,
+    in_place_form,
+    is_number,
+    python_number,
+    result_dtype,
+    scalar_raw,
+    type_word,
+    unary,
+    wrap_like,
 )  # fmt: skip
 
 _add, _sub, _mul, _div = kernel("add"), kernel("sub"), kernel("mul"), kernel("div")
@@ -60,12 +73,14 @@ def _check_subtraction(input: Any, other: Any) -> None:
     first, second = kind_of(input), kind_of(other)
     if first.category == 0 and second.category == 0:
         raise RuntimeError(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+            "operator "
             "instead."
         )
     if first.category == 0 or second.category == 0:
         raise RuntimeError(
-            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+            "use the "
             "`~` or `logical_not()` operator instead."
         )
 
@@ -205,7 +220,8 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     kind = complex128 if max(kind_of(input).category, kind_of(exponent).category) == 3 else float64
     if out is not None and out._dtype is not kind:
         raise RuntimeError(
-            f"the output given to float_power has dtype {type_word(out._dtype)} but the operation's result requires dtype "
+            f"the output given to float_power has dtype {type_word(out._dtype)} but the operation's result requires "
+            "dtype "
             f"{type_word(kind)}"
         )
     return pow(_as(input, kind), _as(exponent, kind), out=out)
@@ -216,7 +232,8 @@ def float_power_(self: Any, exponent: Any) -> Any:
     kind = complex128 if max(self._dtype.category, kind_of(exponent).category) == 3 else float64
     if self._dtype is not kind:
         raise RuntimeError(
-            f"the base given to float_power_ has dtype {type_word(self._dtype)} but the operation's result requires dtype "
+            f"the base given to float_power_ has dtype {type_word(self._dtype)} but the operation's result requires "
+            "dtype "
             f"{type_word(kind)}"
         )
     return in_place(self, float_power(self, exponent))
@@ -234,7 +251,8 @@ def neg(input: Any, *, out: Any = None) -> Any:
     """The negative of each element."""
     if isinstance(input, TensorBase) and input._dtype.category == 0:
         raise RuntimeError(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` "
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` "
             "or `logical_not()` operator instead."
         )
     return unary(_neg, input, out)
@@ -307,10 +325,13 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any 
     """``input + value * tensor1 / tensor2``, elementwise."""
     if tensor1._dtype.category < 2 and tensor2._dtype.category < 2:
         raise RuntimeError(
-            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
+            "true "
             "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
-            "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) "
-            "for float inputs. The future addcdiv behavior is just the latter implementation: (input + value * tensor1 / "
+            "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
+            "tensor2) "
+            "for float inputs. The future addcdiv behavior is just the latter implementation: (input + value * "
+            "tensor1 / "
             "tensor2), for all dtypes."
         )
     quotient = div(tensor1, tensor2)
@@ -328,11 +349,9 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
     for other in (end, weight):
         if isinstance(other, TensorBase) and other._dtype is not input._dtype:
             name = "end" if other is end else "weight"
-            raise RuntimeError(
-                f"expected dtype {_cpp(input._dtype)} for `{name}` but got dtype {_cpp(other._dtype)}"
-            )
+            raise RuntimeError(f"expected dtype {_cpp(input._dtype)} for `{name}` but got dtype {_cpp(other._dtype)}")
     if input._dtype.category < 2:
-        raise NotImplementedError(f'"lerp_kernel_scalar" not implemented for \'{type_word(input._dtype)}\'')
+        raise NotImplementedError(f"\"lerp_kernel_scalar\" not implemented for '{type_word(input._dtype)}'")
     step = sub(end, input)
     if is_number(weight):
         near = builtins.abs(weight) < 0.5
@@ -346,25 +365,37 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
 
 def _cpp(kind: dtype) -> str:
     return {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int",
+            ""
             "int32": "int", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}.get(kind.name, kind.name)  # fmt: skip
 
 
 absolute, absolute_, divide, true_divide, multiply, negative = abs, abs_, div, div, mul, neg
 
+neg_, reciprocal_, rsqrt_, sqrt_, square_ = (
+    in_place_form(function, f"{function.__name__}_") for function in (neg, reciprocal, rsqrt, sqrt, square)
+)
+negative_ = neg_
+
 FUNCTIONS = tuple(
-    "add sub subtract rsub mul multiply div divide true_divide floor_divide remainder fmod pow float_power neg negative "
-    "positive abs absolute abs_ sign sgn square sqrt rsqrt reciprocal addcmul addcdiv lerp".split()
+    "add sub subtract rsub mul multiply div divide true_divide floor_divide remainder fmod pow float_power neg "
+    "negative "
+    "positive abs absolute abs_ sign sgn square sqrt rsqrt reciprocal addcmul addcdiv lerp neg_ negative_ reciprocal_ "
+    "rsqrt_ "
+    "sqrt_ square_".split()
 )
 METHODS = tuple(
-    "add sub subtract mul multiply div divide true_divide floor_divide remainder fmod pow float_power neg negative positive "
+    "add sub subtract mul multiply div divide true_divide floor_divide remainder fmod pow float_power neg negative "
+    "positive "
     "abs absolute sign sgn square sqrt rsqrt reciprocal addcmul addcdiv lerp abs_ absolute_ float_power_".split()
 )
 IN_PLACE = tuple(
-    "add sub subtract mul multiply div divide true_divide floor_divide remainder fmod pow neg negative sign sgn square sqrt "
+    "add sub subtract mul multiply div divide true_divide floor_divide remainder fmod pow neg negative sign sgn "
+    "square sqrt "
     "rsqrt reciprocal addcmul addcdiv lerp".split()
 )
 OPERATORS = {
     "add": add, "sub": sub, "mul": mul, "truediv": div, "floordiv": floor_divide, "mod": remainder, "pow": pow,
+    "div": div,
 }  # fmt: skip
 REFLECTED = OPERATORS
 IN_PLACE_OPERATORS = OPERATORS

@@ -1,4 +1,5 @@
 """Exponentials, logarithms, trigonometry, rounding and their like."""
+
 from __future__ import annotations
 
 import math
@@ -9,9 +10,8 @@ from .._backend.table import Kernel, kernel
 from .._core.dtype import get_default_dtype
 from .._core.tensor_base import recording, value_of, wrap
 from ._dispatch import binary, deliver, in_place_form, type_word, unary, wrap_like
-from .compare import clamp
 from .copying import clone, to_dtype
-from .elementwise import div, mul, pow, sub, with_args
+from .elementwise import mul, pow, with_args
 
 _exp = kernel("exp")
 _exp2 = kernel("exp2")
@@ -37,7 +37,7 @@ _sigmoid = kernel("sigmoid")
 _floor, _ceil, _trunc, _round, _frac = (kernel(op) for op in ("floor", "ceil", "trunc", "round", "frac"))
 _atan2, _hypot, _copysign, _nextafter = (kernel(op) for op in ("atan2", "hypot", "copysign", "nextafter"))
 _heaviside, _logaddexp, _logaddexp2, _xlogy = (kernel(op) for op in ("heaviside", "logaddexp", "logaddexp2", "xlogy"))
-_angle, _frexp = kernel("angle"), kernel("frexp")
+_angle, _frexp, _logit = kernel("angle"), kernel("frexp"), kernel("logit")
 
 
 def exp(input: Any, *, out: Any = None) -> Any:
@@ -282,10 +282,7 @@ def logit(input: Any, eps: float | None = None, *, out: Any = None) -> Any:
     """``log(x / (1 - x))``, with x clamped to [eps, 1 - eps] if ``eps`` is given."""
     if input._dtype.category < 2:
         input = to_dtype(input, get_default_dtype())
-    if eps is not None and eps >= 0:
-        input = clamp(input, eps, 1.0 - eps)
-    result = log(div(input, sub(1, input)))
-    return result if out is None else deliver(result, out)
+    return with_args(_logit, input, None if eps is None or eps < 0 else float(eps), out=out)
 
 
 def angle(input: Any, *, out: Any = None) -> Any:

@@ -1,4 +1,5 @@
 """Special functions: error, gamma, Bessel functions, orthogonal polynomials. ``torch.special`` re-exports them."""
+
 from __future__ import annotations
 
 import math
@@ -31,7 +32,6 @@ _i1e = kernel("i1e")
 _polygamma, _gammainc, _gammaincc, _zeta, _xlog1py = (
     kernel(op) for op in ("polygamma", "gammainc", "gammaincc", "zeta", "xlog1py")
 )
-_bessel = kernel("bessel")
 
 
 def erf(input: Any, *, out: Any = None) -> Any:
@@ -177,15 +177,6 @@ def _series(square: Any) -> Any:
     return total
 
 
-def _bessel_function(name: str, words: str) -> Callable[..., Any]:
-    def function(input: Any, *, out: Any = None) -> Any:
-        return with_args(_bessel, _floating(input.detach()), name, out=out)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = words
-    return function
-
-
 def _kernel_function(name: str, words: str) -> Callable[..., Any]:
     row = kernel(name)
 
@@ -197,11 +188,11 @@ def _kernel_function(name: str, words: str) -> Callable[..., Any]:
     return function
 
 
-bessel_j0 = _bessel_function("bessel_j0", "The Bessel function of the first kind, order 0.")
-bessel_j1 = _bessel_function("bessel_j1", "The Bessel function of the first kind, order 1.")
-bessel_y0 = _bessel_function("bessel_y0", "The Bessel function of the second kind, order 0.")
-bessel_y1 = _bessel_function("bessel_y1", "The Bessel function of the second kind, order 1.")
-airy_ai = _bessel_function("airy_ai", "Airy's function Ai.")
+bessel_j0 = _kernel_function("bessel_j0", "The Bessel function of the first kind, order 0.")
+bessel_j1 = _kernel_function("bessel_j1", "The Bessel function of the first kind, order 1.")
+bessel_y0 = _kernel_function("bessel_y0", "The Bessel function of the second kind, order 0.")
+bessel_y1 = _kernel_function("bessel_y1", "The Bessel function of the second kind, order 1.")
+airy_ai = _kernel_function("airy_ai", "Airy's function Ai.")
 modified_bessel_k0 = _kernel_function("modified_bessel_k0", "The modified Bessel function of the second kind, order 0.")
 modified_bessel_k1 = _kernel_function("modified_bessel_k1", "The modified Bessel function of the second kind, order 1.")
 scaled_modified_bessel_k0 = _kernel_function("scaled_modified_bessel_k0", "``exp(x) * modified_bessel_k0(x)``.")
@@ -280,29 +271,45 @@ chebyshev_polynomial_w = _polynomial(
     "chebyshev_polynomial_w", "Chebyshev's polynomial of the fourth kind, degree ``n``.", _affine(2, 1), _chebyshev
 )
 shifted_chebyshev_polynomial_t = _polynomial(
-    "shifted_chebyshev_polynomial_t", "Chebyshev's polynomial of the first kind, shifted, degree ``n``.", _affine(2, -1), _shifted
+    "shifted_chebyshev_polynomial_t",
+    "Chebyshev's polynomial of the first kind, shifted, degree ``n``.",
+    _affine(2, -1),
+    _shifted,
 )
 shifted_chebyshev_polynomial_u = _polynomial(
-    "shifted_chebyshev_polynomial_u", "Chebyshev's polynomial of the second kind, shifted, degree ``n``.", _affine(4, -2), _shifted
+    "shifted_chebyshev_polynomial_u",
+    "Chebyshev's polynomial of the second kind, shifted, degree ``n``.",
+    _affine(4, -2),
+    _shifted,
 )
 shifted_chebyshev_polynomial_v = _polynomial(
-    "shifted_chebyshev_polynomial_v", "Chebyshev's polynomial of the third kind, shifted, degree ``n``.", _affine(4, -3), _shifted
+    "shifted_chebyshev_polynomial_v",
+    "Chebyshev's polynomial of the third kind, shifted, degree ``n``.",
+    _affine(4, -3),
+    _shifted,
 )
 shifted_chebyshev_polynomial_w = _polynomial(
-    "shifted_chebyshev_polynomial_w", "Chebyshev's polynomial of the fourth kind, shifted, degree ``n``.", _affine(4, -1), _shifted
+    "shifted_chebyshev_polynomial_w",
+    "Chebyshev's polynomial of the fourth kind, shifted, degree ``n``.",
+    _affine(4, -1),
+    _shifted,
 )
-hermite_polynomial_h = _polynomial("hermite_polynomial_h", "Hermite's polynomial H of degree ``n``.", _twice, _hermite_h)
-hermite_polynomial_he = _polynomial("hermite_polynomial_he", "Hermite's polynomial He of degree ``n``.", _same, _hermite_he)
-laguerre_polynomial_l = _polynomial("laguerre_polynomial_l", "Laguerre's polynomial of degree ``n``.", _affine(-1, 1), _laguerre)
+hermite_polynomial_h = _polynomial(
+    "hermite_polynomial_h", "Hermite's polynomial H of degree ``n``.", _twice, _hermite_h
+)
+hermite_polynomial_he = _polynomial(
+    "hermite_polynomial_he", "Hermite's polynomial He of degree ``n``.", _same, _hermite_he
+)
+laguerre_polynomial_l = _polynomial(
+    "laguerre_polynomial_l", "Laguerre's polynomial of degree ``n``.", _affine(-1, 1), _laguerre
+)
 legendre_polynomial_p = _polynomial("legendre_polynomial_p", "Legendre's polynomial of degree ``n``.", _same, _legendre)
 
 igamma, igammac = gammainc, gammaincc
-erf_, erfc_, erfinv_ = in_place_form(erf, "erf_"), in_place_form(erfc, "erfc_"), in_place_form(erfinv, "erfinv_")
+erf_, erfc_ = in_place_form(erf, "erf_"), in_place_form(erfc, "erfc_")
 i0_ = in_place_form(i0, "i0_")
 
-FUNCTIONS = tuple(
-    "erf erfc erfinv lgamma digamma polygamma mvlgamma i0 igamma igammac erf_ erfc_ erfinv_ i0_".split()
-)
+FUNCTIONS = tuple("erf erfc erfinv lgamma digamma polygamma mvlgamma i0 igamma igammac erf_ erfc_ i0_".split())
 METHODS = tuple("erf erfc erfinv lgamma digamma mvlgamma i0 igamma igammac polygamma_".split())
 NAMED_METHODS = {"polygamma": polygamma_method}
 IN_PLACE = tuple("erf erfc erfinv lgamma digamma mvlgamma i0 igamma igammac".split())

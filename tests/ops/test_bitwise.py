@@ -1,4 +1,5 @@
 """Bitwise operations, shifts, gcd and lcm."""
+
 from __future__ import annotations
 
 import pytest
@@ -10,7 +11,12 @@ from tests.ops.elementwise_samples import INTEGERS, layouts, operand
 @pytest.mark.parametrize("dtype", ("bool", *INTEGERS))
 def test_logic_of_bits(both, op, dtype):
     both(lambda torch: [getattr(torch, op)(x, y) for x, y in zip(layouts(torch, dtype), layouts(torch, dtype, 1))])
-    both(lambda torch: [getattr(torch, op)(operand(torch, dtype), 3), getattr(torch, op)(operand(torch, dtype), operand(torch, "int64"))])
+    both(
+        lambda torch: [
+            getattr(torch, op)(operand(torch, dtype), 3),
+            getattr(torch, op)(operand(torch, dtype), operand(torch, "int64")),
+        ]
+    )
 
 
 @pytest.mark.parametrize("dtype", ("bool", *INTEGERS))
@@ -22,7 +28,11 @@ def test_not(both, dtype):
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_shifts(both, op, dtype):
     both(lambda torch: [getattr(torch, op)(operand(torch, dtype), count) for count in (0, 1, 5)])
-    both(lambda torch: getattr(torch, op)(operand(torch, dtype), torch.tensor([0, 1, 2, 70]).to(operand(torch, dtype).dtype)))
+    both(
+        lambda torch: getattr(torch, op)(
+            operand(torch, dtype), torch.tensor([0, 1, 2, 70]).to(operand(torch, dtype).dtype)
+        )
+    )
 
 
 @pytest.mark.parametrize("op", ["gcd", "lcm"])
@@ -41,7 +51,24 @@ def test_operators(both):
         y ^= 3
         y <<= 2
         y >>= 1
-        return [x & 3, 3 & x, x | 8, 8 | x, x ^ 5, 5 ^ x, x << 2, x >> 1, ~x, b & True, b | b, b ^ True, ~b, b & x, y, 1 << torch.tensor([1, 2])]
+        return [
+            x & 3,
+            3 & x,
+            x | 8,
+            8 | x,
+            x ^ 5,
+            5 ^ x,
+            x << 2,
+            x >> 1,
+            ~x,
+            b & True,
+            b | b,
+            b ^ True,
+            ~b,
+            b & x,
+            y,
+            1 << torch.tensor([1, 2]),
+        ]
 
     both(body)
 
@@ -49,9 +76,14 @@ def test_operators(both):
 @pytest.mark.parametrize(
     "body",
     [
-        lambda torch: torch.ones(1) & 1, lambda torch: ~torch.ones(1), lambda torch: torch.gcd(torch.ones(1), torch.ones(1)),
+        lambda torch: torch.ones(1) & 1, lambda torch: torch.gcd(torch.ones(1), torch.ones(1)),
         lambda torch: torch.tensor([1]) | 1.5,
     ],
 )  # fmt: skip
 def test_errors(both, body):
     both(body, message="not implemented for")
+
+
+def test_invert_of_floats(both):
+    both(lambda torch: ~torch.ones(1))
+    both(lambda torch: torch.bitwise_not(torch.ones(1)))

@@ -1,4 +1,5 @@
 """Comparisons, logic, selection, clamps."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -44,7 +45,13 @@ def test_comparison_aliases_and_in_place(both):
 def test_logic(both, dtype):
     def body(torch):
         x, y = operand(torch, dtype), operand(torch, "float32", 2)
-        return [torch.logical_and(x, y), torch.logical_or(x, y), torch.logical_xor(x, y), torch.logical_not(x), x.logical_and(x[:1])]
+        return [
+            torch.logical_and(x, y),
+            torch.logical_or(x, y),
+            torch.logical_xor(x, y),
+            torch.logical_not(x),
+            x.logical_and(x[:1]),
+        ]
 
     both(body)
 
@@ -54,7 +61,11 @@ def test_logic(both, dtype):
 def test_classification(both, op, dtype):
     # The sign of a NaN that a conversion makes is left to the processor.
     edges = EDGES if dtype == "float32" or op != "signbit" else [value for value in EDGES if value == value]
-    both(lambda torch: getattr(torch, op)(torch.tensor(edges).to(getattr(torch, dtype)) if "float" in dtype else operand(torch, dtype)))
+    both(
+        lambda torch: getattr(torch, op)(
+            torch.tensor(edges).to(getattr(torch, dtype)) if "float" in dtype else operand(torch, dtype)
+        )
+    )
     both(lambda torch: [getattr(torch, op)(x) for x in layouts(torch, dtype)])
 
 

@@ -1,4 +1,5 @@
 """Complex numbers: parts, conjugates, views of memory in another dtype."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -18,7 +19,17 @@ def test_parts_are_views(both, dtype):
         torch.view_as_real(x)[1, 1] = torch.tensor([5.0, 6.0])
         y = x.t()[1:]
         y.real.add_(100)
-        return [x, y, x.real, x.imag, x[0].imag, torch.view_as_real(x), torch.view_as_real(x.t()), x.real.storage_offset(), x[:0].real]
+        return [
+            x,
+            y,
+            x.real,
+            x.imag,
+            x[0].imag,
+            torch.view_as_real(x),
+            torch.view_as_real(x.t()),
+            x.real.storage_offset(),
+            x[:0].real,
+        ]
 
     both(body)
 

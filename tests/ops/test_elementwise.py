@@ -1,7 +1,6 @@
 """Arithmetic: values, promotion, strides, gradients, errors, in-place forms, out=."""
-from __future__ import annotations
 
-import operator
+from __future__ import annotations
 
 import numpy as np
 import pytest
@@ -24,7 +23,10 @@ def test_promotion(both, op, first):
     for second in ("bool", "uint8", "int32", "float32", "bfloat16", "complex64"):
         if op == "sub" and "bool" in (first, second):
             continue
-        both(lambda torch, second=second: body(torch, second), **tolerance("bfloat16" if "float16" in first + second else first))
+        both(
+            lambda torch, second=second: body(torch, second),
+            **tolerance("bfloat16" if "float16" in first + second else first),
+        )
 
 
 @pytest.mark.parametrize("op", BINARY)
@@ -52,12 +54,24 @@ def test_int64_is_exact(both):
 
     def body(torch):
         x = torch.tensor(big)
-        return [x // 7, x % 7, torch.fmod(x, 7), torch.div(x, -7, rounding_mode="trunc"), x * 3, x + x, x - 1, x**3, abs(x[:4])]
+        return [
+            x // 7,
+            x % 7,
+            torch.fmod(x, 7),
+            torch.div(x, -7, rounding_mode="trunc"),
+            x * 3,
+            x + x,
+            x - 1,
+            x**3,
+            abs(x[:4]),
+        ]
 
     both(body)
 
 
-@pytest.mark.parametrize("op", ["div", "floor_divide", "remainder", "fmod", "pow", "maximum", "minimum", "fmax", "fmin"])
+@pytest.mark.parametrize(
+    "op", ["div", "floor_divide", "remainder", "fmod", "pow", "maximum", "minimum", "fmax", "fmin"]
+)
 def test_edge_values(both, op):
     both(lambda torch: getattr(torch, op)(torch.tensor(PAIRS[0]), torch.tensor(PAIRS[1])), rtol=3e-6)
 
@@ -83,7 +97,11 @@ def test_strides_of_mixed_layouts(both, op):
     def body(torch):
         first, second = layouts(torch), layouts(torch, shift=2)
         results = [getattr(torch, op)(x, y) for x, y in zip(first, second)]
-        return [*results, getattr(torch, op)(first[1], first[1].contiguous()), getattr(torch, op)(first[0].t(), first[0][0, :3])]
+        return [
+            *results,
+            getattr(torch, op)(first[1], first[1].contiguous()),
+            getattr(torch, op)(first[0].t(), first[0][0, :3]),
+        ]
 
     both(body)
 
@@ -208,7 +226,12 @@ def test_out(both):
         x, out = torch.tensor([1.0, 2.0]), torch.empty(2)
         assert torch.add(x, 1, out=out) is out
         wide = torch.empty(2, dtype=torch.float64)
-        return out, torch.mul(x, 3, out=wide), torch.sub(x, x, out=x), torch.sqrt(torch.tensor([4, 9]), out=torch.empty(2))
+        return (
+            out,
+            torch.mul(x, 3, out=wide),
+            torch.sub(x, x, out=x),
+            torch.sqrt(torch.tensor([4, 9]), out=torch.empty(2)),
+        )
 
     both(body)
 

@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 import torch
-from serialization_files import values
+from tests.serialization.serialization_files import values
 
 import mstorch as ms
 from mstorch import serialization

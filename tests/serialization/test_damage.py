@@ -7,7 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 import torch
-from serialization_files import our_bytes, our_load, torch_bytes, torch_load, values
+from tests.serialization.serialization_files import our_bytes, our_load, torch_bytes, torch_load, values
 
 import mstorch as ms
 from mstorch import serialization

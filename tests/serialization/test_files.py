@@ -9,7 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 import torch
-from serialization_files import (
+from tests.serialization.serialization_files import (
     assert_same,
     our_bytes,
     our_load,

@@ -12,7 +12,7 @@ import zipfile
 import numpy as np
 import pytest
 import torch
-from serialization_files import (
+from tests.serialization.serialization_files import (
     archive_with,
     number,
     our_bytes,

@@ -15,7 +15,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from serialization_files import (
+from tests.serialization.serialization_files import (
     DTYPES,
     assert_same,
     bits,

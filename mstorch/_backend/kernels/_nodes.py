@@ -1,4 +1,5 @@
 """How a kernel with its own gradient is made: a node of the tape when something is recorded, a plain call when not."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -167,8 +168,11 @@ def flat(name: str, forward: Callable[..., Raw]) -> Callable[..., Raw]:
     return node(name, forward, backward, forward)
 
 
-def chained(name: str, forward: Callable[[Raw], Raw], derivative: Derivative, traced: Any = None) -> Callable[[Raw], Raw]:
+def chained(
+    name: str, forward: Callable[[Raw], Raw], derivative: Derivative, traced: Any = None
+) -> Callable[[Raw], Raw]:
     """A kernel of one argument with the gradient ``gradient * conj(derivative(x, result))``."""
+
     def backward(gradient: Raw, result: Raw, raw: Raw) -> Raw:
         local = derivative(raw, result)
         return mul(gradient, prim_conj(local) if is_complex(local) else local)

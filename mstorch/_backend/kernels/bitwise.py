@@ -1,4 +1,5 @@
 """Kernels of bits, greatest common divisor."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -49,8 +50,18 @@ for _op, _primitive in (
 ):  # fmt: skip
     define(_op, cpu=_primitive, dtypes=INTS + ("bool", "uint16"))
 define("bitwise_not", cpu=ops_bitwise_not, dtypes=INTS + ("bool",))
-define("bitwise_left_shift", cpu=composed_left_shift, dtypes=INTS, ascend=mint.bitwise_left_shift if hasattr(mint, "bitwise_left_shift") else None)
-define("bitwise_right_shift", cpu=composed_right_shift, dtypes=INTS, ascend=mint.bitwise_right_shift if hasattr(mint, "bitwise_right_shift") else None)
+define(
+    "bitwise_left_shift",
+    cpu=composed_left_shift,
+    dtypes=INTS,
+    ascend=mint.bitwise_left_shift if hasattr(mint, "bitwise_left_shift") else None,
+)
+define(
+    "bitwise_right_shift",
+    cpu=composed_right_shift,
+    dtypes=INTS,
+    ascend=mint.bitwise_right_shift if hasattr(mint, "bitwise_right_shift") else None,
+)
 define(
     "gcd", cpu=through_numpy(np.gcd), dtypes=INTS, via=VIA_BOOL, ascend=ops.gcd,
     numpy_reason="MindSpore's Gcd is wrong for negative numbers and lacks the small integers (2.10)",

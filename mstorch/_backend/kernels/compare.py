@@ -1,4 +1,5 @@
 """Comparison kernels, tests for NaN and infinity, logic."""
+
 from __future__ import annotations
 
 import numpy as np

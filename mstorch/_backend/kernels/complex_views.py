@@ -1,7 +1,6 @@
 """Kernels of complex numbers, and memory seen in another dtype."""
-from __future__ import annotations
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 from mindspore import ops
@@ -9,9 +8,11 @@ from mindspore import ops
 from .. import tape
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, define
-from ._nodes import PARTS, imaginary_part, node, prim_conj, real_part, recorded, sum_to
+from ._nodes import PARTS, imaginary_part, node, prim_add, prim_conj, prim_mul, prim_sub, real_part, recorded, sum_to
 
 _complex = ops.Complex()
+_cos = ops.Cos()
+_sin = ops.Sin()
 _reshape = ops.Reshape()
 _stack = ops.Stack(-1)
 _WHOLE = {part: whole for whole, part in PARTS.items()}
@@ -23,13 +24,26 @@ def _join(real: Raw, imaginary: Raw) -> Raw:
         # MindSpore's Complex fails for shapes of different ranks.
         spread = ops.BroadcastTo(shape)
         return _complex(
-            real if tuple(real.shape) == shape else spread(real), imaginary if tuple(imaginary.shape) == shape else spread(imaginary)
+            real if tuple(real.shape) == shape else spread(real),
+            imaginary if tuple(imaginary.shape) == shape else spread(imaginary),
         )
     return from_numpy(np.zeros(shape, NP_DTYPE[_WHOLE[NAME_OF[real.dtype]]]))
 
 
 def _join_backward(gradient: Raw, result: Raw, real: Raw, imaginary: Raw) -> tuple[Raw, Raw]:
     return sum_to(real_part(gradient), real.shape), sum_to(imaginary_part(gradient), imaginary.shape)
+
+
+def _polar(size: Raw, angle: Raw) -> Raw:
+    return _join(prim_mul(size, _cos(angle)), prim_mul(size, _sin(angle)))
+
+
+def _polar_backward(gradient: Raw, result: Raw, size: Raw, angle: Raw) -> tuple[Raw, Raw]:
+    real, imaginary = real_part(gradient), imaginary_part(gradient)
+    cosine, sine = _cos(angle), _sin(angle)
+    along = prim_add(prim_mul(real, cosine), prim_mul(imaginary, sine))
+    across = prim_mul(size, prim_sub(prim_mul(imaginary, cosine), prim_mul(real, sine)))
+    return sum_to(along, size.shape), sum_to(across, angle.shape)
 
 
 def _seen_as(raw: Raw, name: str) -> Raw:
@@ -53,7 +67,7 @@ def composed_reinterpret(raw: Raw, name: str) -> Raw:
 
 
 def reinterpret(raw: Raw, name: str) -> Raw:
-    """The same memory as flat elements of the dtype ``name``; differentiable between complex numbers and their parts."""
+    """The same memory as flat elements of the dtype ``name``; differentiable for complex numbers and their parts."""
     if tape.tracing() is not None:
         return composed_reinterpret(raw, name)
     source = NAME_OF[raw.dtype]
@@ -68,3 +82,4 @@ define(
 )  # fmt: skip
 define("conj", cpu=prim_conj, dtypes=COMPLEX)
 define("complex", cpu=node("ComplexBackward0", _join, _join_backward, _complex), dtypes=FLOATS)
+define("polar", cpu=node("PolarBackward0", _polar, _polar_backward), dtypes=FLOATS)

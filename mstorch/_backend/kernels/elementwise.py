@@ -1,4 +1,5 @@
 """Elementwise arithmetic kernels."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -11,8 +12,31 @@ from ..cast import cast
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, INTS, VIA_BOOL, VIA_HALF, define
 from ._nodes import (
-    chained, complex_div, constant, flat, imaginary_part, is_complex, mul, node, prim_add, prim_and, prim_conj, prim_div, prim_equal, prim_less,
-    prim_mul, prim_neg, prim_not, prim_or, prim_select, prim_sub, real_part, recorded, sum_to, through_numpy, zeros_like,
+    chained,
+    complex_div,
+    constant,
+    flat,
+    imaginary_part,
+    is_complex,
+    mul,
+    node,
+    prim_add,
+    prim_and,
+    prim_conj,
+    prim_div,
+    prim_equal,
+    prim_less,
+    prim_mul,
+    prim_neg,
+    prim_not,
+    prim_or,
+    prim_select,
+    prim_sub,
+    real_part,
+    recorded,
+    sum_to,
+    through_numpy,
+    zeros_like,
 )  # fmt: skip
 
 ARITHMETIC = FLOATS + ("float16",) + INTS + COMPLEX
@@ -105,9 +129,11 @@ def composed_scalar_power(raw: Raw, exponent: Any) -> Raw:
     if exponent == 3:
         return mul(mul(raw, raw), raw)
     if exponent == 0:
-        return prim_add(mul(zeros_like(raw), raw) if recorded(raw) else zeros_like(raw), constant(1, raw)) if is_complex(
-            raw
-        ) else _ones_flat(raw)
+        return (
+            prim_add(mul(zeros_like(raw), raw) if recorded(raw) else zeros_like(raw), constant(1, raw))
+            if is_complex(raw)
+            else _ones_flat(raw)
+        )
     if not is_complex(raw):
         if exponent == 0.5:
             return prim_sqrt(raw)
@@ -164,9 +190,7 @@ def _remainder_backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> 
 def _remainder(first: Raw, second: Raw) -> Raw:
     rest = prim_mod(first, second)
     zero = constant(0, first)
-    turned = prim_and(
-        prim_not(prim_equal(rest, zero)), ops.not_equal(prim_less(second, zero), prim_less(rest, zero))
-    )
+    turned = prim_and(prim_not(prim_equal(rest, zero)), ops.not_equal(prim_less(second, zero), prim_less(rest, zero)))
     return prim_select(turned, prim_add(rest, second), rest)
 
 
@@ -179,9 +203,7 @@ def _floor_divide(first: Raw, second: Raw) -> Raw:
     rest = prim_mod(first, second)
     zero, one = constant(0, first), constant(1, first)
     quotient = composed_div(prim_sub(first, rest), second)
-    turned = prim_and(
-        prim_not(prim_equal(rest, zero)), ops.not_equal(prim_less(second, zero), prim_less(rest, zero))
-    )
+    turned = prim_and(prim_not(prim_equal(rest, zero)), ops.not_equal(prim_less(second, zero), prim_less(rest, zero)))
     quotient = prim_select(turned, prim_sub(quotient, one), quotient)
     down = prim_floor(quotient)
     down = prim_select(prim_less(constant(0.5, first), prim_sub(quotient, down)), prim_add(down, one), down)

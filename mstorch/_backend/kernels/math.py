@@ -3,6 +3,7 @@
 MindSpore's float32 Exp, Log, Tanh and Sigmoid are approximations (2.10 on CPU: 2e-5 relative for Exp(88), 1e-4 for
 Tanh near 8), and its Expm1 and Log1p are ``exp(x) - 1`` and ``log(1 + x)``, without a correct digit near 0.
 """
+
 from __future__ import annotations
 
 import math
@@ -16,11 +17,42 @@ from ..cast import cast
 from ..raw import NAME_OF, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, VIA_HALF, define
 from ._nodes import (
-    FLOAT32, chained, complex_div, constant, flat, imaginary_part, is_complex, mul, node, prim_add, prim_and, prim_conj, prim_div, prim_equal,
-    prim_less, prim_mul, prim_neg, prim_or, prim_select, prim_sub, real_part, sum_to, through_numpy, zeros_like,
+    FLOAT32,
+    chained,
+    complex_div,
+    constant,
+    flat,
+    imaginary_part,
+    is_complex,
+    mul,
+    node,
+    prim_add,
+    prim_and,
+    prim_conj,
+    prim_div,
+    prim_equal,
+    prim_less,
+    prim_mul,
+    prim_neg,
+    prim_or,
+    prim_select,
+    prim_sub,
+    real_part,
+    sum_to,
+    through_numpy,
+    zeros_like,
 )  # fmt: skip
 from .compare import composed_signbit
-from .elementwise import composed_div, numpy_maximum, ops_reciprocal, ops_rsqrt, prim_rsqrt, prim_square, sgn
+from .elementwise import (
+    composed_div,
+    numpy_clamp,
+    numpy_maximum,
+    ops_reciprocal,
+    ops_rsqrt,
+    prim_rsqrt,
+    prim_square,
+    sgn,
+)
 
 APPROXIMATE = "MindSpore's float32 kernel is an approximation: 2e-5 relative (2.10)"
 CANCELS = "MindSpore's kernel has no correct digit near 0, in float64 too (2.10)"
@@ -148,6 +180,25 @@ def _sinc_slope(x: Raw, y: Raw) -> Raw:
 sinc = chained("SincBackward0", _sinc, _sinc_slope)
 
 
+# log(x / (1 - x))
+
+
+def _logit(raw: Raw, eps: float | None) -> Raw:
+    if eps is not None:
+        raw = numpy_clamp(raw, constant(eps, raw), constant(1 - eps, raw))
+    return log(composed_div(raw, _one_minus(raw)))
+
+
+def _logit_backward(gradient: Raw, result: Raw, raw: Raw, eps: float | None) -> tuple[Raw, None]:
+    low, high = constant(0.0 if eps is None else eps, raw), constant(1.0 if eps is None else 1 - eps, raw)
+    outside = prim_or(prim_less(raw, low), prim_less(high, raw))
+    slope = composed_div(gradient, prim_mul(raw, _one_minus(raw)))
+    return prim_select(outside, constant(math.nan if eps is None else 0.0, raw), slope), None
+
+
+logit = node("LogitBackward0", _logit, _logit_backward)
+
+
 # Rounding: the gradients are zero
 
 
@@ -191,7 +242,7 @@ copysign = node("CopysignBackward0", _copysign, _copysign_backward)
 
 def _heaviside(first: Raw, second: Raw) -> Raw:
     zero, one = constant(0, first), constant(1, first)
-    step = prim_select(prim_less(zero, first), one, prim_select(prim_less(first, zero), zero, first))
+    step = prim_select(prim_less(zero, first), one, zero)
     return prim_select(prim_equal(first, zero), second, step)
 
 
@@ -256,7 +307,10 @@ def _xlogy_with(inner: Callable[[Raw], Raw]) -> Callable[[Raw, Raw], Raw]:
 
 
 def _xlogy_backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tuple[Raw, Raw]:
-    nothing = prim_and(prim_equal(first, constant(0, first)), prim_or(prim_less(second, constant(0, second)), prim_equal(second, constant(0, second))))
+    nothing = prim_and(
+        prim_equal(first, constant(0, first)),
+        prim_or(prim_less(second, constant(0, second)), prim_equal(second, constant(0, second))),
+    )
     by_first = prim_mul(gradient, prim_select(nothing, constant(0, first), log(second)))
     by_second = prim_mul(gradient, composed_div(first, second))
     return sum_to(by_first, first.shape), sum_to(by_second, second.shape)
@@ -328,7 +382,9 @@ def numpy_frexp(raw: Raw) -> tuple[Raw, Raw]:
     return _mantissa(raw), numpy_frexp_exponent(raw)
 
 
-def define_numpy(op: str, function: Callable[..., Any], reason: str, ascend: Any = None, dtypes: Any = FLOATS + COMPLEX) -> None:
+def define_numpy(
+    op: str, function: Callable[..., Any], reason: str, ascend: Any = None, dtypes: Any = FLOATS + COMPLEX
+) -> None:
     """Enter a row that leaves MindSpore on CPU."""
     define(op, cpu=function, dtypes=dtypes, via=VIA_HALF, ascend=ascend, gpu=ascend, numpy_reason=reason)
 
@@ -341,6 +397,7 @@ define_numpy("expm1", expm1, CANCELS, _expm1)
 define_numpy("log1p", log1p, CANCELS, _log1p)
 define_numpy("log2", log2, NOT_EXACT, mint.log2)
 define_numpy("log10", log10, NOT_EXACT, mint.log10)
+define("logit", cpu=logit, dtypes=FLOATS, via=VIA_HALF)
 define("exp2", cpu=exp2, dtypes=FLOATS + COMPLEX, via=VIA_HALF)
 define("acosh", cpu=acosh, dtypes=FLOATS + COMPLEX, via=VIA_HALF)
 define("sinc", cpu=sinc, dtypes=FLOATS + COMPLEX, via=VIA_HALF)
@@ -357,15 +414,23 @@ define("heaviside", cpu=_heaviside, dtypes=FLOATS, via={
     "int64": "float64",
 })  # fmt: skip
 define(
+    ""
     "logaddexp", cpu=node("LogaddexpBackward0", _logaddexp, _logaddexp_backward, mint.logaddexp), dtypes=FLOATS + COMPLEX,
     via=VIA_HALF,
 )  # fmt: skip
 define("logaddexp2", cpu=node("Logaddexp2Backward0", _logaddexp2, _logaddexp2_backward), dtypes=FLOATS, via=VIA_HALF)
 define("xlogy", cpu=node("XlogyBackward0", _xlogy_with(log), _xlogy_backward), dtypes=FLOATS, via=VIA_HALF)
-define("xlog1py", cpu=node("SpecialXlog1PyBackward0", _xlogy_with(log1p), _xlog1py_backward), dtypes=FLOATS, via=VIA_HALF)
+define(
+    "xlog1py", cpu=node("SpecialXlog1PyBackward0", _xlogy_with(log1p), _xlog1py_backward), dtypes=FLOATS, via=VIA_HALF
+)
 define("angle", cpu=composed_angle, dtypes=FLOATS + COMPLEX, via=VIA_HALF)
 define(
     "nextafter", cpu=node("NextafterBackward0", through_numpy(np.nextafter), _nextafter_backward), dtypes=FLOATS,
     numpy_reason="MindSpore's NextAfter is wrong in float32 (2.10)",
 )  # fmt: skip
-define("frexp", cpu=numpy_frexp, dtypes=FLOATS + ("float16",), numpy_reason="MindSpore has no kernel that takes a float apart")
+define(
+    "frexp",
+    cpu=numpy_frexp,
+    dtypes=FLOATS + ("float16",),
+    numpy_reason="MindSpore has no kernel that takes a float apart",
+)

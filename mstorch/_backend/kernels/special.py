@@ -1,4 +1,5 @@
 """Special functions: MindSpore's kernels where they are right, compositions of them, SciPy in float64 for the rest."""
+
 from __future__ import annotations
 
 import importlib
@@ -12,7 +13,18 @@ from mindspore import mint, ops
 from ..raw import Raw, from_numpy
 from ..table import FLOATS, VIA_HALF, define
 from ._nodes import (
-    chained, constant, node, prim_add, prim_equal, prim_less, prim_mul, prim_neg, prim_select, prim_sub, sum_to, zeros_like,
+    chained,
+    constant,
+    node,
+    prim_add,
+    prim_equal,
+    prim_less,
+    prim_mul,
+    prim_neg,
+    prim_select,
+    prim_sub,
+    sum_to,
+    zeros_like,
 )  # fmt: skip
 from .elementwise import composed_div
 from .math import exp, log, log1p
@@ -29,7 +41,7 @@ _TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
 
 
 def scipy_function(name: str) -> Callable[..., Raw]:
-    """A function of scipy.special on raw tensors, computed in float64. SciPy, a part of MindSpore, loads at first use."""
+    """A function of scipy.special on raw tensors, computed in float64. SciPy, which MindSpore needs, loads late."""
 
     def forward(*args: Any) -> Raw:
         function = getattr(importlib.import_module("scipy.special"), name)
@@ -58,7 +70,9 @@ def _gauss(raw: Raw) -> Raw:
 # Error functions
 
 
-erfinv = chained("ErfinvBackward0", scipy_function("erfinv"), lambda x, y: _times(exp(prim_mul(y, y)), 1 / _TWO_BY_ROOT_PI))
+erfinv = chained(
+    "ErfinvBackward0", scipy_function("erfinv"), lambda x, y: _times(exp(prim_mul(y, y)), 1 / _TWO_BY_ROOT_PI)
+)
 erfcx = chained(
     "SpecialErfcxBackward0", scipy_function("erfcx"), lambda x, y: _plus(_times(prim_mul(x, y), 2), -_TWO_BY_ROOT_PI)
 )
@@ -199,6 +213,7 @@ i0 = chained("I0Backward0", _i0, lambda x, y: i1(x))
 i0e = chained("SpecialI0EBackward0", _i0e, lambda x, y: prim_sub(i1e(x), prim_mul(_sign(x), y)))
 i1 = chained("SpecialI1Backward0", _i1, lambda x, y: prim_sub(i0(x), _over(y, x, 0.5)))
 
+
 def _i1e_slope(x: Raw, y: Raw) -> Raw:
     return prim_sub(prim_sub(i0e(x), prim_mul(_sign(x), y)), _over(y, x, 0.5))
 
@@ -206,27 +221,22 @@ def _i1e_slope(x: Raw, y: Raw) -> Raw:
 i1e = chained("SpecialI1EBackward0", _i1e, _i1e_slope)
 
 
-def _positive_only(primitive: Callable[[Raw], Raw]) -> Callable[[Raw], Raw]:
-    """MindSpore's kernels give infinity for negative numbers, where torch gives NaN."""
+def _positive_only(primitive: Callable[[Raw], Raw], at_zero: float) -> Callable[[Raw], Raw]:
+    """MindSpore's kernels give infinity for negative numbers, where torch gives NaN, and BesselY1 gives NaN for 0."""
 
     def composed(raw: Raw) -> Raw:
-        return prim_select(prim_less(raw, constant(0, raw)), constant(math.nan, raw), primitive(raw))
+        zero = constant(0, raw)
+        found = prim_select(prim_less(raw, zero), constant(math.nan, raw), primitive(raw))
+        return prim_select(prim_equal(raw, zero), constant(at_zero, raw), found)
 
     return composed
 
 
-_BESSEL = {"bessel_j0": "j0", "bessel_j1": "j1", "bessel_y0": "y0", "bessel_y1": "y1"}
-_BESSEL_FUNCTIONS = {name: scipy_function(function) for name, function in _BESSEL.items()}
-
-
-def _airy(raw: Raw) -> Raw:
+def scipy_airy(raw: Raw) -> Raw:
     values = raw.asnumpy()
-    return from_numpy(np.asarray(importlib.import_module("scipy.special").airy(values.astype(np.float64))[0], values.dtype))
-
-
-def scipy_bessel(raw: Raw, name: str) -> Raw:
-    """A Bessel function of the first or second kind, or Airy's Ai."""
-    return _airy(raw) if name == "airy_ai" else _BESSEL_FUNCTIONS[name](raw)
+    return from_numpy(
+        np.asarray(importlib.import_module("scipy.special").airy(values.astype(np.float64))[0], values.dtype)
+    )
 
 
 def _row(op: str, function: Callable[..., Any], reason: str = "", ascend: Any = None) -> None:
@@ -251,8 +261,12 @@ _row("i0", i0)
 _row("i0e", i0e)
 _row("i1", i1)
 _row("i1e", i1e)
-_row("modified_bessel_k0", _positive_only(_k0))
-_row("scaled_modified_bessel_k0", _positive_only(_k0e))
-_row("modified_bessel_k1", _positive_only(_k1))
-_row("scaled_modified_bessel_k1", _positive_only(_k1e))
-_row("bessel", scipy_bessel, "MindSpore's Bessel kernels have single precision in float64, and none is Airy's (2.10)")
+_row("modified_bessel_k0", _positive_only(_k0, math.inf))
+_row("scaled_modified_bessel_k0", _positive_only(_k0e, math.inf))
+_row("modified_bessel_k1", _positive_only(_k1, math.inf))
+_row("scaled_modified_bessel_k1", _positive_only(_k1e, math.inf))
+_row("bessel_j0", ops.BesselJ0())
+_row("bessel_j1", ops.BesselJ1())
+_row("bessel_y0", _positive_only(ops.BesselY0(), -math.inf))
+_row("bessel_y1", _positive_only(ops.BesselY1(), -math.inf))
+_row("airy_ai", scipy_airy, NO_KERNEL)

@@ -1,0 +1,352 @@
+"""Counting: distinct values, bins, histograms, membership, places in sorted sequences."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import return_types
+from .._backend.raw import from_numpy
+from .._backend.table import kernel
+from .._core.dtype import bool_, float32, float64, int32, int64
+from .._core.promotion import promote_types
+from .._core.tensor_base import TensorBase, value_of, wrap
+from . import views
+from ._dispatch import deliver, is_number, result_dtype, type_word, wrap_dim
+from .index import gather, index_select, nonzero
+from .sort import sort
+
+_searchsorted = kernel("searchsorted")
+_segment_sum = kernel("segment_sum")
+_count = kernel("count_positions")
+_lexicographic = kernel("lexicographic_order")
+
+
+def _shape(tensor: Any) -> tuple[int, ...]:
+    return tuple(value_of(tensor).shape)
+
+
+def _finish(value: Any, out: Any) -> Any:
+    return value if out is None else deliver(value, out)
+
+
+def _numbers(count: int) -> Any:
+    return wrap(from_numpy(np.arange(count, dtype=np.int64)))
+
+
+def _groups(starts: Any, count: int) -> tuple[Any, Any, Any]:
+    """Where runs of equal elements begin, each element's run, and how long each run is."""
+    from .join import cat
+    from .scan import cumsum, diff
+
+    places = views.reshape(nonzero(starts), (-1,))
+    group = cumsum(starts, 0) - 1
+    lengths = diff(cat((places, places.new_full((1,), count))))
+    return places, group, lengths
+
+
+def _starts(changes: Any) -> Any:
+    from .join import cat
+
+    return cat((changes.new_ones((1,), dtype=bool_), changes))
+
+
+def _given(values: Any, inverse: Any, counts: Any, return_inverse: bool, return_counts: bool) -> Any:
+    found = [values]
+    if return_inverse:
+        found.append(inverse)
+    if return_counts:
+        found.append(counts)
+    return tuple(found) if len(found) > 1 else values
+
+
+def unique(
+    input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The distinct elements (or entries of ``dim``) in order; on demand each element's index there, and counts."""
+    if input._dtype.category == 3:
+        raise NotImplementedError(f"\"unique\" not implemented for '{type_word(input._dtype)}'")
+    input = input.detach()
+    if dim is not None:
+        return _unique_entries(input, dim, return_inverse, return_counts, True)
+    shape = _shape(input)
+    flat = views.reshape(input, (views.numel_of(shape),))
+    count = _shape(flat)[0]
+    if count == 0:
+        nothing = flat.new_empty((0,), dtype=int64)
+        return _given(flat.clone(), views.reshape(nothing, shape), nothing.clone(), return_inverse, return_counts)
+    values, order = sort(flat)
+    starts = _starts(views.slice_dim(values, 0, 1, count, 1) != views.slice_dim(values, 0, 0, count - 1, 1))
+    places, group, lengths = _groups(starts, count)
+    inverse = views.reshape(group.scatter(0, order, group), shape) if return_inverse else None
+    return _given(index_select(values, 0, places), inverse, lengths, return_inverse, return_counts)
+
+
+def _unique_entries(input: Any, dim: int, return_inverse: bool, return_counts: bool, ordered: bool) -> Any:
+    shape = _shape(input)
+    dim = wrap_dim(dim, len(shape))
+    count = shape[dim] if shape else 1
+    if 0 in shape:
+        if any(length == 0 for d, length in enumerate(shape) if d != dim):
+            if count != 0:
+                raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+        nothing = input.new_empty((0,), dtype=int64)
+        return _given(input.clone(), nothing, nothing.clone(), return_inverse, return_counts)
+    rows = views.movedim(input, dim, 0) if shape else views.reshape(input, (1,))
+    rows = views.reshape(rows, (count, -1))
+    order = wrap(_lexicographic[input._dtype.name](value_of(rows))) if ordered else _numbers(count)
+    arranged = index_select(rows, 0, order)
+    changes = (views.slice_dim(arranged, 0, 1, count, 1) != views.slice_dim(arranged, 0, 0, count - 1, 1)).any(1)
+    places, group, lengths = _groups(_starts(changes), count)
+    inverse = group.scatter(0, order, group) if return_inverse else None
+    chosen = index_select(input, dim, index_select(order, 0, places))
+    return _given(chosen, inverse, lengths, return_inverse, return_counts)
+
+
+def unique_consecutive(
+    input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """Each run of equal elements (or entries of ``dim``) once; on demand each element's run, and their lengths."""
+    input = input.detach()
+    if dim is not None:
+        return _unique_entries(input, dim, return_inverse, return_counts, False)
+    shape = _shape(input)
+    flat = views.reshape(input, (views.numel_of(shape),))
+    count = _shape(flat)[0]
+    if count == 0:
+        nothing = flat.new_empty((0,), dtype=int64)
+        return _given(flat.clone(), views.reshape(nothing, shape), nothing.clone(), return_inverse, return_counts)
+    starts = _starts(views.slice_dim(flat, 0, 1, count, 1) != views.slice_dim(flat, 0, 0, count - 1, 1))
+    places, group, lengths = _groups(starts, count)
+    return _given(index_select(flat, 0, places), views.reshape(group, shape), lengths, return_inverse, return_counts)
+
+
+def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
+    """How often each number from 0 to the largest occurs in a vector, or the sum of the weights there."""
+    if input._dtype.category != 1:
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{type_word(input._dtype)}'")
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    shape = _shape(input)
+    if shape == (0,):
+        return input.new_zeros((minlength,), dtype=int64)
+    array = value_of(input).asnumpy()
+    if len(shape) != 1 or int(array.min()) < 0:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is not None and _shape(weights) != shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    count = max(int(array.max()) + 1, minlength)
+    positions = value_of(input.to(int64))
+    if weights is None:
+        return wrap(_count["int64"](positions, count))
+    kind = float32 if weights._dtype is float32 else float64
+    return wrap(_segment_sum[kind.name](value_of(weights.detach().to(kind)), positions, count))
+
+
+def searchsorted(
+    sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
+    sorter: Any = None, out: Any = None,
+) -> Any:  # fmt: skip
+    """Where values would stand in sorted sequences along the last dimension, before equal ones or (``right``) after."""
+    shape = _shape(sorted_sequence)
+    if side is not None and side not in ("left", "right"):
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+        )
+    after = right or side == "right"
+    if not isinstance(input, TensorBase):
+        input = sorted_sequence.new_tensor(input) if sorted_sequence._dtype.category == 2 else _scalar(input)
+    own = _shape(input)
+    if not own and len(shape) != 1:
+        raise RuntimeError(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
+            f"boundaries tensor dim({len(shape)}) and input value's dim(0) numel(1)"
+        )
+    if len(shape) != 1 and shape[:-1] != own[:-1]:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
+            f"input value tensor must match, but we got boundaries tensor {list(shape)} and input value tensor {list(own)}"
+        )
+    if sorter is not None:
+        if _shape(sorter) != shape:
+            raise RuntimeError(
+                "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
+                f"{list(shape)}and got sorter tensor {list(_shape(sorter))}"
+            )
+        if sorter._dtype is not int64:
+            raise RuntimeError(
+                f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {type_word(sorter._dtype)}"
+            )
+        places = value_of(sorter).asnumpy()
+        if places.size and (places.min() < 0 or places.max() >= shape[-1]):
+            raise RuntimeError("torch.searchsorted(): sorter index out of range")
+        sorted_sequence = gather(sorted_sequence, -1, sorter)
+    kind = promote_types(sorted_sequence._dtype, input._dtype)
+    found = wrap(
+        _searchsorted[kind.name](
+            value_of(sorted_sequence.detach().to(kind).contiguous()), value_of(input.detach().to(kind).contiguous()), after
+        )
+    )
+    return _finish(found.to(int32) if out_int32 else found, out)
+
+
+def _scalar(value: Any) -> Any:
+    from .from_data import tensor
+
+    return tensor(value)
+
+
+def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False, out: Any = None) -> Any:
+    """The bucket between sorted boundaries that each value falls into."""
+    if len(_shape(boundaries)) != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({len(_shape(boundaries))})")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
+
+
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None) -> Any:
+    """Whether each element is among ``test_elements``."""
+    kind = result_dtype((elements, test_elements))
+    one = elements if isinstance(elements, TensorBase) else _scalar(elements)
+    other = test_elements if isinstance(test_elements, TensorBase) else _scalar(test_elements)
+    one, other = one.detach().to(kind), views.reshape(other.detach().to(kind), (views.numel_of(_shape(other)),))
+    count = _shape(other)[0]
+    if count == 0:
+        found = one.new_full(_shape(one), bool(invert), dtype=bool_)
+    elif count <= 8:
+        found = views.unsqueeze(one, -1).eq(other).any(-1)
+        found = found.logical_not() if invert else found
+    else:
+        ordered = sort(other)[0]
+        place = searchsorted(ordered, one).clamp(max=count - 1)
+        found = views.reshape(index_select(ordered, 0, views.reshape(place, (-1,))), _shape(one)).eq(one)
+        found = found.logical_not() if invert else found
+    return _finish(found, out)
+
+
+def _range_of(values: Any, low: float, high: float, name: str) -> tuple[float, float]:
+    """The range of a histogram: the given one, or that of the data if its ends are equal."""
+    array = value_of(values).asnumpy()
+    if low == high and array.size:
+        low, high = float(array.min()), float(array.max())
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"{name}: range of [{_short(low)}, {_short(high)}] is not finite")
+    return (low - 1, high + 1) if low == high else (low, high)
+
+
+def _short(value: float) -> str:
+    return f"{value:g}"
+
+
+def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0, *, out: Any = None) -> Any:
+    """How many elements fall into each of ``bins`` equal bins between ``min`` and ``max`` (of the data, if equal)."""
+    if input._dtype.category != 2:
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{type_word(input._dtype)}'")
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if min > max:
+        raise RuntimeError("torch.histc: max must be larger than min")
+    values = views.reshape(input.detach(), (views.numel_of(_shape(input)),))
+    low, high = _range_of(values, min, max, "torch.histc")
+    array = value_of(values.to(float32) if values._dtype not in (float32, float64) else values)
+    inside = array.asnumpy()
+    inside = inside[(inside >= low) & (inside <= high)]
+    kind = inside.dtype.type
+    places = ((inside - kind(low)) * kind(bins) / (kind(high) - kind(low))).astype(np.int64)
+    counts = wrap(_count["int64"](from_numpy(np.ascontiguousarray(np.minimum(places, bins - 1))), bins))
+    return _finish(counts.to(input._dtype), out)
+
+
+def histogram(
+    input: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False, out: Any = None
+) -> Any:
+    """Counts (or sums of weights) in bins, a number of equal ones or between given edges, and the edges."""
+    if isinstance(bins, TensorBase):
+        edges = bins.detach()
+    else:
+        edges = _edges(input, bins, range, "torch.histogram")
+    flat = views.reshape(input.detach(), (views.numel_of(_shape(input)), 1))
+    counts = _binned(flat, [edges], weight, density, "histogram")
+    return _finish(return_types.histogram((counts, edges)), out)
+
+
+def _edges(values: Any, bins: int, limits: Any, name: str) -> Any:
+    from .creation import linspace
+
+    if values._dtype.category != 2:
+        raise NotImplementedError(f"\"histogramdd\" not implemented for '{type_word(values._dtype)}'")
+    if bins <= 0:
+        raise RuntimeError(f"{name}(): bins must be > 0, but got {bins} for dimension 0")
+    if limits is not None:
+        low, high = limits
+        if low > high:
+            raise RuntimeError(f"{name}: min should not exceed max, but got min {low} max {high}")
+        low, high = (low - 1, high + 1) if low == high else (low, high)
+    elif values.numel() == 0:
+        low, high = 0.0, 1.0
+    else:
+        low, high = _range_of(values.detach(), 0.0, 0.0, name)
+    return linspace(low, high, bins + 1, dtype=values._dtype)
+
+
+def _binned(points: Any, edges: Sequence[Any], weight: Any, density: bool, name: str) -> Any:
+    """Counts of the rows of ``points`` in the boxes between edges, a dimension each."""
+    kind = points._dtype
+    total, keep, sizes = None, None, []
+    for d, edge in enumerate(edges):
+        column = views.select(points, 1, d)
+        count = _shape(edge)[0] - 1
+        sizes.append(count)
+        place = searchsorted(edge, column, right=True) - 1
+        last = views.select(edge, 0, -1)
+        place = place.masked_fill(column.eq(last), count - 1)
+        inside = column.ge(views.select(edge, 0, 0)).logical_and(column.le(last))
+        keep = inside if keep is None else keep.logical_and(inside)
+        total = place if total is None else total * count + place
+    total = total.masked_select(keep)
+    cells = math.prod(sizes)
+    if weight is None:
+        counts = wrap(_count["int64"](value_of(total), cells)).to(kind)
+    else:
+        weights = views.reshape(weight.detach(), (-1,)).masked_select(keep)
+        counts = wrap(_segment_sum[kind.name](value_of(weights), value_of(total), cells))
+    counts = views.reshape(counts, tuple(sizes))
+    if density:
+        from .scan import diff
+
+        counts = counts / counts.sum()
+        for d, edge in enumerate(edges):
+            counts = counts / views.reshape(diff(edge), (-1,) + (1,) * (len(edges) - d - 1))
+    return counts
+
+
+def histogramdd(
+    input: Any, bins: Any, range: Sequence[float] | None = None, weight: Any = None, density: bool = False, out: Any = None
+) -> Any:
+    """Counts of points (the rows of the last two dimensions) in boxes, and the edges of each dimension."""
+    shape = _shape(input)
+    if len(shape) < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
+    rank = shape[-1]
+    points = views.reshape(input.detach(), (-1, rank))
+    if is_number(bins):
+        bins = [bins] * rank
+    if len(bins) != rank:
+        raise RuntimeError(
+            f"torch.histogramdd: expected {rank} sequences of bin edges for a {rank}-dimensional histogram but got {len(bins)}"
+        )
+    edges = []
+    for d, item in enumerate(bins):
+        limits = None if range is None else tuple(range[2 * d : 2 * d + 2])
+        column = views.select(points, 1, d)
+        edges.append(item.detach() if isinstance(item, TensorBase) else _edges(column, item, limits, "torch.histogramdd"))
+    return return_types.histogramdd((_binned(points, edges, weight, density, "histogramdd"), tuple(edges)))
+
+
+FUNCTIONS = tuple(
+    "unique unique_consecutive bincount searchsorted bucketize isin histc histogram histogramdd".split()
+)
+METHODS = ("unique", "unique_consecutive", "bincount", "histc", "histogram")

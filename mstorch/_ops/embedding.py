@@ -1,0 +1,140 @@
+"""Embeddings and one-hot vectors."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._backend import tape
+from .._backend.table import kernel
+from .._core.dtype import int32, int64
+from .._core.tensor_base import recording, value_of, wrap
+from . import views
+from ._dispatch import type_word
+from .compare import where
+from .conv import shape_of
+from .copying import copy_
+from .creation import zeros
+from .elementwise import div, mul
+from .from_data import made
+from .reduce import amax
+from .scatter import index_add
+
+_embedding = kernel("embedding")
+
+
+def _indices(input: Any, rows: int, name: str) -> np.ndarray:
+    if input._dtype not in (int64, int32):
+        raise RuntimeError(
+            f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"torch.{type_word(input._dtype)}Tensor instead (while checking arguments for {name})"
+        )
+    values = value_of(input).asnumpy()
+    if values.size and (values.min() < 0 or values.max() >= rows):
+        raise IndexError("index out of range in self")
+    return values
+
+
+def _lookup(weight: Any, input: Any, padding: int, by_frequency: bool) -> Any:
+    tracked = recording((weight,))
+    return wrap(_embedding[weight._dtype.name](value_of(weight), value_of(input), padding, by_frequency), tracked)
+
+
+def embedding(
+    weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> Any:
+    """Rows of ``weight`` (rows, D) at ``indices`` (*): (*, D). The gradient is dense, also with ``sparse``."""
+    if len(shape_of(weight)) != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    _indices(indices, shape_of(weight)[0], "embedding")
+    return _lookup(weight, indices, padding_idx, scale_grad_by_freq)
+
+
+def renorm_rows_(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
+    """Scale the rows that are used down to the greatest norm, in place."""
+    array = np.array(value_of(weight).asnumpy())
+    used = np.unique(value_of(indices).asnumpy())
+    rows = array[used]
+    norms = np.linalg.norm(rows.astype(np.float64), norm_type, axis=1)
+    scale = np.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
+    array[used] = rows * scale[:, None].astype(array.dtype)
+    enabled = tape.grad_mode.enabled
+    tape.set_grad_enabled(False)
+    try:
+        copy_(weight, made(array))
+    finally:
+        tape.set_grad_enabled(enabled)
+
+
+def one_hot(tensor: Any, num_classes: int = -1) -> Any:
+    """(*) → (*, num_classes): 1 at the position that the class names, else 0, int64."""
+    if tensor._dtype is not int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    classes = value_of(tensor).asnumpy()
+    if classes.size == 0:
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return zeros((*classes.shape, num_classes), dtype=int64)
+    if classes.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if num_classes == -1:
+        num_classes = int(classes.max()) + 1
+    elif num_classes < 1:
+        raise RuntimeError("num_classes should be positive")
+    elif classes.max() >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    hot = np.zeros((classes.size, num_classes), np.int64)
+    hot[np.arange(classes.size), classes.reshape(-1)] = 1
+    return made(hot.reshape(*classes.shape, num_classes))
+
+
+def bag(
+    weight: Any, indices: Any, starts: np.ndarray, mode: str, by_frequency: bool, per_sample_weights: Any, padding_idx: int | None
+) -> Any:
+    """Sums, means or maxima of the rows in each bag; bag ``i`` holds the indices from ``starts[i]`` to ``starts[i + 1]``."""
+    rows = _indices(indices, shape_of(weight)[0], "embedding_bag").astype(np.int64)
+    count, width = len(starts) - 1, shape_of(weight)[1]
+    sizes = np.diff(starts)
+    bags = np.repeat(np.arange(count), sizes)
+    used = rows[starts[0] : starts[-1]]
+    kept = np.ones(used.shape, bool) if padding_idx is None else used != padding_idx
+    padding = -1 if padding_idx is None else padding_idx
+    taken = _lookup(weight, made(np.ascontiguousarray(used)), padding, by_frequency)
+    if mode == "max":
+        return _maxima(taken, bags, kept, count, width)
+    if per_sample_weights is not None:
+        taken = mul(taken, views.unsqueeze(per_sample_weights, 1))
+    if not kept.all():
+        taken = mul(taken, made(kept.astype(weight._dtype.np).reshape(-1, 1)))
+    empty = zeros((count, width), dtype=weight._dtype)
+    total = index_add(empty, 0, made(bags.astype(np.int64)), taken) if used.size else mul(empty, 1)
+    if mode == "sum":
+        return total
+    counts = np.maximum(np.bincount(bags[kept], minlength=count), 1).astype(weight._dtype.np)
+    return div(total, made(counts.reshape(-1, 1)))
+
+
+def _maxima(taken: Any, bags: np.ndarray, kept: np.ndarray, count: int, width: int) -> Any:
+    from .index import index_select
+
+    counts = np.bincount(bags[kept], minlength=count)
+    longest = int(counts.max(initial=0))
+    if longest == 0:
+        return zeros((count, width), dtype=taken._dtype)
+    table = np.zeros((count, longest), np.int64)
+    filled = np.zeros((count, longest), bool)
+    positions = np.flatnonzero(kept)
+    for row in range(count):
+        mine = positions[bags[positions] == row]
+        if mine.size:
+            # What is left is filled with the first: the maximum stays, and its gradient is not shared.
+            table[row, : mine.size] = mine
+            filled[row, : mine.size] = True
+    rows = views.reshape(index_select(taken, 0, made(table.reshape(-1))), (count, longest, width))
+    rows = where(made(filled[:, :, None]), rows, float("-inf"))
+    best = amax(rows, 1)
+    return where(made((counts > 0)[:, None]), best, 0.0)
+
+
+FUNCTIONS = ("embedding",)
+METHODS = ()

@@ -1,0 +1,72 @@
+"""Padding of the last dimensions."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._backend.table import kernel
+from ._dispatch import call
+from .conv import shape_of
+
+_pad = kernel("pad")
+_pad_like = kernel("pad_like")
+
+
+def constant_pad_nd(input: Any, pad: Any, value: float = 0) -> Any:
+    """Constants around the last dimensions."""
+    shape, pads = shape_of(input), tuple(int(p) for p in pad)
+    if len(pads) % 2:
+        raise RuntimeError(f"Length of pad must be even but instead it equals {len(pads)}")
+    if len(pads) // 2 > len(shape):
+        raise RuntimeError(
+            "Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
+            f"{len(pads)} while the input has {len(shape)} dimensions."
+        )
+    for i in range(len(pads) // 2):
+        axis = len(shape) - 1 - i
+        if shape[axis] + pads[2 * i] + pads[2 * i + 1] < 0:
+            raise RuntimeError(
+                f"The input size {shape[axis]}, plus negative padding {pads[2 * i]} and {pads[2 * i + 1]} resulted in a negative "
+                f"output size, which is invalid. Check dimension {axis} of your input."
+            )
+    return call(_pad, (input,), pads, value)
+
+
+def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
+    """Elements around the last dimensions: (before, after) of the last dimension first.
+
+    ``mode`` is ``constant`` (with ``value``), ``reflect``, ``replicate`` or ``circular``.
+    """
+    shape, pads = shape_of(input), tuple(int(p) for p in pad)
+    if len(pads) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if mode == "constant":
+        return constant_pad_nd(input, pads, 0 if value is None else value)
+    if len(pads) // 2 > len(shape):
+        raise RuntimeError("Padding length too large")
+    if value is not None and value != 0:
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    if mode not in ("reflect", "replicate", "circular"):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    spatial = len(pads) // 2
+    if len(pads) not in (2, 4, 6) or len(shape) not in (spatial + 1, spatial + 2):
+        raise NotImplementedError(
+            "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now"
+        )
+    for i in range(spatial):
+        axis = len(shape) - 1 - i
+        before, after = pads[2 * i], pads[2 * i + 1]
+        size = shape[axis]
+        if mode == "reflect" and (before >= size or after >= size):
+            raise RuntimeError(
+                f"Argument #4: Padding size should be less than the corresponding input dimension, but got: padding ({before}, "
+                f"{after}) at dimension {axis} of input {list(shape)}"
+            )
+        if mode == "circular" and (before > size or after > size):
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        if size + before + after < (0 if mode == "circular" else 1):
+            raise RuntimeError("Negative padding value is resulting in an empty dimension")
+    return call(_pad_like, (input,), pads, mode)
+
+
+FUNCTIONS = ("constant_pad_nd",)
+METHODS = ()

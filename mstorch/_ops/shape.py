@@ -1,0 +1,463 @@
+"""Diagonals and triangles, splits, copies of views, and methods that change a tensor's own view."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._backend.raw import from_numpy
+from .._backend.table import kernel
+from .._core.strides import contiguous_strides, flat_index
+from .._core.tensor_base import TensorBase, check_writable, is_tracked, strides_of, value_of, whole_storage, wrap
+from . import views
+from ._dispatch import become, call, deliver, shape_args, wrap_dim
+from .complex_views import view_as_complex, view_as_real
+from .scatter import put_flat
+
+_triangle = kernel("triangle")
+
+
+def _shape(tensor: Any) -> tuple[int, ...]:
+    return tuple(value_of(tensor).shape)
+
+
+def _finish(value: Any, out: Any) -> Any:
+    return value if out is None else deliver(value, out)
+
+
+# Triangles and diagonals
+
+
+def _triangular(name: str, input: Any, diagonal: int, lower: bool, out: Any) -> Any:
+    if len(_shape(input)) < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+    return _finish(call(_triangle, (input,), diagonal, lower), out)
+
+
+def tril(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
+    """The part of matrices on and below a diagonal, zeros above."""
+    return _triangular("tril", input, diagonal, True, out)
+
+
+def triu(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
+    """The part of matrices on and above a diagonal, zeros below."""
+    return _triangular("triu", input, diagonal, False, out)
+
+
+def _triangle_indices(row: int, col: int, offset: int, dtype: Any, lower: bool) -> Any:
+    from .._core.dtype import int64
+
+    for name, count in (("row", row), ("col", col)):
+        if count < 0:
+            raise RuntimeError(f"{name} must be non-negative, got{count}")
+    found = np.tril_indices(row, offset, col) if lower else np.triu_indices(row, offset, col)
+    made = wrap(from_numpy(np.ascontiguousarray(np.stack(found), np.int64)))
+    return made if dtype in (None, int64) else made.to(dtype)
+
+
+def tril_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None,
+    pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """Rows and columns of the elements on and below a diagonal, as a (2, n) tensor."""
+    return _triangle_indices(row, col, offset, dtype, True)
+
+
+def triu_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None,
+    pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """Rows and columns of the elements on and above a diagonal, as a (2, n) tensor."""
+    return _triangle_indices(row, col, offset, dtype, False)
+
+
+def _scattered(input: Any, src: Any, part: Callable[[Any], Any]) -> Any:
+    """A copy of ``input`` with the part that a view function shows replaced by ``src``."""
+    shape = _shape(input)
+    places = part(wrap(from_numpy(np.arange(views.numel_of(shape), dtype=np.int64).reshape(shape))))
+    if _shape(src) != _shape(places):
+        raise RuntimeError(
+            "expected src to have a size equal to the slice of self. src size = "
+            f"{list(_shape(src))}, slice size = {list(_shape(places))}"
+        )
+    return put_flat(input, places, src.to(input._dtype), False)
+
+
+def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """A copy with ``src`` on a diagonal."""
+    return _scattered(input, src, lambda every: views.diagonal(every, offset, dim1, dim2))
+
+
+def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
+    """A copy with ``src`` as the entry ``index`` of a dimension."""
+    return _scattered(input, src, lambda every: views.select(every, dim, index))
+
+
+def slice_scatter(
+    input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Any:
+    """A copy with ``src`` in a slice of a dimension."""
+    length = _shape(input)[wrap_dim(dim, len(_shape(input)))]
+    first, last, _ = slice(start, end, step).indices(length)
+    axis = wrap_dim(dim, len(_shape(input)))
+    return _scattered(input, src, lambda every: views.slice_dim(every, axis, first, max(first, last), step))
+
+
+def as_strided_scatter(
+    input: Any, src: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Any:
+    """A copy with ``src`` in the part that ``as_strided`` shows."""
+    offset = input._offset if storage_offset is None else storage_offset
+    shape, own = _shape(input), strides_of(input)
+    positions = flat_index(tuple(size), tuple(stride), offset)
+    if own != contiguous_strides(shape) or input._offset:
+        # Each storage position that the part names, as a place among the elements of ``input``.
+        mine = flat_index(shape, own, input._offset).reshape(-1)
+        order = np.argsort(mine, kind="stable")
+        positions = order[np.searchsorted(mine[order], positions).clip(0, max(mine.size - 1, 0))]
+    if _shape(src) != tuple(size):
+        raise RuntimeError(
+            "expected src to have a size equal to the slice of self. src size = "
+            f"{list(_shape(src))}, slice size = {list(size)}"
+        )
+    return put_flat(input, wrap(from_numpy(np.ascontiguousarray(positions, np.int64))), src, False)
+
+
+def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """The last dimension on a diagonal of matrices in ``dim1`` and ``dim2``, zeros elsewhere."""
+    shape = _shape(input)
+    rank = len(shape) + 1
+    dim1, dim2 = wrap_dim(dim1, rank), wrap_dim(dim2, rank)
+    if dim1 == dim2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    length = shape[-1] + abs(offset)
+    lead = iter(shape[:-1])
+    target = tuple(length if d in (dim1, dim2) else next(lead) for d in range(rank))
+    return diagonal_scatter(input.new_zeros(target), input, offset, dim1, dim2)
+
+
+def diag(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
+    """The matrix with a vector on its diagonal, or the diagonal of a matrix as a vector."""
+    rank = len(_shape(input))
+    if rank not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {rank}D")
+    made = diag_embed(input, diagonal) if rank == 1 else views.diagonal(input, diagonal).clone()
+    return _finish(made, out)
+
+
+def diagflat(input: Any, offset: int = 0) -> Any:
+    """The matrix with all elements on its diagonal."""
+    return diag_embed(views.reshape(input, (views.numel_of(_shape(input)),)), offset)
+
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+    """The powers of a vector as the columns of a matrix, falling unless ``increasing``."""
+    from .join import cat, flip
+    from .scan import cumprod
+
+    shape = _shape(x)
+    if len(shape) != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    count = shape[0] if N is None else N
+    if count < 0:
+        raise RuntimeError("N must be non-negative.")
+    if x._dtype.category < 2:
+        from .._core.dtype import int64
+
+        x = x.to(int64)
+    if count == 0:
+        return x.new_zeros((shape[0], 0))
+    made = x.new_ones((shape[0], 1))
+    if count > 1:
+        powers = cumprod(views.expand(views.unsqueeze(x, 1), (shape[0], count - 1)), 1)
+        made = cat((made, powers), 1)
+    return made if increasing else flip(made, (1,))
+
+
+# Splits
+
+
+def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+    """Parts along a dimension: a number of nearly equal ones, or between the indices of a list."""
+    shape = _shape(input)
+    if not shape:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    dim = wrap_dim(dim, len(shape))
+    if isinstance(indices_or_sections, TensorBase):
+        if len(_shape(indices_or_sections)) > 1:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got "
+                f"a tensor with {len(_shape(indices_or_sections))} dims"
+            )
+        indices_or_sections = indices_or_sections.tolist()
+    length = shape[dim]
+    if isinstance(indices_or_sections, int):
+        sections = indices_or_sections
+        if sections <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
+        size, more = divmod(length, sections)
+        bounds = [0]
+        for i in range(sections):
+            bounds.append(bounds[-1] + size + (i < more))
+        return tuple(views.slice_dim(input, dim, a, b, 1) for a, b in zip(bounds, bounds[1:]))
+    parts, start = [], 0
+    for stop in [*indices_or_sections, length]:
+        first, last, _ = slice(start, stop).indices(length)
+        parts.append(views.slice_dim(input, dim, first, max(first, last), 1))
+        start = stop
+    return tuple(parts)
+
+
+def _directed_split(name: str, input: Any, sections: Any, dim: int, least: int) -> tuple[Any, ...]:
+    shape = _shape(input)
+    if len(shape) < least:
+        raise RuntimeError(
+            f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {len(shape)} dimensions!"
+        )
+    if isinstance(sections, int):
+        if sections <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
+        if shape[dim] % sections:
+            raise RuntimeError(
+                f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {shape[dim]} is not "
+                f"divisible by the split_size {sections}!"
+            )
+    return tensor_split(input, sections, dim)
+
+
+def _counts(first: Any, rest: tuple[Any, ...]) -> Any:
+    return (first, *rest) if rest else first
+
+
+def hsplit(input: Any, indices_or_sections: Any, *more: int) -> tuple[Any, ...]:
+    """Parts side by side: along the second dimension, of a vector along the first."""
+    dim = 0 if len(_shape(input)) == 1 else 1
+    return _directed_split("hsplit", input, _counts(indices_or_sections, more), dim, 1)
+
+
+def vsplit(input: Any, indices_or_sections: Any, *more: int) -> tuple[Any, ...]:
+    """Parts along the first dimension."""
+    return _directed_split("vsplit", input, _counts(indices_or_sections, more), 0, 2)
+
+
+def dsplit(input: Any, indices_or_sections: Any, *more: int) -> tuple[Any, ...]:
+    """Parts along the third dimension."""
+    return _directed_split("dsplit", input, _counts(indices_or_sections, more), 2, 3)
+
+
+def split_with_sizes(input: Any, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
+    """Parts of the given sizes along a dimension."""
+    return views.split(input, list(split_sizes), dim)
+
+
+def unsafe_split(input: Any, split_size: int, dim: int = 0) -> tuple[Any, ...]:
+    """Parts of one size along a dimension, each a copy."""
+    return tuple(part.clone() for part in views.split(input, split_size, dim))
+
+
+def unsafe_split_with_sizes(input: Any, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
+    """Parts of the given sizes along a dimension, each a copy."""
+    return tuple(part.clone() for part in split_with_sizes(input, split_sizes, dim))
+
+
+def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
+    """At most ``chunks`` parts of equal size along a dimension, each a copy."""
+    return tuple(part.clone() for part in views.chunk(input, chunks, dim))
+
+
+# Other shapes
+
+
+def ravel(input: Any) -> Any:
+    """All elements in one dimension; a copy only if they are not contiguous."""
+    return views.reshape(input, (views.numel_of(_shape(input)),))
+
+
+def numel(input: Any) -> int:
+    """The number of elements."""
+    if not isinstance(input, TensorBase):
+        raise TypeError(f"numel(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    return int(value_of(input).size)
+
+
+def adjoint(input: Any) -> Any:
+    """Matrices in the last two dimensions transposed, and conjugated if complex."""
+    if len(_shape(input)) < 2:
+        raise RuntimeError(
+            f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {len(_shape(input))}-D tensor."
+        )
+    flipped = views.transpose(input, -2, -1)
+    return flipped.conj() if input._dtype.category == 3 else flipped
+
+
+def _matrix_transpose(self: Any) -> Any:
+    """Matrices in the last two dimensions transposed."""
+    if len(_shape(self)) < 2:
+        raise RuntimeError(
+            f"tensor.mT is only supported on matrices or batches of matrices. Got {len(_shape(self))}-D tensor."
+        )
+    return views.transpose(self, -2, -1)
+
+
+def _matrix_adjoint(self: Any) -> Any:
+    """Matrices in the last two dimensions transposed, and conjugated if complex."""
+    return adjoint(self)
+
+
+def _all_reversed(self: Any) -> Any:
+    """The dimensions in reverse order."""
+    return views.permute(self, tuple(range(len(_shape(self)) - 1, -1, -1)))
+
+
+def _hermitian(self: Any) -> Any:
+    """A matrix transposed, and conjugated if complex."""
+    rank = len(_shape(self))
+    if rank not in (0, 2):
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {rank}-D tensor. For batches of matrices, consider using "
+            "tensor.mH"
+        )
+    return adjoint(self) if rank else (self.conj() if self._dtype.category == 3 else views.alias(self))
+
+
+def sum_to_size(self: Any, *size: Any) -> Any:
+    """Summed over what broadcasting to this size would have repeated."""
+    target, own = shape_args(size), _shape(self)
+    lead = len(own) - len(target)
+    if lead < 0 or any(n != 1 and n != own[lead + i] for i, n in enumerate(target)):
+        raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(own)}}}.")
+    dims = tuple(d for d in range(len(own)) if d < lead or (target[d - lead] == 1 and own[d] != 1))
+    total = self.sum(dims, keepdim=True) if dims else self
+    return views.reshape(total, target) if lead else total
+
+
+# Copies of views
+
+
+def _copying(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def copy(input: Any, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        shown = function(input, *args, **kwargs)
+        if isinstance(shown, tuple):
+            made = tuple(_copied(part) for part in shown)
+            if out is None:
+                return made
+            for part, target in zip(made, out):
+                deliver(part, target)
+            return None
+        return _finish(_copied(shown), out)
+
+    copy.__name__ = copy.__qualname__ = name
+    copy.__doc__ = f"What ``{name[:-5]}`` shows, as a copy."
+    return copy
+
+
+def _copied(part: Any) -> Any:
+    from .._core.formats import contiguous_format
+
+    return part.clone(memory_format=contiguous_format)
+
+
+def _slice(input: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
+    axis = wrap_dim(dim, len(_shape(input)))
+    first, last, _ = slice(start, end, step).indices(_shape(input)[axis])
+    return views.slice_dim(input, axis, first, max(first, last), step)
+
+
+alias_copy = _copying(views.alias, "alias_copy")
+as_strided_copy = _copying(views.as_strided, "as_strided_copy")
+detach_copy = _copying(views.detach, "detach_copy")
+diagonal_copy = _copying(views.diagonal, "diagonal_copy")
+expand_copy = _copying(views.expand, "expand_copy")
+narrow_copy = _copying(views.narrow, "narrow_copy")
+permute_copy = _copying(views.permute, "permute_copy")
+select_copy = _copying(views.select, "select_copy")
+slice_copy = _copying(_slice, "slice_copy")
+split_copy = _copying(views.split, "split_copy")
+split_with_sizes_copy = _copying(split_with_sizes, "split_with_sizes_copy")
+squeeze_copy = _copying(views.squeeze, "squeeze_copy")
+t_copy = _copying(views.t, "t_copy")
+transpose_copy = _copying(views.transpose, "transpose_copy")
+unbind_copy = _copying(views.unbind, "unbind_copy")
+unfold_copy = _copying(views.unfold, "unfold_copy")
+unsqueeze_copy = _copying(views.unsqueeze, "unsqueeze_copy")
+view_as_complex_copy = _copying(view_as_complex, "view_as_complex_copy")
+view_as_real_copy = _copying(view_as_real, "view_as_real_copy")
+view_copy = _copying(views.view, "view_copy")
+
+
+# Methods that change which part of its storage a tensor shows
+
+
+def _own_view(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        check_writable(self)
+        become(self, function(self, *args, **kwargs))
+        return self
+
+    method.__name__ = name
+    method.__qualname__ = f"Tensor.{name}"
+    method.__doc__ = f"Show what ``{name[:-1]}`` would return; returns the tensor."
+    return method
+
+
+def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
+    """Change the size in place; a larger one gets new memory, with the old elements first. Returns the tensor."""
+    if is_tracked(self):
+        raise RuntimeError("cannot resize variables that require grad")
+    shape = shape_args(sizes)
+    if shape == _shape(self):
+        return self
+    storage = whole_storage(self)
+    have, need = views.numel_of(_shape(storage)), views.numel_of(shape) + self._offset
+    if need > have:
+        flat = np.zeros(need, value_of(storage).asnumpy().dtype)
+        flat[:have] = value_of(storage).asnumpy().reshape(-1)
+        storage = wrap(from_numpy(flat))
+    offset = self._offset
+    become(self, storage if _shape(storage) == shape and not offset else views.as_strided(
+        storage, shape, contiguous_strides(shape), offset))
+    return self
+
+
+def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> Any:
+    """Change the size in place to that of another tensor; returns the tensor."""
+    return resize_(self, _shape(the_template))
+
+
+def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
+    """Show the storage of ``source`` from now on (with a size, a part of it); returns the tensor."""
+    if source is None:
+        become(self, self.new_empty((0,)))
+        return self
+    if source._dtype is not self._dtype:
+        raise RuntimeError(
+            f"Could not set tensor of type {source._dtype.name} to a tensor of type {self._dtype.name}"
+        )
+    if size is None:
+        become(self, views.alias(source))
+    else:
+        shape = shape_args((size,)) if not isinstance(size, int) else (size,)
+        become(self, views.as_strided(source, shape, contiguous_strides(shape) if stride is None else stride, storage_offset))
+    return self
+
+
+FUNCTIONS = tuple(
+    "tril triu tril_indices triu_indices diagonal_scatter select_scatter slice_scatter as_strided_scatter diag_embed diag "
+    "diagflat vander tensor_split hsplit vsplit dsplit split_with_sizes unsafe_split unsafe_split_with_sizes unsafe_chunk ravel "
+    "numel adjoint alias_copy as_strided_copy detach_copy diagonal_copy expand_copy narrow_copy permute_copy select_copy "
+    "slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy "
+    "view_as_complex_copy view_as_real_copy view_copy".split()
+)
+METHODS = tuple(
+    "tril triu diagonal_scatter select_scatter slice_scatter as_strided_scatter diag_embed diag diagflat tensor_split hsplit "
+    "vsplit dsplit split_with_sizes unsafe_split unsafe_split_with_sizes unsafe_chunk ravel adjoint narrow_copy sum_to_size "
+    "resize_ resize_as_ set_".split()
+)
+IN_PLACE = ("tril", "triu")
+NAMED_METHODS = {
+    f"{function.__name__}_": _own_view(function, f"{function.__name__}_")
+    for function in (views.t, views.transpose, views.squeeze, views.unsqueeze, views.as_strided)
+}
+NAMED_METHODS["swapaxes_"] = NAMED_METHODS["swapdims_"] = NAMED_METHODS["transpose_"]
+PROPERTIES = {"mT": _matrix_transpose, "mH": _matrix_adjoint, "T": _all_reversed, "H": _hermitian}

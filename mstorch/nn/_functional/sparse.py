@@ -1,0 +1,101 @@
+"""Embeddings under torch.nn.functional's signatures."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..._core.dtype import int64
+from ..._core.tensor_base import value_of
+from ..._ops import embedding as emb
+from ..._ops import views
+from ..._ops.conv import shape_of
+
+
+def embedding(
+    input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Any:  # fmt: skip
+    """Rows of ``weight`` (rows, D) at indices (*): (*, D)."""
+    padding = _padding(padding_idx, weight)
+    if max_norm is not None:
+        emb.renorm_rows_(weight, input, max_norm, norm_type)
+    return emb.embedding(weight, input, padding, scale_grad_by_freq, sparse)
+
+
+def _padding(padding_idx: int | None, weight: Any) -> int:
+    if padding_idx is None:
+        return -1
+    rows = shape_of(weight)[0]
+    if not -rows <= padding_idx < rows:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    return padding_idx + rows if padding_idx < 0 else padding_idx
+
+
+def embedding_bag(
+    input: Any, weight: Any, offsets: Any = None, max_norm: float | None = None, norm_type: float = 2,
+    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Any = None,
+    include_last_offset: bool = False, padding_idx: int | None = None,
+) -> Any:  # fmt: skip
+    """Sums, means or maxima of rows of ``weight`` for bags of indices: (B, N), or (N) with ``offsets`` (B)."""
+    if weight._dtype is int64 and input._dtype.category >= 2:
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, "
+            "and should now be `embedding_bag(input, weight, ...)`.",
+            stacklevel=2,
+        )
+        input, weight = weight, input
+    if per_sample_weights is not None and shape_of(input) != shape_of(per_sample_weights):
+        raise ValueError(
+            "embedding_bag: If per_sample_weights is not None, then it must have the same shape as the input. Expected "
+            f"{tuple(shape_of(input))}, got {tuple(shape_of(per_sample_weights))}."
+        )
+    if len(shape_of(weight)) != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {len(shape_of(weight))}")
+    shape = shape_of(input)
+    if len(shape) == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. "
+                f"However, found offsets of type {type(offsets).__name__}"
+            )
+        starts = np.arange(shape[0] + 1) * shape[1]
+        input = views.reshape(input, (-1,))
+        if per_sample_weights is not None:
+            per_sample_weights = views.reshape(per_sample_weights, (-1,))
+    elif len(shape) == 1:
+        if offsets is None:
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        if len(shape_of(offsets)) != 1:
+            raise ValueError("offsets has to be a 1D Tensor")
+        starts = value_of(offsets).asnumpy().astype(np.int64)
+        if starts.size and starts[0] != 0:
+            raise RuntimeError(
+                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "
+                f"{starts[0]}"
+            )
+        if starts.size and starts[-1] > shape[0]:
+            raise RuntimeError(
+                f"offsets[-1] can not be greater than input's length ({shape[0]}). However, got offsets[-1] of {starts[-1]}"
+            )
+        if not include_last_offset:
+            starts = np.append(starts, shape[0])
+    else:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {len(shape)}")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and (scale_grad_by_freq or sparse):
+        words = "scaling the gradient by the frequency" if scale_grad_by_freq else "sparse weights"
+        raise ValueError(f"max mode does not support {words}")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
+            f"mode='{mode}'). Please open a feature request on GitHub."
+        )
+    if max_norm is not None:
+        emb.renorm_rows_(weight, input, max_norm, norm_type)
+    padding = None if padding_idx is None else _padding(padding_idx, weight)
+    return emb.bag(weight, input, starts, mode, scale_grad_by_freq, per_sample_weights, padding)
+
+

@@ -1,0 +1,165 @@
+"""Padding layers."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..._tensor import Tensor
+from .. import functional as F
+from .module import Module
+
+
+class _PadNd(Module):
+    """Pads the last ``_rank`` dimensions; one number stands for all sides."""
+
+    __constants__ = ["padding"]
+    _rank: int
+    _mode: str
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__()
+        self.padding = tuple(padding) if isinstance(padding, (tuple, list)) else (padding,) * (2 * self._rank)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, C, *) → (N, C, *), also without N."""
+        return F.pad(input, self.padding, self._mode)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"{self.padding}"
+
+
+class _ConstantPadNd(_PadNd):
+    __constants__ = ["padding", "value"]
+    _mode = "constant"
+
+    def __init__(self, padding: Any, value: float) -> None:
+        super().__init__(padding)
+        self.value = value
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(*) → (*)."""
+        return F.pad(input, self.padding, "constant", self.value)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"padding={self.padding}, value={self.value}"
+
+
+class ConstantPad1d(_ConstantPadNd):
+    """A constant around (N, C, W) or (C, W)."""
+
+    _rank = 1
+
+
+class ConstantPad2d(_ConstantPadNd):
+    """A constant around (N, C, H, W) or (C, H, W)."""
+
+    _rank = 2
+
+
+class ConstantPad3d(_ConstantPadNd):
+    """A constant around (N, C, D, H, W) or (C, D, H, W)."""
+
+    _rank = 3
+
+
+class _ZeroPadNd(_ConstantPadNd):
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"{self.padding}"
+
+
+class ZeroPad1d(_ZeroPadNd):
+    """Zeros around (N, C, W) or (C, W)."""
+
+    _rank = 1
+
+
+class ZeroPad2d(_ZeroPadNd):
+    """Zeros around (N, C, H, W) or (C, H, W)."""
+
+    _rank = 2
+
+
+class ZeroPad3d(_ZeroPadNd):
+    """Zeros around (N, C, D, H, W) or (C, D, H, W)."""
+
+    _rank = 3
+
+
+class ReflectionPad1d(_PadNd):
+    """The mirror image around (N, C, W) or (C, W)."""
+
+    _rank, _mode = 1, "reflect"
+
+
+class ReflectionPad2d(_PadNd):
+    """The mirror image around (N, C, H, W) or (C, H, W)."""
+
+    _rank, _mode = 2, "reflect"
+
+
+class ReflectionPad3d(_PadNd):
+    """The mirror image around (N, C, D, H, W) or (C, D, H, W)."""
+
+    _rank, _mode = 3, "reflect"
+
+
+class ReplicationPad1d(_PadNd):
+    """The edge repeated around (N, C, W) or (C, W)."""
+
+    _rank, _mode = 1, "replicate"
+
+
+class ReplicationPad2d(_PadNd):
+    """The edge repeated around (N, C, H, W) or (C, H, W)."""
+
+    _rank, _mode = 2, "replicate"
+
+
+class ReplicationPad3d(_PadNd):
+    """The edge repeated around (N, C, D, H, W) or (C, D, H, W)."""
+
+    _rank, _mode = 3, "replicate"
+
+
+class _CircularPadNd(_PadNd):
+    _mode = "circular"
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        low, high = self._rank + 1, self._rank + 2
+        if input.dim() not in (low, high):
+            raise ValueError(f"expected {low}D or {high}D input (got {input.dim()}D input)")
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, C, *) → (N, C, *), also without N."""
+        self._check_input_dim(input)
+        return F.pad(input, self.padding, "circular")
+
+
+class CircularPad1d(_CircularPadNd):
+    """The other side's elements around (N, C, W) or (C, W)."""
+
+    _rank = 1
+
+
+class CircularPad2d(_CircularPadNd):
+    """The other side's elements around (N, C, H, W) or (C, H, W)."""
+
+    _rank = 2
+
+
+class CircularPad3d(_CircularPadNd):
+    """The other side's elements around (N, C, D, H, W) or (C, D, H, W)."""
+
+    _rank = 3
+
+
+__all__ = [
+    "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "ReflectionPad1d",
+    "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "ZeroPad1d", "ZeroPad2d",
+    "ZeroPad3d",
+]  # fmt: skip
