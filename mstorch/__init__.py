@@ -60,6 +60,9 @@ from ._ops.conv import (
 from ._ops.copying import (
     clone,
 )  # fmt: skip
+from ._ops.count import (
+    unique, unique_consecutive, bincount, searchsorted, bucketize, isin, histc, histogram, histogramdd,
+)  # fmt: skip
 from ._ops.distance import (
     cosine_similarity, pairwise_distance, pdist, cdist,
 )  # fmt: skip
@@ -71,6 +74,9 @@ from ._ops.elementwise import (
     add, sub, subtract, rsub, mul, multiply, div, divide, true_divide, floor_divide, remainder, fmod, pow,
     float_power, neg, negative, positive, abs, absolute, abs_, sign, sgn, square, sqrt, rsqrt, reciprocal, addcmul,
     addcdiv, lerp, neg_, negative_, reciprocal_, rsqrt_, sqrt_, square_,
+)  # fmt: skip
+from ._ops.embedding import (
+    embedding,
 )  # fmt: skip
 from ._ops.index import (
     gather, index_select, take, take_along_dim, masked_fill, masked_select, nonzero, argwhere, nonzero_static,
@@ -95,6 +101,9 @@ from ._ops.matmul import (
 from ._ops.norm import (
     batch_norm, layer_norm, rms_norm, group_norm, instance_norm,
 )  # fmt: skip
+from ._ops.padding import (
+    constant_pad_nd,
+)  # fmt: skip
 from ._ops.pool import (
     max_pool1d, max_pool1d_with_indices, max_pool2d, max_pool3d, avg_pool1d, adaptive_avg_pool1d,
     adaptive_max_pool1d,
@@ -112,6 +121,14 @@ from ._ops.scan import (
 )  # fmt: skip
 from ._ops.scatter import (
     scatter, scatter_add, scatter_reduce, index_add, index_copy, index_reduce,
+)  # fmt: skip
+from ._ops.shape import (
+    tril, triu, tril_indices, triu_indices, diagonal_scatter, select_scatter, slice_scatter, as_strided_scatter,
+    diag_embed, diag, diagflat, vander, tensor_split, hsplit, vsplit, dsplit, split_with_sizes, unsafe_split,
+    unsafe_split_with_sizes, unsafe_chunk, ravel, numel, adjoint, alias_copy, as_strided_copy, detach_copy,
+    diagonal_copy, expand_copy, narrow_copy, permute_copy, select_copy, slice_copy, split_copy,
+    split_with_sizes_copy, squeeze_copy, t_copy, transpose_copy, unbind_copy, unfold_copy, unsqueeze_copy,
+    view_as_complex_copy, view_as_real_copy, view_copy,
 )  # fmt: skip
 from ._ops.softmax import (
     softmax, log_softmax,

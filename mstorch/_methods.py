@@ -5,12 +5,15 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from ._core.tensor_base import TensorBase, check_writable
 from ._ops import (
     bitwise, compare, complex_views, copying, count, creation, elementwise, index, join, math, matmul, random,
     reduce, scan, scatter, shape, sort, special, views,
 )  # fmt: skip
 from ._ops._dispatch import in_place, in_place_form, is_number
+from ._ops.indexing import views_tensor
 
 # The families that name methods of Tensor, in METHODS, ALIASES, IN_PLACE, OPERATORS and the like.
 FAMILIES: tuple[ModuleType, ...] = (
@@ -23,14 +26,23 @@ def _operand(value: Any) -> bool:
     return isinstance(value, TensorBase) or is_number(value)
 
 
+def _array_operand(value: Any) -> Any:
+    """A NumPy array beside a tensor, as a tensor."""
+    return views_tensor(np.asarray(value))
+
+
 def _operator(function: Callable[..., Any], name: str, reflected: bool = False) -> Callable[..., Any]:
     """A binary operator that leaves operands which are not numbers to their own class."""
 
     def forward(self: Any, other: Any) -> Any:
-        return function(self, other) if _operand(other) or hasattr(other, "__array__") else NotImplemented
+        if _operand(other):
+            return function(self, other)
+        return function(self, _array_operand(other)) if hasattr(other, "__array__") else NotImplemented
 
     def backward(self: Any, other: Any) -> Any:
-        return function(other, self) if _operand(other) or hasattr(other, "__array__") else NotImplemented
+        if _operand(other):
+            return function(other, self)
+        return function(_array_operand(other), self) if hasattr(other, "__array__") else NotImplemented
 
     method = backward if reflected else forward
     method.__name__ = name

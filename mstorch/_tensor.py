@@ -14,6 +14,7 @@ from ._core import device as devices
 from ._core.device import device
 from ._core.dtype import by_name, dtype, get_default_dtype
 from ._core.formats import strided
+from ._core.naming import NamedAsInTorch
 from ._core.size import Size
 from ._core.tensor_base import (
     TensorBase, View, grad_mode, is_leaf, is_tracked, require_grad, set_tensor_class, strided_array, strides_of, value_of, wrap,
@@ -26,7 +27,7 @@ from ._ops._dispatch import become
 _NOT_COPIED = frozenset(("_grad", "_hooks", "_hooked", "_post_hooks", "_retains_grad", "_count", "_node_name"))
 
 
-class Tensor(TensorBase):
+class Tensor(TensorBase, metaclass=NamedAsInTorch):
     """A multi-dimensional array of one dtype, on one device, which may take part in autograd."""
 
     __slots__ = ()

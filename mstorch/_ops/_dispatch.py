@@ -78,6 +78,9 @@ def broadcast_shape(first: Sequence[int], second: Sequence[int]) -> tuple[int, .
     return tuple(result)
 
 
+_PLAIN = (bool, int, float, complex)
+
+
 def result_dtype(operands: Sequence[Any]) -> dtype:
     """The dtype that torch's promotion gives tensors and numbers together."""
     dimensioned = zero_dim = wrapped = None
@@ -89,6 +92,8 @@ def result_dtype(operands: Sequence[Any]) -> dtype:
             else:
                 zero_dim = kind if zero_dim is None else promote_types(zero_dim, kind)
         else:
+            if operand.__class__ not in _PLAIN and not is_number(operand):
+                raise TypeError(f"unsupported operand: expected Tensor or Number, not {type(operand).__name__}")
             kind = scalar_dtype(python_number(operand))
             wrapped = kind if wrapped is None else promote_types(wrapped, kind)
     return combine(dimensioned, zero_dim, wrapped)

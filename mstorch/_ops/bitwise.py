@@ -97,9 +97,12 @@ FUNCTIONS = tuple(
 METHODS = NAMES
 IN_PLACE = NAMES
 OPERATORS = {
-    ""
-    "and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor, "lshift": bitwise_left_shift, "rshift": bitwise_right_shift,
-}  # fmt: skip
+    "and": bitwise_and,
+    "or": bitwise_or,
+    "xor": bitwise_xor,
+    "lshift": bitwise_left_shift,
+    "rshift": bitwise_right_shift,
+}
 REFLECTED = OPERATORS
 IN_PLACE_OPERATORS = OPERATORS
 UNARY_OPERATORS = {"invert": invert}

@@ -10,7 +10,7 @@ import numpy as np
 from .._backend.cast import cast
 from .._backend.raw import from_numpy
 from .._backend.table import kernel
-from .._core.dtype import bool_, dtype, finfo, uint8
+from .._core.dtype import bool_, dtype, finfo, iinfo, uint8
 from .._core.tensor_base import TensorBase, recording, value_of, wrap
 from ._dispatch import (
     binary,
@@ -195,14 +195,21 @@ def _no_complex(name: str, *operands: Any) -> None:
             raise RuntimeError(f"{name} not implemented for complex tensors.")
 
 
+def _two_tensors(name: str, other: Any) -> None:
+    if not isinstance(other, TensorBase):
+        raise TypeError(f"{name}(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+
+
 def maximum(input: Any, other: Any, *, out: Any = None) -> Any:
     """The larger of the two, elementwise; NaN if either is."""
+    _two_tensors("maximum", other)
     _no_complex("maximum", input, other)
     return binary(_maximum, input, other, out)
 
 
 def minimum(input: Any, other: Any, *, out: Any = None) -> Any:
     """The smaller of the two, elementwise; NaN if either is."""
+    _two_tensors("minimum", other)
     _no_complex("minimum", input, other)
     return binary(_minimum, input, other, out)
 
@@ -231,7 +238,7 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if input._dtype.category == 3:
-        raise RuntimeError("clamp is not supported for complex types")
+        raise NotImplementedError("clamp is not supported for complex types")
     if isinstance(min, TensorBase) != isinstance(max, TensorBase) and min is not None and max is not None:
         raise TypeError(
             f"clamp() received an invalid combination of arguments - got (Tensor, min={_name(min)}, "
@@ -243,13 +250,23 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     kind = result_dtype(operands)
     tensors = [operand for operand in operands if isinstance(operand, TensorBase)]
     tracked = recording(tensors)
+    if kind.category == 1:
+        _check_range(kind, min, max)
     raws = [None if operand is None else _raw(operand, kind) for operand in (input, min, max)]
-    shape = tuple(raws[0].shape)
-    for raw in raws[1:]:
+    shape: tuple[int, ...] = ()
+    for raw in raws:
         if raw is not None:
             shape = broadcast_shape(shape, tuple(raw.shape))
     result = wrap_like(_clamp[kind.name](*raws), tensors, tracked)
     return result if out is None else deliver(result, out)
+
+
+def _check_range(kind: dtype, *bounds: Any) -> None:
+    limits = iinfo(kind)
+    for bound in bounds:
+        if bound is not None and not isinstance(bound, TensorBase) and not limits.min <= bound <= limits.max:
+            cpp = {"int64": "int64_t", "int32": "int"}.get(kind.name, f"{kind.name}_t")
+            raise RuntimeError(f"value cannot be converted to type {cpp} without overflow")
 
 
 def _name(value: Any) -> str:
@@ -280,6 +297,9 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     """``input`` where the condition holds, else ``other``; alone, the indices where the condition is nonzero."""
     if input is None and other is None:
         return _nonzero(condition)
+    if not isinstance(condition, TensorBase):
+        words = ", ".join(type(value).__name__ for value in (condition, input, other))
+        raise TypeError(f"where() received an invalid combination of arguments - got ({words}), but expected one of:")
     if condition._dtype is not bool_:
         if condition._dtype is not uint8:
             raise RuntimeError(

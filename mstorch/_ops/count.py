@@ -227,14 +227,14 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     return _finish(found, out)
 
 
-def _range_of(values: Any, low: float, high: float, name: str) -> tuple[float, float]:
-    """The range of a histogram: the given one, or that of the data if its ends are equal."""
+def _range_of(values: Any, low: float, high: float, name: str, widen: float) -> tuple[float, float]:
+    """The range of a histogram: the given one, or that of the data if its ends are equal; widened if it has no width."""
     array = value_of(values).asnumpy()
     if low == high and array.size:
         low, high = float(array.min()), float(array.max())
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"{name}: range of [{_short(low)}, {_short(high)}] is not finite")
-    return (low - 1, high + 1) if low == high else (low, high)
+    return (low - widen, high + widen) if low == high else (low, high)
 
 
 def _short(value: float) -> str:
@@ -250,7 +250,7 @@ def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0, *, out: Any =
     if min > max:
         raise RuntimeError("torch.histc: max must be larger than min")
     values = views.reshape(input.detach(), (views.numel_of(_shape(input)),))
-    low, high = _range_of(values, min, max, "torch.histc")
+    low, high = _range_of(values, min, max, "torch.histc", 1.0)
     array = value_of(values.to(float32) if values._dtype not in (float32, float64) else values)
     inside = array.asnumpy()
     inside = inside[(inside >= low) & (inside <= high)]
@@ -284,11 +284,11 @@ def _edges(values: Any, bins: int, limits: Any, name: str) -> Any:
         low, high = limits
         if low > high:
             raise RuntimeError(f"{name}: min should not exceed max, but got min {low} max {high}")
-        low, high = (low - 1, high + 1) if low == high else (low, high)
+        low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
     elif values.numel() == 0:
         low, high = 0.0, 1.0
     else:
-        low, high = _range_of(values.detach(), 0.0, 0.0, name)
+        low, high = _range_of(values.detach(), 0.0, 0.0, name, 0.5)
     return linspace(low, high, bins + 1, dtype=values._dtype)
 
 

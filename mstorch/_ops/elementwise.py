@@ -363,10 +363,14 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
     return result if out is None else deliver(result, out)
 
 
+_CPP = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int",
+    "int32": "int", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
 def _cpp(kind: dtype) -> str:
-    return {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int",
-            ""
-            "int32": "int", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}.get(kind.name, kind.name)  # fmt: skip
+    return _CPP.get(kind.name, kind.name)
 
 
 absolute, absolute_, divide, true_divide, multiply, negative = abs, abs_, div, div, mul, neg

@@ -229,7 +229,9 @@ def _rounding(kernel: Kernel, input: Any, out: Any, *args: Any) -> Any:
     kind = input._dtype
     if kind.category == 2:
         return with_args(kernel, input, *args, out=out)
-    if kind.category == 0 or kind.category == 3:
+    if kind.category == 3:
+        raise NotImplementedError(f"{kernel.op} is not supported for complex inputs")
+    if kind.category == 0:
         raise NotImplementedError(f"\"{kernel.op}_vml_cpu\" not implemented for '{type_word(kind)}'")
     return clone(input) if out is None else deliver(clone(input), out)
 

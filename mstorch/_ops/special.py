@@ -14,6 +14,7 @@ from .compare import eq, gt, isinf, lt, where
 from .copying import to_dtype
 from .elementwise import add, div, mul, scalar_like, sub, with_args
 from .math import sin, trunc
+from .views import alias
 
 _erf = kernel("erf")
 _erfc = kernel("erfc")
@@ -200,14 +201,14 @@ scaled_modified_bessel_k1 = _kernel_function("scaled_modified_bessel_k1", "``exp
 
 
 def _polynomial(name: str, words: str, first: Callable[[Any], Any], step: Callable[[int, Any, Any, Any], Any]) -> Any:
-    """An orthogonal polynomial of degree ``n``: degree 0 is 1, degree 1 is ``first(x)``, then a recurrence in two terms."""
+    """An orthogonal polynomial of degree ``n``: degree 0 is 1, degree 1 ``first(x)``, then a recurrence in two terms."""
 
     def function(x: Any, n: Any, *, out: Any = None) -> Any:
         kind = result_dtype((x, n))
         if kind.category < 2:
             kind = get_default_dtype()
-        x = to_dtype(x.detach(), kind) if isinstance(x, TensorBase) else scalar_like(x, kind)
-        degree = to_dtype(n.detach(), kind) if isinstance(n, TensorBase) else scalar_like(n, kind)
+        x = to_dtype(alias(x, True), kind) if isinstance(x, TensorBase) else scalar_like(x, kind)
+        degree = to_dtype(alias(n, True), kind) if isinstance(n, TensorBase) else scalar_like(n, kind)
         degree = trunc(degree)
         top = value_of(degree).asnumpy()
         before, current = add(mul(x, 0), 1), first(x)

@@ -38,7 +38,8 @@ def layouts(torch: Any, dtype: str = "float32", shift: int = 0) -> list[Any]:
 def tolerance(dtype: str) -> dict[str, float]:
     """How far results of a dtype may be apart: one unit in the last place, or torch's own errors."""
     return {
-        ""
-        "float16": {"rtol": 2e-3, "atol": 1e-3}, "bfloat16": {"rtol": 1e-2, "atol": 1e-2}, "float64": {"rtol": 1e-12, "atol": 1e-14},
+        "float16": {"rtol": 2e-3, "atol": 1e-3},
+        "bfloat16": {"rtol": 1e-2, "atol": 1e-2},
+        "float64": {"rtol": 1e-12, "atol": 1e-14},
         "complex128": {"rtol": 1e-12, "atol": 1e-13},
-    }.get(dtype, {"rtol": 3e-6, "atol": 1e-6})  # fmt: skip
+    }.get(dtype, {"rtol": 3e-6, "atol": 1e-6})

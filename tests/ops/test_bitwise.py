@@ -76,10 +76,11 @@ def test_operators(both):
 @pytest.mark.parametrize(
     "body",
     [
-        lambda torch: torch.ones(1) & 1, lambda torch: torch.gcd(torch.ones(1), torch.ones(1)),
+        lambda torch: torch.ones(1) & 1,
+        lambda torch: torch.gcd(torch.ones(1), torch.ones(1)),
         lambda torch: torch.tensor([1]) | 1.5,
     ],
-)  # fmt: skip
+)
 def test_errors(both, body):
     both(body, message="not implemented for")
 

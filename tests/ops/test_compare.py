@@ -18,8 +18,13 @@ def test_comparisons(both, op, dtype):
     def body(torch):
         function = getattr(torch, op)
         x = operand(torch, dtype)
-        return [function(x, operand(torch, dtype, 1)), function(x, 1), function(x, 0.5), function(x, torch.tensor(2.5)),
-                *(function(x, y) for x, y in zip(layouts(torch, dtype), layouts(torch, dtype, 1)))]  # fmt: skip
+        return [
+            function(x, operand(torch, dtype, 1)),
+            function(x, 1),
+            function(x, 0.5),
+            function(x, torch.tensor(2.5)),
+            *(function(x, y) for x, y in zip(layouts(torch, dtype), layouts(torch, dtype, 1))),
+        ]
 
     both(body)
 
@@ -35,8 +40,17 @@ def test_operators(both):
 def test_comparison_aliases_and_in_place(both):
     def body(torch):
         x = torch.tensor([1.0, 2.0, 3.0])
-        return [torch.less(x, 2), torch.less_equal(x, 2), torch.greater(x, 2), torch.greater_equal(x, 2), torch.not_equal(x, 2),
-                x.clone().lt_(2), x.clone().eq_(x), torch.eq(x, 2, out=torch.empty(3)), x.logical_not_()]  # fmt: skip
+        return [
+            torch.less(x, 2),
+            torch.less_equal(x, 2),
+            torch.greater(x, 2),
+            torch.greater_equal(x, 2),
+            torch.not_equal(x, 2),
+            x.clone().lt_(2),
+            x.clone().eq_(x),
+            torch.eq(x, 2, out=torch.empty(3)),
+            x.logical_not_(),
+        ]
 
     both(body)
 
@@ -91,11 +105,24 @@ def test_clamp(both):
         x = torch.tensor(EDGES)
         i = torch.tensor([-5, 0, 5, 9])
         return [
-            x.clamp(-1, 1), x.clamp(min=0), x.clamp(max=0.5), x.clamp(2, 1), torch.clip(x, -1, 1), x.clamp_min(0), x.clamp_max(0),
-            i.clamp(0, 6), i.clamp(0.5), i.clamp(max=torch.tensor(3)), x.clamp(torch.zeros(15), torch.ones(1)), x.clamp(NAN, 1),
-            x[:0].clamp(0), x.half().clamp(0, 1), x.to(torch.bfloat16).clamp(0, 1), x.clone().clamp_(0, 1),
+            x.clamp(-1, 1),
+            x.clamp(min=0),
+            x.clamp(max=0.5),
+            x.clamp(2, 1),
+            torch.clip(x, -1, 1),
+            x.clamp_min(0),
+            x.clamp_max(0),
+            i.clamp(0, 6),
+            i.clamp(0.5),
+            i.clamp(max=torch.tensor(3)),
+            x.clamp(torch.zeros(15), torch.ones(1)),
+            x.clamp(NAN, 1),
+            x[:0].clamp(0),
+            x.half().clamp(0, 1),
+            x.to(torch.bfloat16).clamp(0, 1),
+            x.clone().clamp_(0, 1),
             torch.clamp(x, 0, 1, out=torch.empty(15)),
-        ]  # fmt: skip
+        ]
 
     both(body)
 
@@ -103,9 +130,11 @@ def test_clamp(both):
 def test_clamp_passes_the_gradient_at_its_bounds(with_gradients):
     with_gradients(lambda torch, x: x.clamp(-1, 1), np.array([-2.0, -1.0, 0.0, 1.0, 2.0, NAN]))
     with_gradients(
-        lambda torch, x, low, high: x.clamp(low, high), np.array([-2.0, -1.0, 0.0, 1.0, 2.0]), np.full(5, -1.0),
+        lambda torch, x, low, high: x.clamp(low, high),
+        np.array([-2.0, -1.0, 0.0, 1.0, 2.0]),
+        np.full(5, -1.0),
         np.array([1.0, 1.0, -3.0, 1.0, 1.0]),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("dtype", (*REAL, "complex64"))
@@ -113,8 +142,15 @@ def test_where(both, dtype):
     def body(torch):
         x, y = operand(torch, dtype), operand(torch, dtype, 1)
         chosen = operand(torch, "bool")
-        return [torch.where(chosen, x, y), torch.where(chosen[:1], x, y[:, :1]), torch.where(chosen, x, 1), torch.where(chosen, 0, y),
-                x.where(chosen, y), torch.where(chosen.t(), x.t(), y.t()), torch.where(chosen[:0], x[:0], 1)]  # fmt: skip
+        return [
+            torch.where(chosen, x, y),
+            torch.where(chosen[:1], x, y[:, :1]),
+            torch.where(chosen, x, 1),
+            torch.where(chosen, 0, y),
+            x.where(chosen, y),
+            torch.where(chosen.t(), x.t(), y.t()),
+            torch.where(chosen[:0], x[:0], 1),
+        ]
 
     both(body)
 
@@ -122,8 +158,13 @@ def test_where(both, dtype):
 def test_where_of_numbers_and_alone(both):
     def body(torch):
         chosen = torch.tensor([[True, False], [False, True]])
-        return [torch.where(chosen, 1, 0), torch.where(chosen, 1.5, 0.0), torch.where(chosen), torch.where(torch.tensor(True)),
-                torch.where(torch.tensor([0.0, 2.0]))]  # fmt: skip
+        return [
+            torch.where(chosen, 1, 0),
+            torch.where(chosen, 1.5, 0.0),
+            torch.where(chosen),
+            torch.where(torch.tensor(True)),
+            torch.where(torch.tensor([0.0, 2.0])),
+        ]
 
     both(body)
 
@@ -137,9 +178,18 @@ def test_where_keeps_nan_out_of_the_gradient(with_gradients):
 def test_closeness(both):
     def body(torch):
         x, y = torch.tensor([1.0, 1e-9, NAN, float("inf")]), torch.tensor([1.00001, 0.0, NAN, float("inf")])
-        return [torch.isclose(x, y), torch.isclose(x, y, equal_nan=True), torch.isclose(x, y, 0.0, 0.0), torch.allclose(x, y),
-                torch.allclose(x[:2], y[:2], atol=1e-4), torch.equal(x, x), torch.equal(x[:2], x[:2].clone()), torch.equal(x, x[:2]),
-                torch.isclose(torch.tensor([1, 2]), torch.tensor([1, 3])), torch.is_nonzero(torch.tensor(2.0))]  # fmt: skip
+        return [
+            torch.isclose(x, y),
+            torch.isclose(x, y, equal_nan=True),
+            torch.isclose(x, y, 0.0, 0.0),
+            torch.allclose(x, y),
+            torch.allclose(x[:2], y[:2], atol=1e-4),
+            torch.equal(x, x),
+            torch.equal(x[:2], x[:2].clone()),
+            torch.equal(x, x[:2]),
+            torch.isclose(torch.tensor([1, 2]), torch.tensor([1, 3])),
+            torch.is_nonzero(torch.tensor(2.0)),
+        ]
 
     both(body)
 
@@ -152,18 +202,27 @@ def test_nan_to_num(both, with_gradients):
 
 
 def test_result_type(both):
-    both(lambda torch: [torch.result_type(torch.ones(2), 1), torch.result_type(torch.ones(2, dtype=torch.int32), 1.5),
-                        torch.can_cast(torch.float32, torch.int64), torch.promote_types(torch.uint8, torch.int8)])  # fmt: skip
+    both(
+        lambda torch: [
+            torch.result_type(torch.ones(2), 1),
+            torch.result_type(torch.ones(2, dtype=torch.int32), 1.5),
+            torch.can_cast(torch.float32, torch.int64),
+            torch.promote_types(torch.uint8, torch.int8),
+        ]
+    )
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        lambda torch: torch.ones(2).clamp(), lambda torch: torch.where(torch.ones(2), 1, 2),
-        lambda torch: torch.isclose(torch.ones(1), torch.ones(1).double()), lambda torch: torch.is_nonzero(torch.ones(2)),
-        lambda torch: torch.isclose(torch.ones(1), torch.ones(1), rtol=-1.0), lambda torch: torch.ones(2) < torch.ones(3),
+        lambda torch: torch.ones(2).clamp(),
+        lambda torch: torch.where(torch.ones(2), 1, 2),
+        lambda torch: torch.isclose(torch.ones(1), torch.ones(1).double()),
+        lambda torch: torch.is_nonzero(torch.ones(2)),
+        lambda torch: torch.isclose(torch.ones(1), torch.ones(1), rtol=-1.0),
+        lambda torch: torch.ones(2) < torch.ones(3),
         lambda torch: torch.isposinf(torch.tensor([1j])),
     ],
-)  # fmt: skip
+)
 def test_errors(both, body):
     both(body)

@@ -57,12 +57,19 @@ def test_view_as_complex(both):
 @pytest.mark.parametrize(
     "function",
     [
-        lambda torch, x: x.real, lambda torch, x: x.imag * 2, lambda torch, x: torch.view_as_real(x), lambda torch, x: x.abs(),
-        lambda torch, x: x.angle(), lambda torch, x: torch.conj_physical(x), lambda torch, x: x.t().imag,
-        lambda torch, x: torch.view_as_complex(torch.view_as_real(x) * 2), lambda torch, x: (x * x.conj()).real,
-        lambda torch, x: torch.complex(x.real, x.imag * 3), lambda torch, x: torch.polar(x.abs(), x.angle()),
+        lambda torch, x: x.real,
+        lambda torch, x: x.imag * 2,
+        lambda torch, x: torch.view_as_real(x),
+        lambda torch, x: x.abs(),
+        lambda torch, x: x.angle(),
+        lambda torch, x: torch.conj_physical(x),
+        lambda torch, x: x.t().imag,
+        lambda torch, x: torch.view_as_complex(torch.view_as_real(x) * 2),
+        lambda torch, x: (x * x.conj()).real,
+        lambda torch, x: torch.complex(x.real, x.imag * 3),
+        lambda torch, x: torch.polar(x.abs(), x.angle()),
     ],
-)  # fmt: skip
+)
 def test_gradients(with_gradients, function):
     with_gradients(function, VALUES, strides=False)
 
@@ -79,9 +86,15 @@ def test_gradient_through_a_write_to_a_part(both):
 
 
 def test_complex_and_polar(both, with_gradients):
-    both(lambda torch: [torch.complex(torch.ones(3), torch.zeros(3)), torch.complex(torch.ones(2, 1), torch.tensor([1.0, 2.0])),
-                        torch.complex(torch.tensor(1.0), torch.ones(2)), torch.complex(torch.ones(0), torch.ones(0)),
-                        torch.polar(torch.tensor([1.0, 2.0]), torch.tensor([0.5, -3.0]))])  # fmt: skip
+    both(
+        lambda torch: [
+            torch.complex(torch.ones(3), torch.zeros(3)),
+            torch.complex(torch.ones(2, 1), torch.tensor([1.0, 2.0])),
+            torch.complex(torch.tensor(1.0), torch.ones(2)),
+            torch.complex(torch.ones(0), torch.ones(0)),
+            torch.polar(torch.tensor([1.0, 2.0]), torch.tensor([0.5, -3.0])),
+        ]
+    )
     with_gradients(lambda torch, x, y: torch.complex(x, y), np.ones((2, 1)), np.arange(3.0))
     with_gradients(lambda torch, x, y: torch.polar(x, y), np.ones((2, 1)), np.arange(3.0))
 
@@ -89,8 +102,16 @@ def test_complex_and_polar(both, with_gradients):
 def test_conjugates(both):
     def body(torch):
         x, r = torch.tensor(VALUES), torch.ones(2)
-        return [x.conj().resolve_conj(), torch.conj_physical(x), x.clone().conj_physical_(), r.conj() is r, torch.resolve_neg(r) is r,
-                torch.conj_physical(x[:0]), torch.real(r) is r, torch.is_complex(x) if hasattr(torch, "is_complex") else True]  # fmt: skip
+        return [
+            x.conj().resolve_conj(),
+            torch.conj_physical(x),
+            x.clone().conj_physical_(),
+            r.conj() is r,
+            torch.resolve_neg(r) is r,
+            torch.conj_physical(x[:0]),
+            torch.real(r) is r,
+            torch.is_complex(x) if hasattr(torch, "is_complex") else True,
+        ]
 
     both(body, strides=False)
 
@@ -102,8 +123,19 @@ def test_view_in_another_dtype(both):
         bits[0, 0] = 1065353216
         small = x.view(torch.uint8)
         wide = x.view(torch.float64)
-        return [x, bits, small, wide, x.t().view(torch.int32), x[1:].view(torch.int16), x.view(torch.int32).view(torch.float32),
-                small.view(torch.float32), x.view(torch.complex64), x[:0].view(torch.int32), x.view(torch.float32)]  # fmt: skip
+        return [
+            x,
+            bits,
+            small,
+            wide,
+            x.t().view(torch.int32),
+            x[1:].view(torch.int16),
+            x.view(torch.int32).view(torch.float32),
+            small.view(torch.float32),
+            x.view(torch.complex64),
+            x[:0].view(torch.int32),
+            x.view(torch.float32),
+        ]
 
     both(body)
 
@@ -111,11 +143,16 @@ def test_view_in_another_dtype(both):
 @pytest.mark.parametrize(
     "body",
     [
-        lambda torch: torch.ones(2).imag, lambda torch: torch.view_as_real(torch.ones(2)), lambda torch: torch.view_as_complex(torch.ones(3)),
-        lambda torch: torch.view_as_complex(torch.ones(2, dtype=torch.int64)), lambda torch: torch.complex(torch.ones(2), torch.ones(2).double()),
-        lambda torch: torch.complex(torch.tensor([1]), torch.tensor([1])), lambda torch: torch.ones(3).view(torch.float64),
-        lambda torch: torch.tensor(1.0).view(torch.float64), lambda torch: torch.ones(2, 2).t().view(torch.int16),
+        lambda torch: torch.ones(2).imag,
+        lambda torch: torch.view_as_real(torch.ones(2)),
+        lambda torch: torch.view_as_complex(torch.ones(3)),
+        lambda torch: torch.view_as_complex(torch.ones(2, dtype=torch.int64)),
+        lambda torch: torch.complex(torch.ones(2), torch.ones(2).double()),
+        lambda torch: torch.complex(torch.tensor([1]), torch.tensor([1])),
+        lambda torch: torch.ones(3).view(torch.float64),
+        lambda torch: torch.tensor(1.0).view(torch.float64),
+        lambda torch: torch.ones(2, 2).t().view(torch.int16),
     ],
-)  # fmt: skip
+)
 def test_errors(both, body):
     both(body)

@@ -105,8 +105,14 @@ def test_heaviside_ldexp_frexp(both):
     def body(torch):
         x = torch.tensor([-1.5, 0.0, 2.0, float("nan")])
         mantissa, exponent = torch.frexp(torch.tensor([1.0, -3.5, 0.0, 1e-30, float("inf")]))
-        return [torch.heaviside(x, torch.tensor(0.5)), torch.heaviside(torch.tensor([-1, 0, 2]), torch.tensor(7)), torch.ldexp(x, torch.tensor([1, 2, -3, 0])),
-                mantissa, torch.frexp(x).mantissa, torch.ldexp(torch.tensor([1]), torch.tensor([2]))]  # fmt: skip
+        return [
+            torch.heaviside(x, torch.tensor(0.5)),
+            torch.heaviside(torch.tensor([-1, 0, 2]), torch.tensor(7)),
+            torch.ldexp(x, torch.tensor([1, 2, -3, 0])),
+            mantissa,
+            torch.frexp(x).mantissa,
+            torch.ldexp(torch.tensor([1]), torch.tensor([2])),
+        ]
 
     both(body)
     both(lambda torch: torch.frexp(torch.tensor([1.0, -3.5, 0.0, 1e-30])).exponent)
@@ -141,9 +147,12 @@ def test_in_place_out_and_aliases(both):
 @pytest.mark.parametrize(
     "body",
     [
-        lambda torch: torch.tensor([1]).exp_(), lambda torch: torch.heaviside(torch.ones(1), torch.ones(1).double()),
-        lambda torch: torch.frexp(torch.tensor([1])), lambda torch: torch.sin(1.0), lambda torch: torch.atan2(torch.ones(2), torch.ones(3)),
+        lambda torch: torch.tensor([1]).exp_(),
+        lambda torch: torch.heaviside(torch.ones(1), torch.ones(1).double()),
+        lambda torch: torch.frexp(torch.tensor([1])),
+        lambda torch: torch.sin(1.0),
+        lambda torch: torch.atan2(torch.ones(2), torch.ones(3)),
     ],
-)  # fmt: skip
+)
 def test_errors(both, body):
     both(body, message="")

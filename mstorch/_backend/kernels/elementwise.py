@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,9 @@ def _same(raw: Raw) -> Raw:
 
 _complex_power = node("PowBackward0", prim_pow, _real_power_backward, prim_pow)
 composed_log = chained("LogBackward0", prim_log, lambda x, y: complex_reciprocal(x), prim_log)
-complex_reciprocal = chained("ReciprocalBackward0", prim_reciprocal, lambda x, y: prim_neg(mul(y, y)), prim_reciprocal)
+complex_reciprocal: Callable[[Raw], Raw] = chained(
+    "ReciprocalBackward0", prim_reciprocal, lambda x, y: prim_neg(mul(y, y)), prim_reciprocal
+)
 
 
 def composed_pow(first: Raw, second: Raw) -> Raw:

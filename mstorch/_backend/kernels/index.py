@@ -30,8 +30,8 @@ def ops_slice(raw: Raw, dim: int, start: int, stop: int, step: int) -> Raw:
     shape = raw.shape
     if step == 1 and not _recorded(raw):
         return mint.narrow(raw, dim, start, stop - start)
-    if start >= stop:
-        return of_nothing(raw, (*shape[:dim], 0, *shape[dim + 1 :]), 0)
+    if start >= stop or raw.size == 0:
+        return of_nothing(raw, (*shape[:dim], len(range(start, stop, step)), *shape[dim + 1 :]), 0)
     begin, end, steps = [0] * len(shape), list(shape), [1] * len(shape)
     begin[dim], end[dim], steps[dim] = start, stop, step
     return _strided_slice(raw, tuple(begin), tuple(end), tuple(steps))

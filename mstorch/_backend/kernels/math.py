@@ -54,6 +54,8 @@ from .elementwise import (
     sgn,
 )
 
+Function = Callable[[Raw], Raw]
+
 APPROXIMATE = "MindSpore's float32 kernel is an approximation: 2e-5 relative (2.10)"
 CANCELS = "MindSpore's kernel has no correct digit near 0, in float64 too (2.10)"
 NOT_EXACT = "MindSpore has no kernel, and a quotient of logarithms is not exact for powers of the base"
@@ -154,10 +156,10 @@ def _acosh_slope(x: Raw, y: Raw) -> Raw:
 
 
 acosh = chained("AcoshBackward0", _acosh, _acosh_slope)
-sin = chained("SinBackward0", _sin, lambda x, y: cos(x))
-cos = chained("CosBackward0", _cos, lambda x, y: prim_neg(sin(x)))
-sinh = chained("SinhBackward0", _sinh, lambda x, y: cosh(x))
-cosh = chained("CoshBackward0", _cosh, lambda x, y: sinh(x))
+sin: Function = chained("SinBackward0", _sin, lambda x, y: cos(x))
+cos: Function = chained("CosBackward0", _cos, lambda x, y: prim_neg(sin(x)))
+sinh: Function = chained("SinhBackward0", _sinh, lambda x, y: cosh(x))
+cosh: Function = chained("CoshBackward0", _cosh, lambda x, y: sinh(x))
 
 
 # sin(pi x) / (pi x)
@@ -414,10 +416,11 @@ define("heaviside", cpu=_heaviside, dtypes=FLOATS, via={
     "int64": "float64",
 })  # fmt: skip
 define(
-    ""
-    "logaddexp", cpu=node("LogaddexpBackward0", _logaddexp, _logaddexp_backward, mint.logaddexp), dtypes=FLOATS + COMPLEX,
+    "logaddexp",
+    cpu=node("LogaddexpBackward0", _logaddexp, _logaddexp_backward, mint.logaddexp),
+    dtypes=FLOATS + COMPLEX,
     via=VIA_HALF,
-)  # fmt: skip
+)
 define("logaddexp2", cpu=node("Logaddexp2Backward0", _logaddexp2, _logaddexp2_backward), dtypes=FLOATS, via=VIA_HALF)
 define("xlogy", cpu=node("XlogyBackward0", _xlogy_with(log), _xlogy_backward), dtypes=FLOATS, via=VIA_HALF)
 define(

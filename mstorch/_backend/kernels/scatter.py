@@ -8,10 +8,10 @@ from mindspore import ops
 
 from ..cast import cast
 from ..raw import NAME_OF, ON_CPU, Raw, from_numpy
-from ..table import COMPLEX, FLOATS, INTS, VIA_HALF, define
+from ..table import BUT_BFLOAT16, COMPLEX, FLOATS, INTS, VIA_BFLOAT16, VIA_HALF, define
 from ..tape import tracing
 from ._nodes import node, prim_add, prim_and, prim_div, prim_equal, prim_mul, prim_select, zeros_like
-from .index import BUT_BFLOAT16, VIA_BFLOAT16, _flat_positions
+from .index import _flat_positions
 from .reduce import constant, has_nan
 from .storage import copy_memory
 

@@ -115,7 +115,9 @@ log_ndtr = chained(
 
 
 lgamma = chained("LgammaBackward0", _lgamma, lambda x, y: digamma(x))
-digamma = chained("DigammaBackward0", scipy_function("psi"), lambda x, y: polygamma(x, 1), ops.digamma)
+digamma: Callable[..., Raw] = chained(
+    "DigammaBackward0", scipy_function("psi"), lambda x, y: polygamma(x, 1), ops.digamma
+)
 
 
 def _polygamma(raw: Raw, order: int) -> Raw:
@@ -142,7 +144,7 @@ def _polygamma_backward(gradient: Raw, result: Raw, raw: Raw, order: int) -> tup
     return prim_mul(gradient, polygamma(raw, order + 1)), None
 
 
-polygamma = node("PolygammaBackward0", _polygamma, _polygamma_backward)
+polygamma: Callable[..., Raw] = node("PolygammaBackward0", _polygamma, _polygamma_backward)
 
 
 def _gammainc_slope(first: Raw, second: Raw) -> Raw:
@@ -211,14 +213,14 @@ def _sign(raw: Raw) -> Raw:
 
 i0 = chained("I0Backward0", _i0, lambda x, y: i1(x))
 i0e = chained("SpecialI0EBackward0", _i0e, lambda x, y: prim_sub(i1e(x), prim_mul(_sign(x), y)))
-i1 = chained("SpecialI1Backward0", _i1, lambda x, y: prim_sub(i0(x), _over(y, x, 0.5)))
+i1: Callable[..., Raw] = chained("SpecialI1Backward0", _i1, lambda x, y: prim_sub(i0(x), _over(y, x, 0.5)))
 
 
 def _i1e_slope(x: Raw, y: Raw) -> Raw:
     return prim_sub(prim_sub(i0e(x), prim_mul(_sign(x), y)), _over(y, x, 0.5))
 
 
-i1e = chained("SpecialI1EBackward0", _i1e, _i1e_slope)
+i1e: Callable[..., Raw] = chained("SpecialI1EBackward0", _i1e, _i1e_slope)
 
 
 def _positive_only(primitive: Callable[[Raw], Raw], at_zero: float) -> Callable[[Raw], Raw]:

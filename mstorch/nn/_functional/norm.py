@@ -4,8 +4,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..._ops import norm as norms
+from ..._ops import views
 from ..._ops.conv import shape_of
+from ..._ops.elementwise import add, div, mul, square
+from ..._ops.elementwise import pow as power
 from ..._ops.norm import rms_norm as _rms_norm
+from ..._ops.padding import constant_pad_nd
+from ..._ops.pool import avg_pool2d
 from ..._ops.views import numel_of
 
 
@@ -58,3 +63,17 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
     _verify_batch_size((shape[0] * shape[1] // num_groups, num_groups, *shape[2:]))
     return norms.group_norm(input, num_groups, weight, bias, eps)
+
+
+def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
+    """The input divided by ``(k + alpha * mean of squares over neighbouring channels) ** beta``."""
+    shape = shape_of(input)
+    rank = len(shape)
+    if rank < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality input (got {rank} dimensions)")
+    if not numel_of(shape):
+        return input
+    squares = views.reshape(square(input), (shape[0], 1, shape[1], numel_of(shape[2:])))
+    padded = constant_pad_nd(squares, (0, 0, size // 2, (size - 1) // 2))
+    means = views.reshape(avg_pool2d(padded, (size, 1), stride=1), shape)
+    return div(input, power(add(mul(means, alpha), k), beta))

@@ -9,6 +9,7 @@ from typing import Any
 from typing_extensions import Self
 
 from ..._backend.cell import Cell, call_cell, is_raw
+from ..._core.naming import class_text
 from ..._core.tensor_base import TensorBase, value_of
 from ..._ops.copying import parse_to
 from ..._ops.creation import empty_like
@@ -23,7 +24,14 @@ def _add_indent(text: str, spaces: int) -> str:
     return "\n".join([first, *(" " * spaces + line for line in rest)])
 
 
-class Module(StateMixin, HookMixin, Cell):
+class _ModuleMeta(type(Cell)):  # type: ignore[misc]
+    """Classes that show themselves by torch's module path, as ``print(type(module))`` does in ported scripts."""
+
+    def __repr__(cls) -> str:
+        return class_text(cls)
+
+
+class Module(StateMixin, HookMixin, Cell, metaclass=_ModuleMeta):
     """The base of all networks. Subclasses assign parameters and child modules as attributes and define ``forward``.
 
     The same object is a ``mindspore.nn.Cell``: MindSpore's optimisers, ``value_and_grad``, ``Model`` and checkpoints see its

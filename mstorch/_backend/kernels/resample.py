@@ -1,0 +1,68 @@
+"""Resampling: linear maps along one axis, im2col and its transpose."""
+from __future__ import annotations
+
+import numpy as np
+from mindspore import ops
+
+from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy, full
+from ..table import ALL, COMPLEX, FLOATS, VIA_HALF, define
+from .windows import strided_table, transposed_table, windows
+
+_reshape = ops.Reshape()
+_transpose = ops.Transpose()
+_gather = ops.Gather()
+_matmul = ops.MatMul()
+_concat = ops.Concat(2)
+_sum = ops.ReduceSum(False)
+
+
+def composed_along(x: Raw, matrix: np.ndarray, axis: int) -> Raw:
+    """(…, n, …) → (…, m, …) by a matrix (n, m)."""
+    rank = len(x.shape)
+    order = (*(i for i in range(rank) if i != axis), axis)
+    moved = _transpose(x, order) if order != tuple(range(rank)) else x
+    lead = tuple(moved.shape[:-1])
+    weights = from_numpy(np.ascontiguousarray(matrix, dtype=NP_DTYPE[NAME_OF[x.dtype]]))
+    y = _reshape(_matmul(_reshape(moved, (-1, moved.shape[-1])), weights), (*lead, matrix.shape[1]))
+    back = tuple(int(i) for i in np.argsort(order))
+    return _transpose(y, back) if back != tuple(range(rank)) else y
+
+
+def ops_pick_along(x: Raw, positions: np.ndarray, axis: int) -> Raw:
+    """The elements at some positions of an axis."""
+    return _gather(x, from_numpy(np.ascontiguousarray(positions, dtype=np.int32)), axis)
+
+
+Sizes = tuple[int, ...]
+
+
+def composed_unfold(x: Raw, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes, out: Sizes) -> Raw:
+    """(N, C, *spatial) → (N, C * kernel elements, windows)."""
+    n, c = x.shape[:2]
+    if x.size == 0:
+        return full((n, c * int(np.prod(kernel)), int(np.prod(out))), 0, NAME_OF[x.dtype])
+    columns = windows(x, strided_table(tuple(x.shape[2:]), kernel, stride, padding, dilation, out))
+    return _reshape(columns, (n, -1, columns.shape[3]))
+
+
+def composed_fold(
+    x: Raw, sizes: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes, blocks: Sizes
+) -> Raw:
+    """(N, C * kernel elements, windows) → (N, C, *sizes): overlapping windows add up."""
+    n = x.shape[0]
+    count, length = int(np.prod(kernel)), int(np.prod(blocks))
+    c = x.shape[1] // count
+    if x.size == 0:
+        return full((n, c, *sizes), 0, NAME_OF[x.dtype])
+    # Which window each output element lies in as kernel element k.
+    table = transposed_table(blocks, kernel, stride, padding, dilation, sizes)
+    flat = _concat((_reshape(x, (n, c, count * length)), full((n, c, 1), 0, NAME_OF[x.dtype])))
+    index = np.where(table < 0, count * length, table + np.arange(count)[:, None] * length)
+    taken = _gather(flat, from_numpy(index.astype(np.int32).reshape(-1)), 2)
+    return _reshape(_sum(_reshape(taken, (n, c, count, -1)), 2), (n, c, *sizes))
+
+
+define("along", cpu=composed_along, dtypes=FLOATS, via=VIA_HALF)
+define("pick_along", cpu=ops_pick_along, dtypes=ALL)
+define("im2col", cpu=composed_unfold, dtypes=FLOATS + COMPLEX, via=VIA_HALF)
+define("col2im", cpu=composed_fold, dtypes=FLOATS + COMPLEX, via=VIA_HALF)

@@ -1,0 +1,20 @@
+"""The names that users know: classes show themselves under torch's module paths."""
+from __future__ import annotations
+
+# Where torch keeps a class that has a file of its own here.
+_TORCH_MODULES = {"mstorch._tensor": "torch", "mstorch._core.dtype": "torch", "mstorch._core.device": "torch", "mstorch._core.size": "torch"}
+
+
+def class_text(cls: type) -> str:
+    """``repr`` of a class: ``<class 'torch.nn.modules.conv.Conv2d'>`` for ours, unchanged for a user's subclass."""
+    module = cls.__module__
+    if module.startswith("mstorch"):
+        module = _TORCH_MODULES.get(module, "torch" + module[len("mstorch") :])
+    return f"<class '{module}.{cls.__qualname__}'>"
+
+
+class NamedAsInTorch(type):
+    """A metaclass whose classes show torch's path in their repr. Pickles keep the real one."""
+
+    def __repr__(cls) -> str:
+        return class_text(cls)

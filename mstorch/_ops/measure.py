@@ -1,0 +1,224 @@
+"""Norms, distances, covariances, cross products."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .._core.tensor_base import TensorBase, recording, value_of
+from . import reduce, views
+from ._dispatch import broadcast_shape, deliver, type_word, wrap_dim, wrap_dims
+from .compare import where
+
+
+def _shape(tensor: Any) -> tuple[int, ...]:
+    return tuple(value_of(tensor).shape)
+
+
+def _finish(value: Any, out: Any) -> Any:
+    return value if out is None else deliver(value, out)
+
+
+def vector_norm(
+    x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
+) -> Any:
+    """The ``ord``-norm of all elements, or along ``dim``, whatever the shape."""
+    if x._dtype.category < 2:
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {type_word(x._dtype)}"
+        )
+    if dtype is not None:
+        x = x.to(dtype)
+    shape = _shape(x)
+    dims = wrap_dims(dim, len(shape))
+    if (math.isinf(ord) or ord < 0) and any(shape[d] == 0 for d in dims):
+        name = "inf" if math.isinf(ord) else f"{ord:g}"
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {name} norm on an empty tensor because the operation does not have an identity"
+        )
+    return _finish(_norm(x, float(ord), dims if shape else None, keepdim), out)
+
+
+def _norm(x: Any, p: float, dims: Any, keepdim: bool) -> Any:
+    """The norm; where it or an element is zero the gradient is zero too, as torch defines it."""
+    if p == 0:
+        return reduce.sum(x.ne(0).to(x._dtype.to_real()), dims, keepdim) + reduce.sum((x * 0).abs(), dims, keepdim).detach()
+    if p == 2:
+        squares = reduce.sum(_squares(x), dims, keepdim)
+        return _root(squares, 0.5) if recording((x,)) else squares.sqrt()
+    size = x.abs()
+    if p == math.inf:
+        return reduce.amax(size, dims or (), keepdim)
+    if p == -math.inf:
+        return reduce.amin(size, dims or (), keepdim)
+    if p == 1:
+        return reduce.sum(size, dims, keepdim)
+    if not recording((x,)):
+        return reduce.sum(size.pow(p), dims, keepdim).pow(1.0 / p)
+    if p < 2:
+        zero = size.detach().eq(0)
+        powers = where(zero, 0.0 if p > 0 else math.inf, where(zero, 1.0, size).pow(p))
+    else:
+        powers = size.pow(p)
+    return _root(reduce.sum(powers, dims, keepdim), 1.0 / p)
+
+
+def _squares(x: Any) -> Any:
+    if x._dtype.category < 3:
+        return x * x
+    from .complex_views import imag, real
+
+    a, b = real(x), imag(x)
+    return a * a + b * b
+
+
+def _root(total: Any, power: float) -> Any:
+    flat = total.detach().eq(0)
+    safe = where(flat, 1.0, total)
+    root = safe.sqrt() if power == 0.5 else safe.pow(power)
+    return where(flat, 0.0 if power > 0 else math.inf, root)
+
+
+def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
+    """The norm of all elements or along ``dim``: a number, "fro", or for matrices "nuc"."""
+    if isinstance(p, str):
+        if p == "nuc":
+            from .. import linalg
+
+            dims = tuple(range(-2, 0)) if dim is None else dim
+            return _finish(linalg.matrix_norm(input, "nuc", dims, keepdim, dtype=dtype), out)
+        if p != "fro":
+            raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+        p = 2.0
+    elif p is None:
+        p = 2.0
+    if dim == ():
+        dim = None
+    return vector_norm(input, p, dim, keepdim, dtype=dtype, out=out)
+
+
+def _norm_method(self: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    """The norm of all elements or along ``dim``."""
+    return norm(self, p, dim, keepdim, dtype=dtype)
+
+
+def dist(input: Any, other: Any, p: Any = 2) -> Any:
+    """The norm of the difference."""
+    if not isinstance(other, TensorBase):
+        raise TypeError(f"dist(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    return vector_norm(input - other, p)
+
+
+def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: Any = None) -> Any:
+    """A copy whose entries along ``dim`` with a norm above ``maxnorm`` are scaled down to it."""
+    shape = _shape(input)
+    dim = wrap_dim(dim, len(shape))
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    if len(shape) < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {len(shape)} dimensions")
+    others = tuple(d for d in range(len(shape)) if d != dim)
+    sizes = vector_norm(input, p, others, True)
+    scale = where(sizes.gt(maxnorm), maxnorm / (sizes + 1e-7), 1.0)
+    return _finish(input * scale, out)
+
+
+def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+    """The covariances of the rows (variables) over the columns (observations)."""
+    from .._core.dtype import bool_
+
+    shape = _shape(input)
+    if len(shape) > 2:
+        raise RuntimeError(
+            f"cov(): expected input to have two or fewer dimensions but got an input with {len(shape)} dimensions"
+        )
+    if input._dtype is bool_:
+        raise RuntimeError("cov(): bool dtype is not supported for input")
+    rows = views.reshape(input, (1, -1)) if len(shape) < 2 else input
+    count = _shape(rows)[1]
+    weights = None
+    for name, given, kinds in (("fweights", fweights, (1,)), ("aweights", aweights, (2,))):
+        if given is None:
+            continue
+        if len(_shape(given)) > 1:
+            raise RuntimeError(
+                f"cov(): expected {name} to have one or fewer dimensions but got {name} with {len(_shape(given))} dimensions"
+            )
+        if given._dtype.category not in kinds:
+            what = "integral" if kinds == (1,) else "floating point"
+            raise RuntimeError(f"cov(): expected {name} to have {what} dtype but got {name} with {type_word(given._dtype)} dtype")
+        if given.numel() != count:
+            raise RuntimeError(
+                f"cov(): expected {name} to have the same numel as there are observations in the input but got {given.numel()} "
+                f"!= {count}"
+            )
+        weights = given if weights is None else weights * given
+    total = reduce.sum(weights) if weights is not None else count
+    if weights is None:
+        centre = (reduce.sum(rows, 1, True) / count) if rows._dtype.category < 2 else reduce.mean(rows, 1, True)
+    else:
+        centre = reduce.sum(rows * weights, 1, True) / total
+    if aweights is None or correction == 0:
+        divisor = total - correction
+    elif fweights is None:
+        divisor = total - correction * reduce.sum(weights * weights) / total
+    else:
+        divisor = total - correction * reduce.sum(weights * aweights) / total
+    if isinstance(divisor, TensorBase):
+        divisor = divisor.clamp(min=0)
+    else:
+        divisor = max(divisor, 0)
+    away = rows - centre
+    weighted = away if weights is None else away * weights
+    product = away.matmul(views.transpose(weighted, 0, 1).conj())
+    made = product / divisor if isinstance(divisor, TensorBase) else product / float(divisor)
+    return views.squeeze(made)
+
+
+def corrcoef(input: Any) -> Any:
+    """The correlation coefficients of the rows (variables) over the columns (observations)."""
+    if len(_shape(input)) > 2:
+        raise RuntimeError(
+            "corrcoef(): expected input to have two or fewer dimensions but got an input with "
+            f"{len(_shape(input))} dimensions"
+        )
+    table = cov(input)
+    if not _shape(table):
+        return table / table
+    spread = views.diagonal(table)
+    if spread._dtype.category == 3:
+        spread = spread.real
+    spread = spread.sqrt()
+    table = table / views.unsqueeze(spread, -1) / views.unsqueeze(spread, 0)
+    if table._dtype.category == 3:
+        from .complex_views import complex, imag, real
+
+        return complex(real(table).clamp(-1, 1), imag(table).clamp(-1, 1))
+    return table.clamp(-1, 1)
+
+
+def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
+    """The cross products of vectors along ``dim`` (the first of length 3, if not given)."""
+    from .join import roll
+
+    a, b = _shape(input), _shape(other)
+    if len(a) != len(b):
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    if dim is None:
+        dim = next((d for d, length in enumerate(a) if length == 3), None)
+        if dim is None:
+            raise RuntimeError("no dimension of size 3 in input")
+    axis = wrap_dim(dim, len(a))
+    if a[axis] != 3 or b[axis] != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a[axis]} and {b[axis]}")
+    shape = broadcast_shape(a, b)
+    first, second = views.expand(input, shape), views.expand(other, shape)
+    made = roll(first, -1, axis) * roll(second, -2, axis) - roll(first, -2, axis) * roll(second, -1, axis)
+    return _finish(made, out)
+
+
+FUNCTIONS = ("norm", "dist", "renorm", "cov", "corrcoef", "cross")
+METHODS = ("dist", "renorm", "cov", "corrcoef", "cross")
+NAMED_METHODS = {"norm": _norm_method}
+IN_PLACE = ("renorm",)
