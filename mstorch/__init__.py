@@ -40,6 +40,9 @@ from ._ops.views import (
 from ._ops.activation import (
     relu, prelu, selu, celu, hardshrink, threshold, relu_,
 )  # fmt: skip
+from ._ops.bilinear import (
+    bilinear,
+)  # fmt: skip
 from ._ops.bitwise import (
     bitwise_and, bitwise_or, bitwise_xor, bitwise_not, bitwise_left_shift, bitwise_right_shift, gcd, lcm, gcd_,
     lcm_,
@@ -98,11 +101,17 @@ from ._ops.math import (
 from ._ops.matmul import (
     mm, bmm, mv, dot, matmul,
 )  # fmt: skip
+from ._ops.measure import (
+    norm, dist, renorm, cov, corrcoef, cross,
+)  # fmt: skip
 from ._ops.norm import (
     batch_norm, layer_norm, rms_norm, group_norm, instance_norm,
 )  # fmt: skip
 from ._ops.padding import (
     constant_pad_nd,
+)  # fmt: skip
+from ._ops.pixel import (
+    pixel_shuffle, pixel_unshuffle, channel_shuffle,
 )  # fmt: skip
 from ._ops.pool import (
     max_pool1d, max_pool1d_with_indices, max_pool2d, max_pool3d, avg_pool1d, adaptive_avg_pool1d,
@@ -124,9 +133,9 @@ from ._ops.scatter import (
 )  # fmt: skip
 from ._ops.shape import (
     tril, triu, tril_indices, triu_indices, diagonal_scatter, select_scatter, slice_scatter, as_strided_scatter,
-    diag_embed, diag, diagflat, vander, tensor_split, hsplit, vsplit, dsplit, split_with_sizes, unsafe_split,
-    unsafe_split_with_sizes, unsafe_chunk, ravel, numel, adjoint, alias_copy, as_strided_copy, detach_copy,
-    diagonal_copy, expand_copy, narrow_copy, permute_copy, select_copy, slice_copy, split_copy,
+    diag_embed, diag, diagflat, vander, resize_as_, tensor_split, hsplit, vsplit, dsplit, split_with_sizes,
+    unsafe_split, unsafe_split_with_sizes, unsafe_chunk, ravel, numel, adjoint, alias_copy, as_strided_copy,
+    detach_copy, diagonal_copy, expand_copy, narrow_copy, permute_copy, select_copy, slice_copy, split_copy,
     split_with_sizes_copy, squeeze_copy, t_copy, transpose_copy, unbind_copy, unfold_copy, unsqueeze_copy,
     view_as_complex_copy, view_as_real_copy, view_copy,
 )  # fmt: skip

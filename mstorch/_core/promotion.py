@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from .dtype import (
-    bfloat16, bool_, complex64, complex128, dtype, float16, float32, float64, get_default_dtype, int16, int32, int64, uint8,
+    bfloat16, bool_, complex64, complex128, dtype, float16, float32, float64, get_default_dtype, int8, int16, int64, uint8,
 )  # fmt: skip
 
 
@@ -14,33 +14,29 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest dtype that holds both."""
     if type1 is type2:
         return type1
+    for kind, other in ((type1, type2), (type2, type1)):
+        if kind.name in _LIMITED and other.category != 2:
+            raise RuntimeError(
+                "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+                f"{WORDS[type1.name]} and {WORDS[type2.name]}"
+            )
     low, high = sorted((type1, type2), key=lambda d: (d.category, d._rank))
     if low.category != high.category:
-        if low.category == 2 and high is complex64 and low is float64:
-            return complex128
-        return high
-    if low.category == 1:
-        return _promote_integers(low, high)
+        return complex128 if low is float64 and high is complex64 else high
+    if low.category == 1 and low is uint8 and high is int8:
+        return int16
     if low.category == 2 and {low, high} == {float16, bfloat16}:
         return float32
     return high
 
 
-def _promote_integers(low: dtype, high: dtype) -> dtype:
-    if low.is_signed == high.is_signed and low.itemsize != high.itemsize:
-        return high if high.itemsize > low.itemsize else low
-    unsigned, signed = (high, low) if low.is_signed else (low, high)
-    if unsigned is uint8:
-        return int16 if signed.itemsize == 1 else signed
-    raise RuntimeError(
-        f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
-        f"{_capital(unsigned)} and {_capital(signed)}"
-    )
-
-
-def _capital(kind: dtype) -> str:
-    names = {"uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long"}
-    return names.get(kind.name, kind.name)
+_LIMITED = frozenset(("uint16", "uint32", "uint64"))
+# Scalar types as torch's messages name them.
+WORDS = {
+    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half",
+    "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+}  # fmt: skip
 
 
 def scalar_dtype(value: Any) -> dtype:
@@ -80,6 +76,3 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     if from_.category > to.category:
         return False
     return not (to is bool_ and from_ is not bool_)
-
-
-__all__ = ["can_cast", "combine", "float32", "int32", "promote_types", "scalar_dtype"]

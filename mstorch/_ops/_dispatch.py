@@ -13,7 +13,7 @@ from .._backend.cast import cast
 from .._backend.raw import Raw, scalar
 from .._backend.table import Kernel
 from .._core.dtype import OF_MS, by_name, dtype, get_default_dtype
-from .._core.promotion import can_cast, combine, promote_types, scalar_dtype
+from .._core.promotion import WORDS, can_cast, combine, promote_types, scalar_dtype
 from .._core.strides import elementwise_strides
 from .._core.tensor_base import (
     TensorBase, check_writable, grad_mode, is_tracked, recording, strides_of, value_of, wrap, wrap_strided, write,
@@ -199,16 +199,9 @@ def check_result_cast(kind: dtype, target: dtype) -> None:
         raise RuntimeError(f"result type {type_word(kind)} can't be cast to the desired output type {type_word(target)}")
 
 
-_WORDS = {
-    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half",
-    "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
-}  # fmt: skip
-
-
 def type_word(kind: dtype) -> str:
     """The scalar type's name in torch's messages: ``Float`` for float32."""
-    return _WORDS[kind.name]
+    return WORDS[kind.name]
 
 
 def deliver(result: Any, out: Any) -> Any:

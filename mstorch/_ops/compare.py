@@ -297,7 +297,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     """``input`` where the condition holds, else ``other``; alone, the indices where the condition is nonzero."""
     if input is None and other is None:
         return _nonzero(condition)
-    if not isinstance(condition, TensorBase):
+    if not isinstance(condition, TensorBase) or input is None or other is None:
         words = ", ".join(type(value).__name__ for value in (condition, input, other))
         raise TypeError(f"where() received an invalid combination of arguments - got ({words}), but expected one of:")
     if condition._dtype is not bool_:

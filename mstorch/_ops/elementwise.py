@@ -339,9 +339,8 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any 
 
 
 def _plain(value: Any, like: Any) -> Any:
-    if isinstance(value, float) and like._dtype.category < 2:
-        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
-    return value
+    """The factor in the product's dtype: torch cuts a fraction where both are integers."""
+    return int(value) if isinstance(value, float) and like._dtype.category == 1 else value
 
 
 def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:

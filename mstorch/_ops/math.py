@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from .._backend.cast import cast
 from .._backend.table import Kernel, kernel
 from .._core.dtype import get_default_dtype
-from .._core.tensor_base import recording, value_of, wrap
+from .._core.tensor_base import TensorBase, recording, value_of, wrap
 from ._dispatch import binary, deliver, in_place_form, type_word, unary, wrap_like
 from .copying import clone, to_dtype
 from .elementwise import mul, pow, with_args
@@ -197,6 +197,8 @@ def xlogy(input: Any, other: Any, *, out: Any = None) -> Any:
 
 def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input * 2**other``."""
+    if isinstance(other, TensorBase) and other._dtype.category < 2 and input._dtype.category == 2:
+        other = to_dtype(other, input._dtype)
     return mul(input, pow(2.0, other), out=out)
 
 

@@ -201,7 +201,7 @@ scaled_modified_bessel_k1 = _kernel_function("scaled_modified_bessel_k1", "``exp
 
 
 def _polynomial(name: str, words: str, first: Callable[[Any], Any], step: Callable[[int, Any, Any, Any], Any]) -> Any:
-    """An orthogonal polynomial of degree ``n``: degree 0 is 1, degree 1 ``first(x)``, then a recurrence in two terms."""
+    """An orthogonal polynomial of degree ``n``: 1 for degree 0, ``first(x)`` for degree 1, then a recurrence."""
 
     def function(x: Any, n: Any, *, out: Any = None) -> Any:
         kind = result_dtype((x, n))

@@ -6,6 +6,7 @@ from .._ops.activation import prelu as prelu
 from .._ops.activation import relu_ as relu_
 from .._ops.activation import softplus as softplus
 from .._ops.activation import softshrink as softshrink
+from .._ops.bilinear import bilinear as bilinear
 from .._ops.conv import conv1d as conv1d
 from .._ops.conv import conv2d as conv2d
 from .._ops.conv import conv3d as conv3d
@@ -13,15 +14,51 @@ from .._ops.conv import conv_tbc as conv_tbc
 from .._ops.conv import conv_transpose1d as conv_transpose1d
 from .._ops.conv import conv_transpose2d as conv_transpose2d
 from .._ops.conv import conv_transpose3d as conv_transpose3d
+from .._ops.distance import cosine_similarity as cosine_similarity
+from .._ops.distance import normalize as normalize
+from .._ops.distance import pairwise_distance as pairwise_distance
+from .._ops.distance import pdist as pdist
+from .._ops.embedding import one_hot as one_hot
+from .._ops.fold import fold as fold
+from .._ops.fold import unfold as unfold
+from .._ops.grid import affine_grid as affine_grid
+from .._ops.grid import grid_sample as grid_sample
+from .._ops.loss import binary_cross_entropy as binary_cross_entropy
+from .._ops.loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
+from .._ops.loss import gaussian_nll_loss as gaussian_nll_loss
+from .._ops.loss import huber_loss as huber_loss
+from .._ops.loss import kl_div as kl_div
 from .._ops.loss import l1_loss as l1_loss
 from .._ops.loss import mse_loss as mse_loss
+from .._ops.loss import multilabel_soft_margin_loss as multilabel_soft_margin_loss
+from .._ops.loss import poisson_nll_loss as poisson_nll_loss
+from .._ops.loss import smooth_l1_loss as smooth_l1_loss
+from .._ops.loss import soft_margin_loss as soft_margin_loss
 from .._ops.loss_class import cross_entropy as cross_entropy
 from .._ops.loss_class import nll_loss as nll_loss
+from .._ops.loss_margin import cosine_embedding_loss as cosine_embedding_loss
+from .._ops.loss_margin import hinge_embedding_loss as hinge_embedding_loss
+from .._ops.loss_margin import margin_ranking_loss as margin_ranking_loss
+from .._ops.loss_margin import multi_margin_loss as multi_margin_loss
+from .._ops.loss_margin import multilabel_margin_loss as multilabel_margin_loss
+from .._ops.loss_margin import triplet_margin_loss as triplet_margin_loss
+from .._ops.loss_margin import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
 from .._ops.matmul import linear as linear
+from .._ops.padding import pad as pad
+from .._ops.pixel import channel_shuffle as channel_shuffle
+from .._ops.pixel import pixel_shuffle as pixel_shuffle
+from .._ops.pixel import pixel_unshuffle as pixel_unshuffle
 from .._ops.pool import adaptive_avg_pool1d as adaptive_avg_pool1d
 from .._ops.pool import avg_pool1d as avg_pool1d
 from .._ops.pool import avg_pool2d as avg_pool2d
 from .._ops.pool import avg_pool3d as avg_pool3d
+from .._ops.unpool import max_unpool1d as max_unpool1d
+from .._ops.unpool import max_unpool2d as max_unpool2d
+from .._ops.unpool import max_unpool3d as max_unpool3d
+from .._ops.upsample import interpolate as interpolate
+from .._ops.upsample import upsample as upsample
+from .._ops.upsample import upsample_bilinear as upsample_bilinear
+from .._ops.upsample import upsample_nearest as upsample_nearest
 from . import _reduction as _Reduction
 from ._functional.activation import (
     _get_softmax_dim, celu, celu_, elu, elu_, glu, gumbel_softmax, hardsigmoid, hardswish, hardtanh, hardtanh_, leaky_relu,
@@ -29,9 +66,10 @@ from ._functional.activation import (
     softsign, tanh, tanhshrink, threshold, threshold_,
 )  # fmt: skip
 from ._functional.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout
-from ._functional.norm import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
+from ._functional.norm import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
 from ._functional.pooling import (
     adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool1d, adaptive_max_pool1d_with_indices, adaptive_max_pool2d,
     adaptive_max_pool2d_with_indices, adaptive_max_pool3d, adaptive_max_pool3d_with_indices, lp_pool1d, lp_pool2d, lp_pool3d,
     max_pool1d, max_pool1d_with_indices, max_pool2d, max_pool2d_with_indices, max_pool3d, max_pool3d_with_indices,
 )  # fmt: skip
+from ._functional.sparse import embedding, embedding_bag

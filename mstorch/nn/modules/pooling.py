@@ -232,8 +232,48 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     _function = staticmethod(F.adaptive_avg_pool3d)
 
 
+class _MaxUnpoolNd(Module):
+    _rank: int
+    _function: Any
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        super().__init__()
+        self.kernel_size = numbers(kernel_size, self._rank)
+        self.stride = numbers(stride if stride is not None else kernel_size, self._rank)
+        self.padding = numbers(padding, self._rank)
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+        """(N, C, *), positions (N, C, *) → (N, C, *), also without N."""
+        return type(self)._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool1d(_MaxUnpoolNd):
+    """The values of (N, C, L) or (C, L) put back where MaxPool1d found them."""
+
+    _rank = 1
+    _function = staticmethod(F.max_unpool1d)
+
+
+class MaxUnpool2d(_MaxUnpoolNd):
+    """The values of (N, C, H, W) or (C, H, W) put back where MaxPool2d found them."""
+
+    _rank = 2
+    _function = staticmethod(F.max_unpool2d)
+
+
+class MaxUnpool3d(_MaxUnpoolNd):
+    """The values of (N, C, D, H, W) or (C, D, H, W) put back where MaxPool3d found them."""
+
+    _rank = 3
+    _function = staticmethod(F.max_unpool3d)
+
+
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d",
-    "MaxPool3d",
+    "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
 ]  # fmt: skip

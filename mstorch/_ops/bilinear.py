@@ -1,0 +1,41 @@
+"""The bilinear form."""
+from __future__ import annotations
+
+from typing import Any
+
+from . import views
+from .conv import shape_of
+from .elementwise import add, mul
+from .matmul import mm
+from .reduce import sum as sum_of
+
+
+def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+    """``x1 @ weight[k] @ x2 + bias[k]`` for each k: (*, in1), (*, in2), weight (out, in1, in2) → (*, out)."""
+    a, b, w = shape_of(input1), shape_of(input2), shape_of(weight)
+    if len(a) != len(b):
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {len(a)} and {len(b)}")
+    for i, (m, n) in enumerate(zip(a[:-1], b[:-1])):
+        if m != n:
+            raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {m} and {n}")
+    if a[-1] != w[1]:
+        raise RuntimeError(
+            f"bilinear(): input1 size does not match weight size: got {a[-1]} but expected {w[1]}"
+        )
+    if b[-1] != w[2]:
+        raise RuntimeError(
+            f"bilinear(): input2 size does not match weight size: got {b[-1]} but expected {w[2]}"
+        )
+    if bias is not None and shape_of(bias) != w[:1]:
+        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {shape_of(bias)[0]} but expected {w[0]}")
+    first, second = views.reshape(input1, (-1, a[-1])), views.reshape(input2, (-1, b[-1]))
+    columns = views.reshape(views.permute(weight, (1, 0, 2)), (w[1], w[0] * w[2]))
+    mixed = views.reshape(mm(first, columns), (-1, w[0], w[2]))
+    result = sum_of(mul(mixed, views.unsqueeze(second, 1)), 2)
+    if bias is not None:
+        result = add(result, bias)
+    return views.reshape(result, (*a[:-1], w[0]))
+
+
+FUNCTIONS = ("bilinear",)
+METHODS = ()

@@ -1,0 +1,208 @@
+"""Sampling at given positions (spatial transformers, https://arxiv.org/abs/1506.02025)."""
+from __future__ import annotations
+
+import itertools
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .._core.tensor_base import value_of
+from . import views
+from .compare import clamp, where
+from .conv import shape_of
+from .elementwise import abs as abs_of
+from .elementwise import add, div, mul, sub
+from .from_data import made
+from .index import gather
+from .math import floor, round as round_of
+from .matmul import bmm
+
+
+def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any:
+    """(N, 2, 3) → (N, H, W, 2), or (N, 3, 4) → (N, D, H, W, 3): the positions that an affine map sends the pixels to."""
+    if align_corners is None:
+        warnings.warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
+            "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.",
+            stacklevel=2,
+        )
+        align_corners = False
+    if theta._dtype.category != 2:
+        raise ValueError(f"Expected theta to have floating point type, but got {theta._dtype}")
+    size = tuple(int(n) for n in size)
+    rank = len(size) - 2
+    shape = shape_of(theta)
+    if rank not in (2, 3):
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
+            f"torch.Size({list(size)}) with affine transform of shape torch.Size({list(shape)})"
+        )
+    if len(shape) != 3 or shape[1:] != (rank, rank + 1):
+        what = "2x3" if rank == 2 else "3x4"
+        raise ValueError(
+            f"Expected a batch of {rank}D affine matrices of shape Nx{what} for size torch.Size({list(size)}). Got "
+            f"torch.Size({list(shape)})."
+        )
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got torch.Size({list(size)})")
+    kind = theta._dtype.np
+    axes = []
+    for n in size[2:]:
+        steps = np.linspace(-1, 1, n) if n > 1 else np.zeros(1)
+        axes.append((steps if align_corners else steps * (n - 1) / n).astype(kind))
+    mesh = np.meshgrid(*axes, indexing="ij")
+    base = np.stack([*reversed(mesh), np.ones(size[2:], kind)], axis=-1).reshape(1, -1, rank + 1)
+    base = made(np.ascontiguousarray(np.broadcast_to(base, (size[0], *base.shape[1:])).astype(kind)))
+    return views.reshape(bmm(base, views.transpose(theta, 1, 2)), (size[0], *size[2:], rank))
+
+
+def _pixels(x: Any, n: int, corners: bool) -> Any:
+    """Positions from -1 to 1 as positions from 0 to n - 1."""
+    if corners:
+        return mul(div(add(x, 1), 2), n - 1)
+    return div(sub(mul(add(x, 1), n), 1), 2)
+
+
+def _reflected(x: Any, low2: int, high2: int) -> Any:
+    """Positions mirrored at the borders low2 / 2 and high2 / 2."""
+    if low2 == high2:
+        return mul(x, 0)
+    low, span = low2 / 2, (high2 - low2) / 2
+    distance = abs_of(sub(x, low))
+    flips = floor(div(distance, span)).detach()
+    extra = sub(distance, mul(flips, span))
+    odd = made((value_of(flips).asnumpy() % 2) == 1)
+    return where(odd, sub(span + low, extra), add(extra, low))
+
+
+def _bounded(x: Any, n: int, padding: str, corners: bool) -> Any:
+    if padding == "border":
+        return clamp(x, 0, n - 1)
+    if padding == "reflection":
+        x = _reflected(x, 0, 2 * (n - 1)) if corners else _reflected(x, -1, 2 * n - 1)
+        return clamp(x, 0, n - 1)
+    return x
+
+
+def _taken(flat: Any, places: list[Any], sizes: tuple[int, ...]) -> Any:
+    """The elements at whole positions (N, L) of each axis, 0 outside: (N, C, L)."""
+    inside = np.ones((), bool)
+    index = np.zeros((), np.int64)
+    for place, n in zip(places, sizes):
+        values = value_of(place).asnumpy()
+        with np.errstate(invalid="ignore"):
+            good = (values >= 0) & (values <= n - 1)
+        inside = inside & good
+        index = index * n + np.where(good, values, 0).astype(np.int64)
+    n, c = shape_of(flat)[:2]
+    wide = made(np.ascontiguousarray(np.broadcast_to(index[:, None, :], (n, c, index.shape[-1]))))
+    taken = gather(flat, 2, wide)
+    return taken if inside.all() else mul(taken, made(inside[:, None, :].astype(flat._dtype.np)))
+
+
+def _cubic_weights(t: Any) -> list[Any]:
+    a = -0.75
+
+    def near(x: Any) -> Any:
+        return add(mul(mul(sub(mul(x, a + 2), a + 3), x), x), 1)
+
+    def far(x: Any) -> Any:
+        return sub(mul(add(mul(sub(mul(x, a), 5 * a), x), 8 * a), x), 4 * a)
+
+    return [far(add(t, 1)), near(t), near(sub(1, t)), far(sub(2, t))]
+
+
+def grid_sample(
+    input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
+) -> Any:
+    """(N, C, H, W) at (N, H', W', 2), or (N, C, D, H, W) at (N, D', H', W', 3); positions go from -1 to 1, x first."""
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise ValueError(
+            "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: "
+            f"'{mode}'"
+        )
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
+            f"'{padding_mode}'"
+        )
+    if align_corners is None:
+        warnings.warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
+            "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.",
+            stacklevel=2,
+        )
+        align_corners = False
+    x, g = shape_of(input), shape_of(grid)
+    rank = len(x) - 2
+    if rank not in (2, 3) or len(g) != len(x):
+        raise RuntimeError(
+            f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes {list(x)} "
+            f"and grid with sizes {list(g)}"
+        )
+    if x[0] != g[0]:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid and input to have same batch size, but got input with sizes {list(x)} and grid with "
+            f"sizes {list(g)}"
+        )
+    if g[-1] != rank:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {rank} in last dimension, but got grid with sizes {list(g)}"
+        )
+    if mode == "bicubic" and rank == 3:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    sizes = x[2:]
+    positions = views.reshape(grid, (g[0], -1, rank))
+    # The grid names x first, the axes of the image come the other way round.
+    coordinates = [
+        _pixels(views.select(positions, 2, rank - 1 - i), n, align_corners) for i, n in enumerate(sizes)
+    ]
+    flat = views.reshape(input, (x[0], x[1], -1))
+    if mode == "bicubic":
+        out = _bicubic(flat, coordinates, sizes, padding_mode, align_corners)
+    else:
+        coordinates = [_bounded(c, n, padding_mode, align_corners) for c, n in zip(coordinates, sizes)]
+        if mode == "nearest":
+            out = _taken(flat, [round_of(c.detach()) for c in coordinates], sizes)
+        else:
+            out = _linear(flat, coordinates, sizes)
+    return views.reshape(out, (x[0], x[1], *g[1:-1]))
+
+
+def _linear(flat: Any, coordinates: list[Any], sizes: tuple[int, ...]) -> Any:
+    lows = [floor(c.detach()) for c in coordinates]
+    total = None
+    for corner in itertools.product((0, 1), repeat=len(sizes)):
+        weight = None
+        places = []
+        for c, low, side in zip(coordinates, lows, corner):
+            part = sub(c, low)
+            part = part if side else sub(1, part)
+            weight = part if weight is None else mul(weight, part)
+            places.append(add(low, side))
+        term = mul(_taken(flat, places, sizes), views.unsqueeze(weight, 1))
+        total = term if total is None else add(total, term)
+    return total
+
+
+def _bicubic(flat: Any, coordinates: list[Any], sizes: tuple[int, ...], padding: str, corners: bool) -> Any:
+    y, x = coordinates
+    low_y, low_x = floor(y.detach()), floor(x.detach())
+    weights_y, weights_x = _cubic_weights(sub(y, low_y)), _cubic_weights(sub(x, low_x))
+    total = None
+    for i in range(4):
+        row = None
+        place_y = _bounded(add(low_y, i - 1), sizes[0], padding, corners)
+        for j in range(4):
+            place_x = _bounded(add(low_x, j - 1), sizes[1], padding, corners)
+            term = mul(_taken(flat, [place_y, place_x], sizes), views.unsqueeze(weights_x[j], 1))
+            row = term if row is None else add(row, term)
+        term = mul(row, views.unsqueeze(weights_y[i], 1))
+        total = term if total is None else add(total, term)
+    return total
+
+
+FUNCTIONS = ()
+METHODS = ()
+

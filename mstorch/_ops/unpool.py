@@ -1,0 +1,96 @@
+"""Max unpooling: values put back where max pooling found them."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core.dtype import int64
+from .._core.tensor_base import value_of
+from . import views
+from .conv import expand_numbers, shape_of
+from .creation import zeros
+from .scatter import scatter
+
+
+def _sizes(
+    shape: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], padding: tuple[int, ...], output_size: Any
+) -> tuple[int, ...]:
+    rank = len(kernel)
+    default = tuple((n - 1) * s + k - 2 * p for n, k, s, p in zip(shape[len(shape) - rank :], kernel, stride, padding))
+    if output_size is None:
+        return default
+    size = list(output_size)
+    if len(size) == rank + 2:
+        size = size[2:]
+    if len(size) != rank:
+        raise ValueError(
+            f"output_size should be a sequence containing {rank} or {rank + 2} elements, but it has a length of '{len(size)}'"
+        )
+    for d, (n, s) in enumerate(zip(default, stride)):
+        if not n - s < size[d] < n + s:
+            raise ValueError(
+                f"invalid output_size {list(output_size)} (dim {d} must be between {n - s} and {n + s})"
+            )
+    return tuple(int(n) for n in size)
+
+
+def max_unpool(
+    rank: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any
+) -> Any:
+    """Zeros, and the input's values at the positions that max pooling gave."""
+    kernel = expand_numbers(kernel_size, rank, "kernel_size")
+    stride = kernel if stride is None or (isinstance(stride, (tuple, list)) and not stride) else expand_numbers(
+        stride, rank, "stride"
+    )
+    padding = expand_numbers(padding, rank, "padding")
+    shape = shape_of(input)
+    sizes = _sizes(shape, kernel, stride, padding, output_size)
+    if indices._dtype is not int64:
+        raise RuntimeError(f"elements in indices should be type int64 but got: {indices._dtype.name}")
+    if len(shape) not in (rank + 1, rank + 2):
+        raise RuntimeError(
+            f"Input to max_unpooling{rank}d should be a {rank + 1}d or {rank + 2}d Tensor, but got a tensor with {len(shape)} dimensions"
+        )
+    if shape_of(indices) != shape:
+        raise RuntimeError(
+            f"Expected shape of indices to be same as that of the input tensor ({list(shape)}) but got indices tensor with shape: "
+            f"{list(shape_of(indices))}"
+        )
+    lead = shape[: len(shape) - rank]
+    count = int(np.prod(sizes))
+    places = value_of(indices).asnumpy()
+    if places.size and (places.min() < 0 or places.max() >= count):
+        raise RuntimeError(
+            f"Found an invalid max index: {places.max() if places.max() >= count else places.min()} (output volumes are of size "
+            f"{'x'.join(map(str, sizes))}"
+        )
+    flat = scatter(
+        zeros((*lead, count), dtype=input._dtype), len(lead), views.reshape(indices, (*lead, -1)), views.reshape(input, (*lead, -1))
+    )
+    return views.reshape(flat, (*lead, *sizes))
+
+
+def max_unpool1d(
+    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Any:
+    """The values of (N, C, L) or (C, L) put back where ``max_pool1d`` found them."""
+    return max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool2d(
+    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Any:
+    """The values of (N, C, H, W) or (C, H, W) put back where ``max_pool2d`` found them."""
+    return max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool3d(
+    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Any:
+    """The values of (N, C, D, H, W) or (C, D, H, W) put back where ``max_pool3d`` found them."""
+    return max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
+
+
+FUNCTIONS = ()
+METHODS = ()

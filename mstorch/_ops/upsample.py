@@ -1,0 +1,236 @@
+"""Interpolation: each spatial axis in turn, by positions (nearest) or by a matrix of weights."""
+from __future__ import annotations
+
+import math
+import warnings
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from .._backend.table import kernel, torch_type_name
+from ._dispatch import call
+from .conv import shape_of
+from .pool import adaptive_avg_pool
+
+_along = kernel("along")
+_pick = kernel("pick_along")
+
+
+def _scale(size: int, out: int, factor: float | None, corners: bool, kind: Any) -> Any:
+    """How far apart output elements lie in the input, in the precision that torch uses."""
+    if corners:
+        return kind((size - 1) / (out - 1)) if out > 1 else kind(0)
+    if factor is not None and factor > 0:
+        return kind(1.0 / factor)
+    return kind(kind(size) / kind(out)) if out else kind(0)
+
+
+@lru_cache(512)
+def _nearest(size: int, out: int, factor: float | None, exact: bool) -> np.ndarray:
+    scale = _scale(size, out, factor, False, np.float32)
+    places = np.arange(out, dtype=np.float32)
+    found = np.floor((places + np.float32(0.5)) * scale if exact else places * scale)
+    return np.minimum(found.astype(np.int64), size - 1)
+
+
+def _cubic(t: np.ndarray, a: float) -> list[np.ndarray]:
+    """The weights of four neighbours at distance 1 + t, t, 1 - t, 2 - t."""
+
+    def near(x: np.ndarray) -> np.ndarray:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x: np.ndarray) -> np.ndarray:
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+
+@lru_cache(512)
+def _matrix(size: int, out: int, factor: float | None, corners: bool, cubic: bool, double: bool) -> np.ndarray:
+    """(size, out) weights of linear or cubic interpolation."""
+    kind = np.float64 if double else np.float32
+    scale = _scale(size, out, factor, corners, kind)
+    places = np.arange(out, dtype=kind)
+    source = places * scale if corners else (places + kind(0.5)) * scale - kind(0.5)
+    if not cubic:
+        source = np.maximum(source, 0)
+    low = np.floor(source)
+    t = (source - low).astype(kind)
+    low = low.astype(np.int64)
+    matrix = np.zeros((size, out), kind)
+    columns = np.arange(out)
+    if cubic:
+        for k, weight in enumerate(_cubic(t, -0.75)):
+            np.add.at(matrix, ((low - 1 + k).clip(0, size - 1), columns), weight)
+    else:
+        low = np.minimum(low, size - 1)
+        high = np.minimum(low + 1, size - 1)
+        np.add.at(matrix, (low, columns), 1 - t)
+        np.add.at(matrix, (high, columns), t)
+    return matrix
+
+
+def _triangle(x: np.ndarray) -> np.ndarray:
+    return np.maximum(1 - np.abs(x), 0)
+
+
+def _cubic_filter(x: np.ndarray) -> np.ndarray:
+    x, a = np.abs(x), -0.5
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = (((x - 5) * x + 8) * x - 4) * a
+    return np.where(x < 1, near, np.where(x < 2, far, 0))
+
+
+def _lanczos_filter(x: np.ndarray) -> np.ndarray:
+    return np.where(np.abs(x) < 3, np.sinc(x) * np.sinc(x / 3), 0)
+
+
+_FILTERS = {"bilinear": (_triangle, 2), "bicubic": (_cubic_filter, 4), "lanczos": (_lanczos_filter, 6)}
+
+
+@lru_cache(512)
+def _smooth_matrix(size: int, out: int, factor: float | None, corners: bool, mode: str) -> np.ndarray:
+    """(size, out) weights of interpolation whose filter widens with the step, against aliasing."""
+    function, width = _FILTERS[mode]
+    scale = float(_scale(size, out, factor, corners, np.float64))
+    support = width / 2 * scale if scale >= 1 else width * 0.5
+    inverse = 1 / scale if scale >= 1 else 1.0
+    matrix = np.zeros((size, out))
+    for o in range(out):
+        centre = scale * (o + 0.5)
+        first = max(int(centre - support + 0.5), 0)
+        last = min(int(centre + support + 0.5), size)
+        weights = function((np.arange(first, last) - centre + 0.5) * inverse)
+        total = weights.sum()
+        matrix[first:last, o] = weights / total if total else weights
+    return matrix
+
+
+_LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2, "lanczos": 2}
+
+
+def resize(
+    input: Any, out: tuple[int, ...], factors: tuple[Any, ...], mode: str, corners: bool, antialias: bool
+) -> Any:
+    """(N, C, *sizes) → (N, C, *out)."""
+    sizes = shape_of(input)[2:]
+    if any(o <= 0 for o in out) or any(n <= 0 for n in sizes):
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got input ({_names(sizes)}) and output ({_names(out)})"
+        )
+    if mode in ("nearest", "nearest-exact"):
+        for i, (n, o, f) in enumerate(zip(sizes, out, factors)):
+            input = call(_pick, (input,), _nearest(n, o, f, mode != "nearest"), i + 2)
+        return input
+    if input._dtype.category < 2:
+        raise NotImplementedError(
+            f'"compute_indices_weights_{mode}" not implemented for {torch_type_name(input._dtype.name)}'
+        )
+    double = input._dtype.name == "float64"
+    # The last axis first, as its rows are contiguous.
+    for i in reversed(range(len(sizes))):
+        n, o, f = sizes[i], out[i], factors[i]
+        if antialias:
+            matrix = _smooth_matrix(n, o, f, corners, mode)
+        else:
+            matrix = _matrix(n, o, f, corners, mode == "bicubic", double)
+        input = call(_along, (input,), matrix, i + 2)
+    return input
+
+
+def _names(sizes: tuple[int, ...]) -> str:
+    return ", ".join(f"{axis}: {n}" for axis, n in zip("DHW"[3 - len(sizes) :], sizes))
+
+
+def interpolate(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None, antialias: bool = False,
+) -> Any:  # fmt: skip
+    """(N, C, *) to a size, or by factors. Modes: nearest, nearest-exact, linear, bilinear, bicubic, trilinear, area."""
+    shape = shape_of(input)
+    rank = len(shape) - 2
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError(
+                "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear | "
+                "lanczos"
+            )
+    elif align_corners is None:
+        align_corners = False
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is None and scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    given = size if size is not None else scale_factor
+    if isinstance(given, (tuple, list)):
+        if len(given) != rank:
+            what = "output" if size is not None else "scale_factor"
+            tail = (
+                f"output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, "
+                "...,oK) format."
+                if size is not None
+                else f"scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
+                "scale_factor in (s1, s2, ...,sK) format."
+            )
+            raise ValueError(
+                f"Input and {what} must have the same number of spatial dimensions, but got input with spatial dimensions of "
+                f"{list(shape[2:])} and {tail}"
+            )
+        values = tuple(given)
+    else:
+        values = (given,) * rank
+    if recompute_scale_factor and size is not None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and rank == 2):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
+        )
+    factors: tuple[Any, ...] = (None,) * rank
+    if size is not None:
+        out = tuple(int(v) for v in values)
+    else:
+        out = tuple(math.floor(float(n * v)) for n, v in zip(shape[2:], values))
+        if not recompute_scale_factor and mode != "area":
+            factors = tuple(float(v) for v in values)
+    if mode == "area" and rank in (1, 2, 3):
+        return adaptive_avg_pool(rank, input, out)
+    if mode not in ("nearest", "nearest-exact") and _LINEAR.get(mode) != rank or rank not in (1, 2, 3):
+        if mode in _LINEAR and rank in (1, 2, 3):
+            need = {1: "3D", 2: "4D", 3: "5D"}
+            raise NotImplementedError(f"Got {rank + 2}D input, but {mode} mode needs {need[_LINEAR[mode]]} input")
+        raise NotImplementedError(
+            "Input Error: Only 3D, 4D and 5D input Tensors supported (got "
+            f"{rank + 2}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got {mode})"
+        )
+    return resize(input, out, factors, mode, bool(align_corners), antialias)
+
+
+def upsample(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Any:
+    """The old name of ``interpolate``."""
+    warnings.warn(
+        "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+    )
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    """``interpolate`` with the nearest element."""
+    warnings.warn(
+        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+    )
+    return interpolate(input, size, scale_factor, mode="nearest")
+
+
+def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    """``interpolate``, bilinear, with corners aligned."""
+    warnings.warn(
+        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+    )
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
+
+
+FUNCTIONS = ()
+METHODS = ()

@@ -1,0 +1,27 @@
+"""Channels of groups taken in turn."""
+from __future__ import annotations
+
+from ..._tensor import Tensor
+from .. import functional as F
+from .module import Module
+
+
+class ChannelShuffle(Module):
+    """(N, C, *) with the channels of the groups taken in turn (https://arxiv.org/abs/1707.01083)."""
+
+    __constants__ = ["groups"]
+
+    def __init__(self, groups: int) -> None:
+        super().__init__()
+        self.groups = groups
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, C, *) → (N, C, *)."""
+        return F.channel_shuffle(input, self.groups)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"groups={self.groups}"
+
+
+__all__ = ["ChannelShuffle"]
