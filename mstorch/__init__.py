@@ -48,14 +48,19 @@ from ._ops.bitwise import (
     lcm_,
 )  # fmt: skip
 from ._ops.compare import (
-    eq, ne, lt, le, gt, ge, less, less_equal, greater, greater_equal, not_equal, logical_and, logical_or,
-    logical_xor, logical_not, isnan, isinf, isfinite, isposinf, isneginf, signbit, isreal, is_nonzero, equal,
-    isclose, allclose, maximum, minimum, fmax, fmin, clamp, clamp_min, clamp_max, clip, where, nan_to_num,
-    result_type, clamp_, clamp_min_, clamp_max_, clip_, nan_to_num_,
+    is_complex, is_floating_point, is_signed, is_conj, is_neg, is_same_size, eq, ne, lt, le, gt, ge, less,
+    less_equal, greater, greater_equal, not_equal, logical_and, logical_or, logical_xor, logical_not, isnan, isinf,
+    isfinite, isposinf, isneginf, signbit, isreal, is_nonzero, equal, isclose, allclose, maximum, minimum, fmax,
+    fmin, clamp, clamp_min, clamp_max, clip, where, nan_to_num, result_type, clamp_, clamp_min_, clamp_max_, clip_,
+    nan_to_num_,
 )  # fmt: skip
 from ._ops.complex_views import (
     real, imag, conj, conj_physical, conj_physical_, resolve_conj, resolve_neg, complex, polar, view_as_real,
     view_as_complex,
+)  # fmt: skip
+from ._ops.contract import (
+    einsum, tensordot, outer, ger, inner, vdot, kron, trace, matrix_power, chain_matmul, addmm, addmv, addr,
+    baddbmm, addbmm,
 )  # fmt: skip
 from ._ops.conv import (
     conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d, conv_tbc, convolution,

@@ -23,7 +23,7 @@ def _named(name: str, *fields: str) -> type:
         return type(self), (tuple(self),)
 
     members: dict[str, Any] = {
-        "__slots__": (), "__new__": make, "__repr__": text, "__reduce__": reduced, "_fields": fields,
+        "__slots__": (), "__new__": make, "__repr__": text, "__reduce__": reduced, "__match_args__": fields,
         "n_fields": len(fields), "n_sequence_fields": len(fields), "n_unnamed_fields": 0,
         "__module__": "mstorch.return_types", "__qualname__": name,
     }  # fmt: skip

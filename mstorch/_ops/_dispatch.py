@@ -1,6 +1,7 @@
 """How an operation gets from tensors to a kernel and back: promotion, casts, recording, strides, ``out=``, in place."""
 from __future__ import annotations
 
+import functools
 import numbers
 import warnings
 from collections.abc import Callable, Sequence
@@ -209,7 +210,7 @@ def deliver(result: Any, out: Any) -> Any:
     if isinstance(result, tuple):
         for item, target in zip(result, out):
             deliver(item, target)
-        return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
+        return type(result)(out) if hasattr(result, "n_fields") else tuple(out)
     if not isinstance(out, TensorBase):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
     check_result_cast(result._dtype, out._dtype)
@@ -266,6 +267,30 @@ def in_place_form(function: Callable[..., Any], name: str) -> Callable[..., Any]
     method.__qualname__ = f"Tensor.{name}"
     method.__doc__ = f"In-place version of ``{function.__name__}``."
     return method
+
+
+_NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
+
+
+def accept_numpy_names(namespace: dict[str, Any], names: Sequence[str]) -> None:
+    """Let the functions of a module take NumPy's keywords too, as torch does: ``axis`` for ``dim``, ``keepdims``."""
+    for name in names:
+        function = namespace[name]
+        code = function.__code__
+        own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        if "dim" in own or "keepdim" in own:
+            aliases = {alias: target for target in own for alias in _NUMPY_NAMES.get(target, ()) if alias not in own}
+            namespace[name] = _with_aliases(function, aliases)
+
+
+def _with_aliases(function: Callable[..., Any], aliases: dict[str, str]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def accepting(*args: Any, **kwargs: Any) -> Any:
+        for alias in aliases.keys() & kwargs.keys() if kwargs else ():
+            kwargs[aliases[alias]] = kwargs.pop(alias)
+        return function(*args, **kwargs)
+
+    return accepting
 
 
 def wrap_dim(dim: int, rank: int) -> int:

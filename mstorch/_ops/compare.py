@@ -349,6 +349,36 @@ def nan_to_num(
     return result if out is None else deliver(result, out)
 
 
+def is_complex(input: Any) -> bool:
+    """Whether the dtype is complex."""
+    return input._dtype.is_complex
+
+
+def is_floating_point(input: Any) -> bool:
+    """Whether the dtype is floating."""
+    return input._dtype.is_floating_point
+
+
+def is_signed(input: Any) -> bool:
+    """Whether the dtype can hold negative numbers."""
+    return input._dtype.is_signed
+
+
+def is_conj(input: Any) -> bool:
+    """Whether the tensor is a lazy conjugate: never, conjugates are computed at once here."""
+    return False
+
+
+def is_neg(input: Any) -> bool:
+    """Whether the tensor is a lazy negative: never here."""
+    return False
+
+
+def is_same_size(input: Any, other: Any) -> bool:
+    """Whether both have the same shape."""
+    return tuple(value_of(input).shape) == tuple(value_of(other).shape)
+
+
 def result_type(tensor1: Any, tensor2: Any) -> dtype:
     """The dtype that an operation of the two (tensors or numbers) gives."""
     return result_dtype((tensor1, tensor2))
@@ -361,12 +391,14 @@ clip_ = clamp_
 nan_to_num_ = in_place_form(nan_to_num, "nan_to_num_")
 
 FUNCTIONS = tuple(
+    "is_complex is_floating_point is_signed is_conj is_neg is_same_size "
     "eq ne lt le gt ge less less_equal greater greater_equal not_equal logical_and logical_or logical_xor logical_not "
     "isnan "
     "isinf isfinite isposinf isneginf signbit isreal is_nonzero equal isclose allclose maximum minimum fmax fmin clamp "
     "clamp_min clamp_max clip where nan_to_num result_type clamp_ clamp_min_ clamp_max_ clip_ nan_to_num_".split()
 )
 METHODS = tuple(
+    "is_same_size "
     "eq ne lt le gt ge less less_equal greater greater_equal not_equal logical_and logical_or logical_xor logical_not "
     "isnan "
     "isinf isfinite isposinf isneginf signbit isreal is_nonzero equal isclose allclose maximum minimum fmax fmin clamp "

@@ -10,10 +10,12 @@ from .._backend.raw import ON_CPU, Raw, from_numpy
 from .._backend.table import kernel
 from .._backend.tape import tracing
 from .._core.dtype import bool_, int32, int64
-from .._core.tensor_base import TensorBase, check_writable, is_tracked, recording, value_of, wrap
+from .._core.formats import contiguous_format
+from .._core.strides import normalize
+from .._core.tensor_base import TensorBase, check_writable, recording, value_of, wrap, wrap_strided
 from . import views
 from ._dispatch import (
-    broadcast_shape, call, deliver, in_place, is_number, python_number, result, scalar_raw, type_word, wrap_dim,
+    accept_numpy_names, broadcast_shape, call, deliver, in_place, is_number, python_number, result, scalar_raw, type_word, wrap_dim,
 )  # fmt: skip
 
 _gather = kernel("gather")
@@ -195,7 +197,10 @@ def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
         if not _shape(truth):
             truth = views.reshape(truth, (1,))
         return views.unbind(nonzero(truth), 1)
-    return _finish(wrap(_nonzero["bool"](value_of(truth))), out)
+    found = _nonzero["bool"](value_of(truth))
+    if out is not None:
+        return deliver(wrap(found), out)
+    return wrap_strided(found, False, normalize(found.shape, (1, max(found.shape[0], 1))))
 
 
 def argwhere(input: Any) -> Any:
@@ -214,7 +219,7 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = No
 
         found = cat((found, found.new_full((size - count, rank), fill_value)))
     else:
-        found = views.slice_dim(found, 0, 0, size, 1).clone()
+        found = views.slice_dim(found, 0, 0, size, 1).clone(memory_format=contiguous_format)
     return _finish(found, out)
 
 
@@ -335,3 +340,4 @@ FUNCTIONS = tuple(
 )
 METHODS = FUNCTIONS
 IN_PLACE = ("masked_fill", "put", "index_fill", "masked_scatter")
+accept_numpy_names(globals(), FUNCTIONS)

@@ -46,9 +46,18 @@ def _as_index(item: Any) -> Any:
     return from_numpy(np.ascontiguousarray(item, None if item.dtype.kind == "b" else np.int64))
 
 
+def _stands_for_a_tuple(key: Any) -> bool:
+    """Whether torch reads a list as a tuple of indices: a short one that has a sequence, slice, None or tensor in it."""
+    return (
+        isinstance(key, list)
+        and len(key) < 32
+        and any(item is None or item is Ellipsis or isinstance(item, (slice, list, tuple, TensorBase, np.ndarray)) for item in key)
+    )
+
+
 def _expanded(key: Any, rank: int) -> list[Any]:
     """The key as a list of one item a dimension, without Ellipsis."""
-    items = list(key) if isinstance(key, tuple) else [key]
+    items = list(key) if isinstance(key, tuple) or _stands_for_a_tuple(key) else [key]
     used = 0
     ellipsis = None
     for position, item in enumerate(items):
@@ -65,6 +74,11 @@ def _expanded(key: Any, rank: int) -> list[Any]:
         else:
             used += 1
     if used > rank:
+        if rank == 0 and used == 1 and all(isinstance(item, (int, np.integer)) for item in items):
+            raise IndexError(
+                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
+                "tensor to a number"
+            )
         raise IndexError(f"too many indices for tensor of dimension {rank}")
     if ellipsis is not None:
         items[ellipsis : ellipsis + 1] = [slice(None)] * (rank - used)
@@ -76,6 +90,7 @@ def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Raw]]:
     """The view that the key's ints, slices and Nones make, and its index tensors by dimension of that view."""
     current = self
     dim = 0
+    selected = 0
     advanced: dict[int, Raw] = {}
     for item in _expanded(key, len(value_of(self).shape)):
         shape = value_of(current).shape
@@ -95,7 +110,8 @@ def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Raw]]:
         ):
             index = int(item)
             if not -shape[dim] <= index < shape[dim]:
-                raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {shape[dim]}")
+                raise IndexError(f"index {index} is out of bounds for dimension {dim + selected} with size {shape[dim]}")
+            selected += 1
             current = views.select(current, dim, index)
         elif isinstance(item, (TensorBase, np.ndarray, list, tuple)):
             raw = _as_index(item)
@@ -106,8 +122,10 @@ def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Raw]]:
                 dim += 1
         elif hasattr(item, "__index__"):
             current = views.select(current, dim, item.__index__())
+        elif isinstance(item, str):
+            raise TypeError("new(): invalid data type 'str'")
         else:
-            raise TypeError(
+            raise IndexError(
                 "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
                 f"{type(item).__name__})"
             )
@@ -160,14 +178,15 @@ def _plan(shape: tuple[int, ...], advanced: dict[int, Raw]) -> tuple[tuple[int, 
 def _check_bounds(shape: tuple[int, ...], advanced: dict[int, Raw]) -> None:
     if tracing() is not None:
         return
-    for dim, index in advanced.items():
+    # torch brings the indexed dimensions to the front before it counts them.
+    for position, (dim, index) in enumerate(sorted(advanced.items())):
         if index.size == 0:
             continue
         values = index.asnumpy()
         low, high = int(values.min()), int(values.max())
         if low < -shape[dim] or high >= shape[dim]:
             worst = low if low < -shape[dim] else high
-            raise IndexError(f"index {worst} is out of bounds for dimension {dim} with size {shape[dim]}")
+            raise IndexError(f"index {worst} is out of bounds for dimension {position} with size {shape[dim]}")
 
 
 def getitem(self: Any, key: Any) -> Any:
@@ -193,11 +212,22 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     check_writable(self)
     current, advanced = _basic(self, key)
     if advanced:
-        _put_advanced(current, advanced, value, accumulate=False)
+        _put_advanced(current, advanced, value, masked=_has_mask(key))
         return
     part = self if current is self else current
     raw, tracked = _fitted(value, part, tuple(value_of(part).shape))
     write(part, raw, tracked)
+
+
+def _has_mask(key: Any) -> bool:
+    items = key if isinstance(key, tuple) else (key,)
+    return any(
+        isinstance(item, (bool, np.bool_))
+        or (isinstance(item, TensorBase) and item._dtype in (bool_, uint8))
+        or (isinstance(item, np.ndarray) and item.dtype.kind == "b")
+        or (isinstance(item, list) and bool(item) and isinstance(item[0], bool))
+        for item in items
+    )
 
 
 def _fitted(value: Any, target: Any, shape: tuple[int, ...]) -> tuple[Raw, bool]:
@@ -253,7 +283,7 @@ def _old_type(target: Any) -> str:
     return f"torch.{type_word(target._dtype)}Tensor"
 
 
-def _put_advanced(current: Any, advanced: dict[int, Raw], value: Any, accumulate: bool) -> None:
+def _put_advanced(current: Any, advanced: dict[int, Raw], value: Any, masked: bool) -> None:
     shape = tuple(value_of(current).shape)
     common, dims, adjacent = _plan(shape, advanced)
     _check_bounds(shape, advanced)
@@ -262,6 +292,11 @@ def _put_advanced(current: Any, advanced: dict[int, Raw], value: Any, accumulate
         target = (*rest[: dims[0]], *common, *rest[dims[0] :])
     else:
         target = (*common, *rest)
+    if isinstance(value, TensorBase) and value._dtype is not current._dtype and not (masked and not value_of(value).shape):
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{type_word(current._dtype)} for the destination and {type_word(value._dtype)} for the source."
+        )
     try:
         raw, tracked = _fitted(value, current, target)
     except RuntimeError:

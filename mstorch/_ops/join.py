@@ -11,7 +11,7 @@ from .._core.promotion import promote_types
 from .._core.strides import channels_last_strides, is_channels_last, normalize
 from .._core.tensor_base import TensorBase, recording, strides_of, value_of, wrap_strided
 from . import views
-from ._dispatch import call, deliver, result, shape_args, type_word, wrap_dim, wrap_dims
+from ._dispatch import accept_numpy_names, call, deliver, result, shape_args, type_word, wrap_dim, wrap_dims
 
 _cat = kernel("cat")
 _stack = kernel("stack")
@@ -466,3 +466,4 @@ FUNCTIONS = tuple(
 )
 NAMED_METHODS = {"flip": _flip_method, "tile": _tile_method}
 METHODS = tuple("repeat repeat_interleave fliplr flipud roll rot90".split())
+accept_numpy_names(globals(), FUNCTIONS)

@@ -6,7 +6,7 @@ from typing import Any
 
 from .._core.tensor_base import TensorBase, recording, value_of
 from . import reduce, views
-from ._dispatch import broadcast_shape, deliver, type_word, wrap_dim, wrap_dims
+from ._dispatch import accept_numpy_names, broadcast_shape, deliver, type_word, wrap_dim, wrap_dims
 from .compare import where
 
 
@@ -41,7 +41,11 @@ def vector_norm(
 def _norm(x: Any, p: float, dims: Any, keepdim: bool) -> Any:
     """The norm; where it or an element is zero the gradient is zero too, as torch defines it."""
     if p == 0:
-        return reduce.sum(x.ne(0).to(x._dtype.to_real()), dims, keepdim) + reduce.sum((x * 0).abs(), dims, keepdim).detach()
+        count = reduce.sum(x.detach().ne(0).to(x._dtype.to_real()), dims, keepdim)
+        # A step function: its gradient is zero, not absent.
+        return count + reduce.sum(where(x.detach().eq(x.detach()).logical_or(True), 0.0, x.abs()), dims, keepdim) if recording(
+            (x,)
+        ) else count
     if p == 2:
         squares = reduce.sum(_squares(x), dims, keepdim)
         return _root(squares, 0.5) if recording((x,)) else squares.sqrt()
@@ -222,3 +226,4 @@ FUNCTIONS = ("norm", "dist", "renorm", "cov", "corrcoef", "cross")
 METHODS = ("dist", "renorm", "cov", "corrcoef", "cross")
 NAMED_METHODS = {"norm": _norm_method}
 IN_PLACE = ("renorm",)
+accept_numpy_names(globals(), ("renorm", "cross"))

@@ -9,7 +9,7 @@ from .._backend.table import kernel
 from .._core.dtype import bool_, dtype, float32, int64, uint8
 from .._core.tensor_base import TensorBase, recording, value_of
 from . import views
-from ._dispatch import call, deliver, type_word, wrap_dim, wrap_dims
+from ._dispatch import accept_numpy_names, call, deliver, type_word, wrap_dim, wrap_dims
 
 _sum = kernel("sum")
 _mean = kernel("mean")
@@ -32,8 +32,12 @@ def _finish(value: Any, out: Any) -> Any:
 
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The sum of all elements, or along ``dim``; integers add up in int64."""
+    if not isinstance(input, TensorBase):
+        raise TypeError(f"sum(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     kind = dtype or (int64 if input._dtype.category < 2 else input._dtype)
     dims = wrap_dims(dim, len(_shape(input)))
+    if kind is bool_:
+        return _finish(call(_sum, (input,), dims, keepdim, dtype=int64).to(bool_), out)
     return _finish(call(_sum, (input,), dims, keepdim, dtype=kind), out)
 
 
@@ -43,7 +47,7 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype |
     from .compare import isnan
 
     if input._dtype.category == 3:
-        raise RuntimeError("nansum does not support complex inputs")
+        raise RuntimeError("nansum on CPU does not support complex inputs")
     if input._dtype.category == 2:
         input = where(isnan(input), 0.0, input)
     return sum(input, dim, keepdim, dtype=dtype, out=out)
@@ -53,9 +57,9 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | N
     """The mean of all elements, or along ``dim``; of floating or complex tensors only, unless ``dtype`` is one."""
     kind = dtype or input._dtype
     if kind.category < 2:
-        what = "output" if dtype is not None else "input"
+        what = "Optional" if dtype is not None else "Input"
         raise RuntimeError(
-            f"mean(): could not infer output dtype. {what.capitalize()} dtype must be either a floating point or complex dtype. "
+            f"mean(): could not infer output dtype. {what} dtype must be either a floating point or complex dtype. "
             f"Got: {type_word(kind)}"
         )
     dims = wrap_dims(dim, len(_shape(input)))
@@ -76,6 +80,12 @@ def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dt
     """The product of all elements, or along ``dim``; integers multiply in int64."""
     kind = dtype or (int64 if input._dtype.category < 2 else input._dtype)
     rank = len(_shape(input))
+    if isinstance(dim, (tuple, list)):
+        raise TypeError(
+            f"prod() received an invalid combination of arguments - got (Tensor, {type(dim).__name__}), but expected one of:\n"
+            " * (Tensor input, *, torch.dtype dtype = None)\n"
+            " * (Tensor input, int dim, bool keepdim = False, *, torch.dtype dtype = None, Tensor out = None)"
+        )
     dims = wrap_dims(dim, rank) if dim is None else (wrap_dim(dim, rank),)
     return _finish(call(_prod, (input,), dims, keepdim, dtype=kind), out)
 
@@ -96,7 +106,8 @@ def _extreme(kernel_: Any, name: str, input: Any, dim: Any, keepdim: bool) -> An
     dims = wrap_dims(dim, len(shape))
     _check_not_empty(name, shape, dims, dim is None or dim == ())
     if input._dtype.category == 3:
-        raise NotImplementedError(f"\"{name}_values_cpu\" not implemented for '{type_word(input._dtype)}'")
+        word = {"amax": "max_values_cpu", "amin": "min_values_cpu", "aminmax": "aminmax_cpu"}.get(name, f"{name}_all")
+        raise NotImplementedError(f"\"{word}\" not implemented for '{type_word(input._dtype)}'")
     if value_of(input).size == 0:
         return _empty_result(input, shape, dims, keepdim)
     return call(kernel_, (input,), dims, keepdim)
@@ -130,7 +141,7 @@ def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False, out: A
 def _arg(kernel_: Any, name: str, input: Any, dim: int | None, keepdim: bool) -> Any:
     shape = _shape(input)
     if input._dtype is bool_ or input._dtype.category == 3:
-        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(input._dtype)}'")
+        raise RuntimeError(f"{name}(): does not support {'bool' if input._dtype is bool_ else 'complex'} input")
     if dim is None:
         if value_of(input).size == 0:
             raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
@@ -158,7 +169,7 @@ def _with_indices(kernel_: Any, arg_kernel: Any, name: str, kind: Any, input: An
     shape = _shape(input)
     dim = wrap_dim(dim, len(shape))
     if input._dtype.category == 3:
-        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(input._dtype)}'")
+        raise RuntimeError(f"{name}(): does not support complex input")
     _check_not_empty(name, shape, (dim,), False)
     if value_of(input).size == 0:
         return kind((_empty_result(input, shape, (dim,), keepdim), _empty_result(input.to(int64), shape, (dim,), keepdim)))
@@ -229,16 +240,14 @@ def any(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) 
 def _variance(input: Any, dim: Any, correction: Any, keepdim: bool, name: str) -> tuple[Any, Any]:
     """The variance and the mean along ``dim``, from squared distances to the mean."""
     if input._dtype.category < 2:
-        raise RuntimeError(f"{name}: only support floating point and complex dtypes" if "mean" in name else
-                           f"{name} only support floating point and complex dtypes")
+        word = name if "mean" in name else "std and var"
+        raise RuntimeError(f"{word} only support floating point and complex dtypes")
     shape = _shape(input)
     dims = wrap_dims(dim, len(shape))
     count = math.prod(shape[d] for d in dims) if shape else 1
     centre = mean(input, dims if shape else None, True)
     away = input - centre
-    squares = (away * away.conj()).real() if input._dtype.is_complex else away * away
-    if callable(getattr(squares, "real", None)) and squares._dtype.is_complex:
-        squares = squares.real()
+    squares = (away * away.conj()).real if input._dtype.is_complex else away * away
     total = sum(squares, dims if shape else None, keepdim)
     rest = count - correction
     variance = total / (rest if rest > 0 else 0.0)
@@ -310,3 +319,4 @@ FUNCTIONS = tuple(
 )
 _NOT_METHODS = ("var_mean", "std_mean")
 METHODS = tuple(name for name in FUNCTIONS if name not in _NOT_METHODS)
+accept_numpy_names(globals(), FUNCTIONS)

@@ -10,7 +10,7 @@ from .._backend.table import kernel
 from .._core.dtype import bool_, dtype, get_default_dtype, int64
 from .._core.tensor_base import TensorBase, value_of, wrap
 from . import views
-from ._dispatch import call, deliver, type_word, wrap_dim
+from ._dispatch import accept_numpy_names, call, deliver, type_word, wrap_dim
 from .index import gather
 
 _cumsum = kernel("cumsum")
@@ -238,3 +238,4 @@ FUNCTIONS = tuple(
 )
 METHODS = ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "diff")
 IN_PLACE = ("cumsum", "cumprod")
+accept_numpy_names(globals(), FUNCTIONS)

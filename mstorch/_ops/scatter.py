@@ -8,7 +8,7 @@ from .._backend.table import kernel
 from .._core.dtype import int64
 from .._core.tensor_base import TensorBase, recording, value_of
 from . import views
-from ._dispatch import deliver, result, type_word, wrap_dim
+from ._dispatch import accept_numpy_names, deliver, result, type_word, wrap_dim
 from .index import check_index_dim, check_range, index_raw
 
 _scatter = kernel("scatter")
@@ -238,3 +238,4 @@ def cast_index(index: Any) -> Any:
 FUNCTIONS = ("scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy", "index_reduce")
 METHODS = FUNCTIONS
 IN_PLACE = FUNCTIONS
+accept_numpy_names(globals(), FUNCTIONS)

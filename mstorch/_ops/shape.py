@@ -11,7 +11,7 @@ from .._backend.table import kernel
 from .._core.strides import contiguous_strides, flat_index
 from .._core.tensor_base import TensorBase, check_writable, is_tracked, strides_of, value_of, whole_storage, wrap
 from . import views
-from ._dispatch import become, call, deliver, shape_args, wrap_dim
+from ._dispatch import accept_numpy_names, become, call, deliver, shape_args, wrap_dim
 from .complex_views import view_as_complex, view_as_real
 from .scatter import put_flat
 
@@ -461,3 +461,4 @@ NAMED_METHODS = {
 }
 NAMED_METHODS["swapaxes_"] = NAMED_METHODS["swapdims_"] = NAMED_METHODS["transpose_"]
 PROPERTIES = {"mT": _matrix_transpose, "mH": _matrix_adjoint, "T": _all_reversed, "H": _hermitian}
+accept_numpy_names(globals(), FUNCTIONS)

@@ -11,7 +11,7 @@ from .._backend.table import kernel
 from .._core.dtype import bool_, float32, float64, int64
 from .._core.tensor_base import TensorBase, value_of, wrap, wrap_strided
 from . import views
-from ._dispatch import deliver, type_word, wrap_dim
+from ._dispatch import accept_numpy_names, deliver, type_word, wrap_dim
 from .creation import preserved_strides
 from .index import gather
 
@@ -289,3 +289,4 @@ def nanquantile(
 
 FUNCTIONS = tuple("sort argsort msort topk kthvalue median nanmedian mode quantile nanquantile".split())
 METHODS = FUNCTIONS
+accept_numpy_names(globals(), FUNCTIONS)

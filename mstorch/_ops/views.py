@@ -12,7 +12,7 @@ from .._backend.table import kernel
 from .._core.dtype import dtype
 from .._core.strides import contiguous_strides, flat_index, view_strides
 from .._core.tensor_base import TensorBase, is_tracked, make_view, strides_of, value_of
-from ._dispatch import call, shape_args, wrap_dim
+from ._dispatch import accept_numpy_names, call, shape_args, wrap_dim
 
 _reshape = kernel("reshape")
 _permute = kernel("permute")
@@ -504,3 +504,4 @@ METHODS = tuple(
     "view reshape flatten unflatten permute transpose swapaxes swapdims t movedim moveaxis squeeze unsqueeze expand expand_as "
     "view_as reshape_as broadcast_to narrow select unbind split chunk diagonal unfold as_strided".split()
 )
+accept_numpy_names(globals(), FUNCTIONS)

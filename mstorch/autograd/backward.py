@@ -171,8 +171,9 @@ def grad(
 
             return tuple(zeros_like(t) if r is None else r for t, r in zip(wanted, results))
         if not allow_unused:
+            position = next(i for i, result in enumerate(results) if result is None)
             raise RuntimeError(
-                "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this "
-                "is the desired behavior."
+                f"The differentiated Tensor at index {position} appears to not have been used in the graph. Set "
+                "allow_unused=True if this is the desired behavior."
             )
     return tuple(results)

@@ -85,7 +85,7 @@ def accumulate(tensor: Any, gradient: Raw) -> None:
     old = tensor.__dict__.get("_grad")
     if old is None:
         tensor.__dict__["_grad"] = new
-    elif tape.grad_mode.enabled:
+    elif tape.grad_mode.enabled or not is_leaf(tensor):
         tensor.__dict__["_grad"] = add(old, new)
     else:
         old.add_(new)

@@ -65,6 +65,7 @@ from ._functional.activation import (
     leaky_relu_, log_softmax, logsigmoid, mish, relu, relu6, rrelu, rrelu_, selu, selu_, sigmoid, silu, softmax, softmin,
     softsign, tanh, tanhshrink, threshold, threshold_,
 )  # fmt: skip
+from ._functional.attention import _canonical_mask, multi_head_attention_forward, scaled_dot_product_attention
 from ._functional.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout
 from ._functional.norm import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
 from ._functional.pooling import (

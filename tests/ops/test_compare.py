@@ -226,3 +226,18 @@ def test_result_type(both):
 )
 def test_errors(both, body):
     both(body)
+
+
+def test_questions_about_the_dtype(both):
+    def body(torch):
+        x, z = torch.ones(2), torch.tensor([1j])
+        return [
+            torch.is_complex(z),
+            torch.is_floating_point(x),
+            torch.is_signed(x),
+            torch.is_conj(z),
+            torch.is_neg(x),
+            x.is_same_size(z),
+        ]
+
+    both(body)

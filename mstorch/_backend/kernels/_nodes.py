@@ -11,7 +11,7 @@ from mindspore import ops
 from .. import tape
 from ..raw import MS_DTYPE, NAME_OF, NP_DTYPE, Raw, from_numpy, scalar
 
-COMPLEX_MS = (MS_DTYPE["complex64"], MS_DTYPE["complex128"])
+COMPLEX_MS = frozenset((MS_DTYPE["complex64"], MS_DTYPE["complex128"]))
 FLOAT32 = MS_DTYPE["float32"]
 
 prim_add = ops.Add()
@@ -39,7 +39,8 @@ Derivative = Callable[[Raw, Raw], Raw]
 
 def is_complex(raw: Raw) -> bool:
     """Whether the elements are complex."""
-    return raw.dtype in COMPLEX_MS
+    kind = raw.dtype
+    return kind is not FLOAT32 and kind in COMPLEX_MS
 
 
 def recorded(*args: Any) -> bool:

@@ -21,6 +21,15 @@ def _recorded(raw: Raw) -> bool:
     return not ON_CPU or tracing() is not None or (grad_mode.enabled and raw._requires_grad)
 
 
+def _every(raw: Raw, dim: int, step: int) -> Raw:
+    """Every ``step``-th entry of a dimension, not recorded."""
+    shape = raw.shape
+    if raw.size == 0:
+        return _reshape(raw, tuple(-(-n // step) if d == dim else n for d, n in enumerate(shape)))
+    steps = tuple(step if d == dim else 1 for d in range(len(shape)))
+    return _strided_slice(raw, (0,) * len(shape), tuple(shape), steps)
+
+
 def ops_slice(raw: Raw, dim: int, start: int, stop: int, step: int) -> Raw:
     """``raw[…, start:stop:step, …]`` in one dimension.
 
@@ -28,13 +37,17 @@ def ops_slice(raw: Raw, dim: int, start: int, stop: int, step: int) -> Raw:
     what is recorded takes StridedSlice.
     """
     shape = raw.shape
-    if step == 1 and not _recorded(raw):
-        return mint.narrow(raw, dim, start, stop - start)
+    if not _recorded(raw):
+        part = mint.narrow(raw, dim, start, stop - start)
+        return part if step == 1 else _every(part, dim, step)
     if start >= stop or raw.size == 0:
         return of_nothing(raw, (*shape[:dim], len(range(start, stop, step)), *shape[dim + 1 :]), 0)
-    begin, end, steps = [0] * len(shape), list(shape), [1] * len(shape)
-    begin[dim], end[dim], steps[dim] = start, stop, step
-    return _strided_slice(raw, tuple(begin), tuple(end), tuple(steps))
+    if step != 1:
+        # StridedSliceGrad raises "memory out of bounds" for steps above 1 (2.7.2 to 2.10).
+        return _gather(raw, from_numpy(np.arange(start, stop, step, dtype=np.int64)), dim)
+    begin, end = [0] * len(shape), list(shape)
+    begin[dim], end[dim] = start, stop
+    return _strided_slice(raw, tuple(begin), tuple(end), (1,) * len(shape))
 
 
 def ops_select(raw: Raw, dim: int, index: int) -> Raw:

@@ -1,0 +1,429 @@
+"""Products over named or counted dimensions: einsum, tensordot, outer and inner products, powers of matrices."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._core.tensor_base import TensorBase, value_of
+from . import views
+from ._dispatch import deliver, type_word, wrap_dim
+from .matmul import bmm, dot, matmul
+
+
+def _shape(tensor: Any) -> tuple[int, ...]:
+    return tuple(value_of(tensor).shape)
+
+
+def _finish(value: Any, out: Any) -> Any:
+    return value if out is None else deliver(value, out)
+
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_DOTS = "..."
+
+
+def einsum(*args: Any) -> Any:
+    """The sum of products that an equation of subscripts names: ``einsum("ij,jk->ik", a, b)``."""
+    if len(args) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
+        )
+    if isinstance(args[0], TensorBase):
+        equation, operands = _from_lists(args)
+    else:
+        equation, operands = args[0], args[1:]
+        if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+            operands = tuple(operands[0])
+    terms, result = _parsed(equation, len(operands))
+    return _contracted(terms, result, operands)
+
+
+def _from_lists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """The equation that operands followed by lists of numbers stand for."""
+
+    def text(items: Sequence[Any]) -> str:
+        for item in items:
+            if item is not Ellipsis and not 0 <= item < 52:
+                raise ValueError("einsum(): subscripts in subscript list should be within range [0, 52)")
+        return "".join(_DOTS if item is Ellipsis else _LETTERS[item] for item in items)
+
+    count = len(args) // 2
+    equation = ",".join(text(args[2 * i + 1]) for i in range(count))
+    if len(args) % 2:
+        equation += "->" + text(args[-1])
+    return equation, tuple(args[2 * i] for i in range(count))
+
+
+def _subscripts(text: str, what: str) -> list[str]:
+    """The letters of one term, with "..." as one item."""
+    found: list[str] = []
+    position = 0
+    while position < len(text):
+        letter = text[position]
+        if letter == " ":
+            position += 1
+        elif letter == ".":
+            if text[position : position + 3] != _DOTS or _DOTS in found:
+                if _DOTS in found:
+                    raise RuntimeError(f"einsum(): found '.' for {what} for which an ellipsis was already found")
+                raise RuntimeError(f"einsum(): found '.' for {what} that is not part of any ellipsis")
+            found.append(_DOTS)
+            position += 3
+        elif letter in _LETTERS:
+            found.append(letter)
+            position += 1
+        else:
+            raise RuntimeError(
+                f"einsum(): invalid subscript given at index {position} in the equation string, subscripts must be in [a-zA-Z]"
+            )
+    return found
+
+
+def _parsed(equation: str, count: int) -> tuple[list[list[str]], list[str] | None]:
+    left, arrow, right = equation.partition("->")
+    texts = left.split(",")
+    if len(texts) > count:
+        raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
+    if len(texts) < count:
+        raise RuntimeError("einsum(): more operands were provided than specified in the equation")
+    terms = [_subscripts(text, f"operand {number}") for number, text in enumerate(texts)]
+    return terms, _subscripts(right, "the output") if arrow else None
+
+
+def _contracted(terms: list[list[str]], result: list[str] | None, operands: Sequence[Any]) -> Any:
+    dots = 0
+    for number, (term, operand) in enumerate(zip(terms, operands)):
+        rank, named = len(_shape(operand)), len([s for s in term if s != _DOTS])
+        if _DOTS not in term and named != rank or named > rank:
+            extra = "" if _DOTS in term else " and no ellipsis was given"
+            compare = "is more than" if _DOTS in term else "does not match"
+            raise RuntimeError(
+                f"einsum(): the number of subscripts in the equation ({named}) {compare} the number of dimensions ({rank}) for "
+                f"operand {number}{extra}"
+            )
+        dots = max(dots, rank - named if _DOTS in term else 0)
+    seen = [s for term in terms for s in term if s != _DOTS]
+    if result is None:
+        result = ([_DOTS] if any(_DOTS in term for term in terms) else []) + sorted(s for s in set(seen) if seen.count(s) == 1)
+    for subscript in result:
+        if subscript != _DOTS and result.count(subscript) > 1:
+            raise RuntimeError(f"einsum(): output subscript {subscript} appears more than once in the output")
+        if subscript != _DOTS and subscript not in seen:
+            raise RuntimeError(
+                f"einsum(): output subscript {subscript} does not appear in the equation for any input operand"
+            )
+    # Dimensions that an ellipsis stands for get labels of their own, counted from the last.
+    labels: list[list[Any]] = []
+    sizes: dict[Any, int] = {}
+    prepared = []
+    for number, (term, operand) in enumerate(zip(terms, operands)):
+        rank = len(_shape(operand))
+        wide = rank - (len(term) - 1) if _DOTS in term else 0
+        own: list[Any] = []
+        for subscript in term:
+            own += range(wide - 1, -1, -1) if subscript == _DOTS else [subscript]
+        operand, own = _diagonals(operand, own, number)
+        for label, length in zip(own, _shape(operand)):
+            if length != 1 and sizes.get(label, 1) not in (1, length):
+                raise RuntimeError(
+                    f"einsum(): subscript {label} has size {length} for operand {number} which does not broadcast with "
+                    f"previously seen size {sizes[label]}"
+                )
+            sizes[label] = length if sizes.get(label, 1) == 1 else sizes[label]
+        labels.append(own)
+        prepared.append(operand)
+    wanted: list[Any] = []
+    for subscript in result:
+        wanted += range(dots - 1, -1, -1) if subscript == _DOTS else [subscript]
+    current, names = prepared[0], labels[0]
+    for position in range(1, len(prepared)):
+        later = {label for own in labels[position + 1 :] for label in own}
+        keep = later.union(wanted)
+        current, names = _pair(current, names, prepared[position], labels[position], keep, sizes)
+    gone = tuple(i for i, label in enumerate(names) if label not in wanted)
+    if gone:
+        current = current.sum(gone)
+        names = [label for label in names if label in wanted]
+    made = views.permute(current, tuple(names.index(label) for label in wanted)) if names else current
+    return made if any(made is not operand for operand in operands[:1]) else views.alias(made)
+
+
+def _diagonals(operand: Any, labels: list[Any], number: int) -> tuple[Any, list[Any]]:
+    """The operand with each repeated subscript taken along its diagonal."""
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            a, b = _shape(operand)[first], _shape(operand)[second]
+            if a != b:
+                raise RuntimeError(
+                    f"einsum(): subscript {label} is repeated for operand {number} but the sizes don't match, {b} != {a}"
+                )
+            operand = views.diagonal(operand, 0, first, second)
+            labels = [l for i, l in enumerate(labels) if i not in (first, second)] + [label]
+    return operand, labels
+
+
+def _pair(a: Any, first: list[Any], b: Any, second: list[Any], keep: set[Any], sizes: dict[Any, int]) -> tuple[Any, list[Any]]:
+    """The product of two operands, summed over what nobody needs any more: one batched matrix product."""
+    a_shape, b_shape = _shape(a), _shape(b)
+    for operand, own, other, is_first in ((a, first, second, True), (b, second, first, False)):
+        alone = tuple(i for i, label in enumerate(own) if label not in keep and label not in other)
+        if alone:
+            reduced = operand.sum(alone)
+            left = [label for label in own if label in keep or label in other]
+            if is_first:
+                a, first, a_shape = reduced, left, _shape(reduced)
+            else:
+                b, second, b_shape = reduced, left, _shape(reduced)
+    shared = [label for label in first if label in second]
+    batch = [label for label in shared if label in keep]
+    summed = [label for label in shared if label not in keep]
+    mine = [label for label in first if label not in second]
+    theirs = [label for label in second if label not in first]
+
+    def arranged(operand: Any, own: list[Any], order: list[Any]) -> Any:
+        moved = views.permute(operand, tuple(own.index(label) for label in order)) if order != own else operand
+        full = tuple(sizes[label] if label in shared else n for label, n in zip(order, _shape(moved)))
+        return views.expand(moved, full) if full != _shape(moved) else moved
+
+    left = arranged(a, first, batch + mine + summed)
+    right = arranged(b, second, batch + summed + theirs)
+    lead, rows = _shape(left)[: len(batch)], _shape(left)[len(batch) : len(batch) + len(mine)]
+    inner = _shape(left)[len(batch) + len(mine) :]
+    columns = _shape(right)[len(batch) + len(inner) :]
+    n = views.numel_of
+    if not summed:
+        spread = views.reshape(left, (*lead, *rows, *(1,) * len(columns)))
+        return spread * views.reshape(right, (*lead, *(1,) * len(rows), *columns)), batch + mine + theirs
+    product = matmul(
+        views.reshape(left, (*((n(lead),) if batch else ()), n(rows), n(inner))),
+        views.reshape(right, (*((n(lead),) if batch else ()), n(inner), n(columns))),
+    )
+    return views.reshape(product, (*lead, *rows, *columns)), batch + mine + theirs
+
+
+def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
+    """The sum of products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of them."""
+    if isinstance(dims, TensorBase):
+        dims = dims.tolist()
+    if isinstance(dims, (tuple, list)):
+        over_a, over_b = (list(d) if isinstance(d, (tuple, list)) else [d] for d in dims)
+    else:
+        dims = int(dims)
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(len(_shape(a)), len(_shape(b))):
+            raise RuntimeError(
+                f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}"
+            )
+        over_a, over_b = list(range(-dims, 0)), list(range(dims))
+    sa, sb = _shape(a), _shape(b)
+    if len(over_a) != len(over_b):
+        raise RuntimeError("both dimension lists should have same length")
+    if a._dtype is not b._dtype:
+        raise RuntimeError("both inputs should have same dtype")
+    for x, y in zip(over_a, over_b):
+        if sb[y] == 1 and sa[x] != 1:
+            a = a.sum(x, keepdim=True)
+        elif sa[x] == 1 and sb[y] != 1:
+            b = b.sum(y, keepdim=True)
+        elif sa[x] != sb[y]:
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {sa[x]} in dim {x} and second has size {sb[y]} in dim {y}"
+            )
+    sa, sb = _shape(a), _shape(b)
+    over_a, over_b = [wrap_dim(d, len(sa)) for d in over_a], [wrap_dim(d, len(sb)) for d in over_b]
+    rest_a = [d for d in range(len(sa)) if d not in over_a]
+    rest_b = [d for d in range(len(sb)) if d not in over_b]
+    inner = views.numel_of([sa[d] for d in over_a])
+    rows, columns = [sa[d] for d in rest_a], [sb[d] for d in rest_b]
+    left = views.reshape(views.permute(a, rest_a + over_a), (views.numel_of(rows), inner))
+    right = views.reshape(views.permute(b, over_b + rest_b), (inner, views.numel_of(columns)))
+    return _finish(views.reshape(matmul(left, right), (*rows, *columns)), out)
+
+
+def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
+    """The products of every element of a vector with every one of another."""
+    for name, vector in (("self", input), ("vec2", vec2)):
+        if len(_shape(vector)) != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {len(_shape(vector))}-D")
+    return _finish(views.unsqueeze(input, 1) * vec2, out)
+
+
+ger = outer
+
+
+def inner(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The sums of products over the last dimension of both."""
+    a, b = _shape(input), _shape(other)
+    if not a or not b:
+        return _finish(input * other, out)
+    if a[-1] != b[-1]:
+        raise RuntimeError(
+            f"inner() the last dimension must match on both input tensors but got shapes {list(a)} and {list(b)}"
+        )
+    return tensordot(input, other, ([-1], [-1]), out=out)
+
+
+def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The inner product of two vectors, the first conjugated."""
+    return dot(input.conj() if input._dtype.category == 3 else input, other, out=out)
+
+
+def kron(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The Kronecker product: each element of the first times the whole second."""
+    a, b = _shape(input), _shape(other)
+    rank = max(len(a), len(b))
+    a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
+    wide = [length for n in a for length in (n, 1)]
+    deep = [length for n in b for length in (1, n)]
+    product = views.reshape(input, tuple(wide)) * views.reshape(other, tuple(deep))
+    return _finish(views.reshape(product, tuple(x * y for x, y in zip(a, b))), out)
+
+
+def trace(input: Any) -> Any:
+    """The sum of the diagonal of a matrix."""
+    if len(_shape(input)) != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {len(_shape(input))}")
+    return views.diagonal(input).sum()
+
+
+def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
+    """Square matrices multiplied with themselves ``n`` times."""
+    from .creation import eye
+
+    shape = _shape(input)
+    if len(shape) < 2:
+        raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
+    if shape[-1] != shape[-2]:
+        raise RuntimeError(
+            f"linalg.matrix_power: A must be batches of square matrices, but they are {shape[-2]} by {shape[-1]} matrices"
+        )
+    if n == 0:
+        return _finish(views.expand(eye(shape[-1], dtype=input._dtype), shape).clone(memory_format=_contiguous()), out)
+    if n < 0:
+        from .. import linalg
+
+        input, n = linalg.inv(input), -n
+    made, square = None, input
+    while n:
+        if n & 1:
+            made = square if made is None else matmul(made, square)
+        n >>= 1
+        if n:
+            square = matmul(square, square)
+    return _finish(made.clone() if made is input else made, out)
+
+
+def _contiguous() -> Any:
+    from .._core.formats import contiguous_format
+
+    return contiguous_format
+
+
+def chain_matmul(*matrices: Any, out: Any = None) -> Any:
+    """The product of several matrices, in the order that costs least."""
+    if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
+        matrices = tuple(matrices[0])
+    for matrix in matrices:
+        if len(_shape(matrix)) != 2:
+            raise RuntimeError(f"Tensor dimension is {len(_shape(matrix))}, expected 2 instead.")
+    if len(matrices) == 1:
+        return matrices[0]
+    lengths = [_shape(matrices[0])[0]] + [_shape(matrix)[1] for matrix in matrices]
+    return _finish(_cheapest(matrices, lengths), out)
+
+
+def _cheapest(matrices: Sequence[Any], lengths: list[int]) -> Any:
+    count = len(matrices)
+    cost = [[0.0] * count for _ in range(count)]
+    cut = [[0] * count for _ in range(count)]
+    for width in range(1, count):
+        for i in range(count - width):
+            j = i + width
+            options = [
+                (cost[i][k] + cost[k + 1][j] + lengths[i] * lengths[k + 1] * lengths[j + 1], k) for k in range(i, j)
+            ]
+            cost[i][j], cut[i][j] = min(options)
+
+    def product(i: int, j: int) -> Any:
+        if i == j:
+            return matrices[i]
+        k = cut[i][j]
+        return matmul(product(i, k), product(k + 1, j))
+
+    return product(0, count - 1)
+
+
+def _scaled_sum(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    """``beta * input + alpha * product``; with ``beta`` 0 the input is not even looked at."""
+    if input._dtype is not product._dtype:
+        raise RuntimeError(
+            f"self and mat2 must have the same dtype, but got {type_word(input._dtype)} and {type_word(product._dtype)}"
+        )
+    if product._dtype.category < 2:
+        alpha, beta = int(alpha), int(beta)
+    shown = views.expand(input, _shape(product))
+    scaled = product if alpha == 1 else product * alpha
+    if beta == 0:
+        return scaled
+    return (shown if beta == 1 else shown * beta) + scaled
+
+
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """``beta * input + alpha * (mat1 @ mat2)``."""
+    for number, matrix in ((1, mat1), (2, mat2)):
+        if len(_shape(matrix)) != 2:
+            raise RuntimeError(f"mat{number} must be a matrix, got {len(_shape(matrix))}-D tensor")
+    return _finish(_scaled_sum("addmm", input, matmul(mat1, mat2), beta, alpha), out)
+
+
+def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """``beta * input + alpha * (mat @ vec)``."""
+    m, v, own = _shape(mat), _shape(vec), _shape(input)
+    if len(m) != 2 or len(v) != 1 or len(own) > 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {len(own)}, {len(m)}, {len(v)}")
+    if m[1] != v[0] or (own and own[0] not in (1, m[0])):
+        raise RuntimeError(
+            f"size mismatch, got input ({own[0] if own else m[0]}), mat ({m[0]}x{m[1]}), vec ({v[0]})"
+        )
+    return _finish(_scaled_sum("addmv", input, matmul(mat, vec), beta, alpha), out)
+
+
+def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """``beta * input + alpha * outer(vec1, vec2)``."""
+    for number, vector in ((1, vec1), (2, vec2)):
+        if len(_shape(vector)) != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument vec{number}, but got {len(_shape(vector))}-D")
+    product = outer(vec1, vec2)
+    if input._dtype is not product._dtype:
+        from .._core.promotion import promote_types
+
+        kind = promote_types(input._dtype, product._dtype)
+        input, product = input.to(kind), product.to(kind)
+    return _finish(_scaled_sum("addr", input, product, beta, alpha), out)
+
+
+def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """``beta * input + alpha * (batch1 @ batch2)``, a matrix product for each entry."""
+    return _finish(_scaled_sum("baddbmm", input, bmm(batch1, batch2), beta, alpha), out)
+
+
+def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """``beta * input + alpha`` times the sum of the matrix products of the entries."""
+    a, b = _shape(batch1), _shape(batch2)
+    if len(a) != 3 or len(b) != 3:
+        raise RuntimeError("batch1 must be a 3D tensor" if len(a) != 3 else "batch2 must be a 3D tensor")
+    if a[0] != b[0]:
+        raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {a[0]} and {b[0]}")
+    if a[2] != b[1]:
+        raise RuntimeError(f"Incompatible matrix sizes for bmm ({a[1]}x{a[2]} and {b[1]}x{b[2]})")
+    return _finish(_scaled_sum("addbmm", input, bmm(batch1, batch2).sum(0), beta, alpha), out)
+
+
+FUNCTIONS = tuple(
+    "einsum tensordot outer ger inner vdot kron trace matrix_power chain_matmul addmm addmv addr baddbmm addbmm".split()
+)
+METHODS = tuple("outer ger inner vdot kron trace matrix_power addmm addmv addr baddbmm addbmm".split())
+IN_PLACE = ("addmm", "addmv", "addr", "baddbmm", "addbmm")

@@ -1,0 +1,248 @@
+"""Attention (https://arxiv.org/abs/1706.03762)."""
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..._core.dtype import bool_
+from ..._ops import views
+from ..._ops.compare import where
+from ..._ops.conv import shape_of
+from ..._ops.creation import zeros
+from ..._ops.dropout import dropout
+from ..._ops.elementwise import add, mul
+from ..._ops.from_data import made
+from ..._ops.join import cat, repeat, repeat_interleave
+from ..._ops.matmul import linear, matmul
+from ..._ops.padding import constant_pad_nd
+from ..._ops.reduce import mean
+from ..._ops.softmax import softmax
+
+
+def scaled_dot_product_attention(
+    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
+    scale: float | None = None, enable_gqa: bool = False,
+) -> Any:  # fmt: skip
+    """``softmax(query @ key.T * scale + mask) @ value``: (*, L, E), (*, S, E), (*, S, V) → (*, L, V).
+
+    A boolean mask says what may be attended to; a floating one is added. A row that may attend to nothing gives zeros.
+    """
+    q, k = shape_of(query), shape_of(key)
+    if len(q) < 2 or len(k) < 2 or len(shape_of(value)) < 2:
+        raise RuntimeError(
+            "scaled_dot_product_attention: Expected query, key, and value to all be  at least 2 dimensional, but got query.dim(): "
+            f"{len(q)}, key.dim(): {len(k)} and value.dim(): {len(shape_of(value))} instead."
+        )
+    if not query._dtype is key._dtype is value._dtype:
+        raise RuntimeError(
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {_c(query)} key.dtype: {_c(key)} and "
+            f"value.dtype: {_c(value)} instead."
+        )
+    if is_causal:
+        if attn_mask is not None:
+            raise RuntimeError(
+                "scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
+            )
+        attn_mask = made(np.tril(np.ones((q[-2], k[-2]), bool)))
+    if attn_mask is not None and attn_mask._dtype is not bool_ and attn_mask._dtype is not query._dtype:
+        raise RuntimeError(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+            f"{_c(attn_mask)} and  query.dtype: {_c(query)} instead."
+        )
+    if enable_gqa:
+        key = repeat_interleave(key, q[-3] // shape_of(key)[-3], -3)
+        value = repeat_interleave(value, q[-3] // shape_of(value)[-3], -3)
+    factor = 1 / math.sqrt(q[-1]) if scale is None else scale
+    weights = matmul(mul(query, factor), views.transpose(key, -2, -1))
+    empty = None
+    if attn_mask is not None:
+        if attn_mask._dtype is bool_:
+            weights = where(attn_mask, weights, float("-inf"))
+            allowed = attn_mask.numpy().any(-1, keepdims=True)
+            empty = None if allowed.all() else allowed
+        else:
+            weights = add(weights, attn_mask)
+    weights = softmax(weights, -1)
+    if empty is not None:
+        weights = where(made(empty), weights, 0.0)
+    if dropout_p > 0:
+        weights = dropout(weights, dropout_p, True)
+    return matmul(weights, value)
+
+
+def _c(tensor: Any) -> str:
+    return {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int"}.get(
+        tensor._dtype.name, tensor._dtype.name
+    )
+
+
+def _canonical_mask(
+    mask: Any, mask_name: str, other_type: Any, other_name: str, target_type: Any, check_other: bool = True
+) -> Any:
+    """A mask that is to be added: -inf where a boolean one is true."""
+    if mask is None:
+        return None
+    if mask._dtype is not bool_ and not mask.is_floating_point():
+        raise AssertionError(f"only bool and floating types of {mask_name} are supported")
+    if check_other and other_type is not None and mask._dtype is not other_type:
+        warnings.warn(
+            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.", stacklevel=2
+        )
+    if mask._dtype is bool_:
+        return made(np.where(mask.numpy(), -np.inf, 0).astype(target_type.np))
+    return mask
+
+
+def _mha_shape_check(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_mask: Any, num_heads: int) -> bool:
+    """Whether the input has a batch dimension; AssertionError if the shapes do not fit."""
+    rank = len(shape_of(query))
+    if rank not in (2, 3):
+        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor")
+    words = "batched (3-D)" if rank == 3 else "unbatched (2-D)"
+    others = len(shape_of(key)), len(shape_of(value))
+    if others != (rank, rank):
+        raise AssertionError(
+            f"For {words} `query`, expected `key` and `value` to be {rank}-D but found {others[0]}-D and {others[1]}-D tensors "
+            "respectively"
+        )
+    if key_padding_mask is not None and len(shape_of(key_padding_mask)) != rank - 1:
+        raise AssertionError(
+            f"For {words} `query`, expected `key_padding_mask` to be `None` or {rank - 1}-D but found "
+            f"{len(shape_of(key_padding_mask))}-D tensor instead"
+        )
+    if attn_mask is not None:
+        mask = shape_of(attn_mask)
+        if len(mask) not in (2, 3):
+            raise AssertionError(
+                f"For {words} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {len(mask)}-D tensor instead"
+            )
+        expected = (num_heads, shape_of(query)[0], shape_of(key)[0])
+        if rank == 2 and len(mask) == 3 and mask != expected:
+            raise AssertionError(f"Expected `attn_mask` shape to be {expected} but got torch.Size({list(mask)})")
+    return rank == 3
+
+
+def _projected(query: Any, key: Any, value: Any, weights: tuple[Any, Any, Any] | None, packed: Any, bias: Any) -> list[Any]:
+    biases = (None, None, None) if bias is None else views.chunk(bias, 3)
+    if weights is None:
+        if key is value and query is key:
+            return list(views.chunk(linear(query, packed, bias), 3, -1))
+        weights = views.chunk(packed, 3)
+    return [linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases)]
+
+
+def multi_head_attention_forward(
+    query: Any, key: Any, value: Any, embed_dim_to_check: int, num_heads: int, in_proj_weight: Any, in_proj_bias: Any,
+    bias_k: Any, bias_v: Any, add_zero_attn: bool, dropout_p: float, out_proj_weight: Any, out_proj_bias: Any,
+    training: bool = True, key_padding_mask: Any = None, need_weights: bool = True, attn_mask: Any = None,
+    use_separate_proj_weight: bool = False, q_proj_weight: Any = None, k_proj_weight: Any = None, v_proj_weight: Any = None,
+    static_k: Any = None, static_v: Any = None, average_attn_weights: bool = True, is_causal: bool = False,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Attention of several heads: query (L, N, E), key and value (S, N, E), also without N → (L, N, E) and weights."""
+    batched = _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads)
+    if not batched:
+        same = key is value, query is key
+        query = views.unsqueeze(query, 1)
+        key = query if same[1] else views.unsqueeze(key, 1)
+        value = key if same[0] else views.unsqueeze(value, 1)
+        if key_padding_mask is not None:
+            key_padding_mask = views.unsqueeze(key_padding_mask, 0)
+    length, batch, width = shape_of(query)
+    kind = query._dtype
+    other = None if attn_mask is None else attn_mask._dtype
+    key_padding_mask = _canonical_mask(key_padding_mask, "key_padding_mask", other, "attn_mask", kind)
+    if is_causal and attn_mask is None:
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask."
+        )
+    if is_causal and key_padding_mask is None and not need_weights:
+        attn_mask = None
+    else:
+        attn_mask = _canonical_mask(attn_mask, "attn_mask", None, "", kind, False)
+        is_causal = is_causal and key_padding_mask is None
+    if width != embed_dim_to_check:
+        raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}")
+    head = width // num_heads
+    if head * num_heads != width:
+        raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
+    k_shape, v_shape = shape_of(key), shape_of(value)
+    if use_separate_proj_weight:
+        if k_shape[:2] != v_shape[:2]:
+            raise AssertionError(f"key's sequence and batch dims {k_shape[:2]} do not match value's {v_shape[:2]}")
+        separate = (q_proj_weight, k_proj_weight, v_proj_weight)
+    else:
+        if k_shape != v_shape:
+            raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+        separate = None
+    q, k, v = _projected(query, key, value, separate, in_proj_weight, in_proj_bias)
+    attn_mask = _checked_mask(attn_mask, length, k_shape[0], batch * num_heads)
+    if bias_k is not None and bias_v is not None:
+        k = cat([k, repeat(bias_k, 1, batch, 1)])
+        v = cat([v, repeat(bias_v, 1, batch, 1)])
+        attn_mask, key_padding_mask = _one_more(attn_mask), _one_more(key_padding_mask)
+    heads = batch * num_heads
+    q = views.transpose(views.reshape(q, (length, heads, head)), 0, 1)
+    k = static_k if static_k is not None else views.transpose(views.reshape(k, (shape_of(k)[0], heads, head)), 0, 1)
+    v = static_v if static_v is not None else views.transpose(views.reshape(v, (shape_of(v)[0], heads, head)), 0, 1)
+    if add_zero_attn:
+        k = cat([k, zeros((heads, 1, head), dtype=kind)], 1)
+        v = cat([v, zeros((heads, 1, head), dtype=kind)], 1)
+        attn_mask, key_padding_mask = _one_more(attn_mask), _one_more(key_padding_mask)
+    source = shape_of(k)[1]
+    if key_padding_mask is not None:
+        if shape_of(key_padding_mask) != (batch, source):
+            raise AssertionError(
+                f"Expected key_padded_mask.shape[0] to be {batch}, but got {shape_of(key_padding_mask)[0]}"
+            )
+        wide = views.expand(views.reshape(key_padding_mask, (batch, 1, 1, source)), (batch, num_heads, 1, source))
+        wide = views.reshape(wide, (heads, 1, source))
+        attn_mask = wide if attn_mask is None else add(attn_mask, wide)
+    if not training:
+        dropout_p = 0.0
+    if need_weights:
+        weights = matmul(mul(q, math.sqrt(1.0 / head)), views.transpose(k, -2, -1))
+        if attn_mask is not None:
+            weights = add(weights, attn_mask)
+        weights = softmax(weights, -1)
+        if dropout_p > 0.0:
+            weights = dropout(weights, dropout_p, True)
+        mixed = views.reshape(views.transpose(matmul(weights, v), 0, 1), (length * batch, width))
+    else:
+        four = [views.reshape(x, (batch, num_heads, -1, head)) for x in (q, k, v)]
+        if attn_mask is not None:
+            single = shape_of(attn_mask)[0] == 1
+            attn_mask = views.unsqueeze(attn_mask, 0) if single else views.reshape(attn_mask, (batch, num_heads, -1, source))
+        mixed = scaled_dot_product_attention(*four, attn_mask, dropout_p, is_causal)
+        mixed = views.reshape(views.permute(mixed, (2, 0, 1, 3)), (length * batch, width))
+    out = linear(mixed, out_proj_weight, out_proj_bias)
+    out = views.reshape(out, (length, batch, shape_of(out)[1]))
+    if not need_weights:
+        return (out if batched else views.squeeze(out, 1)), None
+    weights = views.reshape(weights, (batch, num_heads, length, source))
+    if average_attn_weights:
+        weights = mean(weights, 1)
+    return (out, weights) if batched else (views.squeeze(out, 1), views.squeeze(weights, 0))
+
+
+def _one_more(mask: Any) -> Any:
+    return None if mask is None else constant_pad_nd(mask, (0, 1))
+
+
+def _checked_mask(mask: Any, length: int, source: int, heads: int) -> Any:
+    """The mask with three dimensions."""
+    if mask is None:
+        return None
+    shape = shape_of(mask)
+    if len(shape) == 2:
+        if shape != (length, source):
+            raise RuntimeError(f"The shape of the 2D attn_mask is {mask.shape}, but should be {(length, source)}.")
+        return views.unsqueeze(mask, 0)
+    if len(shape) == 3:
+        if shape != (heads, length, source):
+            raise RuntimeError(f"The shape of the 3D attn_mask is {mask.shape}, but should be {(heads, length, source)}.")
+        return mask
+    raise RuntimeError(f"attn_mask's dimension {len(shape)} is not supported")
