@@ -15,7 +15,16 @@ from .._core.strides import normalize
 from .._core.tensor_base import TensorBase, check_writable, recording, value_of, wrap, wrap_strided
 from . import views
 from ._dispatch import (
-    accept_numpy_names, broadcast_shape, call, deliver, in_place, is_number, python_number, result, scalar_raw, type_word, wrap_dim,
+    accept_numpy_names,
+    broadcast_shape,
+    deliver,
+    in_place,
+    is_number,
+    python_number,
+    result,
+    scalar_raw,
+    type_word,
+    wrap_dim,
 )  # fmt: skip
 
 _gather = kernel("gather")
@@ -213,7 +222,7 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = No
     found = nonzero(input)
     count, rank = _shape(found)
     if size < 0:
-        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer")
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
     if count < size:
         from .join import cat
 

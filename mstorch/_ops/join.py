@@ -9,7 +9,7 @@ from .._backend.table import kernel
 from .._core.dtype import OF_MS
 from .._core.promotion import promote_types
 from .._core.strides import channels_last_strides, is_channels_last, normalize
-from .._core.tensor_base import TensorBase, recording, strides_of, value_of, wrap_strided
+from .._core.tensor_base import TensorBase, recording, value_of, wrap_strided
 from . import views
 from ._dispatch import accept_numpy_names, call, deliver, result, shape_args, type_word, wrap_dim, wrap_dims
 

@@ -43,8 +43,7 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | No
 
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The sum with NaN counted as zero."""
-    from .compare import where
-    from .compare import isnan
+    from .compare import isnan, where
 
     if input._dtype.category == 3:
         raise RuntimeError("nansum on CPU does not support complex inputs")

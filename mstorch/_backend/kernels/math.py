@@ -42,7 +42,7 @@ from ._nodes import (
     through_numpy,
     zeros_like,
 )  # fmt: skip
-from .compare import composed_signbit
+from .compare import numpy_signbit
 from .elementwise import (
     composed_div,
     numpy_clamp,
@@ -231,7 +231,7 @@ def composed_frac(raw: Raw) -> Raw:
 
 def _copysign(first: Raw, second: Raw) -> Raw:
     size = _abs(first)
-    return prim_select(composed_signbit(second), prim_neg(size), size)
+    return prim_select(numpy_signbit(second), prim_neg(size), size)
 
 
 def _copysign_backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tuple[Raw, Raw]:

@@ -1,0 +1,90 @@
+"""Recurrent layers: steps, layers, directions, packed sequences."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._backend.table import kernel
+from . import views
+from ._dispatch import call
+from .activation import relu
+from .conv import shape_of
+from .dropout import dropout
+from .elementwise import add
+from .join import cat, stack
+from .math import tanh
+from .matmul import linear
+
+_lstm_cell = kernel("lstm_cell")
+_gru_cell = kernel("gru_cell")
+
+State = tuple[Any, ...]
+
+
+def step(mode: str, gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any = None) -> State:
+    """The next state from what the input gives to the gates and the state before."""
+    hidden = state[0]
+    if mode == "LSTM":
+        h, c = call(_lstm_cell, (add(gates, linear(hidden, w_hh, b_hh)), state[1]))
+        return (h if w_hr is None else linear(h, w_hr)), c
+    if mode == "GRU":
+        return (call(_gru_cell, (gates, linear(hidden, w_hh, b_hh), hidden)),)
+    total = add(gates, linear(hidden, w_hh, b_hh))
+    return ((tanh if mode == "RNN_TANH" else relu)(total),)
+
+
+def _rows(state: State, start: int, count: int) -> State:
+    return tuple(views.narrow(part, 0, start, count) for part in state)
+
+
+def _direction(
+    mode: str, x: Any, batch_sizes: Sequence[int], state: State, weights: Sequence[Any], backwards: bool
+) -> tuple[Any, State]:
+    """One direction of one layer over packed rows (sum of batch_sizes, F): outputs (sum, H) and the last state."""
+    w_ih, w_hh, b_ih, b_hh, w_hr = weights
+    gates = linear(x, w_ih, b_ih)
+    parts = views.split(gates, list(batch_sizes), 0)
+    outputs: list[Any] = [None] * len(parts)
+    initial = state
+    done: list[State] = []
+    size = batch_sizes[-1] if backwards else batch_sizes[0]
+    state = _rows(initial, 0, size) if size != shape_of(initial[0])[0] else initial
+    order = range(len(parts) - 1, -1, -1) if backwards else range(len(parts))
+    for t in order:
+        wanted = batch_sizes[t]
+        if wanted > size:
+            state = tuple(cat([part, more]) for part, more in zip(state, _rows(initial, size, wanted - size)))
+        elif wanted < size:
+            done.append(_rows(state, wanted, size - wanted))
+            state = _rows(state, 0, wanted)
+        size = wanted
+        state = step(mode, parts[t], state, w_hh, b_hh, w_hr)
+        outputs[t] = state[0]
+    if done:
+        state = tuple(cat([part, *(rows[i] for rows in reversed(done))]) for i, part in enumerate(state))
+    return cat(outputs), state
+
+
+def run(
+    mode: str, x: Any, batch_sizes: Sequence[int], state: State, weights: Sequence[Sequence[Any]], layers: int,
+    bidirectional: bool, drop: float, training: bool,
+) -> tuple[Any, State]:  # fmt: skip
+    """All layers over packed rows; ``state`` holds (layers * directions, N, H) tensors, as does the state returned."""
+    directions = 2 if bidirectional else 1
+    lasts: list[State] = []
+    for layer in range(layers):
+        outputs = []
+        for direction in range(directions):
+            place = layer * directions + direction
+            own = tuple(views.select(part, 0, place) for part in state)
+            output, last = _direction(mode, x, batch_sizes, own, weights[place], direction == 1)
+            outputs.append(output)
+            lasts.append(last)
+        x = outputs[0] if directions == 1 else cat(outputs, 1)
+        if drop and layer < layers - 1:
+            x = dropout(x, drop, training)
+    return x, tuple(stack([last[i] for last in lasts]) for i in range(len(state)))
+
+
+FUNCTIONS = ()
+METHODS = ()

@@ -1,0 +1,389 @@
+"""Recurrent layers and cells."""
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from typing import Any
+
+from ... import init
+from ..._ops import rnn
+from ..._ops.creation import zeros
+from ..._tensor import Tensor
+from ..utils.rnn import PackedSequence
+from ._made import parameter
+from .module import Module
+
+_GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
+
+
+def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
+    """The entries of a dimension in another order."""
+    return tensor.index_select(dim, permutation)
+
+
+class RNNBase(Module):
+    """What recurrent layers share: for each layer and direction w_ih, w_hh, b_ih, b_hh, uniform in ±1/sqrt(hidden_size)."""
+
+    __constants__ = [
+        "mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional", "proj_size",
+    ]  # fmt: skip
+
+    def __init__(
+        self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+        dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.mode = mode
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        self.proj_size = proj_size
+        self._check_arguments(dropout)
+        if mode not in _GATES:
+            raise ValueError("Unrecognized RNN mode: " + mode)
+        gates = _GATES[mode] * hidden_size
+        out_size = proj_size if proj_size > 0 else hidden_size
+        directions = 2 if bidirectional else 1
+        made = {"device": device, "dtype": dtype}
+        self._flat_weights_names: list[str] = []
+        self._all_weights: list[list[str]] = []
+        for layer in range(num_layers):
+            for direction in range(directions):
+                columns = input_size if layer == 0 else out_size * directions
+                tail = f"_l{layer}" + ("_reverse" if direction else "")
+                shapes = {"weight_ih": (gates, columns), "weight_hh": (gates, out_size)}
+                if bias:
+                    shapes["bias_ih"] = shapes["bias_hh"] = (gates,)  # type: ignore[assignment]
+                if proj_size > 0:
+                    shapes["weight_hr"] = (proj_size, hidden_size)
+                for name, shape in shapes.items():
+                    setattr(self, name + tail, parameter(*shape, **made))
+                names = [name + tail for name in shapes]
+                self._flat_weights_names.extend(names)
+                self._all_weights.append(names)
+        self.reset_parameters()
+
+    def _check_arguments(self, dropout: Any) -> None:
+        if not isinstance(dropout, numbers.Number) or isinstance(dropout, bool) or not 0 <= dropout <= 1:  # type: ignore[operator]
+            raise ValueError(
+                "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+            )
+        if self.dropout > 0 and self.num_layers == 1:
+            warnings.warn(
+                "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater "
+                f"than 1, but got dropout={dropout} and num_layers={self.num_layers}",
+                stacklevel=4,
+            )
+        for name in ("bias", "batch_first"):
+            value = getattr(self, name)
+            if not isinstance(value, bool):
+                raise TypeError(f"{name} should be of type bool, got: {type(value).__name__}")
+        for name in ("input_size", "hidden_size"):
+            value = getattr(self, name)
+            if not isinstance(value, int):
+                raise TypeError(f"{name} should be of type int, got: {type(value).__name__}")
+            if value <= 0:
+                raise ValueError(f"{name} must be greater than zero")
+        if self.num_layers <= 0:
+            raise ValueError("num_layers must be greater than zero")
+        if self.proj_size < 0:
+            raise ValueError("proj_size should be a positive integer or zero to disable projections")
+        if self.proj_size >= self.hidden_size:
+            raise ValueError("proj_size has to be smaller than hidden_size")
+
+    @property
+    def _flat_weights(self) -> list[Tensor]:
+        return [getattr(self, name) for name in self._flat_weights_names]
+
+    @property
+    def all_weights(self) -> list[list[Tensor]]:
+        """The parameters of each layer and direction."""
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
+
+    def flatten_parameters(self) -> None:
+        """Nothing: torch compacts the memory for cuDNN here."""
+
+    def reset_parameters(self) -> None:
+        """Draw all parameters."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
+        """RuntimeError unless the input has the size that the layer expects."""
+        rank = 2 if batch_sizes is not None else 3
+        if input.dim() != rank:
+            raise RuntimeError(f"input must have {rank} dimensions, got {input.dim()}")
+        if self.input_size != input.size(-1):
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
+            )
+
+    def _expected(self, size: int, batch: int) -> tuple[int, int, int]:
+        return self.num_layers * (2 if self.bidirectional else 1), batch, size
+
+    def check_hidden_size(self, hx: Tensor, expected: tuple[int, int, int], msg: str = "Expected hidden size {}, got {}") -> None:
+        """RuntimeError unless a state has the size that is expected."""
+        if tuple(hx.size()) != expected:
+            raise RuntimeError(msg.format(expected, list(hx.size())))
+
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+        """The states with the batch in another order."""
+        if permutation is None:
+            return hx
+        if isinstance(hx, tuple):
+            return tuple(apply_permutation(part, permutation) for part in hx)
+        return apply_permutation(hx, permutation)
+
+    def _weights(self) -> list[tuple[Any, ...]]:
+        found = []
+        for names in self._all_weights:
+            by_kind = {name.split("_l")[0]: getattr(self, name) for name in names}
+            kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
+            found.append(tuple(by_kind.get(kind) for kind in kinds))
+        return found
+
+    def _check_states(self, states: tuple[Tensor, ...], batch: int) -> None:
+        out_size = self.proj_size if self.proj_size > 0 else self.hidden_size
+        if self.mode == "LSTM":
+            self.check_hidden_size(states[0], self._expected(out_size, batch), "Expected hidden[0] size {}, got {}")
+            self.check_hidden_size(states[1], self._expected(self.hidden_size, batch), "Expected hidden[1] size {}, got {}")
+        else:
+            self.check_hidden_size(states[0], self._expected(out_size, batch))
+
+    def _initial(self, input: Tensor, batch: int) -> tuple[Tensor, ...]:
+        out_size = self.proj_size if self.proj_size > 0 else self.hidden_size
+        sizes = (out_size, self.hidden_size) if self.mode == "LSTM" else (out_size,)
+        return tuple(zeros(self._expected(size, batch), dtype=input.dtype) for size in sizes)
+
+    def _run(self, rows: Tensor, batch_sizes: list[int], states: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
+        return rnn.run(
+            self.mode, rows, batch_sizes, states, self._weights(), self.num_layers, self.bidirectional, self.dropout,
+            self.training,
+        )  # fmt: skip
+
+    def _forward(self, input: Any, states: tuple[Tensor, ...] | None) -> tuple[Any, tuple[Tensor, ...]]:
+        if isinstance(input, PackedSequence):
+            data, batch_sizes, sorted_indices, unsorted_indices = input
+            self.check_input(data, batch_sizes)
+            batch = int(batch_sizes[0])
+            if states is None:
+                states = self._initial(data, batch)
+            else:
+                states = self.permute_hidden(tuple(states), sorted_indices)
+            self._check_states(states, batch)
+            output, last = self._run(data, [int(n) for n in batch_sizes.tolist()], states)
+            packed = PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
+            return packed, self.permute_hidden(last, unsorted_indices)
+        if input.dim() not in (2, 3):
+            raise ValueError(f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}D instead")
+        batched = input.dim() == 3
+        if not batched:
+            input = input.unsqueeze(0 if self.batch_first else 1)
+            if states is not None:
+                for part in states:
+                    if part.dim() != 2:
+                        raise RuntimeError(
+                            f"For unbatched 2-D input, hx should also be 2-D but got {part.dim()}-D tensor"
+                            if self.mode != "LSTM"
+                            else f"For unbatched 2-D input, hx and cx should also be 2-D but got ({states[0].dim()}-D, "
+                            f"{states[1].dim()}-D) tensors"
+                        )
+                states = tuple(part.unsqueeze(1) for part in states)
+        elif states is not None and any(part.dim() != 3 for part in states):
+            raise RuntimeError(
+                f"For batched 3-D input, hx should also be 3-D but got {states[0].dim()}-D tensor"
+                if self.mode != "LSTM"
+                else f"For batched 3-D input, hx and cx should also be 3-D but got ({states[0].dim()}-D, {states[1].dim()}-D) "
+                "tensors"
+            )
+        self.check_input(input, None)
+        steps_first = input.transpose(0, 1) if self.batch_first else input
+        length, batch = steps_first.shape[:2]
+        if length == 0:
+            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+        if states is None:
+            states = self._initial(input, batch)
+        self._check_states(states, batch)
+        rows, last = self._run(steps_first.reshape(length * batch, -1), [batch] * length, states)
+        output = rows.reshape(length, batch, -1)
+        if self.batch_first:
+            output = output.transpose(0, 1)
+        if not batched:
+            output = output.squeeze(0 if self.batch_first else 1)
+            last = tuple(part.squeeze(1) for part in last)
+        return output, last
+
+    def extra_repr(self) -> str:
+        """The arguments that differ from the defaults."""
+        text = f"{self.input_size}, {self.hidden_size}"
+        if self.proj_size != 0:
+            text += f", proj_size={self.proj_size}"
+        if self.num_layers != 1:
+            text += f", num_layers={self.num_layers}"
+        if self.bias is not True:
+            text += f", bias={self.bias}"
+        if self.batch_first is not False:
+            text += f", batch_first={self.batch_first}"
+        if self.dropout != 0:
+            text += f", dropout={self.dropout}"
+        if self.bidirectional is not False:
+            text += f", bidirectional={self.bidirectional}"
+        return text
+
+
+class RNN(RNNBase):
+    """``h' = tanh(w_ih @ x + b_ih + w_hh @ h + b_hh)``, or with relu."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if "proj_size" in kwargs:
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        if len(args) > 3:
+            self_nonlinearity = args[3]
+            args = args[:3] + args[4:]
+        else:
+            self_nonlinearity = kwargs.pop("nonlinearity", "tanh")
+        if self_nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"Unknown nonlinearity '{self_nonlinearity}'. Select from 'tanh' or 'relu'.")
+        super().__init__("RNN_TANH" if self_nonlinearity == "tanh" else "RNN_RELU", *args, **kwargs)
+        self.nonlinearity = self_nonlinearity
+
+    def forward(self, input: Any, hx: Tensor | None = None) -> Any:
+        """(L, N, H_in), (D * layers, N, H) → (L, N, D * H), (D * layers, N, H); batch first, without N, or packed."""
+        output, last = self._forward(input, None if hx is None else (hx,))
+        return output, last[0]
+
+
+class LSTM(RNNBase):
+    """Long short-term memory (https://www.bioinf.jku.at/publications/older/2604.pdf); gates input, forget, cell, output."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("LSTM", *args, **kwargs)
+
+    def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None) -> Any:
+        """(L, N, H_in), two states (D * layers, N, H) → (L, N, D * H), two states; batch first, without N, or packed."""
+        return self._forward(input, None if hx is None else tuple(hx))
+
+
+class GRU(RNNBase):
+    """Gated recurrent unit (https://arxiv.org/abs/1406.1078); gates reset, update, new."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if "proj_size" in kwargs:
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        super().__init__("GRU", *args, **kwargs)
+
+    def forward(self, input: Any, hx: Tensor | None = None) -> Any:
+        """(L, N, H_in), (D * layers, N, H) → (L, N, D * H), (D * layers, N, H); batch first, without N, or packed."""
+        output, last = self._forward(input, None if hx is None else (hx,))
+        return output, last[0]
+
+
+class RNNCellBase(Module):
+    """One step: weight_ih (chunks * H, in), weight_hh (chunks * H, H), biases, uniform in ±1/sqrt(hidden_size)."""
+
+    __constants__ = ["input_size", "hidden_size", "bias"]
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        made = {"device": device, "dtype": dtype}
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+        self.weight_ih = parameter(num_chunks * hidden_size, input_size, **made)
+        self.weight_hh = parameter(num_chunks * hidden_size, hidden_size, **made)
+        if bias:
+            self.bias_ih = parameter(num_chunks * hidden_size, **made)
+            self.bias_hh = parameter(num_chunks * hidden_size, **made)
+        else:
+            self.register_parameter("bias_ih", None)
+            self.register_parameter("bias_hh", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw all parameters."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def extra_repr(self) -> str:
+        """The arguments that differ from the defaults."""
+        text = f"{self.input_size}, {self.hidden_size}"
+        if self.bias is not True:
+            text += f", bias={self.bias}"
+        nonlinearity = self.__dict__.get("nonlinearity", "tanh")
+        return text if nonlinearity == "tanh" else f"{text}, nonlinearity={nonlinearity}"
+
+    def _step(self, mode: str, input: Tensor, states: tuple[Tensor, ...] | None) -> tuple[Tensor, ...]:
+        name = type(self).__name__
+        if input.dim() not in (1, 2):
+            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
+        if states is not None:
+            for i, state in enumerate(states):
+                if state.dim() not in (1, 2):
+                    which = f"hx[{i}]" if mode == "LSTM" else "hidden"
+                    raise ValueError(f"{name}: Expected {which} to be 1D or 2D, got {state.dim()}D instead")
+        batched = input.dim() == 2
+        x = input if batched else input.unsqueeze(0)
+        if x.size(1) != self.input_size:
+            raise RuntimeError(f"input has inconsistent input_size: got {x.size(1)} expected {self.input_size}")
+        if states is None:
+            count = 2 if mode == "LSTM" else 1
+            states = tuple(zeros((x.size(0), self.hidden_size), dtype=x.dtype) for _ in range(count))
+        elif not batched:
+            states = tuple(state.unsqueeze(0) for state in states)
+        from ..functional import linear
+
+        last = rnn.step(mode, linear(x, self.weight_ih, self.bias_ih), states, self.weight_hh, self.bias_hh)
+        return last if batched else tuple(state.squeeze(0) for state in last)
+
+
+class RNNCell(RNNCellBase):
+    """One step of a RNN."""
+
+    __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(input_size, hidden_size, bias, num_chunks=1, device=device, dtype=dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        """(N, in), (N, H) → (N, H), also without N."""
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+        return self._step(f"RNN_{self.nonlinearity.upper()}", input, None if hx is None else (hx,))[0]
+
+
+class LSTMCell(RNNCellBase):
+    """One step of a LSTM."""
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(input_size, hidden_size, bias, num_chunks=4, device=device, dtype=dtype)
+
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, ...]:
+        """(N, in), two states (N, H) → two states (N, H), also without N."""
+        return self._step("LSTM", input, None if hx is None else tuple(hx))
+
+
+class GRUCell(RNNCellBase):
+    """One step of a GRU."""
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(input_size, hidden_size, bias, num_chunks=3, device=device, dtype=dtype)
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        """(N, in), (N, H) → (N, H), also without N."""
+        return self._step("GRU", input, None if hx is None else (hx,))[0]
+
+
+__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]

@@ -1,0 +1,4 @@
+"""Utilities for parameters and sequences."""
+from . import rnn
+
+__all__ = ["rnn"]

@@ -1,0 +1,215 @@
+"""Sequences of several lengths in one tensor."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._core.tensor_base import TensorBase
+from ..._ops.creation import full
+from ..._ops.from_data import made
+from ..._ops.join import cat, stack
+from ..._tensor import Tensor
+
+
+class PackedSequence_(NamedTuple):
+    """The members of a PackedSequence."""
+
+    data: Tensor
+    batch_sizes: Tensor
+    sorted_indices: Tensor | None
+    unsorted_indices: Tensor | None
+
+
+def bind(optional: Any, fn: Callable[[Any], Any]) -> Any:
+    """``fn`` of a value, None of None."""
+    return None if optional is None else fn(optional)
+
+
+class PackedSequence(PackedSequence_):
+    """The steps of several sequences one after the other: ``batch_sizes[t]`` rows of ``data`` belong to step t.
+
+    Sequences are in the order of falling length; ``sorted_indices`` says where each came from.
+    """
+
+    def __new__(
+        cls, data: Tensor, batch_sizes: Tensor | None = None, sorted_indices: Tensor | None = None,
+        unsorted_indices: Tensor | None = None,
+    ) -> PackedSequence:  # fmt: skip
+        if unsorted_indices is None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        if batch_sizes is None:
+            data, batch_sizes = data  # type: ignore[misc]
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+
+    def _changed(self, data: Tensor) -> PackedSequence:
+        if data is self.data:
+            return self
+        return type(self)(data, self.batch_sizes, self.sorted_indices, self.unsorted_indices)
+
+    def pin_memory(self) -> PackedSequence:
+        """The same with its data in pinned memory."""
+        return self._changed(self.data.pin_memory())
+
+    def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """The same with its data converted or moved."""
+        return self._changed(self.data.to(*args, **kwargs))
+
+    def cpu(self) -> PackedSequence:
+        """The same on the CPU."""
+        return self._changed(self.data.cpu())
+
+    def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """The same on a GPU."""
+        return self._changed(self.data.cuda(*args, **kwargs))
+
+    def double(self) -> PackedSequence:
+        """The same in float64."""
+        return self._changed(self.data.double())
+
+    def float(self) -> PackedSequence:
+        """The same in float32."""
+        return self._changed(self.data.float())
+
+    def half(self) -> PackedSequence:
+        """The same in float16."""
+        return self._changed(self.data.half())
+
+    def long(self) -> PackedSequence:
+        """The same in int64."""
+        return self._changed(self.data.long())
+
+    def int(self) -> PackedSequence:
+        """The same in int32."""
+        return self._changed(self.data.int())
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the data is on a GPU."""
+        return self.data.is_cuda
+
+    def is_pinned(self) -> bool:
+        """Whether the data is in pinned memory."""
+        return self.data.is_pinned()
+
+
+def invert_permutation(permutation: Tensor | None) -> Tensor | None:
+    """Where each place went to."""
+    return None if permutation is None else made(np.argsort(permutation.numpy(), kind="stable").astype(np.int64))
+
+
+def _lengths(lengths: Any) -> np.ndarray:
+    if isinstance(lengths, TensorBase):
+        return lengths.numpy().astype(np.int64)  # type: ignore[attr-defined]
+    return np.array([int(n) for n in lengths], np.int64)
+
+
+def pack_padded_sequence(
+    input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
+) -> PackedSequence:
+    """Padded sequences (T, B, *), or (B, T, *) if ``batch_first``, as a PackedSequence."""
+    sizes = _lengths(lengths)
+    if enforce_sorted:
+        sorted_indices = None
+    else:
+        order = np.argsort(-sizes, kind="stable")
+        sizes = sizes[order]
+        sorted_indices = made(order.astype(np.int64))
+        input = input.index_select(0 if batch_first else 1, sorted_indices)
+    x = input.transpose(0, 1) if batch_first else input
+    if sizes.size == 0 or len(sizes) != x.size(1):
+        raise RuntimeError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(sizes)} (batch_size={x.size(1)})"
+        )
+    if (sizes <= 0).any():
+        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+    if (np.diff(sizes) > 0).any():
+        raise RuntimeError(
+            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
+            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need "
+            "ONNX exportability."
+        )
+    batch_sizes = [int((sizes > t).sum()) for t in range(int(sizes[0]))]
+    data = cat([x[t, :n] for t, n in enumerate(batch_sizes)])
+    return PackedSequence(data, made(np.array(batch_sizes, np.int64)), sorted_indices, None)
+
+
+def pad_packed_sequence(
+    sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
+) -> tuple[Tensor, Tensor]:
+    """The padded sequences (T, B, *), or (B, T, *) if ``batch_first``, and their lengths."""
+    sizes = [int(n) for n in sequence.batch_sizes.tolist()]
+    longest = len(sizes)
+    if total_length is not None:
+        if total_length < longest:
+            raise ValueError(
+                "Expected total_length to be at least the length of the longest sequence in input, but got "
+                f"total_length={total_length} and max sequence length being {longest}"
+            )
+        longest = total_length
+    data, batch = sequence.data, sizes[0]
+    rest = tuple(data.shape[1:])
+    steps, start = [], 0
+    for n in sizes:
+        rows = data[start : start + n]
+        start += n
+        if n < batch:
+            rows = cat([rows, full((batch - n, *rest), padding_value, dtype=data.dtype)])
+        steps.append(rows)
+    steps += [full((batch, *rest), padding_value, dtype=data.dtype)] * (longest - len(sizes))
+    padded = stack(steps, 1 if batch_first else 0)
+    lengths = made(np.array([sum(n > b for n in sizes) for b in range(batch)], np.int64))
+    if sequence.unsorted_indices is not None:
+        padded = padded.index_select(0 if batch_first else 1, sequence.unsorted_indices)
+        lengths = lengths.index_select(0, sequence.unsorted_indices)
+    return padded, lengths
+
+
+def pad_sequence(
+    sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+) -> Tensor:
+    """Sequences (L, *) of several lengths L in one tensor (T, B, *), or (B, T, *) if ``batch_first``."""
+    if not isinstance(sequences, Iterable):
+        raise RuntimeError(
+            "pad_sequence: Expected iterable for input sequences, but got arg of type: " f"{type(sequences)}"
+        )
+    if padding_side not in ("right", "left"):
+        raise RuntimeError("Padding side must be one of left or right")
+    parts = list(sequences.unbind(0)) if isinstance(sequences, TensorBase) else list(sequences)  # type: ignore[attr-defined]
+    if not parts:
+        raise RuntimeError("received an empty list of sequences")
+    longest = max(part.size(0) for part in parts)
+    rest = tuple(parts[0].shape[1:])
+    padded = []
+    for part in parts:
+        missing = longest - part.size(0)
+        if missing:
+            filler = full((missing, *rest), padding_value, dtype=part.dtype)
+            part = cat([part, filler] if padding_side == "right" else [filler, part])
+        padded.append(part)
+    return stack(padded, 0 if batch_first else 1)
+
+
+def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
+    """The sequences that ``pad_sequence`` put together, without their padding."""
+    x = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
+    return [x[i, : int(n)] for i, n in enumerate(lengths.tolist())]
+
+
+def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
+    """Sequences (L, *) of several lengths as a PackedSequence."""
+    lengths = made(np.array([sequence.size(0) for sequence in sequences], np.int64))
+    return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
+    """The sequences that were packed."""
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)
+
+
+__all__ = [
+    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence",
+    "unpack_sequence", "unpad_sequence",
+]  # fmt: skip

@@ -1,0 +1,303 @@
+"""torch's own test databases, run through mstorch: sample inputs of operators, modules and optimizers.
+
+    python -m tests.databases ops              # the whole sweep; modules, optimizers likewise
+    python -m tests.databases ops -k softmax   # only names that contain the text
+
+An item passes when each of its samples (at most six, chosen by a fixed seed) gives torch's values, dtypes, shapes and
+gradients. ``tests/test_databases.py`` runs a part of this in the suite.
+"""
+from __future__ import annotations
+
+import argparse
+import functools
+import random
+import re
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+import mstorch
+from tests.against_torch import values
+
+# torch's compiler and backends use these, nobody else does.
+_INTERNAL = re.compile(r"^(_.*|.*_efficient_attention.*|.*_flash_attention.*|torch\.ops\..*|jiterator.*|to_sparse_.*|ops\..*)$")
+# Random memory, or factors that are not unique: shapes and dtypes are compared.
+_SHAPES_ONLY = re.compile(
+    r"^(empty.*|new_empty.*|resize_|resize_as_|linalg\.(svd|eig|eigh|qr|householder_product|ldl_factor.*)|svd|qr|geqrf|.*_lowrank|lobpcg)$"
+)
+SAMPLES = 6
+
+
+class Missing(Exception):
+    """mstorch has no such name."""
+
+
+def _named(constant: Any) -> Any:
+    name = str(constant).replace("torch.", "")
+    if name not in vars(mstorch):
+        raise Missing(f"torch.{name}")
+    return getattr(mstorch, name)
+
+
+def ours(value: Any, leaves: list[Any]) -> Any:
+    """A torch value as mstorch's; tensors that require grad become new leaves."""
+    if isinstance(value, torch.Tensor):
+        plain = value.detach().clone()
+        if plain.dtype is torch.bfloat16:
+            made = mstorch.tensor(plain.float().numpy()).to(mstorch.bfloat16)
+        else:
+            made = mstorch.tensor(plain.resolve_conj().numpy())
+        if value.requires_grad:
+            leaves.append(made.requires_grad_())
+        return made
+    if isinstance(value, (torch.dtype, torch.memory_format, torch.layout)):
+        return _named(value)
+    if isinstance(value, torch.device):
+        return str(value)
+    return _mapped(value, lambda item: ours(item, leaves))
+
+
+def theirs(value: Any, leaves: list[Any]) -> Any:
+    """A copy of a torch value; tensors that require grad become new leaves."""
+    if isinstance(value, torch.Tensor):
+        made = value.detach().clone()
+        if value.requires_grad:
+            leaves.append(made.requires_grad_())
+        return made
+    return _mapped(value, lambda item: theirs(item, leaves))
+
+
+def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(change, value))
+    if isinstance(value, torch.Size):
+        return tuple(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(change, value))
+    if isinstance(value, dict):
+        return {key: change(item) for key, item in value.items()}
+    return value
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _flat(item)
+    else:
+        yield value
+
+
+def _compare(want: Any, got: Any, shapes_only: bool, what: str) -> None:
+    want, got = list(_flat(want)), list(_flat(got))
+    assert len(want) == len(got), f"{what}: {len(want)} results expected, {len(got)} given"
+    for w, g in zip(want, got):
+        if not isinstance(w, torch.Tensor):
+            assert (w is None) == (g is None), f"{what}: None on one side only"
+            if w is not None:
+                np.testing.assert_allclose(np.asarray(g), np.asarray(w), rtol=1e-4, atol=1e-5, err_msg=what)
+            continue
+        assert isinstance(g, mstorch.Tensor), f"{what}: a tensor expected, {type(g).__name__} given"
+        assert tuple(w.shape) == tuple(g.shape), f"{what}: shape {tuple(w.shape)} expected, {tuple(g.shape)} given"
+        assert str(w.dtype) == str(g.dtype), f"{what}: {w.dtype} expected, {g.dtype} given"
+        if not shapes_only:
+            np.testing.assert_allclose(values(g), values(w), rtol=1e-4, atol=1e-5, err_msg=what)
+
+
+def _seed() -> None:
+    random.seed(0)
+    np.random.seed(0)
+    torch.manual_seed(0)
+    mstorch.manual_seed(0)
+
+
+def _loss(result: Any, library: Any) -> Any:
+    generator = np.random.RandomState(7)
+    total = None
+    for leaf in _flat(result):
+        if not getattr(leaf, "requires_grad", False):
+            continue
+        weights = generator.uniform(0.5, 1.5, tuple(leaf.shape)).astype(np.float32)
+        term = (leaf * library.tensor(weights)).sum()
+        term = term.abs() if "complex" in str(term.dtype) else term
+        total = term if total is None else total + term
+    return total
+
+
+def _run_both(
+    oracle: Callable[..., Any], function: Callable[..., Any], arguments: tuple[tuple[Any, Any], tuple[Any, Any]],
+    leaves: tuple[list[Any], list[Any]], shapes_only: bool, what: str,
+) -> None:  # fmt: skip
+    (t_args, t_kwargs), (c_args, c_kwargs) = arguments
+    _seed()
+    want = oracle(*t_args, **t_kwargs)
+    _seed()
+    got = function(*c_args, **c_kwargs)
+    _compare(want, got, shapes_only, what)
+    loss = None if shapes_only else _loss(want, torch)
+    if loss is None:
+        return
+    loss.backward()
+    mine = _loss(got, mstorch)
+    assert mine is not None, f"{what}: the result does not require grad"
+    mine.backward()
+    for number, (w, g) in enumerate(zip(*leaves)):
+        if w.grad is None and g.grad is not None and not values(g.grad).any():
+            continue
+        _compare(w.grad, g.grad, False, f"{what}: gradient of input {number}")
+
+
+def _dotted(path: str, root: Any = mstorch) -> Any:
+    for part in path.split("."):
+        if not hasattr(root, part):
+            raise Missing(path)
+        root = getattr(root, part)
+    return root
+
+
+def _counterpart(name: str, op: Any) -> Callable[..., Any]:
+    """mstorch's function for an operator of torch's database."""
+    if isinstance(op, functools.partial):
+        return functools.partial(_counterpart(name, op.func), *ours(op.args, []), **ours(op.keywords, []))
+    if isinstance(op, types.FunctionType) and re.search("common_methods_invocations|opinfo", op.__code__.co_filename):
+        names = {**op.__globals__, "torch": mstorch}
+        if "F" in names:
+            names["F"] = mstorch.nn.functional
+        return types.FunctionType(op.__code__, names, op.__name__, op.__defaults__, op.__closure__)
+    try:
+        return _dotted(name)
+    except Missing:
+        return _dotted(name, mstorch.Tensor)
+
+
+def _chosen(samples: list[Any]) -> list[Any]:
+    return random.Random(0).sample(samples, SAMPLES) if len(samples) > SAMPLES else samples
+
+
+def check_operator(info: Any) -> None:
+    """Raise unless every sample of an operator agrees."""
+    kind = next(d for d in (torch.float32, torch.int64, torch.bool, torch.complex64) if d in info.dtypes)
+    _seed()
+    needs_grad = bool(info.supports_autograd) and kind is torch.float32
+    samples = _chosen(list(info.sample_inputs("cpu", kind, requires_grad=needs_grad)))
+    function = _counterpart(info.name, info.op)
+    for number, sample in enumerate(samples):
+        whole = ((sample.input, *sample.args), sample.kwargs)
+        leaves: tuple[list[Any], list[Any]] = ([], [])
+        arguments = (theirs(whole, leaves[0]), ours(whole, leaves[1]))
+        _run_both(info.op, function, arguments, leaves, bool(_SHAPES_ONLY.match(info.name)), f"sample {number}")
+
+
+def check_module(info: Any) -> None:
+    """Raise unless a module agrees: state_dict keys, results, gradients of inputs and parameters."""
+    cls = info.module_cls
+    place = cls.__module__.split(".modules")[0].replace("torch.", "", 1)
+    mine = _dotted(f"{place}.{cls.__name__}")
+    _seed()
+    items = list(info.module_inputs_func(info, device="cpu", dtype=torch.float32, requires_grad=True, training=True))
+    for number, item in enumerate(_chosen(items)):
+        if item.forward_input is None:
+            continue
+        built, run = item.constructor_input, item.forward_input
+        oracle = cls(*built.args, **built.kwargs)
+        module = mine(*ours(built.args, []), **ours(built.kwargs, []))
+        if getattr(oracle, "has_uninitialized_params", lambda: False)():
+            oracle(*theirs(run.args, []), **theirs(run.kwargs, []))
+            module(*ours(run.args, []), **ours(run.kwargs, []))
+        state = oracle.state_dict()
+        assert list(state) == list(module.state_dict()), f"state_dict keys {list(state)} expected"
+        module.load_state_dict({k: ours(v, []) for k, v in state.items() if isinstance(v, torch.Tensor)}, strict=False)
+        leaves: tuple[list[Any], list[Any]] = ([], [])
+        arguments = (theirs((run.args, run.kwargs), leaves[0]), ours((run.args, run.kwargs), leaves[1]))
+        leaves[0].extend(p for p in oracle.parameters() if p.requires_grad)
+        leaves[1].extend(p for p in module.parameters() if p.requires_grad)
+        _run_both(oracle, module, arguments, leaves, False, f"input {number}")
+
+
+def check_optimizer(info: Any) -> None:
+    """Raise unless an optimizer takes the same five steps with each of its options."""
+    name = info.optim_cls.__name__
+    mine = _dotted(f"optim.{name}")
+    for option in info.optim_inputs_func(device="cpu"):
+        options = {k: v for k, v in option.kwargs.items() if k not in ("fused", "capturable", "foreach")}
+        results = []
+        for library, cls in ((torch, info.optim_cls), (mstorch, mine)):
+            arrays = [np.random.RandomState(i).randn(*shape).astype(np.float32) for i, shape in enumerate([(4, 3), (3, 5)])]
+            parameters = [library.nn.Parameter(library.tensor(array)) for array in arrays]
+            optimizer = cls(parameters, **options)
+
+            def closure(optimizer: Any = optimizer, parameters: Any = parameters) -> Any:
+                optimizer.zero_grad()
+                loss = sum(((p * (i + 1)) ** 2).mean() + p.sin().sum() * 0.1 for i, p in enumerate(parameters))
+                loss.backward()
+                return loss
+
+            for _ in range(5):
+                if info.step_requires_closure:
+                    optimizer.step(closure)
+                else:
+                    closure()
+                    optimizer.step()
+            results.append(parameters)
+        _compare(*results, False, option.desc)
+
+
+def items(kind: str) -> dict[str, Callable[[], None]]:
+    """The checks of a database by name, in its order."""
+    found: dict[str, Callable[[], None]] = {}
+    if kind == "ops":
+        from torch.testing._internal.common_methods_invocations import op_db
+
+        usual = {torch.float32, torch.int64, torch.bool, torch.complex64}
+        for info in op_db:
+            if not _INTERNAL.match(info.name) and usual & set(info.dtypes):
+                name = info.name + (f".{info.variant_test_name}" if info.variant_test_name else "")
+                found[name] = functools.partial(check_operator, info)
+    elif kind == "modules":
+        from torch.testing._internal.common_modules import module_db
+
+        found = {info.name: functools.partial(check_module, info) for info in module_db}
+    else:
+        from torch.testing._internal.common_optimizers import optim_db
+
+        for info in optim_db:
+            if info.optim_cls.__name__ != "SparseAdam":
+                found[info.optim_cls.__name__] = functools.partial(check_optimizer, info)
+    return found
+
+
+def outcome(check: Callable[[], None]) -> str:
+    """An empty text if the check passes, else the first line of what is wrong."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            check()
+        except Missing as missing:
+            return f"no such name: {missing}"
+        except Exception as error:  # noqa: BLE001 - every failure is a finding
+            return f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
+    return ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("kind", choices=("ops", "modules", "optimizers"))
+    parser.add_argument("-k", default="", help="only names that contain this text")
+    options = parser.parse_args()
+    passed = total = 0
+    for name, check in items(options.kind).items():
+        if options.k in name:
+            wrong = outcome(check)
+            passed, total = passed + (not wrong), total + 1
+            if wrong:
+                print(f"{name}: {wrong}", flush=True)
+    print(f"{options.kind}: {passed} of {total} pass")
+
+
+if __name__ == "__main__":
+    main()

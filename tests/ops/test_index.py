@@ -1,0 +1,168 @@
+"""Taking and filling by index tensors and masks, against torch."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4) + 0.5
+INDEX = np.array([[0, 2, 1, 0], [2, 2, 0, 1]])
+MASK = (np.arange(12).reshape(3, 4) % 3) == 0
+DTYPES = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64".split()
+
+TAKE = {
+    "gather": lambda torch, x: torch.gather(x, 0, torch.tensor(INDEX)),
+    "gather part": lambda torch, x: x.gather(1, torch.tensor([[3], [0]])),
+    "gather int32": lambda torch, x: torch.gather(x, -1, torch.tensor(INDEX, dtype=torch.int32)),
+    "gather empty": lambda torch, x: torch.gather(x, 0, torch.zeros(0, 4, dtype=torch.int64)),
+    "gather 0-d": lambda torch, x: x[0, 0].gather(0, torch.tensor(0)),
+    "index_select": lambda torch, x: torch.index_select(x, 0, torch.tensor([2, 0, 2])),
+    "index_select columns": lambda torch, x: x.index_select(-1, torch.tensor([1, 1], dtype=torch.int32)),
+    "index_select none": lambda torch, x: x.index_select(0, torch.tensor([], dtype=torch.int64)),
+    "take": lambda torch, x: torch.take(x, torch.tensor([[0, -1], [5, 5]])),
+    "take_along_dim": lambda torch, x: torch.take_along_dim(x, torch.tensor([[1], [0], [3]]), 1),
+    "take_along_dim flat": lambda torch, x: torch.take_along_dim(x, torch.tensor([1, 7])),
+    "take_along_dim sorted": lambda torch, x: torch.take_along_dim(x, x.detach().real.float().argsort(0), 0)
+    if x.dtype.is_complex else torch.take_along_dim(x, x.detach().argsort(0), 0),
+    "masked_select": lambda torch, x: torch.masked_select(x, torch.tensor(MASK)),
+    "masked_select row": lambda torch, x: x.masked_select(torch.tensor(MASK[0])),
+    "masked_select none": lambda torch, x: x.masked_select(torch.zeros(3, 4, dtype=torch.bool)),
+}  # fmt: skip
+FILL = {
+    "masked_fill": lambda torch, x: torch.masked_fill(x, torch.tensor(MASK), 3),
+    "masked_fill row": lambda torch, x: x.masked_fill(torch.tensor(MASK[0]), True),
+    "masked_fill wider": lambda torch, x: x.masked_fill(torch.tensor(MASK.reshape(3, 1, 4)), 1),
+    "masked_fill tensor": lambda torch, x: x.masked_fill(torch.tensor(MASK), torch.ones((), dtype=x.dtype)),
+    "index_fill": lambda torch, x: torch.index_fill(x, 1, torch.tensor([0, -1]), 2),
+    "index_fill 0-d": lambda torch, x: x.index_fill(0, torch.tensor(1), 1),
+    "masked_scatter": lambda torch, x: torch.masked_scatter(x, torch.tensor(MASK), x.detach().flip(0)),
+    "put": lambda torch, x: torch.put(x, torch.tensor([0, -1]), x.detach()[0, :2]),
+    "put add": lambda torch, x: torch.put(x, torch.tensor([[1, 1]]), x.detach()[:1, :2], accumulate=True),
+    "index_put": lambda torch, x: torch.index_put(x, (torch.tensor([0, 2]),), x.detach()[1]),
+    "index_put pairs": lambda torch, x: x.index_put((torch.tensor([0, 0]), torch.tensor([1, 1])), x.detach()[1, :2], accumulate=True),
+}  # fmt: skip
+ALL = {**TAKE, **FILL}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_values_and_gradients(both, with_gradients, name):
+    """Values, strides and gradients, of contiguous, transposed and strided tensors."""
+    body = ALL[name]
+    with_gradients(body, X)
+    both(lambda torch: body(torch, torch.tensor(X.T.copy()).t()))
+    both(lambda torch: body(torch, torch.tensor(np.repeat(X, 2, 1))[:, ::2]))
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dtypes(both, name, dtype):
+    """Every dtype that torch takes."""
+    if dtype == "bool" and ("add" in name or "pairs" in name):
+        return
+    both(lambda torch: ALL[name](torch, torch.tensor(X).to(getattr(torch, dtype))))
+
+
+def test_gradients_of_the_second_operand(with_gradients):
+    """What is put in gets its gradient, also through repeated indices."""
+    source = np.linspace(1, 2, 6, dtype=np.float32)
+    with_gradients(lambda torch, x, s: torch.put(x, torch.tensor([0, 3, 3]), s[:3], accumulate=True), X, source)
+    with_gradients(lambda torch, x, s: torch.masked_scatter(x, torch.tensor(MASK), s), X, source)
+    with_gradients(lambda torch, x, s: torch.index_put(x, (torch.tensor([0, 2]),), s[:4]), X, source)
+    with_gradients(lambda torch, x, s: x.masked_fill(torch.tensor(MASK), s[0]), X, source)
+    with_gradients(lambda torch, x, s: x.index_fill(1, torch.tensor([0, 2]), s[1]), X, source)
+
+
+def test_second_derivative(both):
+    """gather and index_select can be differentiated twice."""
+
+    def body(torch):
+        x = torch.tensor(X, requires_grad=True)
+        y = (x.gather(0, torch.tensor(INDEX)) ** 3).sum() + (x.index_select(1, torch.tensor([0, 0])) ** 2).sum()
+        (first,) = torch.autograd.grad(y, x, create_graph=True)
+        return torch.autograd.grad((first**2).sum(), x)
+
+    both(body)
+
+
+def test_nonzero(both):
+    """Positions of what is not zero, in each form, also of nothing."""
+
+    def body(torch):
+        x = torch.tensor([[0.0, 1.0], [float("nan"), -0.0]])
+        tensors = (x, x > 5, torch.tensor(3), torch.tensor(0), torch.zeros(0, 2), x.to(torch.complex64), x.bfloat16())
+        return [
+            (torch.nonzero(t), t.nonzero(as_tuple=True), torch.argwhere(t), torch.nonzero_static(t, size=3)) for t in tensors
+        ] + [torch.where(x), torch.nonzero_static(x, size=1, fill_value=7)]
+
+    both(body)
+
+
+IN_PLACE = {
+    "masked_fill_": lambda torch, x: x.masked_fill_(torch.tensor(MASK), 9.0),
+    "index_fill_": lambda torch, x: x.index_fill_(0, torch.tensor([1]), 9.0),
+    "masked_scatter_": lambda torch, x: x.masked_scatter_(torch.tensor(MASK), torch.arange(12.0)),
+    "put_": lambda torch, x: x.put_(torch.tensor([3, 1]), torch.tensor([1.0, 2.0])),
+    "index_put_": lambda torch, x: x.index_put_((torch.tensor([0, 1]), torch.tensor([2, 2])), torch.tensor([5.0, 6.0])),
+    "index_put_ add": lambda torch, x: x.index_put_((torch.tensor([0, 0]),), torch.ones(4), accumulate=True),
+}
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_in_place(both, name):
+    """In-place forms return the tensor, change its views, and are recorded."""
+
+    def body(torch):
+        leaf = torch.tensor(X, requires_grad=True)
+        x = leaf * 1
+        row = x[1]
+        same = IN_PLACE[name](torch, x) is x
+        (x * torch.arange(12.0).reshape(3, 4)).sum().backward()
+        base = torch.tensor(np.zeros((4, 3), np.float32))
+        IN_PLACE[name](torch, base.t())
+        return same, x, row, leaf.grad, base
+
+    both(body)
+
+
+def test_out(both):
+    """``out=`` is filled."""
+
+    def body(torch):
+        x = torch.tensor(X)
+        target = torch.zeros(2, 4)
+        found = torch.gather(x, 0, torch.tensor(INDEX), out=target)
+        other = torch.zeros(0)
+        torch.index_select(x, 0, torch.tensor([1]), out=other)
+        picked = torch.masked_select(x, torch.tensor(MASK), out=torch.zeros(0))
+        return found is target, target, other, torch.take(x, torch.tensor([3]), out=torch.zeros(1)), picked
+
+    both(body)
+
+
+ERRORS = {
+    "high": lambda torch, x: torch.gather(x, 0, torch.tensor([[9]])),
+    "negative": lambda torch, x: torch.gather(x, 0, torch.tensor([[-1]])),
+    "rank": lambda torch, x: torch.gather(x, 0, torch.tensor([0])),
+    "float index": lambda torch, x: torch.gather(x, 0, torch.tensor([[0.0]])),
+    "too large": lambda torch, x: torch.gather(x, 0, torch.zeros(2, 9, dtype=torch.long)),
+    "dim": lambda torch, x: torch.gather(x, 5, torch.zeros(1, 2, dtype=torch.int64)),
+    "select range": lambda torch, x: torch.index_select(x, 0, torch.tensor([9])),
+    "select matrix": lambda torch, x: torch.index_select(x, 0, torch.tensor([[0]])),
+    "take range": lambda torch, x: torch.take(x, torch.tensor([99])),
+    "take dtype": lambda torch, x: torch.take(x, torch.tensor([0], dtype=torch.int32)),
+    "mask dtype": lambda torch, x: torch.masked_fill(x, torch.zeros(3, 4), 1.5),
+    "mask shape": lambda torch, x: torch.masked_fill(x, torch.zeros(2, dtype=torch.bool), 1.0),
+    "fill vector": lambda torch, x: torch.masked_fill(x, x > 3, torch.ones(2)),
+    "complex fill": lambda torch, x: torch.masked_fill(torch.arange(3), torch.tensor([True, False, True]), 1j),
+    "in-place shape": lambda torch, x: x.masked_fill_(torch.zeros(2, 3, 4, dtype=torch.bool), 1.0),
+    "masked_select dtype": lambda torch, x: torch.masked_select(x, torch.zeros(3, 4)),
+    "index_fill range": lambda torch, x: torch.index_fill(x, 0, torch.tensor([9]), 1.0),
+    "put range": lambda torch, x: x.put_(torch.tensor([99]), torch.tensor([1.0])),
+    "put dtype": lambda torch, x: x.put_(torch.tensor([0]), torch.tensor([1])),
+    "leaf": lambda torch, x: x.requires_grad_().masked_fill_(torch.tensor(MASK), 1.0),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(both, name):
+    """torch's error types and words."""
+    both(lambda torch: ERRORS[name](torch, torch.tensor(X)))
