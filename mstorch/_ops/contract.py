@@ -166,16 +166,15 @@ def _diagonals(operand: Any, labels: list[Any], number: int) -> tuple[Any, list[
 
 def _pair(a: Any, first: list[Any], b: Any, second: list[Any], keep: set[Any], sizes: dict[Any, int]) -> tuple[Any, list[Any]]:
     """The product of two operands, summed over what nobody needs any more: one batched matrix product."""
-    a_shape, b_shape = _shape(a), _shape(b)
     for operand, own, other, is_first in ((a, first, second, True), (b, second, first, False)):
         alone = tuple(i for i, label in enumerate(own) if label not in keep and label not in other)
         if alone:
             reduced = operand.sum(alone)
             left = [label for label in own if label in keep or label in other]
             if is_first:
-                a, first, a_shape = reduced, left, _shape(reduced)
+                a, first = reduced, left
             else:
-                b, second, b_shape = reduced, left, _shape(reduced)
+                b, second = reduced, left
     shared = [label for label in first if label in second]
     batch = [label for label in shared if label in keep]
     summed = [label for label in shared if label not in keep]

@@ -12,7 +12,7 @@ from .._backend.tape import tracing
 from .._core.dtype import bool_, int32, int64
 from .._core.formats import contiguous_format
 from .._core.strides import normalize
-from .._core.tensor_base import TensorBase, check_writable, recording, value_of, wrap, wrap_strided
+from .._core.tensor_base import TensorBase, check_writable, is_tracked, recording, value_of, wrap, wrap_strided
 from . import views
 from ._dispatch import (
     accept_numpy_names,
@@ -26,6 +26,7 @@ from ._dispatch import (
     type_word,
     wrap_dim,
 )  # fmt: skip
+from .creation import preserved_strides
 
 _gather = kernel("gather")
 _index_select = kernel("index_select")
@@ -73,6 +74,14 @@ def check_index_dim(index: Raw, dim: int, shape: tuple[int, ...]) -> None:
     check_range(
         index, 0, size, lambda value: RuntimeError(f"index {value} is out of bounds for dimension {dim} with size {size}")
     )
+
+
+def keep_layout(input: Any, found: Any) -> Any:
+    """A fresh contiguous result of the size of ``input``, in its strides if they are dense."""
+    if input._stride is None:
+        return found
+    raw = value_of(found)
+    return wrap_strided(raw, is_tracked(found), preserved_strides(tuple(raw.shape), input._stride))
 
 
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: Any = None) -> Any:
@@ -132,7 +141,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
     if indices._dtype is not int64:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {type_word(indices._dtype)}")
     if dim is None:
-        input, indices, dim = views.reshape(input, (-1,)), views.reshape(indices, (-1,)), 0
+        input, indices, dim = views.view(input, -1), views.view(indices, -1), 0
     own, other = _shape(input), _shape(indices)
     if len(own) != len(other):
         raise RuntimeError(
@@ -209,7 +218,7 @@ def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
     found = _nonzero["bool"](value_of(truth))
     if out is not None:
         return deliver(wrap(found), out)
-    return wrap_strided(found, False, normalize(found.shape, (1, max(found.shape[0], 1))))
+    return wrap_strided(found, False, normalize(found.shape, (1, found.shape[0])) if found.size else None)
 
 
 def argwhere(input: Any) -> Any:
@@ -281,7 +290,7 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
         value_of(index), -size, size,
         lambda value: IndexError(f"out of range: tried to access index {value} on a tensor of {size} elements."),
     )
-    return put_flat(input, index, source, accumulate)
+    return keep_layout(input, put_flat(input, index, source, accumulate))
 
 
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
@@ -309,7 +318,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     mask = chosen.reshape((1,) * dim + (size,) + (1,) * (len(shape) - dim - 1)) if shape else chosen.reshape(())
     if tracked_number(value):
         value = python_number(value)
-    return masked_fill(input, wrap(from_numpy(mask)), value)
+    return keep_layout(input, masked_fill(input, wrap(from_numpy(mask)), value))
 
 
 def tracked_number(value: Any) -> bool:

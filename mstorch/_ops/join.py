@@ -7,7 +7,7 @@ from typing import Any
 from .._backend.cast import cast
 from .._backend.table import kernel
 from .._core.dtype import OF_MS
-from .._core.promotion import promote_types
+from .._core.promotion import can_cast, promote_types
 from .._core.strides import channels_last_strides, is_channels_last, normalize
 from .._core.tensor_base import TensorBase, recording, value_of, wrap_strided
 from . import views
@@ -70,6 +70,8 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
                     f"number {number} in the list."
                 )
     kind = _common(tensors)
+    if out is not None and not can_cast(kind, out._dtype):
+        raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_word(out._dtype)}")
     tracked = recording(tensors)
     raws = []
     for tensor, shape in zip(tensors, shapes):

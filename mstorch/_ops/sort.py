@@ -9,11 +9,10 @@ from .._backend.cast import cast
 from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.dtype import bool_, float32, float64, int64
-from .._core.tensor_base import TensorBase, value_of, wrap, wrap_strided
+from .._core.tensor_base import TensorBase, value_of, wrap
 from . import views
 from ._dispatch import accept_numpy_names, deliver, type_word, wrap_dim
-from .creation import preserved_strides
-from .index import gather
+from .index import gather, keep_layout
 
 _argsort = kernel("argsort")
 _argsort_double = kernel("argsort_double")
@@ -45,14 +44,6 @@ _SORTED = ("uint8", "int8", "int16", "int32", "int64")
 _WIDER = {"float16": "float32", "bfloat16": "float32", "bool": "uint8", "uint16": "int32", "uint32": "int64"}
 
 
-def _keep_layout(input: Any, found: Any) -> Any:
-    """A fresh result in the strides of a dense ``input``."""
-    if input._stride is None:
-        return found
-    raw = value_of(found)
-    return wrap_strided(raw, found.requires_grad, preserved_strides(tuple(raw.shape), input._stride))
-
-
 def sort(input: Any, dim: Any = -1, descending: bool = False, stable: Any = False, *, out: Any = None) -> Any:
     """The values in order along ``dim`` and their indices; equal ones keep their order, NaN is largest."""
     if not isinstance(dim, int) and dim is None:
@@ -60,13 +51,13 @@ def sort(input: Any, dim: Any = -1, descending: bool = False, stable: Any = Fals
     axis = wrap_dim(dim, len(_shape(input)))
     indices = _order(input, axis, bool(descending))
     values = gather(input, axis, indices)
-    found = return_types.sort((_keep_layout(input, values), _keep_layout(input, indices)))
+    found = return_types.sort((keep_layout(input, values), keep_layout(input, indices)))
     return _finish(found, out)
 
 
 def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """The indices that put the values in order along ``dim``."""
-    return _keep_layout(input, _order(input, wrap_dim(dim, len(_shape(input))), descending))
+    return keep_layout(input, _order(input, wrap_dim(dim, len(_shape(input))), descending))
 
 
 def msort(input: Any, *, out: Any = None) -> Any:

@@ -152,8 +152,15 @@ def _gammainc_slope(first: Raw, second: Raw) -> Raw:
     return exp(power)
 
 
+def _no_derivative(of: Raw, words: str) -> None:
+    """Raise where torch has no formula either: zeros would be a wrong gradient that nobody sees."""
+    if of._requires_grad:
+        raise NotImplementedError(f"the derivative for '{words}' is not implemented.")
+
+
 def _incomplete_backward(sign: int) -> Callable[..., Any]:
     def backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tuple[Raw, Raw]:
+        _no_derivative(first, "igamma: input" if sign > 0 else "igammac: input")
         slope = prim_mul(gradient, _gammainc_slope(first, second))
         if sign < 0:
             slope = prim_neg(slope)
@@ -167,6 +174,7 @@ gammaincc = node("IgammacBackward0", scipy_function("gammaincc"), _incomplete_ba
 
 
 def _zeta_backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tuple[Raw, Raw]:
+    _no_derivative(first, "zeta")
     slope = prim_neg(prim_mul(first, zeta(_plus(first, 1), second)))
     return sum_to(zeros_like(gradient), first.shape), sum_to(prim_mul(gradient, slope), second.shape)
 

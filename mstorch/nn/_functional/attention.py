@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.dtype import bool_
+from ..._core.tensor_base import value_of
 from ..._ops import views
 from ..._ops.compare import where
 from ..._ops.conv import shape_of
@@ -61,7 +62,7 @@ def scaled_dot_product_attention(
     if attn_mask is not None:
         if attn_mask._dtype is bool_:
             weights = where(attn_mask, weights, float("-inf"))
-            allowed = attn_mask.numpy().any(-1, keepdims=True)
+            allowed = value_of(attn_mask).asnumpy().any(-1, keepdims=True)
             empty = None if allowed.all() else allowed
         else:
             weights = add(weights, attn_mask)
@@ -92,7 +93,7 @@ def _canonical_mask(
             f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.", stacklevel=2
         )
     if mask._dtype is bool_:
-        return made(np.where(mask.numpy(), -np.inf, 0).astype(target_type.np))
+        return made(np.where(value_of(mask).asnumpy(), -np.inf, 0).astype(target_type.np))
     return mask
 
 

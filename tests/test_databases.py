@@ -1,0 +1,43 @@
+"""A part of torch's own test databases in every run; ``python -m tests.databases`` runs the whole.
+
+What is known not to agree stands in xfails.toml with a reason; an entry that passes again makes this fail.
+"""
+from __future__ import annotations
+
+import pathlib
+import sys
+
+import pytest
+
+from tests import databases
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    tomllib = pytest.importorskip("tomli")
+
+XFAILS = tomllib.loads((pathlib.Path(__file__).parent / "xfails.toml").read_text())
+EVERY = {"ops": 10, "modules": 6, "optimizers": 3}
+CHECKS = {
+    f"{kind}-{name}": (kind, name, check)
+    for kind, step in EVERY.items()
+    for name, check in list(databases.items(kind).items())[::step]
+}
+
+
+@pytest.mark.parametrize("key", CHECKS)
+@pytest.mark.filterwarnings("ignore")
+def test_item(key: str) -> None:
+    kind, name, check = CHECKS[key]
+    wrong = databases.outcome(check)
+    reason = XFAILS[kind].get(name)
+    if reason is None:
+        assert not wrong, wrong
+    else:
+        assert wrong, f"{name} passes: take it out of xfails.toml"
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_entries_name_items(kind: str) -> None:
+    assert set(XFAILS[kind]) <= set(databases.items(kind)), "xfails.toml names what is not in the database"
+    assert all(reason.strip() for reason in XFAILS[kind].values())
