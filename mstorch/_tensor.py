@@ -226,7 +226,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (TensorBase, int, float, complex, bool)):
-            return bool((self == element).any())
+            return bool(self.eq(element).any())
         raise RuntimeError(
             f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
         )

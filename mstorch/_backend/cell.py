@@ -3,14 +3,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import mindspore
-from mindspore import nn
+from mindspore import Parameter, nn
 
 from . import tape
 from .raw import Raw
 
 Cell = nn.Cell
-Parameter = mindspore.Parameter
 
 
 def is_raw(value: Any) -> bool:

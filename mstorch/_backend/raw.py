@@ -5,11 +5,10 @@ from typing import Any
 
 import mindspore
 import numpy as np
+from mindspore import Tensor as Raw
 from mindspore.common.np_dtype import bfloat16 as np_bfloat16
 
 from . import runtime
-
-Raw = mindspore.Tensor
 
 # torch's dtype name → MindSpore's dtype
 MS_DTYPE: dict[str, Any] = {

@@ -155,4 +155,5 @@ class Function(_NativeFunction):
 
 def function_node(name: str, forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
     """A raw operation from two functions ``forward(ctx, *args)`` and ``backward(ctx, *gradients)``."""
-    return type(name, (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)}).apply
+    made: Any = type(name, (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+    return made.apply

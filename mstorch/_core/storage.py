@@ -7,7 +7,7 @@ import numpy as np
 
 from .._backend import tape
 from .._backend.raw import Raw, from_numpy
-from .dtype import dtype
+from .dtype import dtype as Dtype
 
 
 class Storage:
@@ -20,9 +20,9 @@ class Storage:
 
     __slots__ = ("value", "dtype", "version", "owned", "shared", "tracked", "leaf", "__weakref__")
     value: Raw
-    dtype: dtype
+    dtype: Dtype
 
-    def __init__(self, value: Raw, kind: dtype, tracked: bool = False, owned: bool = False) -> None:
+    def __init__(self, value: Raw, kind: Dtype, tracked: bool = False, owned: bool = False) -> None:
         self.value = value
         self.dtype = kind
         self.version = 0

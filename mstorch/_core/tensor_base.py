@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -95,6 +95,32 @@ class TensorBase:
     _stride: Strides | None
     _offset: int
 
+    if TYPE_CHECKING:  # what ``_methods`` generates
+        __getitem__: Any
+        __add__: Any
+        __radd__: Any
+        __sub__: Any
+        __rsub__: Any
+        __mul__: Any
+        __rmul__: Any
+        __truediv__: Any
+        __rtruediv__: Any
+        __floordiv__: Any
+        __mod__: Any
+        __pow__: Any
+        __rpow__: Any
+        __matmul__: Any
+        __neg__: Any
+        __invert__: Any
+        __and__: Any
+        __or__: Any
+        __lt__: Any
+        __le__: Any
+        __gt__: Any
+        __ge__: Any
+
+        def __getattr__(self, name: str) -> Any: ...
+
 
 _new = object.__new__
 _class: list[type] = [TensorBase]
@@ -106,7 +132,7 @@ def set_tensor_class(cls: type) -> None:
 
 
 def _make(storage: Storage, kind: dtype, view: View | None, stride: Strides | None, offset: int) -> Any:
-    tensor = _new(_class[0])
+    tensor: Any = _new(_class[0])
     tensor._storage = storage
     tensor._dtype = kind
     tensor._view = view
@@ -117,7 +143,7 @@ def _make(storage: Storage, kind: dtype, view: View | None, stride: Strides | No
 
 def wrap(raw: Raw, tracked: bool = False, owned: bool = False) -> Any:
     """A base tensor of row-major strides over ``raw``."""
-    tensor = _new(_class[0])
+    tensor: Any = _new(_class[0])
     tensor._dtype = kind = OF_MS[raw.dtype]
     tensor._storage = Storage(raw, kind, tracked, owned)
     tensor._view = None

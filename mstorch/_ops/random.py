@@ -162,7 +162,8 @@ def _shape_of(tensor: Any) -> tuple[int, ...]:
 
 def _in_memory_order(tensor: Any) -> tuple[int, ...] | None:
     """The order of a dense tensor's dimensions in memory, in which torch draws; None where it draws by index."""
-    return None if tensor._stride is None else dense_order(_shape_of(tensor), strides_of(tensor))
+    order = None if tensor._stride is None else dense_order(_shape_of(tensor), strides_of(tensor))
+    return None if order is None else tuple(order)
 
 
 def _drawn(tensor: Any, draw: Any) -> np.ndarray:

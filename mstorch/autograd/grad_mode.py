@@ -18,10 +18,14 @@ class _Mode:
     def _clone(self) -> _Mode:
         return type(self)()
 
+    def __enter__(self) -> None:
+        raise NotImplementedError("a mode says what it sets")
+
     def __call__(self, orig_func: Callable[..., Any]) -> Callable[..., Any]:
         if inspect.isclass(orig_func):
-            orig_func.__init__ = self(orig_func.__init__)  # type: ignore[misc]
-            return orig_func
+            cls: Any = orig_func
+            cls.__init__ = self(cls.__init__)
+            return cls
         if inspect.isgeneratorfunction(orig_func):
             return self._around_generator(orig_func)
 

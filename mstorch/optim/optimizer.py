@@ -433,8 +433,10 @@ def _set_missing(optimizer: Optimizer, **options: Any) -> None:
 
 
 def _to_scalar(x: Any) -> Any:
-    """Return a one-element tensor of any rank as a 0-d tensor, anything else as it is."""
-    return x.squeeze() if isinstance(x, Tensor) and x.dim() != 0 else x
+    """Return a one-element tensor of any rank as a 0-d tensor, another library's scalar as a Python number."""
+    if isinstance(x, Tensor):
+        return x.squeeze() if x.dim() != 0 else x
+    return x.item() if hasattr(x, "item") else x
 
 
 def _number(x: Any) -> Any:

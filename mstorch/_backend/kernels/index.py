@@ -1,13 +1,16 @@
 """Kernels that take elements by position, and slices."""
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from mindspore import mint, ops
 
-from ..raw import ON_CPU, Raw, from_numpy
-from ..table import ALL, BUT_BFLOAT16, VIA_BFLOAT16, define
+from ..raw import NAME_OF, ON_CPU, Raw, from_numpy
+from ..table import ALL, BUT_BFLOAT16, COMPLEX, VIA_BFLOAT16, define
 from ..tape import grad_mode, tracing
-from .reduce import of_nothing
+from ._nodes import node
+from .reduce import constant, of_nothing
 
 _reshape = ops.Reshape()
 _transpose = ops.Transpose()
@@ -114,8 +117,28 @@ def ops_gather_dim(raw: Raw, dim: int, index: Raw) -> Raw:
     if index.size == 0:
         return of_nothing(raw, tuple(index.shape), 0)
     if not raw.shape or not index.shape:
-        return _reshape(_gather_dim(_reshape(raw, (-1,)), 0, _reshape(index, (-1,))), tuple(index.shape))
-    return _gather_dim(raw, dim, index)
+        return _reshape(_gather_node(_reshape(raw, (-1,)), 0, _reshape(index, (-1,))), tuple(index.shape))
+    return _gather_node(raw, dim, index)
+
+
+def _gather_backward(gradient: Raw, result: Raw, raw: Raw, dim: int, index: Raw) -> Raw:
+    zeros = constant(gradient, tuple(raw.shape), 0)
+    if NAME_OF[raw.dtype] in COMPLEX:  # TensorScatterElements takes no complex numbers
+        return ops.complex(_scattered(dim, index, ops.real(zeros), ops.real(gradient)),
+                           _scattered(dim, index, ops.imag(zeros), ops.imag(gradient)))
+    return _scattered(dim, index, zeros, gradient)
+
+
+def _scattered(dim: int, index: Raw, zeros: Raw, gradient: Raw) -> Raw:
+    prim = _SCATTER_ADD.get(dim)
+    if prim is None:
+        prim = _SCATTER_ADD[dim] = ops.TensorScatterElements(dim, "add")
+    return prim(zeros, index, gradient)
+
+
+_SCATTER_ADD: dict[int, Any] = {}
+# GatherD's own gradient cannot be differentiated again (MindSpore 2.10: "The pointer[value] is null").
+_gather_node = node("GatherBackward", _gather_dim, _gather_backward, _gather_dim)
 
 
 def ops_index_select(raw: Raw, dim: int, index: Raw) -> Raw:

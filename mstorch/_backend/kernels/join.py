@@ -7,7 +7,7 @@ from mindspore import ops
 
 from ..raw import Raw
 from ..table import BUT_BFLOAT16, VIA_BFLOAT16, define
-from ..tape import function_node
+from ..tape import function_node, tracing
 from ._nodes import recorded
 from .index import ops_slice
 from .reduce import constant
@@ -57,11 +57,11 @@ _cat_recorded = function_node("Cat", _cat_forward, _cat_backward)
 
 
 def ops_cat(raws: tuple[Raw, ...], dim: int) -> Raw:
-    """Concat for several tensors with elements; the rest is joined around it, so that each gets a gradient."""
+    """Concat of the tensors that have elements. Its own gradient cannot be differentiated again (MindSpore 2.10)."""
+    if tracing() is None and recorded(*raws):
+        return _cat_recorded(dim, *raws)
     if len(raws) > 1 and all(raw.size for raw in raws):
         return concat(raws, dim)
-    if recorded(*raws):
-        return _cat_recorded(dim, *raws)
     return _join(raws, dim)
 
 

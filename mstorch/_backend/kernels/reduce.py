@@ -62,6 +62,9 @@ def ops_sum(raw: Raw, dims: tuple[int, ...], keepdim: bool) -> Raw:
         return over_nothing(raw, dims, keepdim, 0)
     if not raw.shape:
         return _mul(raw, constant(raw, (), 1))
+    if not keepdim and grad_mode.enabled and raw._requires_grad:
+        # The gradient of ReduceSum is recorded, for a second one, only where it keeps dimensions (MindSpore 2.10).
+        return _reshape(_SUM[True](raw, dims), reduced_shape(tuple(raw.shape), dims, False))
     return _SUM[keepdim](raw, dims)
 
 
@@ -73,6 +76,8 @@ def ops_mean(raw: Raw, dims: tuple[int, ...], keepdim: bool) -> Raw:
     if NAME_OF[raw.dtype] in COMPLEX:
         count = raw.size // max(1, int(np.prod(reduced_shape(tuple(raw.shape), dims, False))))
         return _mul(_SUM[keepdim](raw, dims), constant(raw, (), 1 / count))
+    if not keepdim and grad_mode.enabled and raw._requires_grad:
+        return _reshape(_MEAN[True](raw, dims), reduced_shape(tuple(raw.shape), dims, False))
     return _MEAN[keepdim](raw, dims)
 
 

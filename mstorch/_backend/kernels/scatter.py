@@ -10,7 +10,7 @@ from ..cast import cast
 from ..raw import NAME_OF, ON_CPU, Raw, from_numpy
 from ..table import BUT_BFLOAT16, COMPLEX, FLOATS, INTS, VIA_BFLOAT16, VIA_HALF, define
 from ..tape import tracing
-from ._nodes import node, prim_add, prim_and, prim_div, prim_equal, prim_mul, prim_select, zeros_like
+from ._nodes import node, prim_add, prim_and, prim_div, prim_equal, prim_mul, prim_select, recorded, zeros_like
 from .index import _flat_positions
 from .reduce import constant, has_nan
 from .storage import copy_memory
@@ -76,7 +76,8 @@ def _gather_leading(every: Raw, dim: int, lengths: tuple[int, ...]) -> Raw:
 
 def _flat_add(raw: Raw, positions: Raw, source: Raw) -> Raw:
     """``raw`` (flat) plus ``source`` (flat) at positions (a column), which may repeat."""
-    if NAME_OF[raw.dtype] in COMPLEX:  # TensorScatterAdd takes no complex numbers (2.10)
+    if NAME_OF[raw.dtype] in COMPLEX or recorded(source):
+        # TensorScatterAdd takes no complex numbers, and its gradient cannot be differentiated again (MindSpore 2.10).
         return prim_add(raw, _segment_sum(source, cast(_reshape(positions, (-1,)), "int32"), raw.size))
     return _add(raw, positions, source)
 
@@ -117,7 +118,7 @@ def composed_index_write(raw: Raw, dim: int, index: Raw, source: Raw, accumulate
         raw, source = _transpose(raw, order), _transpose(source, order)
     if not accumulate:
         result = _update(raw, _reshape(index, (-1, 1)), source)
-    elif NAME_OF[raw.dtype] in COMPLEX:
+    elif NAME_OF[raw.dtype] in COMPLEX or recorded(source):
         result = prim_add(raw, _segment_sum(source, cast(index, "int32"), raw.shape[0]))
     else:
         result = _add(raw, _reshape(index, (-1, 1)), source)

@@ -4,16 +4,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from mindspore import ops
+from mindspore import mint, ops
 
 from ..raw import Raw, from_numpy
 from ..table import BUT_BFLOAT16, VIA_BFLOAT16, define
+from ._nodes import recorded
 from .index import ops_slice
-from .join import concat
+from .join import ops_cat
 from .reduce import constant, of_nothing
 from .storage import numpy_clone
 
 _REVERSE: dict[tuple[int, ...], Any] = {}
+_reshape = ops.Reshape()
 _tile = ops.Tile()
 _select = ops.Select()
 
@@ -24,6 +26,12 @@ def ops_tile(raw: Raw, repeats: tuple[int, ...]) -> Raw:
         return of_nothing(raw, tuple(n * r for n, r in zip(raw.shape, repeats)), 0)
     if all(r == 1 for r in repeats):
         return numpy_clone(raw)
+    if recorded(raw):
+        # Tile's own gradient cannot be differentiated again (MindSpore 2.10).
+        pairs = [n for length in raw.shape for n in (1, length)]
+        wide = [n for pair in zip(repeats, raw.shape) for n in pair]
+        spread = mint.broadcast_to(_reshape(raw, tuple(pairs)), tuple(wide))
+        return _reshape(spread, tuple(r * n for r, n in zip(repeats, raw.shape)))
     return _tile(raw, repeats)
 
 
@@ -43,7 +51,7 @@ def composed_roll(raw: Raw, shifts: tuple[int, ...], dims: tuple[int, ...]) -> R
         length = raw.shape[dim] if raw.shape else 1
         start = (length - shift) % length if length else 0
         if start and raw.size:
-            result = concat((ops_slice(result, dim, start, length, 1), ops_slice(result, dim, 0, start, 1)), dim)
+            result = ops_cat((ops_slice(result, dim, start, length, 1), ops_slice(result, dim, 0, start, 1)), dim)
     return numpy_clone(raw) if result is raw else result
 
 

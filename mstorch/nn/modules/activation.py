@@ -398,10 +398,6 @@ class _Softmax(Module):
         super().__init__()
         self.dim = dim
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self.__dict__.setdefault("dim", None)
-
     def forward(self, input: Tensor) -> Tensor:
         """(*) → (*)."""
         return type(self)._function(input, self.dim, _stacklevel=5)

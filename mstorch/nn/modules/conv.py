@@ -96,10 +96,6 @@ class _ConvNd(Module):
             text += f", padding_mode={self.padding_mode}"
         return text
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self.__dict__.setdefault("padding_mode", "zeros")
-
 
 class _Conv(_ConvNd):
     _rank: int
