@@ -95,6 +95,9 @@ from ._ops.join import (
     atleast_2d, atleast_3d, tile, repeat_interleave, flip, fliplr, flipud, roll, rot90, meshgrid, cartesian_prod,
     combinations, broadcast_tensors, broadcast_shapes,
 )  # fmt: skip
+from ._ops.linalg_factor import (
+    geqrf, matrix_exp,
+)  # fmt: skip
 from ._ops.math import (
     exp, exp2, expm1, log, log2, log10, log1p, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh,
     atanh, sinc, sigmoid, arcsin, arccos, arctan, arcsinh, arccosh, arctanh, atan2, arctan2, hypot, copysign,

@@ -56,7 +56,7 @@ class Generator:
         if not isinstance(new_state, TensorBase):
             raise TypeError(f"set_state(): argument 'new_state' must be Tensor, not {type(new_state).__name__}")
         if new_state._dtype.name != "uint8":
-            raise TypeError("expected a torch.ByteTensor, but got " + str(new_state.type()))
+            raise TypeError("RNG state must be a torch.ByteTensor")
         self._engine.set_state(value_of(new_state).asnumpy().reshape(-1))
 
     def clone_state(self) -> Generator:

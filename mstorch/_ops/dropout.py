@@ -36,6 +36,8 @@ def _dropped(input: Any, p: float, train: bool, channels: bool) -> Any:
     _check(p)
     if p == 0 or not train or value_of(input).size == 0:
         return input
+    if channels:
+        _feature_dims(input)
     if p == 1:
         return mul(input, 0)
     noise = _noise(input, p, channels)
@@ -51,6 +53,8 @@ def _alpha_dropped(input: Any, p: float, train: bool, channels: bool) -> Any:
     _check(p)
     if p == 0 or not train or value_of(input).size == 0:
         return input
+    if channels:
+        _feature_dims(input)
     if p == 1:
         return mul(input, 0)
     shape = tuple(value_of(input).shape)
@@ -76,7 +80,6 @@ def dropout(input: Any, p: float, train: bool) -> Any:
 
 def feature_dropout(input: Any, p: float, train: bool) -> Any:
     """Each channel (N, C) set to 0 with probability ``p``, the others divided by 1 - p."""
-    _feature_dims(input)
     return _dropped(input, p, train, True)
 
 
@@ -87,7 +90,6 @@ def alpha_dropout(input: Any, p: float, train: bool) -> Any:
 
 def feature_alpha_dropout(input: Any, p: float, train: bool) -> Any:
     """Alpha dropout of whole channels (N, C)."""
-    _feature_dims(input)
     return _alpha_dropped(input, p, train, True)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.tensor_base import value_of
+from .._core.tensor_base import is_tracked, value_of
 from . import views
 from .compare import clamp, where
 from .conv import shape_of
@@ -17,6 +17,7 @@ from .from_data import made
 from .index import gather
 from .math import floor, round as round_of
 from .matmul import bmm
+from .reduce import sum as sum_of
 
 
 def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any:
@@ -165,6 +166,9 @@ def grid_sample(
         coordinates = [_bounded(c, n, padding_mode, align_corners) for c, n in zip(coordinates, sizes)]
         if mode == "nearest":
             out = _taken(flat, [round_of(c.detach()) for c in coordinates], sizes)
+            if is_tracked(grid):
+                # The gradient for the grid is zero, not missing.
+                out = add(out, mul(sum_of(grid), 0))
         else:
             out = _linear(flat, coordinates, sizes)
     return views.reshape(out, (x[0], x[1], *g[1:-1]))

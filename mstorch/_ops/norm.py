@@ -49,7 +49,7 @@ def batch_norm(
     unbiased); else the running ones are used.
     """
     shape = shape_of(input)
-    channels = shape[1]
+    channels = shape[1] if len(shape) > 1 else shape[0]
     for name, tensor in (
         ("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias),
     ):  # fmt: skip
@@ -60,6 +60,8 @@ def batch_norm(
     kind = input._dtype
     weight = ones(channels, dtype=kind) if weight is None else weight
     bias = zeros(channels, dtype=kind) if bias is None else bias
+    if len(shape) < 2:
+        return mul(input, 1)
     if not training:
         return call(_eval, (input, weight, bias, running_mean, running_var), eps)
     y, batch_mean, batch_var = call(_train, (input, weight, bias), eps)

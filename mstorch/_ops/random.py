@@ -15,7 +15,7 @@ from .._core.strides import dense_order
 from .._core.tensor_base import TensorBase, check_writable, strides_of, value_of, write
 from ._dispatch import deliver, shape_args, type_word
 from .copying import is_contiguous
-from .creation import _checked_size
+from .creation import _checked_size, empty_like
 from .from_data import made, require_leaf
 
 
@@ -104,7 +104,7 @@ def randperm(
     """A random permutation of 0 … n-1."""
     devices.resolve(device)
     if n < 0:
-        raise RuntimeError(f"n must be non-negative, got{n}")
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     kind = dtype or (out._dtype if out is not None else int64)
     _check_permutation(n, kind)
     return _tensor(mt.permutation(engine_of(generator), n, kind.name), kind, requires_grad, out)
@@ -117,36 +117,35 @@ def _check_permutation(n: int, kind: dtype) -> None:
         raise RuntimeError(f"n is too large for result tensor type: 'torch.{type_word(kind)}Tensor'")
 
 
-def _like_kind(input: Any, kind: dtype | None) -> dtype:
-    return kind or input._dtype
-
-
 def rand_like(
     input: Any, *, generator: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
-    """``rand`` of the size and dtype of ``input``."""
-    return rand(value_of(input).shape, generator=generator, dtype=_like_kind(input, dtype), requires_grad=requires_grad)
+    """``rand`` of the size, dtype and memory format of ``input``."""
+    made_tensor = uniform_(empty_like(input, dtype=dtype, device=device, memory_format=memory_format), generator=generator)
+    return made_tensor.requires_grad_() if requires_grad else made_tensor
 
 
 def randn_like(
     input: Any, *, generator: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
-    """``randn`` of the size and dtype of ``input``."""
-    return randn(value_of(input).shape, generator=generator, dtype=_like_kind(input, dtype), requires_grad=requires_grad)
+    """``randn`` of the size, dtype and memory format of ``input``."""
+    made_tensor = normal_(empty_like(input, dtype=dtype, device=device, memory_format=memory_format), generator=generator)
+    return made_tensor.requires_grad_() if requires_grad else made_tensor
 
 
 def randint_like(
     input: Any, low: Any, high: Any = None, *, generator: Any = None, dtype: dtype | None = None, layout: Any = None,
     device: Any = None, requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
-    """``randint`` of the size and dtype of ``input``."""
+    """``randint`` of the size, dtype and memory format of ``input``."""
     if high is None:
         low, high = 0, low
-    return randint(
-        low, high, value_of(input).shape, generator=generator, dtype=_like_kind(input, dtype), requires_grad=requires_grad
+    made_tensor = random_(
+        empty_like(input, dtype=dtype, device=device, memory_format=memory_format), int(low), int(high), generator=generator
     )
+    return made_tensor.requires_grad_() if requires_grad else made_tensor
 
 
 def _put(tensor: Any, array: np.ndarray) -> Any:
@@ -275,7 +274,10 @@ def _probabilities(p: Any) -> np.ndarray:
     if p._dtype.name == "bfloat16":
         array = array.astype(np.float32)
     if array.size and not (array.min() >= 0 and array.max() <= 1):
-        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+        raise RuntimeError(
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please "
+            "report an enhancement request to PyTorch.)"
+        )
     return array
 
 

@@ -8,8 +8,9 @@ from mindspore import ops
 from mindspore.ops.operations._grad_ops import Conv2DBackpropFilter
 
 from .. import tape
-from ..raw import NAME_OF, Raw, full
+from ..raw import NAME_OF, Raw
 from ..table import COMPLEX, FLOATS, INTS, VIA_HALF, define
+from ._empty import filled
 from .windows import strided_table, transposed_table, windows
 
 _reshape = ops.Reshape()
@@ -17,8 +18,6 @@ _transpose = ops.Transpose()
 _bmm = ops.BatchMatMul()
 _bias_add = ops.BiasAdd()
 _add = ops.Add()
-_mul = ops.Mul()
-_sum = ops.ReduceSum(False)
 
 Sizes = tuple[int, ...]
 
@@ -139,17 +138,6 @@ def _with_bias(y: Raw, bias: Raw | None) -> Raw:
     return _add(y, _reshape(bias, (-1, *([1] * (len(y.shape) - 2)))))
 
 
-def _nothing(x: Raw, w: Raw, shape: Sizes) -> Raw:
-    """A result without elements or without terms, tied to both operands for the tape."""
-    zeros = full(shape, 0, NAME_OF[x.dtype])
-    if not (x._requires_grad or w._requires_grad):
-        return zeros
-    parts = [_mul(_sum(t), 0) for t in (x, w) if t.size]
-    for part in parts:
-        zeros = _add(zeros, part)
-    return zeros
-
-
 def composed_conv(
     x: Raw, w: Raw, bias: Raw | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> Raw:
@@ -176,7 +164,7 @@ def ops_conv(
     rank = len(x.shape) - 2
     out = _out_sizes(x, w, stride, padding, dilation)
     if x.size == 0 or w.size == 0 or 0 in out:
-        return _with_bias(_nothing(x, w, (x.shape[0], w.shape[0], *out)), bias)
+        return _with_bias(filled((x.shape[0], w.shape[0], *out), 0, NAME_OF[x.dtype], x, w), bias)
     if NAME_OF[x.dtype] != "float32" or rank == 3:
         return composed_conv(x, w, bias, stride, padding, dilation, groups)
     if rank == 2:
@@ -213,8 +201,9 @@ def ops_conv_transpose(
     rank = len(x.shape) - 2
     out = _transposed_sizes(x, w, stride, padding, output_padding, dilation)
     if x.size == 0 or w.size == 0 or 0 in out:
-        return _with_bias(_nothing(x, w, (x.shape[0], w.shape[1] * groups, *out)), bias)
-    if NAME_OF[x.dtype] != "float32" or rank == 3:
+        return _with_bias(filled((x.shape[0], w.shape[1] * groups, *out), 0, NAME_OF[x.dtype], x, w), bias)
+    beyond = any(o >= s for o, s in zip(output_padding, stride))  # oneDNN takes no output that a convolution would not need
+    if NAME_OF[x.dtype] != "float32" or rank == 3 or beyond:
         return composed_conv_transpose(x, w, bias, stride, padding, output_padding, dilation, groups)
     shape = (x.shape[0], w.shape[1] * groups, *out)
     if rank == 2:

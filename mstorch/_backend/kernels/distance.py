@@ -6,9 +6,9 @@ import math
 from mindspore import ops
 from mindspore.ops.operations._grad_ops import ReluGrad
 
-from ..raw import Raw, full
-from ..raw import NAME_OF
+from ..raw import NAME_OF, Raw, full
 from ..table import FLOATS, VIA_HALF, define
+from ._empty import filled
 from ._nodes import constant, node
 
 _add = ops.Add()
@@ -73,7 +73,7 @@ def composed_p_norm(x: Raw, p: float, dims: Dims, keepdim: bool) -> Raw:
     shape = tuple(x.shape)
     kept = tuple(1 if i in dims else n for i, n in enumerate(shape))
     if x.size == 0:
-        y = full(kept, 0, NAME_OF[x.dtype])
+        y = filled(kept, 0, NAME_OF[x.dtype], x)
     elif not shape:
         y = _reshape(_norm_node(_reshape(x, (1,)), p, (0,)), ())
     else:

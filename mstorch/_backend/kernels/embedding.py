@@ -7,8 +7,9 @@ import numpy as np
 from mindspore import ops
 
 from .. import tape
-from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy, full
+from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import ALL, define
+from ._empty import filled
 from ._nodes import recorded
 
 _gather = ops.Gather()
@@ -44,7 +45,7 @@ _node = tape.function_node("EmbeddingBackward0", _forward, _backward)
 def ops_embedding(table: Raw, index: Raw, padding: int, by_frequency: bool) -> Raw:
     """(rows, D) at indices (*): (*, D). The gradient leaves out row ``padding`` unless it is negative."""
     if index.size == 0 or table.size == 0:
-        return full((*index.shape, *table.shape[1:]), 0, NAME_OF[table.dtype])
+        return filled((*index.shape, *table.shape[1:]), 0, NAME_OF[table.dtype], table)
     if recorded(table):
         return _node(table, index, padding, by_frequency)
     return _gather(table, index, 0)

@@ -10,6 +10,7 @@ from mindspore.ops.operations._grad_ops import BatchNormGrad, LayerNormGrad
 from .. import tape
 from ..raw import NAME_OF, ON_CPU, Raw, from_numpy, full
 from ..table import FLOATS, VIA_HALF, define
+from ._empty import filled
 from ._nodes import constant, recorded
 
 _reshape = ops.Reshape()
@@ -86,7 +87,7 @@ def ops_batch_norm_train(x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Ra
     """(N, C, *) normalised by its own statistics, with the mean and the biased variance (C) of each channel."""
     if x.size == 0:
         nothing = full(tuple(weight.shape), 0, NAME_OF[x.dtype])
-        return _add(x, constant(0, x)), nothing, nothing
+        return filled(tuple(x.shape), 0, NAME_OF[x.dtype], x, weight, bias), nothing, nothing
     if NAME_OF[x.dtype] != "float32" or tape.tracing() is not None or not 0 < eps <= 1:
         return composed_batch_norm(x, weight, bias, eps)
     shape = tuple(x.shape)
@@ -134,7 +135,8 @@ def _layer_backward(ctx: Any, g: Raw) -> tuple[Raw | None, ...]:
     x, weight, mean, var = ctx.saved_tensors
     begin, eps = ctx.numbers
     if not tape.grad_mode.enabled:
-        gx, gw, gb = _layer_primitive(begin, eps)[1](x, g, var, mean, weight)
+        # LayerNormGrad knows no epsilon of its own.
+        gx, gw, gb = _layer_primitive(begin, eps)[1](x, g, _add(var, constant(eps, var)), mean, weight)
         return gx, gw, gb, None, None
     axes, lead = tuple(range(begin, len(x.shape))), tuple(range(begin))
     normal, _, _, inverse = _normalized(x, axes, eps)
@@ -152,7 +154,7 @@ _layer_node = tape.function_node("NativeLayerNormBackward0", _layer_forward, _la
 def ops_layer_norm(x: Raw, weight: Raw, bias: Raw, begin: int, eps: float) -> Raw:
     """Mean 0 and variance 1 over the dimensions from ``begin`` on, times weight plus bias."""
     if x.size == 0:
-        return _add(x, constant(0, x))
+        return filled(tuple(x.shape), 0, NAME_OF[x.dtype], x, weight, bias)
     if NAME_OF[x.dtype] != "float32" or tape.tracing() is not None or not 0 < eps < 1:
         return composed_layer_norm(x, weight, bias, begin, eps)
     if recorded(x, weight, bias):

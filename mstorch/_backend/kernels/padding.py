@@ -8,6 +8,7 @@ from mindspore import ops
 
 from ..raw import NAME_OF, Raw, from_numpy, full
 from ..table import ALL, VIA_BOOL, VIA_HALF, define
+from ._empty import filled
 
 _gather = ops.Gather()
 
@@ -46,7 +47,7 @@ def composed_pad(raw: Raw, pads: tuple[int, ...], value: float) -> Raw:
     for i in range(len(pads) // 2):
         out[rank - 1 - i] += pads[2 * i] + pads[2 * i + 1]
     if 0 in out or raw.size == 0:
-        return full(tuple(out), value, name)
+        return filled(tuple(out), value, name, raw)
     for i in range(len(pads) // 2):
         before, after = pads[2 * i], pads[2 * i + 1]
         axis = rank - 1 - i
@@ -71,10 +72,14 @@ def composed_pad_like(raw: Raw, pads: tuple[int, ...], mode: str) -> Raw:
         before, after = pads[2 * i], pads[2 * i + 1]
         if before or after:
             axis = rank - 1 - i
+            if mode == "circular":
+                # What is cut off takes no part in the circle.
+                raw = _trimmed(raw, axis, before, after)
+                before, after = max(before, 0), max(after, 0)
             if raw.size == 0:
                 shape = list(raw.shape)
                 shape[axis] += before + after
-                raw = full(tuple(shape), 0, NAME_OF[raw.dtype])
+                raw = filled(tuple(shape), 0, NAME_OF[raw.dtype], raw)
                 continue
             raw = _gather(raw, _positions(raw.shape[axis], before, after, mode), axis)
     return raw

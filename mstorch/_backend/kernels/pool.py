@@ -11,6 +11,7 @@ from mindspore.ops.operations._grad_ops import AvgPoolGrad, MaxPoolGrad
 from .. import tape
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy, full
 from ..table import FLOATS, INTS, VIA_HALF, define
+from ._empty import filled
 from ._nodes import node
 from .windows import adaptive_table, strided_table, windows
 
@@ -58,7 +59,7 @@ def _pick(x: Raw, table: np.ndarray, out: Sizes) -> tuple[Raw, Raw]:
     """The largest value of each window, the first of equals, NaN above all, and its position among the input's."""
     n, c = x.shape[:2]
     if x.size == 0 or table.shape[1] == 0:
-        return full((n, c, *out), 0, NAME_OF[x.dtype]), full((n, c, *out), 0, "int64")
+        return filled((n, c, *out), 0, NAME_OF[x.dtype], x), full((n, c, *out), 0, "int64")
     columns = windows(tape.detached(x), table, _lowest(x)).asnumpy()
     columns = np.where(table < 0, columns.dtype.type(_lowest(x)), columns)
     first = columns.argmax(2)
@@ -118,7 +119,7 @@ def ops_avg_pool(
     sizes = tuple(x.shape[2:])
     name = NAME_OF[x.dtype]
     if x.size == 0 or 0 in out:
-        return full((n, c, *out), 0, name)
+        return filled((n, c, *out), 0, name, x)
     simple = len(kernel) == 2 and not any(padding) and divisor is None and name == "float32"
     if simple and out == tuple((m - k) // s + 1 for m, k, s in zip(sizes, kernel, stride)):
         return _avg_node(x, kernel, stride)
@@ -140,7 +141,7 @@ def ops_adaptive_avg_pool(x: Raw, out: Sizes) -> Raw:
     n, c = x.shape[:2]
     sizes = tuple(x.shape[2:])
     if x.size == 0 or 0 in out:
-        return full((n, c, *out), 0, NAME_OF[x.dtype])
+        return filled((n, c, *out), 0, NAME_OF[x.dtype], x)
     if all(o == 1 for o in out):
         return _reshape(_mean(_reshape(x, (n, c, -1)), 2), (n, c, *out))
     if all(m % o == 0 for m, o in zip(sizes, out)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from mindspore import ops
+from mindspore import mint, ops
 
 from ..cast import cast
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
@@ -57,14 +57,39 @@ def over_nothing(raw: Raw, dims: tuple[int, ...], keepdim: bool, value: Any) -> 
     return of_nothing(raw, reduced_shape(tuple(raw.shape), dims, keepdim), value)
 
 
+def _linear_node(name: str, prim: dict[bool, Any], scaled: bool) -> Any:
+    """ReduceSum or ReduceMean with a gradient that can be differentiated again; MindSpore's own cannot (2.10)."""
+
+    def forward(ctx: Any, raw: Raw, dims: tuple[int, ...], keepdim: bool) -> Raw:
+        result = prim[keepdim](raw, dims)
+        ctx.shape = tuple(raw.shape)
+        ctx.kept = reduced_shape(ctx.shape, dims, True)
+        ctx.share = result.size / raw.size if scaled else 1
+        return result
+
+    def backward(ctx: Any, gradient: Raw) -> tuple[Raw, None, None]:
+        if tuple(gradient.shape) != ctx.kept:
+            gradient = _reshape(gradient, ctx.kept)
+        if scaled:
+            gradient = _mul(gradient, constant(gradient, (), ctx.share))
+        if grad_mode.enabled:
+            return _mul(gradient, constant(gradient, ctx.shape, 1)), None, None
+        return mint.broadcast_to(gradient, ctx.shape), None, None
+
+    return function_node(name, forward, backward)
+
+
+_sum_node = _linear_node("Sum", _SUM, False)
+_mean_node = _linear_node("Mean", _MEAN, True)
+
+
 def ops_sum(raw: Raw, dims: tuple[int, ...], keepdim: bool) -> Raw:
     if raw.size == 0:
         return over_nothing(raw, dims, keepdim, 0)
     if not raw.shape:
         return _mul(raw, constant(raw, (), 1))
-    if not keepdim and grad_mode.enabled and raw._requires_grad:
-        # The gradient of ReduceSum is recorded, for a second one, only where it keeps dimensions (MindSpore 2.10).
-        return _reshape(_SUM[True](raw, dims), reduced_shape(tuple(raw.shape), dims, False))
+    if grad_mode.enabled and raw._requires_grad and tracing() is None:
+        return _sum_node(raw, dims, keepdim)
     return _SUM[keepdim](raw, dims)
 
 
@@ -76,8 +101,8 @@ def ops_mean(raw: Raw, dims: tuple[int, ...], keepdim: bool) -> Raw:
     if NAME_OF[raw.dtype] in COMPLEX:
         count = raw.size // max(1, int(np.prod(reduced_shape(tuple(raw.shape), dims, False))))
         return _mul(_SUM[keepdim](raw, dims), constant(raw, (), 1 / count))
-    if not keepdim and grad_mode.enabled and raw._requires_grad:
-        return _reshape(_MEAN[True](raw, dims), reduced_shape(tuple(raw.shape), dims, False))
+    if grad_mode.enabled and raw._requires_grad and tracing() is None:
+        return _mean_node(raw, dims, keepdim)
     return _MEAN[keepdim](raw, dims)
 
 

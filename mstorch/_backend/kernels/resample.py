@@ -6,6 +6,7 @@ from mindspore import ops
 
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy, full
 from ..table import ALL, COMPLEX, FLOATS, VIA_HALF, define
+from ._empty import filled
 from .windows import strided_table, transposed_table, windows
 
 _reshape = ops.Reshape()
@@ -40,7 +41,7 @@ def composed_unfold(x: Raw, kernel: Sizes, dilation: Sizes, padding: Sizes, stri
     """(N, C, *spatial) → (N, C * kernel elements, windows)."""
     n, c = x.shape[:2]
     if x.size == 0:
-        return full((n, c * int(np.prod(kernel)), int(np.prod(out))), 0, NAME_OF[x.dtype])
+        return filled((n, c * int(np.prod(kernel)), int(np.prod(out))), 0, NAME_OF[x.dtype], x)
     columns = windows(x, strided_table(tuple(x.shape[2:]), kernel, stride, padding, dilation, out))
     return _reshape(columns, (n, -1, columns.shape[3]))
 
@@ -53,7 +54,7 @@ def composed_fold(
     count, length = int(np.prod(kernel)), int(np.prod(blocks))
     c = x.shape[1] // count
     if x.size == 0:
-        return full((n, c, *sizes), 0, NAME_OF[x.dtype])
+        return filled((n, c, *sizes), 0, NAME_OF[x.dtype], x)
     # Which window each output element lies in as kernel element k.
     table = transposed_table(blocks, kernel, stride, padding, dilation, sizes)
     flat = _concat((_reshape(x, (n, c, count * length)), full((n, c, 1), 0, NAME_OF[x.dtype])))

@@ -30,7 +30,8 @@ def batch_norm(
 ) -> Any:  # fmt: skip
     """(N, C, *) with mean 0 and variance 1 in each channel (https://arxiv.org/abs/1502.03167)."""
     if training:
-        _verify_batch_size(shape_of(input))
+        if shape_of(input):
+            _verify_batch_size(shape_of(input))
     if eps <= 0.0:
         raise ValueError(f"batch_norm eps must be positive, but got {eps}")
     return norms.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)

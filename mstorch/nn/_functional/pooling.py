@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..._ops import pool as pools
-from ..._ops.activation import relu
 from ..._ops.elementwise import abs as abs_of
 from ..._ops.elementwise import mul, pow as power, sign
 from ..._ops.pool import adaptive_avg_pool1d, avg_pool1d, avg_pool2d, avg_pool3d
@@ -73,7 +72,7 @@ def _power_average(rank: int, input: Any, norm_type: float, kernel_size: Any, st
         for k in kernel_size:
             count *= k
     out = pools.avg_pool(rank, power(input, norm_type), kernel_size, stride, 0, ceil_mode, True, None)
-    return power(mul(mul(sign(out), relu(abs_of(out))), count), 1.0 / norm_type)
+    return power(mul(mul(sign(out), abs_of(out)), count), 1.0 / norm_type)
 
 
 def lp_pool1d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:

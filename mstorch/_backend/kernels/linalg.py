@@ -1,0 +1,206 @@
+"""Factorizations of dense matrices, batched, by NumPy: each row gives values only, gradients are in ``_ops``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from scipy.linalg import lapack
+
+from ..raw import Raw, from_numpy
+from ..table import COMPLEX, FLOATS, define
+
+NO_KERNEL = "MindSpore has no right CPU kernel: its own is missing, refuses empty matrices or crashes the process (2.10)"
+DTYPES = FLOATS + COMPLEX
+
+Arrays = tuple[np.ndarray, ...]
+
+
+def given(*arrays: Any) -> tuple[Raw, ...]:
+    """Arrays as raw tensors over memory of their own."""
+    return tuple(from_numpy(np.array(array, order="C")) for array in arrays)
+
+
+def loop(core: Callable[..., Arrays], *operands: np.ndarray) -> Arrays:
+    """``core`` for each matrix of a batch: operands (…, n, m) of one batch shape."""
+    batch = operands[0].shape[:-2]
+    if not batch:
+        return core(*operands)
+    count = int(np.prod(batch))
+    flat = [operand.reshape((count, *operand.shape[-2:])) for operand in operands]
+    if count == 0:
+        shapes = core(*(np.ones(operand.shape[-2:], operand.dtype) for operand in operands))
+        return tuple(np.zeros((*batch, *np.shape(item)), np.asarray(item).dtype) for item in shapes)
+    parts = [core(*(operand[i] for operand in flat)) for i in range(count)]
+    return tuple(np.stack(items).reshape((*batch, *np.shape(items[0]))) for items in zip(*parts))
+
+
+def lapack_of(name: str, array: np.ndarray) -> Any:
+    """The LAPACK routine for the dtype of an array."""
+    return getattr(lapack, {"f": "s", "d": "d", "F": "c", "D": "z"}[array.dtype.char] + name)
+
+
+def _lu(array: np.ndarray) -> Arrays:
+    rows, columns = array.shape
+    if array.size == 0:
+        return array.copy(), np.zeros(min(rows, columns), np.int32), np.int32(0)
+    factors, pivots, info = lapack_of("getrf", array)(array)
+    return factors, (pivots + 1).astype(np.int32), np.int32(info)
+
+
+def numpy_lu_factor(raw: Raw) -> tuple[Raw, ...]:
+    """L and U in one matrix, the rows exchanged (from 1), and the first zero pivot (from 1; 0 if there is none)."""
+    return given(*loop(_lu, raw.asnumpy()))
+
+
+def _gesv(matrix: np.ndarray, right: np.ndarray) -> Arrays:
+    _, _, solution, info = lapack_of("gesv", matrix)(matrix, right)
+    return solution, np.int32(info)
+
+
+def numpy_solve(matrix: Raw, right: Raw) -> tuple[Raw, ...]:
+    """The solution of ``matrix @ X = right`` (one batch shape), and for each matrix its first zero pivot."""
+    a, b = matrix.asnumpy(), right.asnumpy()
+    try:
+        return given(np.linalg.solve(a, b), np.zeros(a.shape[:-2], np.int32))
+    except np.linalg.LinAlgError:
+        return given(*loop(_gesv, a, b))
+
+
+def _potrf(array: np.ndarray) -> Arrays:
+    factor, info = lapack_of("potrf", array)(array, lower=True, clean=True)
+    return factor, np.int32(info)
+
+
+def numpy_cholesky(raw: Raw) -> tuple[Raw, ...]:
+    """L, and for each matrix the order of the first minor that is not positive-definite (0 if there is none)."""
+    array = raw.asnumpy()
+    try:
+        return given(np.linalg.cholesky(array), np.zeros(array.shape[:-2], np.int32))
+    except np.linalg.LinAlgError:
+        return given(*loop(_potrf, array))
+
+
+def numpy_qr(raw: Raw, mode: str) -> tuple[Raw, ...]:
+    """Q and R; for the mode "r" an empty Q."""
+    array = raw.asnumpy()
+    *batch, rows, columns = array.shape
+    if array.size == 0:
+        inner = rows if mode == "complete" else min(rows, columns)
+        right = np.zeros((*batch, inner, columns), array.dtype)
+        left = np.zeros((*batch, rows, inner), array.dtype)
+        left[...] = np.eye(rows, inner, dtype=array.dtype)
+        return given(np.zeros(0, array.dtype) if mode == "r" else left, right)
+    if mode == "r":
+        return given(np.zeros(0, array.dtype), np.linalg.qr(array, "r"))
+    return given(*np.linalg.qr(array, mode))
+
+
+def numpy_svd(raw: Raw, full: bool) -> tuple[Raw, ...]:
+    """U, S and Vh."""
+    array = raw.asnumpy()
+    return given(*np.linalg.svd(array, full_matrices=full))
+
+
+def numpy_svdvals(raw: Raw) -> Raw:
+    """The singular values, in descending order."""
+    return given(np.linalg.svd(raw.asnumpy(), compute_uv=False))[0]
+
+
+def numpy_eigh(raw: Raw, triangle: str) -> tuple[Raw, ...]:
+    """Ascending eigenvalues and eigenvectors of Hermitian matrices, of which one triangle is read."""
+    return given(*np.linalg.eigh(raw.asnumpy(), triangle))
+
+
+def numpy_eig(raw: Raw) -> tuple[Raw, ...]:
+    """Eigenvalues and eigenvectors, complex always."""
+    array = raw.asnumpy()
+    kind = np.result_type(array.dtype, np.complex64)
+    values, vectors = np.linalg.eig(array)
+    return given(values.astype(kind), vectors.astype(kind))
+
+
+def _trtrs(matrix: np.ndarray, right: np.ndarray, upper: bool, unit: bool) -> Arrays:
+    if right.size == 0 or matrix.size == 0:
+        return (right.copy(),)
+    return (lapack_of("trtrs", matrix)(matrix, right, lower=not upper, unitdiag=unit)[0],)
+
+
+def numpy_solve_triangular(matrix: Raw, right: Raw, upper: bool, unit: bool) -> Raw:
+    """The solution of ``matrix @ X = right``, of which one triangle is read."""
+    return given(*loop(lambda a, b: _trtrs(a, b, upper, unit), matrix.asnumpy(), right.asnumpy()))[0]
+
+
+def numpy_matrix_exp(raw: Raw) -> Raw:
+    """The exponential of each matrix."""
+    array = raw.asnumpy()
+    return given(scipy.linalg.expm(array).astype(array.dtype) if array.size else array)[0]
+
+
+def _geqrf(array: np.ndarray) -> Arrays:
+    if array.size == 0:
+        return array.copy(), np.zeros(min(array.shape), array.dtype)
+    factors, scales, _, _ = lapack_of("geqrf", array)(array)
+    return factors, scales
+
+
+def numpy_geqrf(raw: Raw) -> tuple[Raw, ...]:
+    """R above the Householder vectors of Q, and their scales."""
+    return given(*loop(_geqrf, raw.asnumpy()))
+
+
+def _ldl(array: np.ndarray, hermitian: bool) -> Arrays:
+    if array.size == 0:
+        return array.copy(), np.zeros(len(array), np.int32), np.int32(0)
+    routine = lapack_of("hetrf" if hermitian and array.dtype.kind == "c" else "sytrf", array)
+    factors, pivots, info = routine(array, lower=True)
+    return factors, pivots.astype(np.int32), np.int32(info)
+
+
+def numpy_ldl_factor(raw: Raw, hermitian: bool) -> tuple[Raw, ...]:
+    """L and D in one matrix, the pivots as LAPACK gives them, and the first zero of D (from 1)."""
+    return given(*loop(lambda a: _ldl(a, hermitian), raw.asnumpy()))
+
+
+def _ldl_matrices(factors: np.ndarray, pivots: np.ndarray, hermitian: bool) -> np.ndarray:
+    """``L @ D @ L.mH`` multiplied out, from LAPACK's packed lower form with its row exchanges."""
+    size = len(factors)
+    pivots = pivots.reshape(-1)
+    lower, diagonal = np.eye(size, dtype=factors.dtype), np.zeros_like(factors)
+    k = 0
+    while k < size:
+        step = np.eye(size, dtype=factors.dtype)
+        width = 1 if pivots[k] > 0 else 2
+        other = abs(int(pivots[k + width - 1])) - 1
+        here = k + width - 1
+        exchange = np.arange(size)
+        exchange[[here, other]] = exchange[[other, here]]
+        step[k + width :, k : k + width] = factors[k + width :, k : k + width]
+        lower = lower @ np.eye(size, dtype=factors.dtype)[exchange] @ step
+        diagonal[k, k] = factors[k, k]
+        if width == 2:
+            diagonal[k + 1, k + 1], diagonal[k + 1, k] = factors[k + 1, k + 1], factors[k + 1, k]
+            diagonal[k, k + 1] = factors[k + 1, k].conj() if hermitian else factors[k + 1, k]
+        k += width
+    return lower @ diagonal @ (lower.conj().T if hermitian else lower.T)
+
+
+def numpy_ldl_solve(factors: Raw, right: Raw, pivots: Raw, hermitian: bool) -> Raw:
+    """The solution of ``A @ X = right`` from the LDL factors of A."""
+    rows = pivots.asnumpy()[..., None]
+
+    def core(packed: np.ndarray, exchanged: np.ndarray, b: np.ndarray) -> Arrays:
+        return (np.linalg.solve(_ldl_matrices(packed, exchanged, hermitian), b) if b.size else b.copy(),)
+
+    return given(*loop(core, factors.asnumpy(), rows, right.asnumpy()))[0]
+
+
+for _name, _function in {
+    "linalg_lu_factor": numpy_lu_factor, "linalg_solve": numpy_solve, "linalg_cholesky": numpy_cholesky,
+    "linalg_qr": numpy_qr, "linalg_svd": numpy_svd, "linalg_svdvals": numpy_svdvals, "linalg_eigh": numpy_eigh,
+    "linalg_eig": numpy_eig, "linalg_solve_triangular": numpy_solve_triangular, "linalg_matrix_exp": numpy_matrix_exp,
+    "linalg_geqrf": numpy_geqrf, "linalg_ldl_factor": numpy_ldl_factor, "linalg_ldl_solve": numpy_ldl_solve,
+}.items():  # fmt: skip
+    define(_name, cpu=_function, dtypes=DTYPES, numpy_reason=NO_KERNEL)

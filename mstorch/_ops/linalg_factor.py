@@ -1,0 +1,550 @@
+"""Factorizations and solvers of torch.linalg with their gradients, which are made of tensor operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import return_types
+from .._backend import tape
+from .._backend.table import kernel
+from .._core.tensor_base import grad_mode, recording, value_of, wrap
+from . import views
+from ._dispatch import broadcast_shape, deliver, type_word
+from .creation import eye, zeros_like
+from .shape import diag_embed, tril, triu
+
+_lu, _solve, _cholesky, _qr, _svd, _svdvals, _eigh, _eig, _triangular, _exp, _geqrf, _ldl, _ldl_solve = (
+    kernel(f"linalg_{name}")
+    for name in (
+        "lu_factor", "solve", "cholesky", "qr", "svd", "svdvals", "eigh", "eig", "solve_triangular", "matrix_exp", "geqrf",
+        "ldl_factor", "ldl_solve",
+    )
+)  # fmt: skip
+
+
+class _LinAlgError(RuntimeError):
+    """A matrix that cannot be factorized or inverted."""
+
+
+LinAlgError = _LinAlgError
+
+Backward = Callable[..., Any]
+_NODES: dict[Backward, Callable[..., Any]] = {}
+
+
+def _node(name: str, backward: Backward) -> Callable[..., Any]:
+    """A node of the tape around results that a kernel has given; ``backward`` works on tensors."""
+
+    def node_forward(ctx: Any, box: Any, *raws: Any) -> Any:
+        results, ctx.rest = box
+        ctx.count = len(results)
+        ctx.save_for_backward(*results, *raws)
+        return results if len(results) > 1 else results[0]
+
+    def node_backward(ctx: Any, *gradients: Any) -> Any:
+        tensors = [wrap(raw, grad_mode.enabled and raw._requires_grad) for raw in ctx.saved_tensors]
+        outputs, inputs = tensors[: ctx.count], tensors[ctx.count :]
+        found = backward([_gradient(g) for g in gradients], outputs, inputs, *ctx.rest)
+        return (None, *(_raw_of(g, like) for g, like in zip(found, inputs)))
+
+    return tape.function_node(name, node_forward, node_backward)
+
+
+def _gradient(raw: Any) -> Any:
+    """A gradient as a tensor; None for the zeros that stand for an output that was not used."""
+    if raw is None or (not (grad_mode.enabled and raw._requires_grad) and not raw.asnumpy().any()):
+        return None
+    return wrap(raw, grad_mode.enabled and raw._requires_grad)
+
+
+def _raw_of(gradient: Any, like: Any) -> Any:
+    if gradient is None:
+        return value_of(zeros_like(like.detach()))
+    if gradient.is_complex() and not like.is_complex():
+        gradient = gradient.real
+    if tuple(gradient.shape) != tuple(like.shape):
+        gradient = gradient.sum_to_size(tuple(like.shape))
+    return value_of(gradient)
+
+
+def attach(name: str, backward: Backward, inputs: Sequence[Any], results: Sequence[Any], *rest: Any) -> tuple[Any, ...]:
+    """The raw results of a kernel as tensors, with ``backward(gradients, outputs, inputs, *rest)`` as their gradient."""
+    if not recording(inputs):
+        return tuple(wrap(raw) for raw in results)
+    apply = _NODES.get(backward)
+    if apply is None:
+        apply = _NODES[backward] = _node(name, backward)
+    made = apply((tuple(results), rest), *(value_of(tensor) for tensor in inputs))
+    return tuple(wrap(raw, True) for raw in (made if isinstance(made, tuple) else (made,)))
+
+
+def finish(result: Any, out: Any) -> Any:
+    """The result, or ``out`` filled with it."""
+    return result if out is None else deliver(result, out)
+
+
+def shape_of(tensor: Any) -> tuple[int, ...]:
+    """The shape as a tuple."""
+    return tuple(value_of(tensor).shape)
+
+
+def check_floating(tensor: Any, name: str, low: bool = False) -> None:
+    """Raise torch's error for a tensor that is not of floating or complex dtype."""
+    if tensor._dtype.category < 2:
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {type_word(tensor._dtype)}")
+    if not low and tensor._dtype.itemsize < 4:
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {type_word(tensor._dtype)}")
+
+
+def check_matrix(tensor: Any, name: str, label: str = "A") -> None:
+    """Raise torch's error for a tensor of fewer than two dimensions."""
+    if len(shape_of(tensor)) < 2:
+        raise RuntimeError(f"{name}: The input tensor {label} must have at least 2 dimensions.")
+
+
+def check_square(tensor: Any, name: str, label: str = "A") -> None:
+    """Raise torch's error for a tensor that holds no square matrices."""
+    check_matrix(tensor, name, label)
+    rows, columns = shape_of(tensor)[-2:]
+    if rows != columns:
+        raise RuntimeError(f"{name}: {label} must be batches of square matrices, but they are {rows} by {columns} matrices")
+
+
+def check_info(info: Any, text: str, name: str) -> None:
+    """Raise torch's error if a factorization failed; ``text`` names the place by ``{}``."""
+    codes = info.asnumpy().reshape(-1)
+    if codes.any():
+        first = int(codes.nonzero()[0][0])
+        batch = f"(Batch element {first}): " if info.shape else ""
+        raise _LinAlgError(f"{name}: {batch}{text.format(int(codes[first]))}")
+
+
+def batch_of(tensor: Any, batch: tuple[int, ...]) -> Any:
+    """The matrices repeated to a batch shape."""
+    shape = shape_of(tensor)
+    return tensor if shape[:-2] == batch else views.expand(tensor, (*batch, *shape[-2:]))
+
+
+def raw(tensor: Any) -> Any:
+    """The values, for a kernel that records nothing."""
+    return value_of(tensor)
+
+
+def _run(kernel_: Any, tensor: Any, *args: Any) -> Any:
+    return kernel_[tensor._dtype.name](value_of(tensor), *args)
+
+
+# Solvers
+
+
+def _solve_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+    if gradients[0] is None:
+        return None, None
+    matrix, _ = inputs
+    right = solve_matrices(matrix.mH, gradients[0])[0]
+    return -(right @ outputs[0].mH), right
+
+
+def solve_matrices(matrix: Any, right: Any) -> tuple[Any, Any]:
+    """The solution of ``matrix @ X = right`` for matrices on the right, and the raw failure codes."""
+    batch = broadcast_shape(shape_of(matrix)[:-2], shape_of(right)[:-2])
+    matrix, right = batch_of(matrix, batch), batch_of(right, batch)
+    found, info = _solve[matrix._dtype.name](value_of(matrix), value_of(right))
+    return attach("LinalgSolveExBackward0", _solve_backward, (matrix, right), (found,))[0], info
+
+
+def _is_vector(matrix: Any, right: Any) -> bool:
+    a, b = shape_of(matrix), shape_of(right)
+    return len(b) == 1 or (len(a) - 1 == len(b) and a[:-1] == b)
+
+
+def _solve_any(A: Any, B: Any, left: bool, name: str) -> tuple[Any, Any]:
+    check_floating(A, name)
+    check_square(A, name)
+    if A._dtype is not B._dtype:
+        raise RuntimeError(
+            f"{name}: Expected A and B to have the same dtype, but found A of type {type_word(A._dtype)} and B of type "
+            f"{type_word(B._dtype)} instead"
+        )
+    vector = _is_vector(A, B)
+    if vector and not left:
+        raise RuntimeError(f"{name}: Vector broadcasting of the left hand side is not supported for left=False.")
+    right = views.unsqueeze(B, -1) if vector else B
+    if not left:
+        A, right = A.mT, right.mT
+    if shape_of(A)[-1] != shape_of(right)[-2]:
+        raise RuntimeError(
+            f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+            f"({shape_of(A)[-2]}x{shape_of(A)[-1]} and {shape_of(right)[-2]}x{shape_of(right)[-1]})"
+        )
+    found, info = solve_matrices(A, right)
+    if not left:
+        found = found.mT
+    return (views.squeeze(found, -1) if vector else found), info
+
+
+def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
+    """The X of ``A @ X = B``, or with ``left=False`` of ``X @ A = B``."""
+    found, info = _solve_any(A, B, left, "linalg.solve")
+    if info.asnumpy().any():
+        place = "" if not info.shape else f"(Batch element {int(info.asnumpy().reshape(-1).nonzero()[0][0])}): "
+        raise _LinAlgError(f"torch.linalg.solve: {place}The solver failed because the input matrix is singular.")
+    return finish(found, out)
+
+
+def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
+    """``solve`` and for each matrix the first zero pivot (from 1), 0 if it is invertible."""
+    found, info = _solve_any(A, B, left, "linalg.solve")
+    if check_errors:
+        check_info(info, "The solver failed because the input matrix is singular.", "torch.linalg.solve")
+    return finish(return_types.linalg_solve_ex((found, wrap(info))), out)
+
+
+_NO_INVERSE = (
+    "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular."
+)
+
+
+def _inverse(A: Any, name: str) -> tuple[Any, Any]:
+    check_floating(A, name)
+    check_square(A, name)
+    return solve_matrices(A, eye(shape_of(A)[-1], dtype=A._dtype))
+
+
+def inv(A: Any, *, out: Any = None) -> Any:
+    """The inverse of square matrices."""
+    found, info = _inverse(A, "linalg.inv")
+    check_info(info, _NO_INVERSE, "linalg.inv")
+    return finish(found, out)
+
+
+def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
+    """The inverse, and for each matrix the first zero pivot (from 1), 0 if it is invertible."""
+    found, info = _inverse(A, "linalg.inv")
+    if check_errors:
+        check_info(info, _NO_INVERSE, "linalg.inv")
+    return finish(return_types.linalg_inv_ex((found, wrap(info))), out)
+
+
+def _triangle_backward(gradients: Any, outputs: Any, inputs: Any, upper: bool, unit: bool) -> Any:
+    if gradients[0] is None:
+        return None, None
+    right = triangular(inputs[0].mH, gradients[0], not upper, unit)
+    matrix = -(right @ outputs[0].mH)
+    return (triu(matrix, int(unit)) if upper else tril(matrix, -int(unit))), right
+
+
+def triangular(matrix: Any, right: Any, upper: bool, unit: bool = False) -> Any:
+    """The solution of ``matrix @ X = right``, where one triangle of the matrix is read."""
+    batch = broadcast_shape(shape_of(matrix)[:-2], shape_of(right)[:-2])
+    matrix, right = batch_of(matrix, batch), batch_of(right, batch)
+    found = _triangular[matrix._dtype.name](value_of(matrix), value_of(right), upper, unit)
+    return attach("LinalgSolveTriangularBackward0", _triangle_backward, (matrix, right), (found,), upper, unit)[0]
+
+
+def solve_triangular(
+    input: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Any = None
+) -> Any:
+    """The X of ``input @ X = B`` (``X @ input = B`` with ``left=False``) for triangular matrices."""
+    check_matrix(input, "linalg.solve_triangular")
+    check_matrix(B, "linalg.solve_triangular", "B")
+    check_square(input, "linalg.solve_triangular")
+    if input._dtype is not B._dtype:
+        raise RuntimeError(
+            f"linalg.solve_triangular: Expected A and B to have the same dtype, but found A of type "
+            f"{type_word(input._dtype)} and B of type {type_word(B._dtype)} instead"
+        )
+    a, b = shape_of(input), shape_of(B)
+    if a[-1] != (b[-2] if left else b[-1]):
+        raise RuntimeError(
+            f"linalg.solve_triangular: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+            f"({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})"
+        )
+    if left:
+        return finish(triangular(input, B, upper, unitriangular), out)
+    return finish(triangular(input.mT, B.mT, not upper, unitriangular).mT, out)
+
+
+# Factorizations
+
+
+def _halved(matrix: Any) -> Any:
+    """The matrix with half its diagonal."""
+    return matrix - diag_embed(matrix.diagonal(0, -2, -1)) * 0.5
+
+
+def _cholesky_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+    (gradient,), (factor,) = gradients, outputs
+    if gradient is None:
+        return (None,)
+    inner = _halved(tril(factor.mH @ gradient))
+    found = triangular(factor.mH, inner, True)
+    found = triangular(factor.mH, found.mH, True).mH
+    return ((found + found.mH) * 0.5,)
+
+
+def cholesky_factor(A: Any, upper: bool) -> tuple[Any, Any]:
+    """L (or its adjoint), and the raw failure codes."""
+    check_floating(A, "linalg.cholesky")
+    check_square(A, "linalg.cholesky")
+    if upper:
+        A = A.mH
+    found, info = _run(_cholesky, A)
+    factor = attach("LinalgCholeskyExBackward0", _cholesky_backward, (A,), (found,))[0]
+    return (factor.mH if upper else factor), info
+
+
+_NOT_POSITIVE = (
+    "The factorization could not be completed because the input is not positive-definite (the leading minor of order {} "
+    "is not positive-definite)."
+)
+
+
+def cholesky(input: Any, *, upper: bool = False, out: Any = None) -> Any:
+    """The lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
+    found, info = cholesky_factor(input, upper)
+    check_info(info, _NOT_POSITIVE, "linalg.cholesky")
+    return finish(found, out)
+
+
+def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
+    """``cholesky`` and for each matrix the order of the first minor that is not positive-definite, 0 if there is none."""
+    found, info = cholesky_factor(input, upper)
+    if check_errors:
+        check_info(info, _NOT_POSITIVE, "linalg.cholesky_ex")
+    return finish(return_types.linalg_cholesky_ex((found, wrap(info))), out)
+
+
+def _qr_square(q: Any, r: Any, gq: Any, gr: Any) -> Any:
+    inner = None
+    if gr is not None:
+        inner = gr @ r.mH
+    if gq is not None:
+        part = q.mH @ gq
+        inner = -part if inner is None else inner - part
+    inner = triu(inner)
+    both = inner + inner.mH
+    diagonal = inner.diagonal(0, -2, -1)
+    both = both - diag_embed((diagonal.real if diagonal.is_complex() else diagonal).to(both.dtype))
+    found = q @ both
+    if gq is not None:
+        found = found + gq
+    return triangular(r, found.mH, True).mH
+
+
+def _qr_backward(gradients: Any, outputs: Any, inputs: Any, mode: str) -> Any:
+    gq, gr = gradients
+    q, r = outputs
+    rows, columns = shape_of(inputs[0])[-2:]
+    if mode == "r":
+        raise RuntimeError(
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
+            "linalg.qr(A, mode='reduced') if you are going to require gradients of linalg.qr."
+        )
+    if mode == "complete" and rows > columns:
+        raise RuntimeError(
+            "The QR decomposition is not differentiable when mode='complete' and nrows > ncols"
+        )
+    if gq is None and gr is None:
+        return (None,)
+    if rows >= columns:
+        return (_qr_square(q, r, gq, gr),)
+    first, rest = r[..., :rows], inputs[0][..., rows:]
+    if gr is None:
+        found = _qr_square(q, first, gq, None)
+        return (_joined(found, zeros_like(rest), -1),)
+    part = rest @ gr[..., rows:].mH
+    found = _qr_square(q, first, part if gq is None else gq + part, gr[..., :rows])
+    return (_joined(found, q @ gr[..., rows:], -1),)
+
+
+def _joined(first: Any, second: Any, dim: int) -> Any:
+    from .join import cat
+
+    return cat((first, second), dim)
+
+
+def qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
+    """Q and R with ``A = Q @ R``, R upper triangular."""
+    check_floating(A, "linalg.qr")
+    check_matrix(A, "linalg.qr")
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
+        )
+    found = attach("LinalgQrBackward0", _qr_backward, (A,), _run(_qr, A, mode), mode)
+    return finish(return_types.linalg_qr(found), out)
+
+
+def _gaps(values: Any, squares: bool = False) -> Any:
+    """``values[j] - values[i]``, and 1 on the diagonal."""
+    if squares:
+        values = values * values
+    gaps = views.unsqueeze(values, -2) - views.unsqueeze(values, -1)
+    return gaps + eye(shape_of(values)[-1], dtype=values._dtype)
+
+
+def _eigh_backward(gradients: Any, outputs: Any, inputs: Any, triangle: str) -> Any:
+    gw, gv = gradients
+    w, v = outputs
+    inner = None
+    if gv is not None:
+        inner = (v.mH @ gv) / _gaps(w)
+        inner = inner - diag_embed(inner.diagonal(0, -2, -1))
+    if gw is not None:
+        part = diag_embed(gw.to(v.dtype))
+        inner = part if inner is None else inner + part
+    return (None if inner is None else v @ inner @ v.mH,)
+
+
+def eigh_pair(A: Any, UPLO: str, name: str) -> tuple[Any, ...]:
+    """Eigenvalues and eigenvectors of Hermitian matrices."""
+    check_floating(A, name)
+    check_square(A, name)
+    if UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    found = _run(_eigh, A, UPLO.upper())
+    return attach("LinalgEighBackward0", _eigh_backward, (A,), found, UPLO)
+
+
+def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
+    """Ascending eigenvalues and eigenvectors of Hermitian matrices."""
+    return finish(return_types.linalg_eigh(eigh_pair(A, UPLO, "linalg.eigh")), out)
+
+
+def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
+    """Ascending eigenvalues of Hermitian matrices."""
+    return finish(eigh_pair(A, UPLO, "linalg.eigvalsh")[0], out)
+
+
+def _eig_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+    gw, gv = gradients
+    w, v = outputs
+    if gw is None and gv is None:
+        return (None,)
+    if gv is None:
+        return (solve_matrices(v.mH, views.unsqueeze(gw, -1) * v.mH)[0],)
+    inner = v.mH @ gv
+    scale = views.unsqueeze(inner.diagonal(0, -2, -1).real, -2)
+    inner = (inner - (v.mH @ v) * scale) / _gaps(w).conj()
+    inner = inner - diag_embed(inner.diagonal(0, -2, -1))
+    if gw is not None:
+        inner = inner + diag_embed(gw)
+    return (solve_matrices(v.mH, inner @ v.mH)[0],)
+
+
+def eig_pair(A: Any, name: str) -> tuple[Any, ...]:
+    """Complex eigenvalues and eigenvectors."""
+    check_floating(A, name)
+    check_square(A, name)
+    if A.numel() and not bool(A.detach().isfinite().all()):
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+    return attach("LinalgEigBackward0", _eig_backward, (A,), _run(_eig, A))
+
+
+def eig(A: Any, *, out: Any = None) -> Any:
+    """Complex eigenvalues and eigenvectors of square matrices."""
+    return finish(return_types.linalg_eig(eig_pair(A, "linalg.eig")), out)
+
+
+def eigvals(A: Any, *, out: Any = None) -> Any:
+    """Complex eigenvalues of square matrices."""
+    return finish(eig_pair(A, "linalg.eigvals")[0], out)
+
+
+def _svd_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+    gu, gs, gvh = gradients
+    u, s, vh = outputs
+    rank = shape_of(s)[-1]
+    rows, columns = shape_of(inputs[0])[-2:]
+    u, vh = u[..., :rank], vh[..., :rank, :]
+    across, down = views.unsqueeze(s, -2), views.unsqueeze(s, -1)
+    inner = None if gs is None else diag_embed(gs.to(u.dtype))
+    gaps = None if gu is None and gvh is None else _gaps(s, squares=True)
+    if gu is not None:
+        gu = gu[..., :rank]
+        turn = u.mH @ gu
+        turn = turn - turn.mH
+        part = turn / gaps * across
+        if turn.is_complex():
+            part = part - diag_embed(part.diagonal(0, -2, -1)) + diag_embed(turn.diagonal(0, -2, -1) / (s * 2))
+        inner = part if inner is None else inner + part
+    if gvh is not None:
+        gvh = gvh[..., :rank, :]
+        turn = vh @ gvh.mH
+        turn = turn - turn.mH
+        part = down * (turn / gaps)
+        if turn.is_complex():
+            part = part - diag_embed(part.diagonal(0, -2, -1))
+        inner = part if inner is None else inner + part
+    if inner is None:
+        return (None,)
+    found = u @ inner @ vh
+    if gu is not None and rows > rank:
+        found = found + ((gu - u @ (u.mH @ gu)) / across) @ vh
+    if gvh is not None and columns > rank:
+        found = found + u @ ((gvh - (gvh @ vh.mH) @ vh) / down)
+    return (found,)
+
+
+def svd_parts(A: Any, full: bool, name: str) -> tuple[Any, ...]:
+    """U, S and Vh."""
+    check_floating(A, name)
+    check_matrix(A, name)
+    if A.numel() and not bool(A.detach().isfinite().all()):
+        raise _LinAlgError(
+            f"{name}: The algorithm failed to converge because the input matrix contained non-finite values."
+        )
+    return attach("LinalgSvdBackward0", _svd_backward, (A,), _run(_svd, A, full))
+
+
+def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
+    """U, S and Vh with ``A = U @ diag(S) @ Vh``, S in descending order."""
+    _check_driver(driver, "linalg.svd")
+    return finish(return_types.linalg_svd(svd_parts(A, full_matrices, "linalg.svd")), out)
+
+
+def _check_driver(driver: str | None, name: str) -> None:
+    if driver is not None:
+        raise RuntimeError(f"{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
+
+
+def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
+    """The singular values in descending order."""
+    _check_driver(driver, "linalg.svd")
+    check_floating(A, "linalg.svd")
+    check_matrix(A, "linalg.svd")
+    if recording((A,)):
+        return finish(svd_parts(A, False, "linalg.svd")[1], out)
+    return finish(wrap(_run(_svdvals, A)), out)
+
+
+def _exp_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+    (gradient,), (A,) = gradients, inputs
+    if gradient is None:
+        return (None,)
+    size = shape_of(A)[-1]
+    adjoint = A.mH
+    upper = _joined(adjoint, gradient, -1)
+    lower = _joined(zeros_like(gradient), adjoint, -1)
+    return (matrix_exp(_joined(upper, lower, -2))[..., :size, size:],)
+
+
+def matrix_exp(A: Any) -> Any:
+    """The exponential of square matrices."""
+    check_floating(A, "linalg.matrix_exp", low=True)
+    check_square(A, "linalg.matrix_exp")
+    return attach("LinalgMatrixExpBackward0", _exp_backward, (A,), (_run(_exp, A),))[0]
+
+
+def geqrf(input: Any, *, out: Any = None) -> Any:
+    """R above the Householder vectors of Q, and their scales."""
+    check_floating(input, "geqrf")
+    check_matrix(input, "torch.geqrf", "input")
+    found = tuple(wrap(item) for item in _run(_geqrf, input))
+    return finish(return_types.geqrf(found), out)
+
+
+FUNCTIONS = ("geqrf", "matrix_exp")
+METHODS = ("geqrf", "matrix_exp")

@@ -1,0 +1,84 @@
+"""Gradients held within bounds."""
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+from ..._core.tensor_base import TensorBase
+from ..._ops.compare import clamp
+from ..._ops.creation import scalar_tensor
+from ..._ops.distance import p_norm
+from ..._ops.join import stack
+from ..._tensor import Tensor
+from ...autograd.grad_mode import no_grad
+
+
+def _gradients(parameters: Any) -> list[Tensor]:
+    if isinstance(parameters, TensorBase):
+        return [parameters.grad] if parameters.grad is not None else []  # type: ignore[attr-defined]
+    return [p.grad for p in parameters if p.grad is not None]
+
+
+def get_total_norm(
+    tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
+    """The norm of the norms of all tensors."""
+    with no_grad():
+        parts = [tensors] if isinstance(tensors, TensorBase) else list(tensors)
+        if not parts:
+            return scalar_tensor(0.0)
+        norms = [p_norm(part, float(norm_type), tuple(range(part.dim()))) for part in parts]
+        total = p_norm(stack(norms), float(norm_type), 0)
+        if error_if_nonfinite and not math.isfinite(total.item()):
+            raise RuntimeError(
+                f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it cannot be "
+                "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+                "`error_if_nonfinite=False`"
+            )
+        return total
+
+
+def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
+    """Scale the gradients in place so that their norm, which is given, is at most ``max_norm``."""
+    with no_grad():
+        factor = clamp(float(max_norm) / (total_norm + 1e-6), None, 1.0)
+        for gradient in _gradients(parameters):
+            gradient.mul_(factor)
+
+
+def clip_grad_norm_(
+    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
+    """Scale the gradients in place so that their norm is at most ``max_norm``; returns the norm they had."""
+    if isinstance(parameters, TensorBase):
+        parameters = [parameters]
+    elif not isinstance(parameters, (list, tuple)):
+        parameters = list(parameters)
+        if not parameters:
+            warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)
+    total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite, foreach)
+    clip_grads_with_norm_(parameters, max_norm, total, foreach)
+    return total
+
+
+def clip_grad_norm(
+    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
+    """The old name of ``clip_grad_norm_``."""
+    warnings.warn(
+        "torch.nn.utils.clip_grad_norm is now deprecated in favor of torch.nn.utils.clip_grad_norm_.", FutureWarning, stacklevel=2
+    )
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
+
+
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
+    """Cut every gradient off at ±``clip_value``, in place."""
+    limit = float(clip_value)
+    with no_grad():
+        for gradient in _gradients(parameters):
+            gradient.copy_(clamp(gradient, -limit, limit))
+
+
+__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]

@@ -1,0 +1,27 @@
+"""Parameters as one vector."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..._core.tensor_base import TensorBase
+from ..._ops.join import cat
+from ..._tensor import Tensor
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All parameters in one vector."""
+    return cat([parameter.view(-1) for parameter in parameters])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Set the parameters to the parts of a vector."""
+    if not isinstance(vec, TensorBase):
+        raise TypeError(f"expected torch.Tensor, but got: {type(vec).__module__}.{type(vec).__name__}")
+    start = 0
+    for parameter in parameters:
+        count = parameter.numel()
+        parameter.data = vec[start : start + count].view_as(parameter).data
+        start += count
+
+
+__all__ = ["parameters_to_vector", "vector_to_parameters"]

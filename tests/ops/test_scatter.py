@@ -1,0 +1,140 @@
+"""Writing, adding and reducing into indexed positions, against torch."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+X = np.linspace(-2, 3, 12, dtype=np.float32).reshape(3, 4)
+INDEX = np.array([[0, 2, 1, 0], [2, 2, 0, 0]])
+SOURCE = np.linspace(1, 2.4, 8, dtype=np.float32).reshape(2, 4)
+DTYPES = "uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64".split()
+
+OPS = {
+    "scatter": lambda torch, x, s: torch.scatter(x, 0, torch.tensor([[0, 2, 1, 0]]), s),
+    "scatter value": lambda torch, x, s: x.scatter(1, torch.tensor(INDEX), 5),
+    "scatter part": lambda torch, x, s: x.scatter(1, torch.tensor([[3], [0]]), s),
+    "scatter int32": lambda torch, x, s: x.scatter(1, torch.tensor([[3], [0]], dtype=torch.int32), s),
+    "scatter none": lambda torch, x, s: x.scatter(0, torch.zeros(0, 4, dtype=torch.int64), s),
+    "scatter reduce add": lambda torch, x, s: x.detach().scatter(0, torch.tensor(INDEX), s.detach(), reduce="add"),
+    "scatter reduce multiply": lambda torch, x, s: x.detach().scatter(0, torch.tensor(INDEX), s.detach(), reduce="multiply"),
+    "scatter_add": lambda torch, x, s: torch.scatter_add(x, 0, torch.tensor(INDEX), s),
+    "scatter_add part": lambda torch, x, s: x.scatter_add(-1, torch.tensor([[1, 1, 0]]), s),
+    "index_add": lambda torch, x, s: torch.index_add(x, 0, torch.tensor([2, 2]), s),
+    "index_add alpha": lambda torch, x, s: x.index_add(1, torch.tensor([3, 0]), s.t()[:3], alpha=2),
+    "index_copy": lambda torch, x, s: torch.index_copy(x, 0, torch.tensor([2, 0]), s),
+    "index_copy columns": lambda torch, x, s: x.index_copy(1, torch.tensor([3, 0]), s.t()[:3]),
+}
+for how in ("sum", "prod", "mean", "amax", "amin"):
+    for own in (True, False):
+        OPS[f"scatter_reduce {how} {own}"] = lambda torch, x, s, how=how, own=own: torch.scatter_reduce(
+            x, 0, torch.tensor(INDEX), s, how, include_self=own
+        )
+        if how != "sum":
+            OPS[f"index_reduce {how} {own}"] = lambda torch, x, s, how=how, own=own: torch.index_reduce(
+                x, 0, torch.tensor([2, 2]), s, how, include_self=own
+            )
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_values_and_gradients(both, with_gradients, name):
+    """Values, strides and gradients of both operands, also of transposed ones."""
+    body = OPS[name]
+    with_gradients(body, X, SOURCE)
+    both(lambda torch: body(torch, torch.tensor(X.T.copy()).t(), torch.tensor(SOURCE.T.copy()).t()))
+
+
+@pytest.mark.parametrize("name", OPS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dtypes(both, name, dtype):
+    """Integers and half precision."""
+
+    def body(torch):
+        kind = getattr(torch, dtype)
+        return OPS[name](torch, torch.tensor(np.abs(X)).to(kind), torch.tensor(SOURCE).to(kind))
+
+    both(body, rtol=1e-2 if dtype in ("float16", "bfloat16") else 1e-5)
+
+
+@pytest.mark.parametrize("name", [n for n in OPS if n.split()[0] in ("scatter", "scatter_add", "index_add", "index_copy")])
+@pytest.mark.parametrize("dtype", ["bool", "complex64"])
+def test_bool_and_complex(both, name, dtype):
+    """What moves elements takes every dtype."""
+    if dtype == "bool" and ("add" in name or "reduce" in name) or "reduce" in name:
+        return
+    both(lambda torch: OPS[name](torch, torch.tensor(X > 0).to(getattr(torch, dtype)), torch.tensor(SOURCE > 1.5).to(getattr(torch, dtype))))
+
+
+def test_extremes_and_zeros(with_gradients):
+    """Ties share the gradient of an extreme, zeros are handled in a product."""
+    x = np.array([1.0, 2.0, 0.0, 4.0], np.float32)
+    s = np.array([1.0, 2.0, 2.0, 0.0, 0.0, 3.0], np.float32)
+    index = np.array([0, 1, 1, 3, 2, 3])
+    for how in ("amax", "amin", "prod", "mean"):
+        for own in (True, False):
+            with_gradients(
+                lambda torch, a, b, how=how, own=own: a.scatter_reduce(0, torch.tensor(index), b, how, include_self=own), x, s
+            )
+
+
+def test_nan_wins(both):
+    """NaN is kept by amax and amin, wherever it stands."""
+
+    def body(torch):
+        nan = float("nan")
+        x = torch.tensor([1.0, nan, 3.0])
+        s = torch.tensor([nan, 2.0, 2.0, 5.0])
+        index = torch.tensor([0, 1, 2, 2])
+        return [x.scatter_reduce(0, index, s, how) for how in ("amax", "amin", "sum", "mean", "prod")]
+
+    both(body)
+
+
+def test_in_place_and_out(both):
+    """In-place forms and ``out=``."""
+
+    def body(torch):
+        leaf = torch.tensor(X, requires_grad=True)
+        x = leaf * 2
+        column = x[:, 1]
+        x.scatter_(0, torch.tensor([[0, 2, 1, 0]]), torch.tensor(SOURCE))
+        x.scatter_add_(0, torch.tensor(INDEX), torch.tensor(SOURCE))
+        x.index_add_(0, torch.tensor([0, 0]), torch.tensor(SOURCE), alpha=-1)
+        x.index_copy_(0, torch.tensor([1]), torch.tensor(SOURCE[:1]))
+        x.scatter_reduce_(0, torch.tensor(INDEX), torch.tensor(SOURCE), "amax")
+        x.scatter_(1, torch.tensor([[0]]), 7.0)
+        x.sum().backward()
+        target = torch.zeros(3, 4)
+        torch.scatter_add(x.detach(), 0, torch.tensor(INDEX), torch.tensor(SOURCE), out=target)
+        base = torch.zeros(4, 3)
+        base.t().scatter_(0, torch.tensor([[0, 2, 1, 0]]), torch.tensor(SOURCE))
+        return x, column, leaf.grad, target, base
+
+    both(body)
+
+
+ERRORS = {
+    "range": lambda torch, x: torch.scatter(x, 0, torch.tensor([[9]]), 1.0),
+    "negative": lambda torch, x: torch.scatter(x, 0, torch.tensor([[-1]]), 1.0),
+    "source": lambda torch, x: torch.scatter(x, 0, torch.tensor([[0, 1]]), torch.ones(1, 1)),
+    "dtype": lambda torch, x: torch.scatter(x, 0, torch.tensor([[0]]), torch.ones(1, 1, dtype=torch.int64)),
+    "index dtype": lambda torch, x: torch.scatter(x, 0, torch.tensor([[0.0]]), torch.ones(1, 1)),
+    "rank": lambda torch, x: torch.scatter(x, 0, torch.tensor([0]), torch.ones(1, 1)),
+    "reduce": lambda torch, x: torch.scatter(x, 0, torch.tensor([[0]]), 1.0, reduce="foo"),
+    "wide": lambda torch, x: torch.scatter(x, 0, torch.zeros(4, 5, dtype=torch.int64), 1.0),
+    "scatter_reduce": lambda torch, x: torch.scatter_reduce(x, 0, torch.tensor([[0]]), torch.ones(1, 1), "foo"),
+    "add range": lambda torch, x: torch.index_add(x, 0, torch.tensor([9]), torch.ones(1, 4)),
+    "add shape": lambda torch, x: torch.index_add(x, 0, torch.tensor([0]), torch.ones(1, 3)),
+    "add count": lambda torch, x: torch.index_add(x, 0, torch.tensor([0, 1]), torch.ones(1, 4)),
+    "add dtype": lambda torch, x: torch.index_add(x, 0, torch.tensor([0]), torch.ones(1, 4).double()),
+    "copy range": lambda torch, x: torch.index_copy(x, 0, torch.tensor([9]), torch.ones(1, 4)),
+    "copy shape": lambda torch, x: torch.index_copy(x, 0, torch.tensor([0]), torch.ones(1, 3)),
+    "copy count": lambda torch, x: torch.index_copy(x, 0, torch.tensor([0, 1]), torch.ones(1, 4)),
+    "copy rank": lambda torch, x: torch.index_copy(x, 0, torch.tensor([0]), torch.ones(4)),
+    "index_reduce": lambda torch, x: torch.index_reduce(x, 0, torch.tensor([0]), torch.ones(1, 4), "foo"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(both, name):
+    """torch's error types and words."""
+    both(lambda torch: ERRORS[name](torch, torch.tensor(X)))

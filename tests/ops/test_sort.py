@@ -1,0 +1,137 @@
+"""Sorting, largest elements, medians, modes and quantiles, against torch."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+X = np.random.RandomState(0).permutation(24).reshape(4, 6).astype(np.float32) / 4
+TIES = np.random.RandomState(1).randint(0, 4, (5, 7))
+NAN = X.copy()
+NAN[1, 2] = NAN[1, 4] = NAN[3, 0] = np.nan
+NAN[0, 1], NAN[2, 3] = np.inf, -np.inf
+DTYPES = "uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64".split()
+
+OPS = {
+    "sort": lambda torch, x: (torch.sort(x), x.sort(0, True), x.sort(stable=True, dim=1), x.sort(descending=True)),
+    "argsort": lambda torch, x: (x.argsort(), torch.argsort(x, 0, descending=True), x.argsort(dim=-1, stable=True)),
+    "msort": lambda torch, x: torch.msort(x),
+    "kthvalue": lambda torch, x: (x.kthvalue(2), torch.kthvalue(x, 4, 0, keepdim=True)),
+    "median": lambda torch, x: (x.median(), torch.median(x, 1), x.median(0, keepdim=True)),
+    "nanmedian": lambda torch, x: (x.nanmedian(), torch.nanmedian(x, 1), x.nanmedian(0, True)),
+    "mode": lambda torch, x: (x.mode(), torch.mode(x, 0, keepdim=True)),
+}
+UNIQUE_ONLY = {
+    "topk": lambda torch, x: (torch.topk(x, 2), x.topk(3, 0, largest=False), x.topk(0), x.topk(k=6)),
+    "quantile": lambda torch, x: (
+        x.quantile(0.3), torch.quantile(x, torch.tensor([0.0, 0.25, 1.0]), dim=1), x.quantile(0.7, 0, keepdim=True),
+        *(torch.quantile(x, 0.4, dim=1, interpolation=how) for how in ("lower", "higher", "midpoint", "nearest")),
+    ),
+    "nanquantile": lambda torch, x: (x.nanquantile(0.3, 1), torch.nanquantile(x, torch.tensor([0.5, 0.9]), 0, True)),
+}  # fmt: skip
+
+
+def flat(found):
+    """Named tuples as plain ones."""
+    return [tuple(item) if isinstance(item, tuple) else item for item in (found if isinstance(found, tuple) else (found,))]
+
+
+@pytest.mark.parametrize("name", [*OPS, *UNIQUE_ONLY])
+@pytest.mark.parametrize("values", ["plain", "nan"])
+def test_values_and_gradients(both, with_gradients, name, values):
+    """Values, indices, strides and gradients; NaN is larger than every number."""
+    body = {**OPS, **UNIQUE_ONLY}[name]
+    array = X if values == "plain" else NAN
+
+    def parts(torch, x):
+        return [part for item in flat(body(torch, x)) for part in (item if isinstance(item, tuple) else (item,))]
+
+    if values == "plain":
+        with_gradients(parts, array)
+    both(lambda torch: parts(torch, torch.tensor(array)))
+    both(lambda torch: parts(torch, torch.tensor(array.T.copy()).t()))
+
+
+@pytest.mark.parametrize("name", OPS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dtypes_and_ties(both, name, dtype):
+    """Every dtype; equal elements keep their order."""
+    if name == "kthvalue":
+        return
+    only_values = name in ("median", "nanmedian")
+
+    def body(torch):
+        found = OPS[name](torch, torch.tensor(TIES).to(getattr(torch, dtype)))
+        return [item[0] if isinstance(item, tuple) else item for item in found] if only_values else found
+
+    both(body)
+
+
+def test_wide_numbers(both):
+    """64-bit values are ordered exactly."""
+    both(lambda torch: torch.tensor([1 + 1e-12, 1.0, 1 + 1e-13], dtype=torch.float64).sort())
+    both(lambda torch: torch.tensor([2**60 + 1, 2**60, -(2**62)]).sort(descending=True))
+    both(lambda torch: torch.tensor([2**60 + 1, 2**60, -(2**62)]).topk(2, largest=False))
+    both(lambda torch: torch.tensor([True, False, True]).sort())
+    both(lambda torch: torch.tensor([float("nan"), 1.0, 2.0], dtype=torch.float64).topk(2))
+
+
+def test_shapes(both):
+    """0-d and empty tensors."""
+
+    def body(torch):
+        x = torch.tensor(3.0)
+        return x.sort(), x.topk(1), x.kthvalue(1), x.median(0), x.median(), x.mode(), x.argsort(), x.quantile(0.5), torch.zeros(
+            0
+        ).sort(), torch.zeros(2, 0).sort(), torch.zeros(2, 0).argsort(0), torch.zeros(2, 0).topk(0), torch.zeros(0).median()
+
+    both(body)
+
+
+def test_out_and_names(both):
+    """``out=`` takes both tensors; results have names."""
+
+    def body(torch):
+        x = torch.tensor(X)
+        values, indices = torch.zeros(0), torch.zeros(0, dtype=torch.int64)
+        found = torch.sort(x, out=(values, indices))
+        best = torch.topk(x, 2)
+        return values, indices, found.values is values, best.values, best.indices, repr(x[0].sort()), str(type(best).__name__)
+
+    both(body)
+
+
+def test_sort_through_a_loss(both):
+    """Gradients through indices that repeat."""
+
+    def body(torch):
+        x = torch.tensor([3.0, 1.0, 1.0, 2.0], requires_grad=True)
+        (x.sort()[0] * torch.arange(4.0)).sum().backward()
+        first = x.grad.clone()
+        x.grad = None
+        (x.topk(2).values ** 2).sum().backward()
+        return first, x.grad
+
+    both(body)
+
+
+ERRORS = {
+    "k": lambda torch, x: torch.topk(x, 9),
+    "negative k": lambda torch, x: torch.topk(x, -1),
+    "dim": lambda torch, x: torch.sort(x, 7),
+    "complex": lambda torch, x: torch.sort(x.cfloat()),
+    "topk bool": lambda torch, x: torch.topk(x.bool(), 1),
+    "kthvalue": lambda torch, x: torch.kthvalue(x, 9),
+    "quantile range": lambda torch, x: torch.quantile(x, 1.5),
+    "quantile dtype": lambda torch, x: torch.quantile(torch.arange(3), 0.5),
+    "quantile q": lambda torch, x: torch.quantile(x, torch.tensor(0.5).double()),
+    "interpolation": lambda torch, x: torch.quantile(x, 0.5, interpolation="foo"),
+    "empty": lambda torch, x: torch.quantile(torch.zeros(0), 0.5),
+    "median": lambda torch, x: torch.median(torch.zeros(0, 2), 0),
+    "mode": lambda torch, x: torch.mode(torch.zeros(0, 2), 0),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(both, name):
+    """torch's error types and words."""
+    both(lambda torch: ERRORS[name](torch, torch.tensor(X)))
