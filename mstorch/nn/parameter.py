@@ -75,4 +75,66 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         return made
 
 
-__all__ = ["Buffer", "Parameter", "native_parameter"]
+_NO_SHAPE = (
+    "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` when trying "
+    "to load an uninitialized parameter into an initialized one. Call `forward` to initialize the parameters before accessing "
+    "their attributes."
+)
+
+
+class UninitializedTensorMixin:
+    """A tensor that has no size yet."""
+
+    cls_to_become: type
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Give the tensor a size; its values are still to be drawn."""
+        tensor: Any = self
+        tensor.data = creation.empty(tuple(shape), device=device, dtype=dtype or tensor.dtype)
+        tensor.__class__ = self.cls_to_become
+
+    @property
+    def shape(self) -> Any:
+        """Not known yet."""
+        raise RuntimeError(_NO_SHAPE)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return f"<{type(self).__name__}>"
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose size the first input will tell."""
+
+    __slots__ = ()
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> UninitializedParameter:
+        return Parameter.__new__(cls, creation.empty(0, device=device, dtype=dtype), requires_grad)  # type: ignore[return-value]
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+    """A buffer whose size the first input will tell."""
+
+    __slots__ = ()
+    cls_to_become = Tensor
+
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> UninitializedBuffer:
+        made = creation.empty(0, device=device, dtype=dtype)
+        made.__class__ = cls
+        return made.requires_grad_(requires_grad)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether a parameter or buffer has no size yet."""
+    return isinstance(param, UninitializedTensorMixin)
+
+
+__all__ = [
+    "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy",
+    "native_parameter",
+]  # fmt: skip

@@ -10,15 +10,15 @@ SOURCE = np.linspace(1, 2.4, 8, dtype=np.float32).reshape(2, 4)
 DTYPES = "uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64".split()
 
 OPS = {
-    "scatter": lambda torch, x, s: torch.scatter(x, 0, torch.tensor([[0, 2, 1, 0]]), s),
+    "scatter": lambda torch, x, s: torch.scatter(x, 0, torch.tensor([[0, 2, 1, 0]]), s[:1]),
     "scatter value": lambda torch, x, s: x.scatter(1, torch.tensor(INDEX), 5),
-    "scatter part": lambda torch, x, s: x.scatter(1, torch.tensor([[3], [0]]), s),
-    "scatter int32": lambda torch, x, s: x.scatter(1, torch.tensor([[3], [0]], dtype=torch.int32), s),
+    "scatter part": lambda torch, x, s: x.scatter(1, torch.tensor([[3], [0]]), s.detach()),
+    "scatter int32": lambda torch, x, s: x.scatter(1, torch.tensor([[3], [0]], dtype=torch.int32), s[:, :1]),
     "scatter none": lambda torch, x, s: x.scatter(0, torch.zeros(0, 4, dtype=torch.int64), s),
     "scatter reduce add": lambda torch, x, s: x.detach().scatter(0, torch.tensor(INDEX), s.detach(), reduce="add"),
     "scatter reduce multiply": lambda torch, x, s: x.detach().scatter(0, torch.tensor(INDEX), s.detach(), reduce="multiply"),
     "scatter_add": lambda torch, x, s: torch.scatter_add(x, 0, torch.tensor(INDEX), s),
-    "scatter_add part": lambda torch, x, s: x.scatter_add(-1, torch.tensor([[1, 1, 0]]), s),
+    "scatter_add part": lambda torch, x, s: x.scatter_add(-1, torch.tensor([[1, 1, 0]]), s.detach()),
     "index_add": lambda torch, x, s: torch.index_add(x, 0, torch.tensor([2, 2]), s),
     "index_add alpha": lambda torch, x, s: x.index_add(1, torch.tensor([3, 0]), s.t()[:3], alpha=2),
     "index_copy": lambda torch, x, s: torch.index_copy(x, 0, torch.tensor([2, 0]), s),
@@ -100,8 +100,8 @@ def test_in_place_and_out(both):
         x.scatter_add_(0, torch.tensor(INDEX), torch.tensor(SOURCE))
         x.index_add_(0, torch.tensor([0, 0]), torch.tensor(SOURCE), alpha=-1)
         x.index_copy_(0, torch.tensor([1]), torch.tensor(SOURCE[:1]))
-        x.scatter_reduce_(0, torch.tensor(INDEX), torch.tensor(SOURCE), "amax")
         x.scatter_(1, torch.tensor([[0]]), 7.0)
+        x.scatter_reduce_(0, torch.tensor(INDEX), torch.tensor(SOURCE), "amax")
         x.sum().backward()
         target = torch.zeros(3, 4)
         torch.scatter_add(x.detach(), 0, torch.tensor(INDEX), torch.tensor(SOURCE), out=target)

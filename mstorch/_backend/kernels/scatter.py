@@ -171,7 +171,7 @@ def _counts(flat: Raw, positions: Raw, values: Raw, include_self: bool) -> Raw:
 def _reduce_backward(
     gradient: Raw, result: Raw, raw: Raw, index: Raw, source: Raw, dim: int, how: str, include_self: bool
 ) -> tuple[Raw, None, Raw]:
-    """torch's gradients: ties share that of an extreme, a product divides where nothing is zero."""
+    """torch's gradients: ties share that of an extreme (the own element too, even if it was not included), a product divides where nothing is zero."""
     shape = tuple(raw.shape)
     positions = dim_positions(shape, dim, index)
     places = _reshape(positions, (-1,))
@@ -196,8 +196,6 @@ def _reduce_backward(
         )
     elif how in ("amax", "amin"):
         mine = cast(prim_equal(flat, result), name)
-        if not include_self:
-            mine = _update(mine, positions, constant(flat, (values.size,), 0))
         theirs = cast(prim_equal(values, _gather(result, places, 0)), name)
         ties = _add(mine, positions, theirs)
         share = prim_div(gradient, prim_select(prim_equal(ties, 0), constant(flat, (flat.size,), 1), ties))

@@ -8,7 +8,9 @@ from typing import Any
 from ... import init
 from ..._tensor import Tensor
 from .. import functional as F
+from ..parameter import UninitializedParameter
 from ._made import numbers, parameter
+from .lazy import LazyModuleMixin
 from .module import Module
 
 _MODES = {"zeros", "reflect", "replicate", "circular"}
@@ -217,4 +219,109 @@ class ConvTranspose3d(_ConvTransposeNd):
     _function = staticmethod(F.conv_transpose3d)
 
 
-__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
+class _LazyConvMixin(LazyModuleMixin):
+    _rank: int
+
+    def reset_parameters(self: Any) -> None:
+        """Draw weight, then bias, once their sizes are known."""
+        if not self.has_uninitialized_params() and self.in_channels != 0:
+            _ConvNd.reset_parameters(self)
+
+    def initialize_parameters(self: Any, input: Tensor, *args: Any, **kwargs: Any) -> None:
+        """Take in_channels from the input."""
+        if not self.has_uninitialized_params():
+            return
+        rank = self._rank
+        if input.dim() not in (rank + 1, rank + 2):
+            raise RuntimeError(
+                f"Expected {rank + 1}D (unbatched) or {rank + 2}D (batched) input to {type(self).__name__}, but got input of size: "
+                f"{input.shape}"
+            )
+        self.in_channels = input.shape[1] if input.dim() == rank + 2 else input.shape[0]
+        if self.in_channels % self.groups != 0:
+            raise ValueError("in_channels must be divisible by groups")
+        ends = (self.in_channels, self.out_channels) if self.transposed else (self.out_channels, self.in_channels)
+        self.weight.materialize((ends[0], ends[1] // self.groups, *self.kernel_size))
+        if self.bias is not None:
+            self.bias.materialize((self.out_channels,))
+        self.reset_parameters()
+
+
+class _LazyConv(_LazyConvMixin, _Conv):
+    def __init__(
+        self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
+        bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        self.out_channels = out_channels
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+
+class _LazyConvTranspose(_LazyConvMixin, _ConvTransposeNd):
+    def __init__(
+        self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
+        bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype
+        )
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        self.out_channels = out_channels
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+
+class LazyConv1d(_LazyConv):
+    """Conv1d that learns in_channels from the first input."""
+
+    _rank = 1
+    _function = Conv1d._function
+    cls_to_become = Conv1d
+
+
+class LazyConv2d(_LazyConv):
+    """Conv2d that learns in_channels from the first input."""
+
+    _rank = 2
+    _function = Conv2d._function
+    cls_to_become = Conv2d
+
+
+class LazyConv3d(_LazyConv):
+    """Conv3d that learns in_channels from the first input."""
+
+    _rank = 3
+    _function = Conv3d._function
+    cls_to_become = Conv3d
+
+
+class LazyConvTranspose1d(_LazyConvTranspose):
+    """ConvTranspose1d that learns in_channels from the first input."""
+
+    _rank = 1
+    _function = ConvTranspose1d._function
+    cls_to_become = ConvTranspose1d
+
+
+class LazyConvTranspose2d(_LazyConvTranspose):
+    """ConvTranspose2d that learns in_channels from the first input."""
+
+    _rank = 2
+    _function = ConvTranspose2d._function
+    cls_to_become = ConvTranspose2d
+
+
+class LazyConvTranspose3d(_LazyConvTranspose):
+    """ConvTranspose3d that learns in_channels from the first input."""
+
+    _rank = 3
+    _function = ConvTranspose3d._function
+    cls_to_become = ConvTranspose3d
+
+
+__all__ = [
+    "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d",
+    "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
+]  # fmt: skip

@@ -7,7 +7,9 @@ from typing import Any
 from ... import init
 from ..._tensor import Tensor
 from .. import functional as F
+from ..parameter import UninitializedParameter
 from ._made import parameter
+from .lazy import LazyModuleMixin
 from .module import Module
 
 
@@ -102,4 +104,40 @@ class Bilinear(Module):
         )
 
 
-__all__ = ["Bilinear", "Identity", "Linear"]
+class LazyLinear(LazyModuleMixin, Linear):
+    """Linear that learns in_features from the first input."""
+
+    cls_to_become = Linear
+
+    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(0, 0, False)
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        self.out_features = out_features
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        """Draw weight, then bias, once their sizes are known."""
+        if not self.has_uninitialized_params() and self.in_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: Tensor) -> None:
+        """Take in_features from the input."""
+        if self.has_uninitialized_params():
+            self.in_features = input.shape[-1]
+            self.weight.materialize((self.out_features, self.in_features))
+            if self.bias is not None:
+                self.bias.materialize((self.out_features,))
+            self.reset_parameters()
+        if self.in_features == 0:
+            if input.shape[-1] != self.weight.shape[-1]:
+                raise AssertionError(
+                    f"The in_features inferred from input: {input.shape[-1]} is not equal to in_features from self.weight: "
+                    f"{self.weight.shape[-1]}"
+                )
+            self.in_features = input.shape[-1]
+
+
+__all__ = [
+    "Bilinear", "Identity", "LazyLinear", "Linear",
+]  # fmt: skip
