@@ -1,14 +1,18 @@
 """Which kernels of MindSpore grow the process with each call, and what does a training step of the digits CNN add up to?"""
 from __future__ import annotations
 
-import gc
-import json
 import sys
-import time
-from collections.abc import Callable
-from typing import Any
 
-from _measure import in_process, print_table
+# The folder of this script goes last: random.py in it would stand for the standard library's.
+sys.path.append(sys.path.pop(0))
+
+import gc  # noqa: E402
+import json  # noqa: E402
+import time  # noqa: E402
+from collections.abc import Callable  # noqa: E402
+from typing import Any  # noqa: E402
+
+from _measure import in_process, print_table  # noqa: E402
 
 
 def resident_bytes() -> int:

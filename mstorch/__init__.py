@@ -95,8 +95,9 @@ from ._ops.join import (
     atleast_2d, atleast_3d, tile, repeat_interleave, flip, fliplr, flipud, roll, rot90, meshgrid, cartesian_prod,
     combinations, broadcast_tensors, broadcast_shapes,
 )  # fmt: skip
-from ._ops.linalg_factor import (
-    geqrf, matrix_exp,
+from ._ops.linalg_torch import (
+    det, inverse, matrix_exp, geqrf, orgqr, ormqr, lu_unpack, lu_solve, slogdet, logdet, pinverse, cholesky,
+    cholesky_solve, cholesky_inverse, svd, qr, triangular_solve,
 )  # fmt: skip
 from ._ops.math import (
     exp, exp2, expm1, log, log2, log10, log1p, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh,
@@ -161,7 +162,7 @@ from ._core.generator import Generator, default_generator
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .serialization import load, save
 
-from . import autograd, nn, optim, random, serialization, special, utils
+from . import autograd, linalg, nn, optim, random, serialization, special, utils
 from .autograd import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
 )  # fmt: skip

@@ -9,16 +9,16 @@ import numpy as np
 
 from ._core.tensor_base import TensorBase, check_writable
 from ._ops import (
-    bitwise, compare, complex_views, contract, copying, count, creation, elementwise, index, join, math, matmul,
-    measure, random, reduce, scan, scatter, shape, sort, special, views,
+    activation, bitwise, compare, complex_views, contract, copying, count, creation, elementwise, index, join,
+    math, matmul, measure, random, reduce, scan, scatter, shape, softmax, sort, special, views,
 )  # fmt: skip
 from ._ops._dispatch import in_place, in_place_form, is_number
 from ._ops.indexing import views_tensor
 
 # The families that name methods of Tensor, in METHODS, ALIASES, IN_PLACE, OPERATORS and the like.
 FAMILIES: tuple[ModuleType, ...] = (
-    bitwise, compare, complex_views, contract, copying, count, creation, elementwise, index, join, math, matmul,
-    measure, random, reduce, scan, scatter, shape, sort, special, views,
+    activation, bitwise, compare, complex_views, contract, copying, count, creation, elementwise, index, join,
+    math, matmul, measure, random, reduce, scan, scatter, shape, softmax, sort, special, views,
 )  # fmt: skip
 
 
@@ -35,7 +35,9 @@ def _operator(function: Callable[..., Any], name: str, reflected: bool = False) 
     """A binary operator that leaves operands which are not numbers to their own class."""
 
     def forward(self: Any, other: Any) -> Any:
-        if _operand(other):
+        if isinstance(other, TensorBase):
+            return function(self, other)
+        if is_number(other):
             return function(self, other)
         return function(self, _array_operand(other)) if hasattr(other, "__array__") else NotImplemented
 

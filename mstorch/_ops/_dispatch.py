@@ -137,13 +137,12 @@ def binary(kernel: Kernel, input: Any, other: Any, out: Any = None, *, to_float:
             a, b = first.value, second.value
             if a.shape != b.shape:
                 broadcast_shape(a.shape, b.shape)
-            tracked = False
             if grad_mode.enabled and (first.tracked or second.tracked):
                 tape.start_recording()
                 first.owned = second.owned = False
-                tracked = True
-            raw = kernel[kind.name](a, b)
-            return wrap(raw, tracked and OF_MS[raw.dtype].category >= 2)
+                raw = kernel[kind.name](a, b)
+                return wrap(raw, OF_MS[raw.dtype].category >= 2)
+            return wrap(kernel[kind.name](a, b))
     return elementwise(kernel, (input, other), out, to_float=to_float)
 
 

@@ -544,7 +544,3 @@ def geqrf(input: Any, *, out: Any = None) -> Any:
     check_matrix(input, "torch.geqrf", "input")
     found = tuple(wrap(item) for item in _run(_geqrf, input))
     return finish(return_types.geqrf(found), out)
-
-
-FUNCTIONS = ("geqrf", "matrix_exp")
-METHODS = ("geqrf", "matrix_exp")

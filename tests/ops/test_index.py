@@ -71,13 +71,13 @@ def test_gradients_of_the_second_operand(with_gradients):
     with_gradients(lambda torch, x, s: x.index_fill(1, torch.tensor([0, 2]), s[1]), X, source)
 
 
-def test_second_derivative(both):
-    """gather and index_select can be differentiated twice."""
+@pytest.mark.parametrize("name", ["gather", "gather int32", "index_select", "take", "masked_select", "masked_fill", "index_fill"])
+def test_second_derivative(both, name):
+    """What takes elements can be differentiated twice."""
 
     def body(torch):
         x = torch.tensor(X, requires_grad=True)
-        y = (x.gather(0, torch.tensor(INDEX)) ** 3).sum() + (x.index_select(1, torch.tensor([0, 0])) ** 2).sum()
-        (first,) = torch.autograd.grad(y, x, create_graph=True)
+        (first,) = torch.autograd.grad((ALL[name](torch, x) ** 3).sum(), x, create_graph=True)
         return torch.autograd.grad((first**2).sum(), x)
 
     both(body)
@@ -93,7 +93,8 @@ def test_nonzero(both):
             (torch.nonzero(t), t.nonzero(as_tuple=True), torch.argwhere(t), torch.nonzero_static(t, size=3)) for t in tensors
         ] + [torch.where(x), torch.nonzero_static(x, size=1, fill_value=7)]
 
-    both(body)
+    both(body, strides=False)
+    both(lambda torch: (torch.ones(2, 3).nonzero(), torch.argwhere(torch.ones(2)), torch.nonzero_static(torch.ones(2, 2), size=3)))
 
 
 IN_PLACE = {

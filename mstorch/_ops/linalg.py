@@ -1,0 +1,553 @@
+"""torch.linalg: determinants, LU, pseudo-inverses, least squares, norms and products, made of the factorizations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import return_types
+from .._backend.raw import from_numpy
+from .._backend.table import kernel
+from .._core.dtype import int64
+from .._core.tensor_base import TensorBase, value_of, wrap
+from . import measure, reduce, views
+from ._dispatch import broadcast_shape, wrap_dim
+from .compare import where
+from .creation import eye, zeros
+from .join import cat
+from .linalg_factor import (
+    _LinAlgError, attach, batch_of, check_floating, check_info, check_matrix, check_square, eigh_pair,
+    finish, inv, qr, shape_of, solve, solve_matrices, svd_parts, svdvals, triangular,
+)  # fmt: skip
+from .shape import diag_embed, tril, triu
+
+_lu, _ldl, _ldl_solve = kernel("linalg_lu_factor"), kernel("linalg_ldl_factor"), kernel("linalg_ldl_solve")
+
+
+# LU
+
+
+def _lu_backward(gradients: Any, outputs: Any, inputs: Any, permutation: Any) -> Any:
+    (gradient,), (factors,) = gradients, outputs
+    if gradient is None:
+        return (None,)
+    rows, columns = shape_of(factors)[-2:]
+    size = min(rows, columns)
+    lower, upper = factors[..., :size, :size], factors[..., :size, :size]
+    gl, gu = tril(gradient[..., :size, :size], -1), triu(gradient[..., :size, :size])
+    unit = tril(lower, -1) + eye(size, dtype=factors._dtype)
+    whole = triu(upper)
+    strict, rest = unit.mH @ gl, gu @ whole.mH
+    below = above = None
+    if columns > rows:
+        above = gradient[..., :, size:]
+        strict = strict - above @ factors[..., :, size:].mH
+    elif rows > columns:
+        below = gradient[..., size:, :]
+        rest = rest - factors[..., size:, :].mH @ below
+    inner = tril(strict, -1) + triu(rest)
+    found = triangular(unit.mH, inner, True, True)
+    found = triangular(whole, found.mH, True).mH
+    if above is not None:
+        found = cat((found, triangular(unit.mH, above, True, True)), -1)
+    if below is not None:
+        found = cat((found, triangular(whole, below.mH, True).mH), -2)
+    return (permutation @ found,)
+
+
+def permutation_of(pivots: Any, rows: int, like: Any) -> Any:
+    """The matrices P of ``P @ L @ U`` from LAPACK's row exchanges."""
+    exchanges = pivots.asnumpy()
+    batch = exchanges.shape[:-1]
+    matrices = np.zeros((*batch, rows, rows), like.np)
+    flat = exchanges.reshape((math.prod(batch), exchanges.shape[-1]))
+    for matrix, exchange in zip(matrices.reshape((math.prod(batch), rows, rows)), flat):
+        order = np.arange(rows)
+        for i, other in enumerate(exchange):
+            order[[i, other - 1]] = order[[other - 1, i]]
+        matrix[order, np.arange(rows)] = 1
+    return wrap(from_numpy(matrices))
+
+
+def _factored(A: Any, name: str) -> tuple[Any, Any, Any, Any]:
+    """LU, pivots, P and the raw failure codes."""
+    check_floating(A, name)
+    check_matrix(A, name)
+    found, pivots, info = _lu[A._dtype.name](value_of(A))
+    permutation = permutation_of(pivots, shape_of(A)[-2], A._dtype)
+    factors = attach("LinalgLuFactorExBackward0", _lu_backward, (A,), (found,), permutation)[0]
+    return factors, wrap(pivots), permutation, info
+
+
+def _check_pivot(pivot: bool, name: str) -> None:
+    if not pivot:
+        raise RuntimeError(f"{name}: LU without pivoting is not implemented on the CPU")
+
+
+_ZERO_PIVOT = (
+    "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
+    "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+)
+
+
+def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
+    """L (below the diagonal) and U in one matrix, and the rows exchanged, counted from 1."""
+    _check_pivot(pivot, "linalg.lu_factor")
+    factors, pivots, _, info = _factored(A, "torch.linalg.lu_factor")
+    check_info(info, _ZERO_PIVOT, "torch.linalg.lu_factor")
+    return finish(return_types.linalg_lu_factor((factors, pivots)), out)
+
+
+def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out: Any = None) -> Any:
+    """``lu_factor`` and for each matrix the first zero pivot (from 1), 0 if there is none."""
+    _check_pivot(pivot, "linalg.lu_factor")
+    factors, pivots, _, info = _factored(A, "torch.linalg.lu_factor_ex")
+    if check_errors:
+        check_info(info, _ZERO_PIVOT, "torch.linalg.lu_factor_ex")
+    return finish(return_types.linalg_lu_factor_ex((factors, pivots, wrap(info))), out)
+
+
+def triangles(factors: Any) -> tuple[Any, Any]:
+    rows, columns = shape_of(factors)[-2:]
+    size = min(rows, columns)
+    lower = tril(factors[..., :size], -1) + eye(rows, size, dtype=factors._dtype)
+    return lower, triu(factors[..., :size, :])
+
+
+def lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
+    """P, L and U with ``A = P @ L @ U``."""
+    _check_pivot(pivot, "linalg.lu")
+    factors, _, permutation, _ = _factored(A, "linalg.lu")
+    return finish(return_types.linalg_lu((permutation, *triangles(factors))), out)
+
+
+def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False, out: Any = None) -> Any:
+    """The X of ``A @ X = B`` (``X @ A = B``, the adjoint of A) from the LU factors of A."""
+    check_square(LU, "linalg.lu_solve", "LU")
+    permutation = permutation_of(value_of(pivots), shape_of(LU)[-1], LU._dtype)
+    unit, upper = triangles(LU)
+    right = B if left else B.mH
+    if adjoint is left:
+        right = triangular(upper.mH, right, False)
+        found = permutation @ triangular(unit.mH, right, True, True)
+    else:
+        found = triangular(upper, triangular(unit, permutation.mT @ right, False, True), True)
+    return finish(found if left else found.mH, out)
+
+
+# Determinants
+
+
+def _cofactors(A: Any) -> Any:
+    """The gradient of the determinant by singular values, which is right for singular matrices too."""
+    u, s, vh = np.linalg.svd(value_of(A.detach()).asnumpy())
+    size = s.shape[-1]
+    others = np.broadcast_to(s[..., None, :], (*s.shape, size)).copy()
+    others[..., np.arange(size), np.arange(size)] = 1
+    scale = np.linalg.det(u) * np.linalg.det(vh)
+    found = (u * others.prod(-1)[..., None, :]) @ vh * scale.conj()[..., None, None]
+    return wrap(from_numpy(np.ascontiguousarray(found.astype(s.dtype if u.dtype.kind == "f" else u.dtype))))
+
+
+def _det_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+    (gradient,), (value,), (A,) = gradients, outputs, inputs
+    if gradient is None:
+        return (None,)
+    inverse, info = solve_matrices(A.mH, eye(shape_of(A)[-1], dtype=A._dtype))
+    if info.asnumpy().any() or not bool(inverse.detach().isfinite().all()):
+        return (views.unsqueeze(views.unsqueeze(gradient, -1), -1) * _cofactors(A),)
+    return (views.unsqueeze(views.unsqueeze(gradient * value.conj(), -1), -1) * inverse,)
+
+
+def _sign_of(A: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The diagonal of U and the sign of the row exchanges."""
+    factors, pivots, _ = _lu[A._dtype.name](value_of(A))
+    array, exchanged = factors.asnumpy(), pivots.asnumpy()
+    odd = (exchanged != np.arange(1, exchanged.shape[-1] + 1)).sum(-1) % 2
+    return np.diagonal(array, axis1=-2, axis2=-1), (1 - 2 * odd).astype(array.dtype)
+
+
+def det(A: Any, *, out: Any = None) -> Any:
+    """The determinant of square matrices."""
+    check_floating(A, "linalg.det")
+    check_square(A, "linalg.det")
+    diagonal, sign = _sign_of(A)
+    found = from_numpy(np.array(diagonal.prod(-1) * sign, A._dtype.np))
+    return finish(attach("LinalgDetBackward0", _det_backward, (A,), (found,))[0], out)
+
+
+def _slogdet_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+    (gs, gl), (sign, _), (A,) = gradients, outputs, inputs
+    if gl is None and (gs is None or not A.is_complex()):
+        return (None,)
+    scale = None if gl is None else gl.to(A.dtype)
+    if gs is not None and A.is_complex():
+        turn = (gs.conj() * sign).imag
+        part = turn.to(A.dtype) * -1j
+        scale = part if scale is None else scale + part
+    size = shape_of(A)[-1]
+    right = views.unsqueeze(views.unsqueeze(scale, -1), -1) * eye(size, dtype=A._dtype)
+    return (solve_matrices(A.mH, right)[0],)
+
+
+def signed_log(A: Any, name: str) -> tuple[Any, Any]:
+    check_floating(A, name)
+    check_square(A, name)
+    diagonal, sign = _sign_of(A)
+    with np.errstate(all="ignore"):
+        size = np.abs(diagonal)
+        sign = np.where((size == 0).any(-1), 0, sign * (diagonal / np.where(size == 0, 1, size)).prod(-1))
+        log = np.log(size).sum(-1)
+    found = (from_numpy(np.array(sign, A._dtype.np)), from_numpy(np.array(log, A._dtype.to_real().np)))
+    sign_, log_ = attach("LinalgSlogdetBackward0", _slogdet_backward, (A,), found)
+    return sign_, log_
+
+
+def slogdet(A: Any, *, out: Any = None) -> Any:
+    """The sign of the determinant and the logarithm of its size."""
+    return finish(return_types.linalg_slogdet(signed_log(A, "linalg.slogdet")), out)
+
+
+# Pseudo-inverses, ranks, least squares
+
+
+def _tolerance(values: Any, shape: Sequence[int], atol: Any, rtol: Any) -> Any:
+    """The size up to which a singular value counts as zero: (…, 1)."""
+    largest = reduce.amax(values, -1, True) if shape_of(values)[-1] else 0.0
+    if rtol is None:
+        given = atol is not None and not isinstance(atol, TensorBase) and atol > 0
+        rtol = 0.0 if given else max(shape[-2:]) * values._dtype.eps
+        if isinstance(atol, TensorBase):
+            rtol = where(views.unsqueeze(atol, -1) > 0, 0.0, max(shape[-2:]) * values._dtype.eps)
+    elif isinstance(rtol, TensorBase):
+        rtol = views.unsqueeze(rtol, -1)
+    if isinstance(atol, TensorBase):
+        atol = views.unsqueeze(atol, -1)
+    relative = largest * rtol
+    absolute = 0.0 if atol is None else atol
+    if not isinstance(relative, TensorBase):
+        return absolute if isinstance(absolute, TensorBase) else max(relative, absolute)
+    return where(relative > absolute, relative, absolute)
+
+
+def _pinv_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+    (gradient,), (p,), (A,) = gradients, outputs, inputs
+    if gradient is None:
+        return (None,)
+    ph, gh = p.mH, gradient.mH
+    rows, columns = shape_of(A)[-2:]
+    if rows <= columns:
+        k = gh @ p
+        kph = k @ ph
+        return (-(p @ k).mH + kph - (A @ p) @ kph + (ph @ p) @ (gh - k @ A),)
+    k = p @ gh
+    phk = ph @ k
+    return (-(k @ p).mH + (gh - A @ k) @ p @ ph + phk - (phk @ p) @ A,)
+
+
+def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None) -> Any:
+    """The pseudo-inverse; singular values up to the tolerance count as zero."""
+    check_floating(A, "linalg.pinv")
+    check_matrix(A, "linalg.pinv")
+    source = A.detach()
+    rtol = rcond if rtol is None else rtol
+    shape = shape_of(A)
+    if A.numel() == 0:
+        found = zeros((*shape[:-2], shape[-1], shape[-2]), dtype=A._dtype) + A.mT * 0
+        return finish(found, out)
+    if hermitian:
+        values, u = eigh_pair(source, "L", "linalg.pinv")
+        size = values.abs()
+        v = u
+    else:
+        u, values, vh = svd_parts(source, False, "linalg.pinv")
+        size, v = values, vh.mH
+    keep = size > _tolerance(size, shape, atol, rtol)
+    inverse = where(keep, 1.0 / where(keep, values, 1.0), 0.0)
+    found = (v * views.unsqueeze(inverse, -2)) @ u.mH
+    return finish(attach("LinalgPinvBackward0", _pinv_backward, (A,), (value_of(found),))[0], out)
+
+
+def matrix_rank(
+    A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
+) -> Any:
+    """The number of singular values above the tolerance."""
+    check_floating(A, "linalg.matrix_rank")
+    check_matrix(A, "torch.linalg.matrix_rank", "input")
+    source = A.detach()
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    if A.numel() == 0:
+        return finish(zeros(shape_of(A)[:-2], dtype=int64), out)
+    size = eigh_pair(source, "L", "linalg.matrix_rank")[0].abs() if hermitian else svdvals(source)
+    return finish(reduce.sum((size > _tolerance(size, shape_of(A), atol, rtol)), -1), out)
+
+
+def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
+    """The condition number: the norm of A times that of its inverse."""
+    check_floating(A, "linalg.cond")
+    check_matrix(A, "linalg.cond")
+    if p is None or p in (2, -2):
+        values = svdvals(A)
+        if A.numel() == 0:
+            return finish(zeros(shape_of(A)[:-2], dtype=values._dtype), out)
+        ratio = values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
+        return finish(ratio, out)
+    check_square(A, "linalg.cond")
+    if A.numel() == 0:
+        return finish(zeros(shape_of(A)[:-2], dtype=A._dtype.to_real()), out)
+    inverse, info = solve_matrices(A, eye(shape_of(A)[-1], dtype=A._dtype))
+    found = matrix_norm(A, p) * matrix_norm(inverse, p)
+    if info.asnumpy().any():
+        found = where(wrap(info) > 0, math.inf, found)
+    return finish(found, out)
+
+
+def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> Any:
+    """The X of least ``norm(A @ X - B)``, the residuals, the rank and the singular values, as the driver gives them."""
+    check_floating(A, "torch.linalg.lstsq")
+    if len(shape_of(A)) < 2:
+        raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
+    if not shape_of(B):
+        raise RuntimeError("torch.linalg.lstsq: other must have at least 1 dimension.")
+    if A._dtype is not B._dtype:
+        raise RuntimeError("torch.linalg.lstsq: Expected input and other to have the same dtype")
+    driver = "gelsy" if driver is None else driver
+    if driver not in ("gels", "gelsy", "gelsd", "gelss"):
+        raise RuntimeError(
+            "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), but " + driver + " given"
+        )
+    shape = shape_of(A)
+    vector = len(shape) - 1 == len(shape_of(B)) and shape[:-1] == shape_of(B)
+    right = views.unsqueeze(B, -1) if vector else B
+    if shape[-2] != shape_of(right)[-2]:
+        raise RuntimeError("torch.linalg.lstsq: input.size(-2) should match other.size(-2)")
+    limit = max(shape[-2:]) * A._dtype.eps if rcond is None else rcond
+    solution = pinv(A, rtol=limit) @ right
+    values = svdvals(A.detach())
+    nothing, counts = zeros(0, dtype=A._dtype.to_real()), zeros(0, dtype=int64)
+    rank = nothing
+    ranks = reduce.sum(values > values[..., :1] * limit, -1) if A.numel() else zeros(shape[:-2], dtype=int64)
+    residuals = nothing
+    if shape[-2] > shape[-1] and (driver == "gels" or bool((ranks == shape[-1]).all())) and driver != "gelsy":
+        rest = A @ solution - right
+        residuals = reduce.sum(rest.abs() ** 2, -2)
+    rank = counts if driver == "gels" else ranks
+    if vector:
+        solution = views.squeeze(solution, -1)
+    singular = values if driver in ("gelsd", "gelss") else nothing
+    return return_types.linalg_lstsq((solution, residuals, rank, singular))
+
+
+def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
+    """The first columns of the product of Householder reflections: vectors below the diagonal of A, scales in tau."""
+    check_matrix(A, "torch.linalg.householder_product", "input")
+    rows, columns = shape_of(A)[-2:]
+    if rows < columns:
+        raise RuntimeError("torch.linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1]")
+    if shape_of(tau)[-1] > columns:
+        raise RuntimeError("torch.linalg.householder_product: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    found = batch_of(eye(rows, columns, dtype=A._dtype), shape_of(A)[:-2])
+    unit = tril(A, -1) + eye(rows, columns, dtype=A._dtype)
+    for i in reversed(range(shape_of(tau)[-1])):
+        vector = unit[..., :, i : i + 1]
+        found = found - views.unsqueeze(tau[..., i : i + 1], -1) * (vector @ (vector.mH @ found))
+    return finish(found, out)
+
+
+def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
+    """L and D in one matrix, the pivots, and for each matrix the first zero of D (from 1)."""
+    check_floating(A, "torch.linalg.ldl_factor_ex")
+    check_square(A, "torch.linalg.ldl_factor_ex")
+    factors, pivots, info = _ldl[A._dtype.name](value_of(A), hermitian)
+    if check_errors:
+        check_info(info, _ZERO_PIVOT, "torch.linalg.ldl_factor_ex")
+    return finish(return_types.linalg_ldl_factor_ex((wrap(factors), wrap(pivots), wrap(info))), out)
+
+
+def ldl_factor(A: Any, *, hermitian: bool = False, out: Any = None) -> Any:
+    """L and D in one matrix, and the pivots."""
+    factors, pivots, _ = ldl_factor_ex(A, hermitian=hermitian)
+    return finish(return_types.linalg_ldl_factor((factors, pivots)), out)
+
+
+def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any = None) -> Any:
+    """The X of ``A @ X = B`` from the LDL factors of A."""
+    batch = broadcast_shape(shape_of(LD)[:-2], shape_of(B)[:-2])
+    exchanged = views.expand(pivots, (*batch, shape_of(pivots)[-1]))
+    args = value_of(batch_of(LD, batch)), value_of(batch_of(B, batch)), value_of(exchanged)
+    return finish(wrap(_ldl_solve[LD._dtype.name](*args, hermitian)), out)
+
+
+# Norms
+
+
+def matrix_norm(
+    A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Any = None
+) -> Any:
+    """The norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
+    check_floating(A, "linalg.matrix_norm", low=True)
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    if len(dims) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dims))}")
+    check_matrix(A, "linalg.matrix_norm")
+    if dtype is not None:
+        A = A.to(dtype)
+    rank = len(shape_of(A))
+    first, second = (wrap_dim(d, rank) for d in dims)
+    if first == second:
+        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dims[0]}, {dims[1]})")
+    if ord == "fro":
+        return finish(measure.vector_norm(A, 2, (first, second), keepdim), out)
+    if ord in ("nuc", 2, -2):
+        values = svdvals(views.movedim(A, (first, second), (-2, -1)))
+        if ord == "nuc":
+            found = reduce.sum(values, -1)
+        else:
+            found = reduce.amax(values, -1) if ord == 2 else reduce.amin(values, -1)
+        if keepdim:
+            for place in sorted((first, second)):
+                found = views.unsqueeze(found, place)
+        return finish(found, out)
+    if isinstance(ord, str) or abs(ord) not in (1, math.inf):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    summed, taken = (first, second) if abs(ord) == 1 else (second, first)
+    sums = reduce.sum(A.abs(), summed, True)
+    found = reduce.amax(sums, taken, True) if ord > 0 else reduce.amin(sums, taken, True)
+    if not keepdim:
+        found = views.reshape(found, [n for i, n in enumerate(shape_of(A)) if i not in (first, second)])
+    return finish(found, out)
+
+
+def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None) -> Any:
+    """The vector norm, or for two dimensions and an order the matrix norm."""
+    check_floating(A, "linalg.norm", low=True)
+    if dim is not None and not isinstance(dim, int) and len(dim) not in (1, 2):
+        raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
+    if dim is None and ord is not None and len(shape_of(A)) not in (1, 2):
+        raise RuntimeError(
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {len(shape_of(A))}D."
+        )
+    two = len(dim) == 2 if isinstance(dim, (tuple, list)) else dim is None and len(shape_of(A)) == 2
+    if ord is not None and two:
+        return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype, out=out)
+    if isinstance(ord, str):
+        return matrix_norm(A, ord, dim if dim is not None else (-2, -1), keepdim, dtype=dtype, out=out)
+    if ord is None and dim is None:
+        flat = measure.vector_norm(views.flatten(A), 2, None, False, dtype=dtype)
+        return finish(views.reshape(flat, (1,) * len(shape_of(A))) if keepdim else flat, out)
+    return measure.vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
+
+
+# Products
+
+
+def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
+    """The inner products along ``dim``, the first operand conjugated."""
+    check_floating(x, "linalg.vecdot", low=True)
+    return finish(reduce.sum(x.conj() * y, dim), out)
+
+
+def cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> Any:
+    """The cross product of vectors of length 3 along ``dim``."""
+    a, b = len(shape_of(input)), len(shape_of(other))
+    if a != b:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    if shape_of(input)[dim] != 3 or shape_of(other)[dim] != 3:
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {shape_of(input)[dim]} and {shape_of(other)[dim]}"
+        )
+    return measure.cross(input, other, dim, out=out)
+
+
+def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """The diagonal of matrices: a view."""
+    return views.diagonal(A, offset, dim1, dim2)
+
+
+def vander(x: Any, N: int | None = None) -> Any:
+    """The powers of each element, from 0 on, along a new last dimension."""
+    if x._dtype.name == "bool":
+        raise RuntimeError("Vandermonde matrix not supported for bool")
+    shape = shape_of(x)
+    count = (shape[-1] if shape else 1) if N is None else N
+    if N is not None and N <= 1:
+        raise RuntimeError("N must be greater than 1.")
+    wide = x if x._dtype.category >= 2 else x.to(int64)
+    spread = views.expand(views.unsqueeze(wide, -1), (*shape, max(count - 1, 0)))
+    ones = views.unsqueeze(wide, -1) * 0 + 1
+    return cat((ones, spread.cumprod(-1)), -1)
+
+
+def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
+    """The product of several matrices, in the order that takes the fewest multiplications; the ends may be vectors."""
+    count = len(tensors)
+    if count < 2:
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}")
+    items = list(tensors)
+    row, column = len(shape_of(items[0])) == 1, len(shape_of(items[-1])) == 1
+    items[0] = views.unsqueeze(items[0], 0) if row else items[0]
+    items[-1] = views.unsqueeze(items[-1], -1) if column else items[-1]
+    for i, item in enumerate(items):
+        if len(shape_of(item)) != 2:
+            raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {len(shape_of(item))}D")
+    sizes = [shape_of(items[0])[0]] + [shape_of(item)[1] for item in items]
+    for left, right in zip(items, items[1:]):
+        if shape_of(left)[1] != shape_of(right)[0]:
+            (a, b), (c, d) = shape_of(left), shape_of(right)
+            raise RuntimeError(f"multi_dot(): tensors with shapes [{a}, {b}] and [{c}, {d}] cannot be multiplied")
+    cost = [[0] * count for _ in range(count)]
+    split = [[0] * count for _ in range(count)]
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            cost[i][j], split[i][j] = min(
+                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
+            )
+
+    def product(i: int, j: int) -> Any:
+        return items[i] if i == j else product(i, split[i][j]) @ product(split[i][j] + 1, j)
+
+    found = product(0, count - 1)
+    if row or column:
+        found = views.reshape(found, shape_of(found)[int(row) : 1 if column else 2])
+    return finish(found, out)
+
+
+def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
+    """The inverse of A as a map from its last dimensions to the first ``ind``."""
+    if ind <= 0:
+        raise RuntimeError("Expected a strictly positive integer for 'ind'")
+    shape = shape_of(A)
+    rows, columns = math.prod(shape[:ind]), math.prod(shape[ind:])
+    if rows != columns:
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+            f"{columns} != {rows}"
+        )
+    found, info = solve_matrices(views.reshape(A, (rows, columns)), eye(rows, dtype=A._dtype))
+    if info.asnumpy().any():
+        raise _LinAlgError(
+            "inv: The diagonal element {} is zero, the inversion could not be completed because the input matrix is "
+            "singular.".format(int(info.asnumpy()))
+        )
+    return finish(views.reshape(found, (*shape[ind:], *shape[:ind])), out)
+
+
+def tensorsolve(A: Any, B: Any, dims: Sequence[int] | None = None, *, out: Any = None) -> Any:
+    """The X of ``tensordot(A, X, X.ndim) = B``."""
+    if dims is not None:
+        rank = len(shape_of(A))
+        A = views.movedim(A, tuple(dims), tuple(range(rank - len(dims), rank)))
+    rest = shape_of(A)[len(shape_of(B)) :]
+    rows, columns = math.prod(rest), math.prod(shape_of(B))
+    if rows != columns:
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but "
+            f"got {rows} != {columns}"
+        )
+    found = solve(views.reshape(A, (rows, rows)), views.reshape(B, (rows,)))
+    return finish(views.reshape(found, rest), out)

@@ -1,0 +1,131 @@
+"""The names of torch.linalg's operations in the torch namespace, and those that only it has."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import return_types
+from .._core.tensor_base import value_of
+from . import linalg_factor as factor
+from . import linalg, views
+from ._dispatch import broadcast_shape
+from .compare import where
+from .creation import eye, zeros
+from .linalg import permutation_of, signed_log, triangles
+from .linalg import det, householder_product, pinv
+from .linalg_factor import (
+    batch_of, check_square, finish, geqrf, inv, matrix_exp, shape_of, svd_parts, svdvals, triangular,
+)  # fmt: skip
+
+inverse = inv
+orgqr = householder_product
+
+
+def lu_unpack(
+    LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None
+) -> Any:
+    """P, L and U from what ``lu_factor`` gives."""
+    if unpack_pivots and LU_pivots._dtype.name != "int32":
+        raise RuntimeError(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function "
+            "is intended to be used with the output produced by torch.linalg.lu_factor"
+        )
+    nothing = zeros(0, dtype=LU_data._dtype)
+    permutation = permutation_of(value_of(LU_pivots), shape_of(LU_data)[-2], LU_data._dtype) if unpack_pivots else nothing
+    lower, upper = triangles(LU_data) if unpack_data else (nothing, nothing)
+    return finish(return_types.lu_unpack((permutation, lower, upper)), out)
+
+
+def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
+    """The X of ``A @ X = b`` from the LU factors of A."""
+    return linalg.lu_solve(LU_data, LU_pivots, b, out=out)
+
+
+def slogdet(input: Any, *, out: Any = None) -> Any:
+    """The sign of the determinant and the logarithm of its size."""
+    return finish(return_types.slogdet(signed_log(input, "linalg.slogdet")), out)
+
+
+def logdet(input: Any) -> Any:
+    """The logarithm of the determinant; NaN where that is negative."""
+    sign, log = signed_log(input, "logdet")
+    if input.is_complex():
+        return log + sign.log()
+    return where(sign < 0, math.nan, log)
+
+
+def pinverse(input: Any, rcond: float = 1e-15) -> Any:
+    """The pseudo-inverse."""
+    return pinv(input, rcond)
+
+
+def cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> Any:
+    """The X of ``A @ X = B`` from the Cholesky factor of A."""
+    if len(shape_of(B)) < 2:
+        raise RuntimeError(f"b should have at least 2 dimensions, but has {len(shape_of(B))} dimensions instead")
+    if len(shape_of(L)) < 2:
+        raise RuntimeError(f"u should have at least 2 dimensions, but has {len(shape_of(L))} dimensions instead")
+    first, second = (L.mH, L) if upper else (L, L.mH)
+    return finish(triangular(second, triangular(first, B, False), True), out)
+
+
+def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
+    """The inverse of A from its Cholesky factor."""
+    check_square(L, "cholesky_inverse")
+    return finish(cholesky_solve(eye(shape_of(L)[-1], dtype=L._dtype), L, upper), out)
+
+
+def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False, *, out: Any = None) -> Any:
+    """``Q @ other`` (``other @ Q``, the adjoint of Q) for the whole Q of ``geqrf``."""
+    rows = shape_of(input)[-2]
+    count = shape_of(tau)[-1]
+    unit = tril(input, -1) + eye(rows, shape_of(input)[-1], dtype=input._dtype)
+    found = other if left else other.mH
+    order = range(count) if transpose is left else reversed(range(count))
+    for i in order:
+        vector = unit[..., :, i : i + 1]
+        scale = views.unsqueeze(tau[..., i : i + 1], -1)
+        found = found - (scale.conj() if transpose is left else scale) * (vector @ (vector.mH @ found))
+    return finish(found if left else found.mH, out)
+
+
+def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
+    """The lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
+    return factor.cholesky(input, upper=upper, out=out)
+
+
+def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
+    """U, S and V with ``A = U @ diag(S) @ V.mH``."""
+    if not compute_uv:
+        *batch, rows, columns = shape_of(input)
+        values = svdvals(input)
+        left, right = (zeros((*batch, n, n), dtype=input._dtype) for n in (rows, columns))
+        return finish(return_types.svd((left, values, right)), out)
+    u, s, vh = svd_parts(input, not some, "linalg.svd")
+    return finish(return_types.svd((u, s, vh.mH)), out)
+
+
+def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
+    """Q and R with ``A = Q @ R``."""
+    return finish(return_types.qr(factor.qr(input, "reduced" if some else "complete")), out)
+
+
+def triangular_solve(
+    b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None
+) -> Any:
+    """The X of ``A @ X = b`` for triangular A, and A."""
+    matrix, turned = (A.mT, not upper) if transpose else (A, upper)
+    batch = broadcast_shape(shape_of(A)[:-2], shape_of(b)[:-2])
+    found = triangular(matrix, b, turned, unitriangular)
+    return finish(return_types.triangular_solve((found, batch_of(A, batch).clone())), out)
+
+
+FUNCTIONS = tuple(
+    "det inverse matrix_exp geqrf orgqr ormqr lu_unpack lu_solve slogdet logdet pinverse cholesky cholesky_solve "
+    "cholesky_inverse svd qr triangular_solve".split()
+)
+METHODS = tuple(
+    "det inverse matrix_exp geqrf orgqr ormqr lu_solve slogdet logdet pinverse cholesky cholesky_solve cholesky_inverse "
+    "svd qr triangular_solve".split()
+)

@@ -1,0 +1,24 @@
+"""torch.linalg: matrices, factorizations, solvers, norms."""
+
+from __future__ import annotations
+
+from ._ops.contract import matrix_power
+from ._ops.linalg import (
+    cond, cross, det, diagonal, householder_product, ldl_factor, ldl_factor_ex, ldl_solve, lstsq, lu, lu_factor,
+    lu_factor_ex, lu_solve, matrix_norm, matrix_rank, multi_dot, norm, pinv, slogdet, tensorinv, tensorsolve, vander,
+    vecdot,
+)  # fmt: skip
+from ._ops.linalg_factor import (
+    LinAlgError, cholesky, cholesky_ex, eig, eigh, eigvals, eigvalsh, inv, inv_ex, matrix_exp, qr, solve, solve_ex,
+    solve_triangular, svd, svdvals,
+)  # fmt: skip
+from ._ops.matmul import matmul
+from ._ops.measure import vector_norm
+
+__all__ = [
+    "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
+    "householder_product", "inv", "inv_ex", "ldl_factor", "ldl_factor_ex", "ldl_solve", "lstsq", "lu", "lu_factor",
+    "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm",
+    "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve",
+    "vander", "vecdot", "vector_norm",
+]  # fmt: skip

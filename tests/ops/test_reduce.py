@@ -1,0 +1,129 @@
+"""Reductions against torch: values, NaN, dtypes, empty tensors, gradients, errors."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+X = np.array([[1.5, -2.0, 0.25, 3.0], [0.5, 3.0, 0.75, 2.0], [-1.0, 4.0, 2.5, 2.5]], np.float32)
+NAN = X.copy()
+NAN[0, 1], NAN[2, 0], NAN[1, 3] = np.nan, np.inf, -np.inf
+DTYPES = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64".split()
+
+OPS = {
+    "sum": lambda torch, x: (x.sum(), torch.sum(x, 0), x.sum((0, 1)), x.sum(-1, True), x.sum(axis=1), x.sum(dim=[])),
+    "nansum": lambda torch, x: (x.nansum(), torch.nansum(x, 1)),
+    "mean": lambda torch, x: (x.mean(), torch.mean(x, 0), x.mean((0, 1), keepdim=True), x.mean(axis=(0,), keepdims=True)),
+    "nanmean": lambda torch, x: (x.nanmean(), torch.nanmean(x, 1)),
+    "prod": lambda torch, x: (x.prod(), torch.prod(x, 0), x.prod(1, keepdim=True)),
+    "amax": lambda torch, x: (x.amax(), torch.amax(x, (0, 1)), x.amax(1, True)),
+    "amin": lambda torch, x: (x.amin(), torch.amin(x, 0), x.amin((-1,))),
+    "aminmax": lambda torch, x: (*torch.aminmax(x), *x.aminmax(dim=1, keepdim=True)),
+    "max": lambda torch, x: (x.max(), *torch.max(x, 0), *x.max(1, keepdim=True)),
+    "min": lambda torch, x: (x.min(), *torch.min(x, 0), *x.min(1)),
+    "argmax": lambda torch, x: (x.argmax(), torch.argmax(x, 0), x.argmax(1, keepdim=True), x.argmax(keepdim=True)),
+    "argmin": lambda torch, x: (x.argmin(), torch.argmin(x, 0), x.argmin(-1)),
+    "all": lambda torch, x: (x.all(), torch.all(x, 0), x.all(dim=(0, 1), keepdim=True), (x > 1).all(1)),
+    "any": lambda torch, x: (x.any(), torch.any(x, 0), (x > 3).any(1)),
+    "std": lambda torch, x: (x.std(), torch.std(x, 0), x.std(1, unbiased=False), x.std((0, 1), correction=2), x.std(False)),
+    "var": lambda torch, x: (x.var(), torch.var(x, 0, keepdim=True), x.var(dim=1, correction=0)),
+    "var_mean": lambda torch, x: (*torch.var_mean(x), *torch.std_mean(x, 1, keepdim=True)),
+    "count_nonzero": lambda torch, x: (x.count_nonzero(), torch.count_nonzero(x, 1), x.count_nonzero((0, 1))),
+    "logsumexp": lambda torch, x: (torch.logsumexp(x, 0), x.logsumexp((0, 1)), x.logsumexp(1, True)),
+}
+FLOATING = ("mean", "nanmean", "std", "var", "var_mean", "logsumexp")
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_values_and_gradients(both, with_gradients, name):
+    """Values and gradients (ties included); NaN and infinities; transposed input."""
+    body = OPS[name]
+    with_gradients(body, X)
+    both(lambda torch: body(torch, torch.tensor(X.T.copy()).t()))
+    both(lambda torch: body(torch, torch.tensor(NAN)))
+
+
+@pytest.mark.parametrize("name", OPS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dtypes(both, name, dtype):
+    """Every dtype that torch takes, or torch's error."""
+    if dtype == "complex64" and name in ("all", "any", "nanmean"):
+        return
+    if dtype == "bool" and name in ("argmax", "argmin", "all", "any"):
+        return
+    both(
+        lambda torch: OPS[name](torch, torch.tensor(X).to(getattr(torch, dtype))),
+        rtol=1e-2 if dtype in ("float16", "bfloat16") else 1e-5,
+    )
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_small(both, name):
+    """0-d tensors, and what can be reduced of empty ones."""
+    both(lambda torch: {
+        "sum": torch.tensor(2.5).sum(0), "mean": torch.tensor(2.5).mean(0), "prod": torch.tensor(2.5).prod(0),
+        "amax": torch.tensor(2.5).amax(0), "max": torch.tensor(2.5).max(0), "argmax": torch.tensor(2.5).argmax(0),
+        "all": torch.tensor(2.5).all(0), "var": torch.tensor(2.5).var(), "logsumexp": torch.tensor(2.5).logsumexp(0),
+    }.get(name, 0))
+    both(lambda torch: {
+        "sum": (torch.zeros(0).sum(), torch.zeros(0, 3).sum(0), torch.zeros(0, 3).sum(1)),
+        "mean": (torch.zeros(0).mean(), torch.zeros(0, 3).mean(0)), "prod": (torch.zeros(0).prod(), torch.zeros(2, 0).prod(1)),
+        "all": (torch.zeros(0).all(), torch.zeros(2, 0).any(1)), "amax": torch.zeros(0, 3).amax(1),
+        "max": torch.zeros(0, 3).max(1), "argmax": torch.zeros(0, 3).argmax(1), "var": torch.zeros(0).var(),
+        "logsumexp": torch.zeros(2, 0).logsumexp(1), "count_nonzero": torch.zeros(0).count_nonzero(),
+    }.get(name, 0))  # fmt: skip
+
+
+def test_accumulation(both):
+    """dtype=, long sums, and integers that overflow int32."""
+    both(lambda torch: torch.full((1000, 100), 0.1).sum(), rtol=1e-6)
+    both(lambda torch: torch.full((3,), 2**31 - 1, dtype=torch.int32).sum())
+    both(lambda torch: torch.ones(3, dtype=torch.bool).sum(dtype=torch.float16))
+    both(lambda torch: torch.tensor([1.5, 2.5]).sum(dtype=torch.int64))
+    both(lambda torch: torch.tensor([2.0, 3.0]).mean(dtype=torch.float64))
+
+
+def test_out(both):
+    """``out=`` of one and of two results; names."""
+
+    def body(torch):
+        x = torch.tensor(X)
+        found = torch.max(x, 1, out=(torch.zeros(0), torch.zeros(0, dtype=torch.int64)))
+        return torch.sum(x, 0, out=torch.zeros(4)), found.values, found.indices, repr(torch.max(x[0], 0)), torch.amax(
+            x, 0, out=torch.zeros(4)
+        )
+
+    both(body)
+
+
+def test_second_derivative(both):
+    """Sums and means can be differentiated twice."""
+
+    def body(torch):
+        x = torch.tensor(X, requires_grad=True)
+        (g,) = torch.autograd.grad((x.sum(0) ** 3).sum() * x.mean(), x, create_graph=True)
+        return torch.autograd.grad((g**2).sum(), x)
+
+    both(body, rtol=1e-4)
+
+
+ERRORS = {
+    "dim": lambda torch, x: torch.sum(x, 5),
+    "repeated": lambda torch, x: torch.sum(x, (0, 0)),
+    "mean int": lambda torch, x: torch.mean(torch.arange(3)),
+    "amax empty": lambda torch, x: torch.amax(torch.zeros(0, 2), 0),
+    "amax all": lambda torch, x: torch.amax(torch.zeros(0)),
+    "max empty": lambda torch, x: torch.max(torch.zeros(0)),
+    "max dim": lambda torch, x: torch.max(torch.zeros(0, 2), 0),
+    "argmax empty": lambda torch, x: torch.argmax(torch.zeros(0)),
+    "argmax bool": lambda torch, x: torch.argmax(x > 2),
+    "max complex": lambda torch, x: torch.max(x.cfloat()),
+    "std int": lambda torch, x: torch.std(torch.arange(3)),
+    "not a tensor": lambda torch, x: torch.sum("a"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(both, name):
+    """torch's error types and words."""
+    message = "sum(): argument 'input' (position 1) must be Tensor, not str" if name == "not a tensor" else None
+    both(lambda torch: ERRORS[name](torch, torch.tensor(X)), message=message)

@@ -1,0 +1,103 @@
+"""Running sums, products and extremes, differences and integrals, against torch."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+X = np.array([[1.5, -2.0, 0.0, 3.0], [0.5, 0.0, 0.0, 2.0], [-1.0, 4.0, 2.5, 2.5]], np.float32)
+NAN = X.copy()
+NAN[0, 1], NAN[2, 0], NAN[1, 3] = np.nan, np.inf, -np.inf
+DTYPES = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64".split()
+
+OPS = {
+    "cumsum": lambda torch, x: (torch.cumsum(x, 0), x.cumsum(-1), x.cumsum(axis=1, dtype=torch.float64)),
+    "cumprod": lambda torch, x: (torch.cumprod(x, 0), x.cumprod(1)),
+    "cummax": lambda torch, x: (*torch.cummax(x, 0), *x.cummax(1)),
+    "cummin": lambda torch, x: (*torch.cummin(x, 0), *x.cummin(1)),
+    "logcumsumexp": lambda torch, x: (torch.logcumsumexp(x, 0), x.logcumsumexp(1)),
+    "diff": lambda torch, x: (torch.diff(x), x.diff(2, 0), torch.diff(x, n=1, dim=0, prepend=x[:1], append=x[:2]), x.diff(5)),
+    "trapezoid": lambda torch, x: (torch.trapezoid(x), torch.trapz(x, dx=0.5, dim=0), torch.trapezoid(x, x.detach().cumsum(1)),
+                                   torch.trapezoid(x, torch.tensor([1.0, 2.0, 4.0]), dim=0)),
+    "cumulative_trapezoid": lambda torch, x: (torch.cumulative_trapezoid(x), torch.cumulative_trapezoid(x, dx=2.0, dim=0)),
+    "gradient": lambda torch, x: (*torch.gradient(x), *torch.gradient(x, spacing=2.0, dim=1, edge_order=2),
+                                  *torch.gradient(x, spacing=(torch.tensor([1.0, 2.0, 5.0]),), dim=0)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_values_and_gradients(both, with_gradients, name):
+    """Values, strides and gradients; NaN and infinities as in torch."""
+    body = OPS[name]
+    with_gradients(body, X)
+    both(lambda torch: body(torch, torch.tensor(X.T.copy()).t()))
+    both(lambda torch: body(torch, torch.tensor(NAN)))
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "cummin", "diff"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dtypes(both, name, dtype):
+    """Integers add up in int64; half precision in float32."""
+    if dtype == "complex64" and name in ("cummax", "cummin") or dtype == "bool" and name == "diff":
+        return
+
+    def body(torch):
+        x = torch.tensor(np.abs(X)).to(getattr(torch, dtype))
+        return (torch.cumsum(x, 0), x.cumprod(1)) if name in ("cumsum", "cumprod") else OPS[name](torch, x)
+
+    both(body, rtol=1e-2 if dtype in ("float16", "bfloat16") else 1e-5)
+
+
+def test_precision(both):
+    """A long sum of single precision is as exact as torch's."""
+    both(lambda torch: torch.full((100000,), 0.1).cumsum(0), rtol=1e-7)
+
+
+def test_small(both):
+    """0-d and empty tensors."""
+
+    def body(torch):
+        x, none = torch.tensor(2.0), torch.zeros(0, 3)
+        return [
+            x.cumsum(0), x.cumprod(0), x.cummax(0), x.logcumsumexp(0), none.cumsum(0), none.cumprod(1), none.cummin(1),
+            none.diff(dim=0), torch.trapezoid(none, dim=0), torch.diff(torch.tensor([True, False, False])),
+        ]
+
+    both(body)
+
+
+def test_products_with_zeros(with_gradients):
+    """The gradient of a running product at one, two and no zeros."""
+    rows = np.array([[2, 3, 4, 5], [2, 0, 4, 5], [0, 3, 0, 5], [0, 0, 0, 0]], np.float32)
+    with_gradients(lambda torch, x: x.cumprod(1), rows)
+    with_gradients(lambda torch, x: x.prod(1), rows)
+    with_gradients(lambda torch, x: x.prod(), rows[0])
+
+
+def test_in_place_and_out(both):
+    """In-place forms, ``out=`` and named results."""
+
+    def body(torch):
+        x = torch.tensor(X)
+        x.cumsum_(0)
+        x[:, :2].cumprod_(1)
+        target = torch.cumsum(x, 1, out=torch.zeros(3, 4))
+        found = torch.cummax(x, 0)
+        i = torch.arange(4)
+        i.cumsum_(0)
+        return x, target, found.values, found.indices, i, torch.arange(3, dtype=torch.int32).cumsum(0, dtype=torch.int32)
+
+    both(body)
+
+
+ERRORS = {
+    "dim": lambda torch, x: torch.cumsum(x, 5),
+    "diff 0-d": lambda torch, x: torch.diff(torch.tensor(1.0)),
+    "diff n": lambda torch, x: torch.diff(x, -1),
+    "trapezoid": lambda torch, x: torch.trapezoid(x, x[:2]),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(both, name):
+    """torch's error types and words."""
+    both(lambda torch: ERRORS[name](torch, torch.tensor(X)))
