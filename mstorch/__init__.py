@@ -2,6 +2,7 @@
 # ruff: noqa: A004 - torch's own names shadow Python's in its namespace
 from __future__ import annotations
 
+from math import e, inf, nan, pi
 from typing import Any
 
 from ._backend import kernels as _kernels  # the import fills the kernel table
@@ -159,13 +160,25 @@ from ._ops.special import (
 )  # fmt: skip
 
 from ._core.generator import Generator, default_generator
+from ._legacy_types import (
+    BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor,
+    ShortTensor,
+)  # fmt: skip
+from ._settings import (
+    are_deterministic_algorithms_enabled, get_default_device, get_float32_matmul_precision, get_num_threads,
+    is_deterministic_algorithms_warn_only_enabled, set_default_device, set_float32_matmul_precision, set_num_threads, typename,
+    use_deterministic_algorithms,
+)  # fmt: skip
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .serialization import load, save
 
-from . import autograd, linalg, nn, optim, random, serialization, special, utils
+from . import autograd, backends, cuda, fft, linalg, nn, optim, random, return_types, serialization, special, utils
 from .autograd import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
 )  # fmt: skip
+
+
+newaxis = None
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from ._core.tensor_base import TensorBase, check_writable
 from ._ops import (
     activation, bitwise, compare, complex_views, contract, copying, count, creation, elementwise, index, join,
-    math, matmul, measure, random, reduce, scan, scatter, shape, softmax, sort, special, views,
+    linalg_torch, math, matmul, measure, random, reduce, scan, scatter, shape, softmax, sort, special, views,
 )  # fmt: skip
 from ._ops._dispatch import in_place, in_place_form, is_number
 from ._ops.indexing import views_tensor
@@ -18,7 +18,7 @@ from ._ops.indexing import views_tensor
 # The families that name methods of Tensor, in METHODS, ALIASES, IN_PLACE, OPERATORS and the like.
 FAMILIES: tuple[ModuleType, ...] = (
     activation, bitwise, compare, complex_views, contract, copying, count, creation, elementwise, index, join,
-    math, matmul, measure, random, reduce, scan, scatter, shape, softmax, sort, special, views,
+    linalg_torch, math, matmul, measure, random, reduce, scan, scatter, shape, softmax, sort, special, views,
 )  # fmt: skip
 
 

@@ -96,3 +96,39 @@ def describe() -> dict[str, str]:
         "device": device_type(),
         "tuning": tuning or ("nothing to tune" if TUNE else "off (MSTORCH_TUNE=0)"),
     }
+
+
+def set_deterministic(mode: bool) -> None:
+    """Make a device's kernels deterministic; the CPU's are."""
+    if DEVICE_TARGET != "CPU":
+        mindspore.set_context(deterministic="ON" if mode else "OFF")
+
+
+def device_name(index: int) -> str:
+    """The name of an accelerator."""
+    return str(mindspore.hal.get_device_name(index, DEVICE_TARGET))
+
+
+def synchronize() -> None:
+    """Wait for the device."""
+    mindspore.runtime.synchronize()
+
+
+def empty_cache() -> None:
+    """Give the device's unused memory back."""
+    mindspore.runtime.empty_cache()
+
+
+def memory_allocated() -> int:
+    """Bytes that tensors take on the device."""
+    return int(mindspore.runtime.memory_allocated())
+
+
+def max_memory_allocated() -> int:
+    """The most bytes that tensors took on the device."""
+    return int(mindspore.runtime.max_memory_allocated())
+
+
+def seed_device(seed: int) -> None:
+    """Seed the device's own random numbers."""
+    mindspore.manual_seed(seed)

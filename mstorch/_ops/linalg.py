@@ -219,9 +219,9 @@ def _tolerance(values: Any, shape: Sequence[int], atol: Any, rtol: Any) -> Any:
     largest = reduce.amax(values, -1, True) if shape_of(values)[-1] else 0.0
     if rtol is None:
         given = atol is not None and not isinstance(atol, TensorBase) and atol > 0
-        rtol = 0.0 if given else max(shape[-2:]) * values._dtype.eps
+        rtol = 0.0 if given else max(shape[-2:]) * np.finfo(values._dtype.np).eps.item()
         if isinstance(atol, TensorBase):
-            rtol = where(views.unsqueeze(atol, -1) > 0, 0.0, max(shape[-2:]) * values._dtype.eps)
+            rtol = where(views.unsqueeze(atol, -1) > 0, 0.0, max(shape[-2:]) * np.finfo(values._dtype.np).eps.item())
     elif isinstance(rtol, TensorBase):
         rtol = views.unsqueeze(rtol, -1)
     if isinstance(atol, TensorBase):
@@ -325,7 +325,7 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> An
     right = views.unsqueeze(B, -1) if vector else B
     if shape[-2] != shape_of(right)[-2]:
         raise RuntimeError("torch.linalg.lstsq: input.size(-2) should match other.size(-2)")
-    limit = max(shape[-2:]) * A._dtype.eps if rcond is None else rcond
+    limit = max(shape[-2:]) * np.finfo(A._dtype.np).eps.item() if rcond is None else rcond
     solution = pinv(A, rtol=limit) @ right
     values = svdvals(A.detach())
     nothing, counts = zeros(0, dtype=A._dtype.to_real()), zeros(0, dtype=int64)

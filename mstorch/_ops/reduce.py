@@ -306,7 +306,8 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -
     dims = wrap_dims(dim, len(_shape(input)))
     if value_of(input).size == 0:
         return _finish(sum(input.exp(), dims, keepdim).log(), out)
-    largest = amax(input.detach(), dims, True)
+    values = input.detach()
+    largest = amax(values.real if input._dtype.category == 3 else values, dims, True)
     largest = largest.masked_fill(largest.abs() == math.inf, 0.0)
     total = sum((input - largest).exp(), dims, keepdim).log()
     return _finish(total + (largest if keepdim else views.reshape(largest, _shape(total))), out)

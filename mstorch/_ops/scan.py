@@ -140,13 +140,15 @@ def _integral(y: Any, x: Any, dx: Any, dim: int, running: bool) -> Any:
     if not running and shape and shape[dim] == 0:
         return y.new_zeros(shape[:dim] + shape[dim + 1 :])
     ahead, behind = _pairs(y, dim)
-    total = ahead + behind
-    total = (total * _steps(x, y, dim)) / 2.0 if x is not None else None
-    if total is None:
-        sums = ahead + behind
+    sums = ahead + behind
+    if x is None:
         scale = 1.0 if dx is None else dx
-        return cumsum(sums, dim) * (scale / 2.0) if running else sums.sum(dim) * (scale / 2.0)
-    return cumsum(total, dim) if running else total.sum(dim)
+        if running:
+            return cumsum(sums, dim) * (scale / 2.0)
+        ends = (views.select(y, dim, 0) + views.select(y, dim, -1)) * 0.5
+        return (y.sum(dim) - ends) * scale
+    total = sums * _steps(x, y, dim)
+    return cumsum(total, dim) / 2.0 if running else total.sum(dim) / 2.0
 
 
 trapz = trapezoid

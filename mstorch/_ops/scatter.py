@@ -6,6 +6,7 @@ from typing import Any
 from .._backend.raw import Raw
 from .._backend.table import kernel
 from .._core.dtype import int64
+from .._core.formats import contiguous_format
 from .._core.tensor_base import TensorBase, recording, value_of
 from . import views
 from ._dispatch import accept_numpy_names, deliver, result, type_word, wrap_dim
@@ -72,7 +73,7 @@ def scatter(
     if source is None:
         source = input.new_full(tuple(positions.shape), src)
     if 0 in positions.shape:
-        return _finish(input.clone(), out)
+        return _finish(input.clone(memory_format=contiguous_format), out)
     tensors = (input, source)
     tracked = recording(tensors)
     name = input._dtype.name
@@ -87,7 +88,7 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any, *, out: Any = None) 
     """A copy with ``src`` added along ``dim`` at ``index``."""
     dim, positions, source = _checked(input, dim, index, src, "scatter")
     if 0 in positions.shape:
-        return _finish(input.clone(), out)
+        return _finish(input.clone(memory_format=contiguous_format), out)
     tracked = recording((input, source))
     raw = _scatter[input._dtype.name](value_of(input), dim, positions, value_of(source), "add")
     return _finish(result(raw, (input, source), tracked), out)
@@ -106,7 +107,7 @@ def scatter_reduce(
         return scatter_add(input, dim, index, src, out=out)
     dim, positions, source = _checked(input, dim, index, src, "scatter")
     if 0 in positions.shape:
-        return _finish(input.clone(), out)
+        return _finish(input.clone(memory_format=contiguous_format), out)
     tracked = recording((input, source))
     raw = _reduce[input._dtype.name](value_of(input), dim, positions, value_of(source), reduce, include_self)
     return _finish(result(raw, (input, source), tracked), out)

@@ -13,6 +13,7 @@ from .._core.tensor_base import TensorBase, check_writable, is_tracked, strides_
 from . import views
 from ._dispatch import accept_numpy_names, become, call, deliver, shape_args, wrap_dim
 from .complex_views import view_as_complex, view_as_real
+from .index import keep_layout
 from .scatter import put_flat
 
 _triangle = kernel("triangle")
@@ -81,7 +82,7 @@ def _scattered(input: Any, src: Any, part: Callable[[Any], Any]) -> Any:
             "expected src to have a size equal to the slice of self. src size = "
             f"{list(_shape(src))}, slice size = {list(_shape(places))}"
         )
-    return put_flat(input, places, src.to(input._dtype), False)
+    return keep_layout(input, put_flat(input, places, src.to(input._dtype), False))
 
 
 def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
@@ -252,18 +253,18 @@ def split_with_sizes(input: Any, split_sizes: Sequence[int], dim: int = 0) -> tu
 
 
 def unsafe_split(input: Any, split_size: int, dim: int = 0) -> tuple[Any, ...]:
-    """Parts of one size along a dimension, each a copy."""
-    return tuple(part.clone() for part in views.split(input, split_size, dim))
+    """Parts of one size along a dimension."""
+    return views.split(input, split_size, dim)
 
 
 def unsafe_split_with_sizes(input: Any, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
-    """Parts of the given sizes along a dimension, each a copy."""
-    return tuple(part.clone() for part in split_with_sizes(input, split_sizes, dim))
+    """Parts of the given sizes along a dimension."""
+    return split_with_sizes(input, split_sizes, dim)
 
 
 def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
-    """At most ``chunks`` parts of equal size along a dimension, each a copy."""
-    return tuple(part.clone() for part in views.chunk(input, chunks, dim))
+    """At most ``chunks`` parts of equal size along a dimension."""
+    return views.chunk(input, chunks, dim)
 
 
 # Other shapes

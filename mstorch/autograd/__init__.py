@@ -1,7 +1,12 @@
 """torch.autograd: gradients by MindSpore's tape."""
+from __future__ import annotations
+
+from typing import Any
+
 from . import graph
 from .backward import backward, grad
 from .function import Function, FunctionCtx
+from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .grad_mode import (
     enable_grad,
     inference_mode,
@@ -11,7 +16,14 @@ from .grad_mode import (
     set_grad_enabled,
 )
 
+
+
+def Variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:  # noqa: N802 - torch's name
+    """The tensor itself, over the same data: tensors have been variables since torch 0.4."""
+    return data.detach().requires_grad_(requires_grad)
+
+
 __all__ = [
-    "Function", "FunctionCtx", "backward", "enable_grad", "grad", "graph", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
+    "Function", "FunctionCtx", "GradcheckError", "Variable", "backward", "enable_grad", "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
     "set_grad_enabled",
 ]  # fmt: skip

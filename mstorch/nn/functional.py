@@ -14,6 +14,7 @@ from .._ops.conv import conv_tbc as conv_tbc
 from .._ops.conv import conv_transpose1d as conv_transpose1d
 from .._ops.conv import conv_transpose2d as conv_transpose2d
 from .._ops.conv import conv_transpose3d as conv_transpose3d
+from .._ops.ctc import ctc_loss as ctc_loss
 from .._ops.distance import cosine_similarity as cosine_similarity
 from .._ops.distance import normalize as normalize
 from .._ops.distance import pairwise_distance as pairwise_distance

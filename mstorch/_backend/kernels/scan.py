@@ -10,7 +10,7 @@ from ..cast import cast
 from ..raw import NAME_OF, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, INTS, NUMBERS, VIA_BOOL, VIA_HALF, define
 from ._nodes import mul, node, prim_add, prim_and, prim_conj, prim_div, prim_equal, prim_select, prim_sub
-from .reduce import constant
+from .reduce import constant, has_nan
 from .storage import numpy_clone
 
 _sum = ops.CumSum()
@@ -18,6 +18,7 @@ _sum_back = ops.CumSum(False, True)
 _product = ops.CumProd()
 _LARGEST: dict[int, Any] = {}
 _not_equal = ops.NotEqual()
+_greater = ops.Greater()
 _exp = ops.Exp()
 _clse = ops.CumulativeLogsumexp()
 
@@ -92,6 +93,9 @@ def ops_cummin_indices(raw: Raw, dim: int) -> Raw:
 def _logcumsumexp(raw: Raw, dim: int) -> Raw:
     wide = cast(raw, "float64") if NAME_OF[raw.dtype] == "float32" else raw
     result = _clse(wide, from_numpy(np.array(dim)))
+    if has_nan(wide):  # the kernel forgets a NaN at the next number
+        seen = _sum(cast(_not_equal(wide, wide), "int32"), dim)
+        result = prim_select(_greater(seen, 0), constant(wide, tuple(wide.shape), np.nan), result)
     return cast(result, NAME_OF[raw.dtype]) if wide is not raw else result
 
 

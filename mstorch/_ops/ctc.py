@@ -1,0 +1,90 @@
+"""Connectionist temporal classification (https://www.cs.toronto.edu/~graves/icml_2006.pdf)."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._backend.raw import from_numpy
+from .._backend.table import kernel
+from .._core.tensor_base import TensorBase, recording, value_of, wrap
+from . import views
+from .compare import where
+from .conv import shape_of
+from .elementwise import div
+from .from_data import made
+from .reduce import mean
+from .reduce import sum as sum_of
+from .reduction import chosen
+
+_ctc = kernel("ctc_loss")
+
+
+def _lengths(value: Any, name: str, batch: int) -> np.ndarray:
+    array = value_of(value).asnumpy() if isinstance(value, TensorBase) else np.asarray(value)
+    array = array.reshape(-1).astype(np.int64)
+    if array.size != batch:
+        raise RuntimeError(f"{name} must be of size batch_size")
+    return array
+
+
+def ctc_loss(
+    log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Any:  # fmt: skip
+    """The negative logarithm of the probability of each target, over all alignments.
+
+    ``log_probs`` is (T, N, C) or (T, C), ``targets`` (N, S) or all targets one after the other. The mean is over the
+    batch, each loss divided by its target's length.
+    """
+    reduction = chosen(reduction, None, None)
+    single = len(shape_of(log_probs)) == 2
+    if single:
+        log_probs = views.unsqueeze(log_probs, 1)
+    steps, batch, classes = shape_of(log_probs)
+    if not 0 <= blank < classes:
+        raise RuntimeError("blank must be in label range")
+    inputs = _lengths(input_lengths, "input_lengths", batch)
+    wanted = _lengths(target_lengths, "target_lengths", batch)
+    if (inputs > steps).any():
+        at = int(np.argmax(inputs > steps))
+        raise RuntimeError(
+            f"Expected input_lengths to have value at most {steps}, but got value {inputs[at]} (while checking arguments for "
+            "ctc_loss_cpu)"
+        )
+    rows = _rows(targets, wanted, batch)
+    # The kernel refuses a target that cannot fit: equal neighbours need a blank between them.
+    repeats = np.array([(row[1:n] == row[: n - 1]).sum() if n > 1 else 0 for row, n in zip(rows, wanted)], np.int64)
+    fits = wanted + repeats <= inputs
+    tracked = recording((log_probs,))
+    raw = _ctc[log_probs._dtype.name](
+        value_of(log_probs), from_numpy(rows), from_numpy(inputs), from_numpy(np.where(fits, wanted, 0)), blank, zero_infinity
+    )
+    loss = wrap(raw, tracked)
+    if not fits.all():
+        loss = where(made(fits), loss, 0.0 if zero_infinity else float("inf"))
+    if reduction == "none":
+        return views.squeeze(loss, 0) if single else loss
+    if reduction == "sum":
+        return sum_of(loss)
+    return mean(div(loss, made(np.maximum(wanted, 1).astype(log_probs._dtype.np))))
+
+
+def _rows(targets: Any, lengths: np.ndarray, batch: int) -> np.ndarray:
+    """The targets as a matrix (N, longest)."""
+    values = value_of(targets).asnumpy().astype(np.int64)
+    longest = max(int(lengths.max(initial=0)), 1)
+    if values.ndim == 2:
+        if values.shape[1] < longest:
+            values = np.pad(values, ((0, 0), (0, longest - values.shape[1])))
+        return np.ascontiguousarray(values[:, :longest])
+    rows = np.zeros((batch, longest), np.int64)
+    start = 0
+    for row, length in zip(rows, lengths):
+        row[:length] = values[start : start + length]
+        start += length
+    return rows
+
+
+FUNCTIONS = ()
+METHODS = ()

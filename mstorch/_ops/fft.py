@@ -1,0 +1,297 @@
+"""torch.fft: discrete Fourier transforms, made of the complex one by padding, slicing and symmetry."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from .._backend.table import kernel
+from .._core.tensor_base import TensorBase, value_of
+from . import views
+from ._dispatch import call, deliver, type_word, wrap_dim
+from .creation import arange, zeros
+from .join import cat, flip, roll
+
+_fft = kernel("fft")
+
+_NORMS = (None, "backward", "ortho", "forward")
+
+
+def _finish(result: Any, out: Any) -> Any:
+    return result if out is None else deliver(result, out)
+
+
+def _shape(tensor: Any) -> tuple[int, ...]:
+    return tuple(value_of(tensor).shape)
+
+
+def _norm(norm: str | None) -> str:
+    if norm not in _NORMS:
+        raise RuntimeError(f'Invalid normalization mode: "{norm}"')
+    return norm or "backward"
+
+
+def _floating(input: Any, to_complex: bool) -> Any:
+    """The input in a floating dtype that transforms know; torch's error for halves."""
+    if not isinstance(input, TensorBase):
+        raise TypeError(f"argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    kind = input._dtype
+    if kind.category < 2:
+        from .._core.dtype import get_default_dtype
+
+        kind = get_default_dtype()
+    if kind.itemsize < 4:
+        raise RuntimeError(f"Unsupported dtype {type_word(kind)}")
+    if to_complex:
+        kind = kind.to_complex()
+    return input if input._dtype is kind else input.to(kind)
+
+
+def _check_real(input: Any, name: str) -> None:
+    if input._dtype.category == 3:
+        raise RuntimeError(f"{name} expects a real input tensor, but got {type_word(input._dtype)}")
+
+
+def _resized(input: Any, dim: int, length: int) -> Any:
+    """The first ``length`` entries along ``dim``, zeros after the last one."""
+    shape = _shape(input)
+    if length < shape[dim]:
+        return views.narrow(input, dim, 0, length)
+    if length > shape[dim]:
+        return cat((input, zeros((*shape[:dim], length - shape[dim], *shape[dim + 1 :]), dtype=input._dtype)), dim)
+    return input
+
+
+def _check_length(length: int) -> None:
+    if length < 1:
+        raise RuntimeError(f"Invalid number of data points ({length}) specified")
+
+
+def _run(input: Any, dims: Sequence[int], inverse: bool, norm: str) -> Any:
+    return call(_fft, (input,), tuple(dims), inverse, norm)
+
+
+def _dims(input: Any, s: Any, dim: Any) -> tuple[list[int], list[int | None]]:
+    """The dimensions to transform and the lengths asked for (None: as they are)."""
+    rank = len(_shape(input))
+    if isinstance(s, int):
+        s = (s,)
+    if isinstance(dim, int):
+        dim = (dim,)
+    if dim is not None:
+        dims = [wrap_dim(d, rank) for d in dim]
+        if len(set(dims)) != len(dims):
+            raise RuntimeError("FFT dims must be unique")
+        if s is not None and len(s) != len(dims):
+            raise RuntimeError(
+                "When given, dim and shape arguments must have the same length"
+            )
+    elif s is not None:
+        if len(s) > rank:
+            raise RuntimeError(f"Got shape with {len(s)} values but input tensor only has {rank} dimensions.")
+        dims = list(range(rank - len(s), rank))
+    else:
+        dims = list(range(rank))
+    lengths: list[int | None] = [None] * len(dims) if s is None else [None if n == -1 else int(n) for n in s]
+    shape = _shape(input)
+    for d, n in zip(dims, lengths):
+        if n is not None or shape:
+            _check_length(shape[d] if n is None else n)
+    return dims, lengths
+
+
+def _complex_n(input: Any, s: Any, dim: Any, norm: str | None, inverse: bool) -> Any:
+    mode = _norm(norm)
+    x = _floating(input, True)
+    dims, lengths = _dims(x, s, dim)
+    if not dims:
+        return x.clone()
+    for d, n in zip(dims, lengths):
+        if n is not None:
+            x = _resized(x, d, n)
+    return _run(x, dims, inverse, mode)
+
+
+def _real_n(input: Any, s: Any, dim: Any, norm: str | None, inverse: bool, name: str) -> Any:
+    """From real numbers to half of a symmetric spectrum along the last dimension."""
+    _check_real(input, name)
+    mode = _norm(norm)
+    x = _floating(input, False)
+    dims, lengths = _dims(x, s, dim)
+    if not dims:
+        raise RuntimeError(f"{name} must transform at least one axis")
+    for d, n in zip(dims, lengths):
+        if n is not None:
+            x = _resized(x, d, n)
+    half = _shape(x)[dims[-1]] // 2 + 1
+    x = _run(_floating(x, True), dims[-1:], inverse, mode)
+    x = views.narrow(x, dims[-1], 0, half)
+    return _run(x, dims[:-1], inverse, mode) if len(dims) > 1 else x.contiguous()
+
+
+def _to_real_n(input: Any, s: Any, dim: Any, norm: str | None, inverse: bool, name: str) -> Any:
+    """From half of a symmetric spectrum along the last dimension to real numbers."""
+    mode = _norm(norm)
+    x = _floating(input, True)
+    if dim is not None and not isinstance(dim, int) and len(dim) == 0:
+        raise RuntimeError(f"{name} must transform at least one axis")
+    dims, lengths = _dims(x, s, dim)
+    if not dims:
+        raise RuntimeError(f"{name} must transform at least one axis")
+    last = dims[-1]
+    length = lengths[-1]
+    if length is None:
+        length = 2 * (_shape(x)[last] - 1)
+    _check_length(length)
+    for d, n in zip(dims[:-1], lengths[:-1]):
+        if n is not None:
+            x = _resized(x, d, n)
+    x = _resized(x, last, length // 2 + 1)
+    if len(dims) > 1:
+        x = _run(x, dims[:-1], inverse, mode)
+    mirrored = (length - 1) // 2
+    if mirrored:
+        x = cat((x, flip(views.narrow(x, last, 1, mirrored), (last,)).conj().resolve_conj()), last)
+    return _run(x, (last,), inverse, mode).real.clone()
+
+
+def _one(dim: Any) -> tuple[int]:
+    return (dim,)
+
+
+def _length(n: int | None) -> tuple[int] | None:
+    if n is None:
+        return None
+    _check_length(n)
+    return (n,)
+
+
+def fft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
+    """The transform along one dimension."""
+    return _finish(_complex_n(input, _length(n), _one(dim), norm, False), out)
+
+
+def ifft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
+    """The inverse transform along one dimension."""
+    return _finish(_complex_n(input, _length(n), _one(dim), norm, True), out)
+
+
+def rfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
+    """The transform of real numbers: the frequencies that are not negative."""
+    return _finish(_real_n(input, _length(n), _one(dim), norm, False, "rfft"), out)
+
+
+def irfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
+    """The inverse of ``rfft``."""
+    return _finish(_to_real_n(input, _length(n), _one(dim), norm, True, "irfft"), out)
+
+
+def hfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
+    """The transform of half a symmetric signal: real numbers."""
+    return _finish(_to_real_n(input, _length(n), _one(dim), norm, False, "hfft"), out)
+
+
+def ihfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
+    """The inverse of ``hfft``."""
+    return _finish(_real_n(input, _length(n), _one(dim), norm, True, "ihfft"), out)
+
+
+def fftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
+    """The transform along several dimensions."""
+    return _finish(_complex_n(input, s, dim, norm, False), out)
+
+
+def ifftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
+    """The inverse transform along several dimensions."""
+    return _finish(_complex_n(input, s, dim, norm, True), out)
+
+
+def rfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
+    """The transform of real numbers along several dimensions, half of it along the last."""
+    return _finish(_real_n(input, s, dim, norm, False, "rfftn"), out)
+
+
+def irfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
+    """The inverse of ``rfftn``."""
+    return _finish(_to_real_n(input, s, dim, norm, True, "irfftn"), out)
+
+
+def hfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
+    """``hfft`` along several dimensions, the last of which is half."""
+    return _finish(_to_real_n(input, s, dim, norm, False, "hfftn"), out)
+
+
+def ihfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
+    """The inverse of ``hfftn``."""
+    return _finish(_real_n(input, s, dim, norm, True, "ihfftn"), out)
+
+
+def fft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Any:
+    """The transform along two dimensions."""
+    return fftn(input, s, dim, norm, out=out)
+
+
+def ifft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Any:
+    """The inverse transform along two dimensions."""
+    return ifftn(input, s, dim, norm, out=out)
+
+
+def rfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Any:
+    """The transform of real numbers along two dimensions, half of it along the last."""
+    return rfftn(input, s, dim, norm, out=out)
+
+
+def irfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Any:
+    """The inverse of ``rfft2``."""
+    return irfftn(input, s, dim, norm, out=out)
+
+
+def hfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Any:
+    """``hfft`` along two dimensions, the last of which is half."""
+    return hfftn(input, s, dim, norm, out=out)
+
+
+def ihfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Any:
+    """The inverse of ``hfft2``."""
+    return ihfftn(input, s, dim, norm, out=out)
+
+
+def fftfreq(
+    n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """The frequencies of ``fft``'s results: from 0 up, then the negative ones."""
+    from .._core.dtype import get_default_dtype
+
+    kind = dtype or get_default_dtype()
+    found = cat((arange(0, (n + 1) // 2, dtype=kind, device=device), arange(-(n // 2), 0, dtype=kind))) * (1.0 / (n * d))
+    return _finish(found.requires_grad_() if requires_grad else found, out)
+
+
+def rfftfreq(
+    n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """The frequencies of ``rfft``'s results."""
+    from .._core.dtype import get_default_dtype
+
+    found = arange(0, n // 2 + 1, dtype=dtype or get_default_dtype(), device=device) * (1.0 / (n * d))
+    return _finish(found.requires_grad_() if requires_grad else found, out)
+
+
+def _shifted(input: Any, dim: Any, step: Any) -> Any:
+    shape = _shape(input)
+    dims = range(len(shape)) if dim is None else (dim,) if isinstance(dim, int) else dim
+    places = tuple(wrap_dim(d, len(shape)) for d in dims)
+    return roll(input, tuple(step(shape[d]) for d in places), places) if places else input.clone()
+
+
+def fftshift(input: Any, dim: Any = None) -> Any:
+    """Frequency zero moved to the middle."""
+    return _shifted(input, dim, lambda length: length // 2)
+
+
+def ifftshift(input: Any, dim: Any = None) -> Any:
+    """The inverse of ``fftshift``."""
+    return _shifted(input, dim, lambda length: math.ceil(length / 2))

@@ -1,0 +1,77 @@
+"""Process-wide settings: threads, determinism, precision, the default device."""
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ._backend import runtime
+from ._core import device as devices
+from ._core.device import device
+from ._core.tensor_base import TensorBase
+
+_threads = [os.cpu_count() or 1]
+_deterministic = {"mode": False, "warn_only": False}
+_precision = ["highest"]
+
+
+def get_num_threads() -> int:
+    """Host threads that kernels may use."""
+    return _threads[0]
+
+
+def set_num_threads(int: int) -> None:
+    """Let kernels use this many host threads. Raises RuntimeError for less than one."""
+    if int < 1:
+        raise RuntimeError("set_num_threads expects a positive integer")
+    _threads[0] = int
+    runtime.set_threads(int)
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Ask for deterministic kernels; MindSpore's are, on a device after its own switch is set."""
+    _deterministic.update(mode=bool(mode), warn_only=bool(warn_only))
+    runtime.set_deterministic(bool(mode))
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Whether deterministic kernels were asked for."""
+    return _deterministic["mode"]
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether only a warning was asked for where none is deterministic."""
+    return _deterministic["warn_only"]
+
+
+def get_float32_matmul_precision() -> str:
+    """``highest``, ``high`` or ``medium``; on CPU products are always of full precision."""
+    return _precision[0]
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Allow less than full precision in float32 products; on CPU they keep it."""
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(
+            f"invalid value for float32 matmul precision: {precision}. Must be one of: highest, high, medium"
+        )
+    _precision[0] = precision
+
+
+def get_default_device() -> device:
+    """Where new tensors live."""
+    return devices.current()
+
+
+def set_default_device(device: Any) -> None:
+    """Choose where new tensors live; MindSpore computes on one device, any other raises."""
+    if device is not None and devices.resolve(device).type != devices.current().type:
+        raise RuntimeError(f"mstorch: MindSpore computes on {devices.current()} in this process, not on {device}")
+
+
+def typename(obj: Any) -> str:
+    """The type of an object by torch's name: ``torch.FloatTensor`` for a float32 tensor."""
+    if isinstance(obj, TensorBase):
+        return str(obj.type())
+    kind = obj if isinstance(obj, type) else type(obj)
+    module = kind.__module__.replace("mstorch", "torch", 1) if kind.__module__.startswith("mstorch") else kind.__module__
+    return kind.__qualname__ if module in ("builtins", "") else f"{module}.{kind.__qualname__}"

@@ -1,0 +1,6 @@
+"""torch.backends.mkl: MindSpore's CPU kernels are oneDNN's and its own."""
+
+
+def is_available() -> bool:
+    """Whether MKL computes: it does not."""
+    return False

@@ -1,0 +1,82 @@
+"""torch.cuda: what there is to say of GPUs. Without one, scripts that ask are told so, and seeds wait as in torch."""
+from __future__ import annotations
+
+from typing import Any
+
+from ._backend import runtime
+from ._core.device import device as _device
+
+
+def is_available() -> bool:
+    """Whether MindSpore computes on a GPU."""
+    return runtime.device_type() == "cuda"
+
+
+def device_count() -> int:
+    """The GPUs that MindSpore sees."""
+    return runtime.device_count() if is_available() else 0
+
+
+def is_initialized() -> bool:
+    """Whether a GPU is in use."""
+    return is_available()
+
+
+def _require() -> None:
+    if not is_available():
+        raise AssertionError("Torch not compiled with CUDA enabled")
+
+
+def init() -> None:
+    """Start using the GPU; raises if there is none."""
+    _require()
+
+
+def current_device() -> int:
+    """The index of the GPU in use."""
+    _require()
+    return 0
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether the GPU computes in bfloat16."""
+    return is_available()
+
+
+def get_device_name(device: Any = None) -> str:
+    """The name of a GPU."""
+    _require()
+    return runtime.device_name(_device(device).index or 0 if device is not None else 0)
+
+
+def synchronize(device: Any = None) -> None:
+    """Wait until the GPU has done what it was given."""
+    _require()
+    runtime.synchronize()
+
+
+def empty_cache() -> None:
+    """Give unused GPU memory back; nothing to give without a GPU."""
+    if is_available():
+        runtime.empty_cache()
+
+
+def manual_seed(seed: int) -> None:
+    """Seed the GPU's generator; ignored without a GPU, as in torch."""
+    if is_available():
+        runtime.seed_device(int(seed))
+
+
+def manual_seed_all(seed: int) -> None:
+    """Seed the generators of all GPUs; ignored without a GPU, as in torch."""
+    manual_seed(seed)
+
+
+def memory_allocated(device: Any = None) -> int:
+    """Bytes that tensors take on the GPU; 0 without one."""
+    return runtime.memory_allocated() if is_available() else 0
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """The most bytes that tensors took on the GPU; 0 without one."""
+    return runtime.max_memory_allocated() if is_available() else 0

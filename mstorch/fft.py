@@ -1,0 +1,13 @@
+"""torch.fft: discrete Fourier transforms."""
+
+from __future__ import annotations
+
+from ._ops.fft import (
+    fft, fft2, fftfreq, fftn, fftshift, hfft, hfft2, hfftn, ifft, ifft2, ifftn, ifftshift, ihfft, ihfft2, ihfftn, irfft,
+    irfft2, irfftn, rfft, rfft2, rfftfreq, rfftn,
+)  # fmt: skip
+
+__all__ = [
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",
+    "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
+]  # fmt: skip
