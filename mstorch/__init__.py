@@ -158,6 +158,9 @@ from ._ops.sort import (
 from ._ops.special import (
     erf, erfc, erfinv, lgamma, digamma, polygamma, mvlgamma, i0, igamma, igammac, erf_, erfc_, i0_,
 )  # fmt: skip
+from ._ops.windows import (
+    hamming_window, hann_window, blackman_window, bartlett_window, kaiser_window,
+)  # fmt: skip
 
 from ._core.generator import Generator, default_generator
 from ._legacy_types import (
@@ -172,7 +175,7 @@ from ._settings import (
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .serialization import load, save
 
-from . import autograd, backends, cuda, fft, linalg, nn, optim, random, return_types, serialization, special, utils
+from . import autograd, backends, cuda, fft, linalg, nn, optim, random, return_types, serialization, signal, special, utils
 from .autograd import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
 )  # fmt: skip

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ._ops.contract import matrix_power
 from ._ops.linalg import (
     cond, cross, det, diagonal, householder_product, ldl_factor, ldl_factor_ex, ldl_solve, lstsq, lu, lu_factor,
-    lu_factor_ex, lu_solve, matrix_norm, matrix_rank, multi_dot, norm, pinv, slogdet, tensorinv, tensorsolve, vander,
+    lu_factor_ex, lu_solve, matrix_norm, matrix_power, matrix_rank, multi_dot, norm, pinv, slogdet, tensorinv, tensorsolve, vander,
     vecdot,
 )  # fmt: skip
 from ._ops.linalg_factor import (

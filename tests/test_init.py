@@ -21,7 +21,7 @@ def test_draws(draw, dtype):
     for torch in (real_torch, mstorch):
         torch.manual_seed(3)
         w = torch.nn.Parameter(torch.empty(7, 9, dtype=getattr(torch, dtype)))
-        result = eval(f"init.{draw}", {"init": torch.nn.init, "w": w})  # noqa: S307 - the texts stand above
+        result = eval(f"init.{draw}", {"init": torch.nn.init, "w": w})
         assert result is w
         arrays.append((w.detach().numpy(), torch.rand(2).numpy()))
     np.testing.assert_array_equal(*[a for a, _ in arrays])
@@ -44,7 +44,7 @@ def test_dirac(both):
     "call", ["xavier_uniform_(e(3))", "eye_(e(3))", "dirac_(e(3))", "orthogonal_(e(3))", "sparse_(e(3), 0.1)", "calculate_gain('x')"]
 )
 def test_errors(both, call):
-    both(lambda torch: eval(f"init.{call}", {"init": torch.nn.init, "e": torch.empty}))  # noqa: S307
+    both(lambda torch: eval(f"init.{call}", {"init": torch.nn.init, "e": torch.empty}))
 
 
 def test_names():

@@ -160,7 +160,7 @@ def _diagonals(operand: Any, labels: list[Any], number: int) -> tuple[Any, list[
                     f"einsum(): subscript {label} is repeated for operand {number} but the sizes don't match, {b} != {a}"
                 )
             operand = views.diagonal(operand, 0, first, second)
-            labels = [l for i, l in enumerate(labels) if i not in (first, second)] + [label]
+            labels = [other for i, other in enumerate(labels) if i not in (first, second)] + [label]
     return operand, labels
 
 
@@ -302,9 +302,9 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
     if n == 0:
         return _finish(views.expand(eye(shape[-1], dtype=input._dtype), shape).clone(memory_format=_contiguous()), out)
     if n < 0:
-        from .. import linalg
+        from .linalg_factor import inv
 
-        input, n = linalg.inv(input), -n
+        input, n = inv(input), -n
     made, square = None, input
     while n:
         if n & 1:

@@ -295,7 +295,9 @@ def _edges(values: Any, bins: int, limits: Any, name: str) -> Any:
 def _binned(points: Any, edges: Sequence[Any], weight: Any, density: bool, name: str) -> Any:
     """Counts of the rows of ``points`` in the boxes between edges, a dimension each."""
     kind = points._dtype
-    total, keep, sizes = None, None, []
+    total: Any = None
+    keep: Any = None
+    sizes = []
     for d, edge in enumerate(edges):
         column = views.select(points, 1, d)
         count = _shape(edge)[0] - 1

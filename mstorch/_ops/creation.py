@@ -55,6 +55,8 @@ def zeros(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor of zeros."""
+    if any(isinstance(length, int) and length < 0 for length in size):
+        raise RuntimeError("zeros: Dimension size must be non-negative.")
     return _size_and_out(size, out, 0, dtype, device, requires_grad)
 
 

@@ -19,11 +19,11 @@ from .reduce import sum as sum_of
 _p_norm = kernel("p_norm")
 
 
-def p_norm(input: Any, p: float, dim: Any, keepdim: bool = False) -> Any:
+def p_norm(input: Any, p: float, dim: Any, keepdim: bool = False, share: bool = True) -> Any:
     """The p-norm over a dimension, or several."""
     rank = len(shape_of(input))
     dims = tuple(wrap_dim(d, rank) for d in ((dim,) if isinstance(dim, int) else dim))
-    return call(_p_norm, (input,), float(p), dims, keepdim)
+    return call(_p_norm, (input,), float(p), dims, keepdim, share)
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Any:
@@ -65,7 +65,7 @@ def pdist(input: Any, p: float = 2) -> Any:
         return mul(sum_of(views.narrow(input, 0, 0, 0), 1), 0) if shape[0] == 0 else sum_of(views.narrow(input, 0, 0, 0), 1)
     left = index_select(input, 0, made(first.astype(np.int64)))
     right = index_select(input, 0, made(second.astype(np.int64)))
-    return p_norm(sub(left, right), p, 1)
+    return p_norm(sub(left, right), p, 1, share=False)
 
 
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary") -> Any:
@@ -86,7 +86,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = "use_mm_f
     if a[-1] == 0 or 0 in lead or a[-2] == 0 or b[-2] == 0:
         return made(np.zeros((*lead, a[-2], b[-2]), x1._dtype.np))
     difference = sub(views.unsqueeze(x1, -2), views.unsqueeze(x2, -3))
-    return p_norm(difference, p, len(shape_of(difference)) - 1)
+    return p_norm(difference, p, len(shape_of(difference)) - 1, share=False)
 
 
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:

@@ -15,7 +15,8 @@ from .elementwise import abs as abs_of
 from .elementwise import add, div, mul, sub
 from .from_data import made
 from .index import gather
-from .math import floor, round as round_of
+from .math import floor
+from .math import round as round_of
 from .matmul import bmm
 from .reduce import sum as sum_of
 

@@ -13,16 +13,16 @@ from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.dtype import int64
 from .._core.tensor_base import TensorBase, value_of, wrap
-from . import measure, reduce, views
+from . import contract, measure, reduce, views
 from ._dispatch import broadcast_shape, wrap_dim
 from .compare import where
 from .creation import eye, zeros
 from .join import cat
 from .linalg_factor import (
     _LinAlgError, attach, batch_of, check_floating, check_info, check_matrix, check_square, eigh_pair,
-    finish, inv, qr, shape_of, solve, solve_matrices, svd_parts, svdvals, triangular,
+    finish, finite, shape_of, solve, solve_matrices, svd_parts, svdvals, triangular,
 )  # fmt: skip
-from .shape import diag_embed, tril, triu
+from .shape import tril, triu
 
 _lu, _ldl, _ldl_solve = kernel("linalg_lu_factor"), kernel("linalg_ldl_factor"), kernel("linalg_ldl_solve")
 
@@ -157,7 +157,7 @@ def _det_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
     if gradient is None:
         return (None,)
     inverse, info = solve_matrices(A.mH, eye(shape_of(A)[-1], dtype=A._dtype))
-    if info.asnumpy().any() or not bool(inverse.detach().isfinite().all()):
+    if info.asnumpy().any() or not finite(inverse):
         return (views.unsqueeze(views.unsqueeze(gradient, -1), -1) * _cofactors(A),)
     return (views.unsqueeze(views.unsqueeze(gradient * value.conj(), -1), -1) * inverse,)
 
@@ -445,6 +445,18 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out
 # Products
 
 
+def _no_gradient(gradients: Any, outputs: Any, inputs: Any) -> Any:
+    return (None,)
+
+
+def matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
+    """Square matrices multiplied with themselves ``n`` times."""
+    found = contract.matrix_power(A, n)
+    if n == 0:
+        found = attach("CopyBackwards", _no_gradient, (A,), (value_of(found),))[0]
+    return finish(found, out)
+
+
 def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     """The inner products along ``dim``, the first operand conjugated."""
     check_floating(x, "linalg.vecdot", low=True)
@@ -472,9 +484,10 @@ def vander(x: Any, N: int | None = None) -> Any:
     """The powers of each element, from 0 on, along a new last dimension."""
     if x._dtype.name == "bool":
         raise RuntimeError("Vandermonde matrix not supported for bool")
+    x = x if shape_of(x) else views.unsqueeze(x, 0)
     shape = shape_of(x)
-    count = (shape[-1] if shape else 1) if N is None else N
-    if N is not None and N <= 1:
+    count = shape[-1] if N is None else N
+    if count <= 1:
         raise RuntimeError("N must be greater than 1.")
     wide = x if x._dtype.category >= 2 else x.to(int64)
     spread = views.expand(views.unsqueeze(wide, -1), (*shape, max(count - 1, 0)))

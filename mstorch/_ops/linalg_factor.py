@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import return_types
 from .._backend import tape
 from .._backend.table import kernel
@@ -14,11 +16,10 @@ from ._dispatch import broadcast_shape, deliver, type_word
 from .creation import eye, zeros_like
 from .shape import diag_embed, tril, triu
 
-_lu, _solve, _cholesky, _qr, _svd, _svdvals, _eigh, _eig, _triangular, _exp, _geqrf, _ldl, _ldl_solve = (
+_solve, _cholesky, _qr, _svd, _svdvals, _eigh, _eig, _triangular, _exp, _geqrf = (
     kernel(f"linalg_{name}")
     for name in (
-        "lu_factor", "solve", "cholesky", "qr", "svd", "svdvals", "eigh", "eig", "solve_triangular", "matrix_exp", "geqrf",
-        "ldl_factor", "ldl_solve",
+        "solve", "cholesky", "qr", "svd", "svdvals", "eigh", "eig", "solve_triangular", "matrix_exp", "geqrf",
     )
 )  # fmt: skip
 
@@ -126,9 +127,9 @@ def batch_of(tensor: Any, batch: tuple[int, ...]) -> Any:
     return tensor if shape[:-2] == batch else views.expand(tensor, (*batch, *shape[-2:]))
 
 
-def raw(tensor: Any) -> Any:
-    """The values, for a kernel that records nothing."""
-    return value_of(tensor)
+def finite(tensor: Any) -> bool:
+    """Whether no element is NaN or infinite."""
+    return bool(np.isfinite(value_of(tensor).asnumpy()).all())
 
 
 def _run(kernel_: Any, tensor: Any, *args: Any) -> Any:
@@ -438,7 +439,7 @@ def eig_pair(A: Any, name: str) -> tuple[Any, ...]:
     """Complex eigenvalues and eigenvectors."""
     check_floating(A, name)
     check_square(A, name)
-    if A.numel() and not bool(A.detach().isfinite().all()):
+    if not finite(A):
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     return attach("LinalgEigBackward0", _eig_backward, (A,), _run(_eig, A))
 
@@ -492,7 +493,7 @@ def svd_parts(A: Any, full: bool, name: str) -> tuple[Any, ...]:
     """U, S and Vh."""
     check_floating(A, name)
     check_matrix(A, name)
-    if A.numel() and not bool(A.detach().isfinite().all()):
+    if not finite(A):
         raise _LinAlgError(
             f"{name}: The algorithm failed to converge because the input matrix contained non-finite values."
         )

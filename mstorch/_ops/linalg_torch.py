@@ -13,10 +13,11 @@ from ._dispatch import broadcast_shape
 from .compare import where
 from .creation import eye, zeros
 from .linalg import permutation_of, signed_log, triangles
-from .linalg import det, householder_product, pinv
-from .linalg_factor import (
+from .linalg import det, householder_product, pinv  # noqa: F401 - names of the torch namespace too
+from .shape import tril
+from .linalg_factor import (  # noqa: F401 - names of the torch namespace too
     batch_of, check_square, finish, geqrf, inv, matrix_exp, shape_of, svd_parts, svdvals, triangular,
-)  # fmt: skip
+)  # fmt: skipfrom .shape import tril
 
 inverse = inv
 orgqr = householder_product

@@ -86,7 +86,7 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
     """The norm of all elements or along ``dim``: a number, "fro", or for matrices "nuc"."""
     if isinstance(p, str):
         if p == "nuc":
-            from .. import linalg
+            from . import linalg
 
             dims = tuple(range(-2, 0)) if dim is None else dim
             return _finish(linalg.matrix_norm(input, "nuc", dims, keepdim, dtype=dtype), out)
@@ -141,7 +141,7 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
         raise RuntimeError("cov(): bool dtype is not supported for input")
     rows = views.reshape(input, (1, -1)) if len(shape) < 2 else input
     count = _shape(rows)[1]
-    weights = None
+    weights: Any = None
     for name, given, kinds in (("fweights", fweights, (1,)), ("aweights", aweights, (2,))):
         if given is None:
             continue

@@ -143,7 +143,7 @@ def group_norm(
                 f"{list(shape_of(tensor))} and input of shape {list(shape)}"
             )
     if not value_of(input).size:
-        return mul(input, 1)
+        return _scaled(mul(input, 1), weight, bias)
     groups = views.reshape(input, (shape[0], num_groups, -1))
     y = views.reshape(layer_norm(groups, shape_of(groups)[2:], None, None, eps), shape)
     return _scaled(y, weight, bias)

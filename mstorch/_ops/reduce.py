@@ -143,7 +143,10 @@ def _arg(kernel_: Any, name: str, input: Any, dim: int | None, keepdim: bool) ->
         raise RuntimeError(f"{name}(): does not support {'bool' if input._dtype is bool_ else 'complex'} input")
     if dim is None:
         if value_of(input).size == 0:
-            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+            raise IndexError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+                "'dim' argument."
+            )
         found = call(kernel_, (views.reshape(input, (-1,)),), 0, False)
         return views.reshape(found, (1,) * len(shape)) if keepdim else found
     dim = wrap_dim(dim, len(shape))

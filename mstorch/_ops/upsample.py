@@ -49,7 +49,7 @@ def _cubic(t: np.ndarray, a: float) -> list[np.ndarray]:
 @lru_cache(512)
 def _matrix(size: int, out: int, factor: float | None, corners: bool, cubic: bool, double: bool) -> np.ndarray:
     """(size, out) weights of linear or cubic interpolation."""
-    kind = np.float64 if double else np.float32
+    kind: Any = np.float64 if double else np.float32
     scale = _scale(size, out, factor, corners, kind)
     places = np.arange(out, dtype=kind)
     source = places * scale if corners else (places + kind(0.5)) * scale - kind(0.5)

@@ -493,7 +493,12 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, TensorBase)
 
 
-swapaxes = swapdims = transpose
+def swapaxes(input: Any, axis0: int, axis1: int) -> Any:
+    """Two dimensions exchanged."""
+    return transpose(input, axis0, axis1)
+
+
+swapdims = transpose
 moveaxis = movedim
 
 FUNCTIONS = tuple(

@@ -116,7 +116,7 @@ def gradgradcheck(
     outputs = _outputs(func, inputs)
     if grad_outputs is None:
         random = np.random.RandomState(0)
-        seeds = tuple(made(random.randn(*o.shape).astype(o.detach().numpy().dtype)).requires_grad_() for o in outputs)
+        seeds = tuple(made(np.asarray(random.randn(*o.shape), o.detach().numpy().dtype)).requires_grad_() for o in outputs)
     else:
         seeds = _tuple(grad_outputs)
     count = len(inputs)

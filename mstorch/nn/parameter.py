@@ -102,7 +102,7 @@ class UninitializedTensorMixin:
         return f"<{type(self).__name__}>"
 
 
-class UninitializedParameter(UninitializedTensorMixin, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[metaclass]
     """A parameter whose size the first input will tell."""
 
     __slots__ = ()

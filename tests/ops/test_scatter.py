@@ -62,7 +62,12 @@ def test_bool_and_complex(both, name, dtype):
     """What moves elements takes every dtype."""
     if dtype == "bool" and ("add" in name or "reduce" in name) or "reduce" in name:
         return
-    both(lambda torch: OPS[name](torch, torch.tensor(X > 0).to(getattr(torch, dtype)), torch.tensor(SOURCE > 1.5).to(getattr(torch, dtype))))
+
+    def body(torch):
+        kind = getattr(torch, dtype)
+        return OPS[name](torch, torch.tensor(X > 0).to(kind), torch.tensor(SOURCE > 1.5).to(kind))
+
+    both(body)
 
 
 def test_extremes_and_zeros(with_gradients):

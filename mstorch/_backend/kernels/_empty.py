@@ -4,11 +4,11 @@ from __future__ import annotations
 from mindspore import ops
 
 from ..raw import Raw, full
+from .storage import ops_reshape as _reshape
 
 _add = ops.Add()
 _mul = ops.Mul()
 _sum = ops.ReduceSum(False)
-_reshape = ops.Reshape()
 _concat = ops.Concat(0)
 
 

@@ -10,6 +10,7 @@ from mindspore import ops
 
 from .. import tape
 from ..raw import MS_DTYPE, NAME_OF, NP_DTYPE, Raw, from_numpy, scalar
+from .storage import ops_reshape as _reshape
 
 COMPLEX_MS = frozenset((MS_DTYPE["complex64"], MS_DTYPE["complex128"]))
 FLOAT32 = MS_DTYPE["float32"]
@@ -31,7 +32,6 @@ prim_not = ops.LogicalNot()
 prim_and = ops.LogicalAnd()
 prim_or = ops.LogicalOr()
 _sum = ops.ReduceSum(True)
-_reshape = ops.Reshape()
 _zeros_like = ops.ZerosLike()
 
 Derivative = Callable[[Raw, Raw], Raw]

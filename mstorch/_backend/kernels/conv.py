@@ -11,10 +11,10 @@ from .. import tape
 from ..raw import NAME_OF, Raw
 from ..table import COMPLEX, FLOATS, INTS, VIA_HALF, define
 from ._empty import filled
+from .storage import ops_permute as _transpose
+from .storage import ops_reshape as _reshape
 from .windows import strided_table, transposed_table, windows
 
-_reshape = ops.Reshape()
-_transpose = ops.Transpose()
 _bmm = ops.BatchMatMul()
 _bias_add = ops.BiasAdd()
 _add = ops.Add()

@@ -10,6 +10,7 @@ from ..raw import NAME_OF, Raw, full
 from ..table import FLOATS, VIA_HALF, define
 from ._empty import filled
 from ._nodes import constant, node
+from .storage import ops_reshape as _reshape
 
 _add = ops.Add()
 _sub = ops.Sub()
@@ -19,7 +20,6 @@ _abs = ops.Abs()
 _pow = ops.Pow()
 _sqrt = ops.Sqrt()
 _sign = ops.Sign()
-_reshape = ops.Reshape()
 _sum = ops.ReduceSum(True)
 _max = ops.ReduceMax(True)
 _min = ops.ReduceMin(True)
@@ -32,7 +32,7 @@ def _ones(x: Raw) -> Raw:
     return full(tuple(x.shape), 1, NAME_OF[x.dtype])
 
 
-def _norm(x: Raw, p: float, dims: Dims) -> Raw:
+def _norm(x: Raw, p: float, dims: Dims, share: bool) -> Raw:
     if p == 2:
         return _sqrt(_sum(_mul(x, x), dims))
     size = _abs(x)
@@ -45,7 +45,7 @@ def _norm(x: Raw, p: float, dims: Dims) -> Raw:
     return _pow(_sum(_pow(size, constant(p, x)), dims), constant(1 / p, x))
 
 
-def _norm_backward(g: Raw, y: Raw, x: Raw, p: float, dims: Dims) -> Raw:
+def _norm_backward(g: Raw, y: Raw, x: Raw, p: float, dims: Dims, share: bool) -> Raw:
     if p == 0:
         return _mul(x, constant(0, x))
     if p == 1:
@@ -58,7 +58,8 @@ def _norm_backward(g: Raw, y: Raw, x: Raw, p: float, dims: Dims) -> Raw:
     if math.isinf(p):
         far = _abs(_sub(size, y))
         reached = _sub(_ones(x), _where_positive(_ones(x), far))
-        return _mul(_mul(_div(g, _sum(reached, dims)), reached), _sign(x))
+        each = _div(g, _sum(reached, dims)) if share else g
+        return _mul(_mul(each, reached), _sign(x))
     ratio = _div(size, safe)
     # 0 ** (p - 1) is infinite for p < 1.
     filled = _add(ratio, _sub(_ones(x), _where_positive(_ones(x), ratio)))
@@ -68,16 +69,16 @@ def _norm_backward(g: Raw, y: Raw, x: Raw, p: float, dims: Dims) -> Raw:
 _norm_node = node("LinalgVectorNormBackward0", _norm, _norm_backward, _norm)
 
 
-def composed_p_norm(x: Raw, p: float, dims: Dims, keepdim: bool) -> Raw:
-    """The p-norm over some dimensions."""
+def composed_p_norm(x: Raw, p: float, dims: Dims, keepdim: bool, share: bool = True) -> Raw:
+    """The p-norm over some dimensions. ``share`` says whether equal maxima share a gradient or have it each."""
     shape = tuple(x.shape)
     kept = tuple(1 if i in dims else n for i, n in enumerate(shape))
     if x.size == 0:
         y = filled(kept, 0, NAME_OF[x.dtype], x)
     elif not shape:
-        y = _reshape(_norm_node(_reshape(x, (1,)), p, (0,)), ())
+        y = _reshape(_norm_node(_reshape(x, (1,)), p, (0,), share), ())
     else:
-        y = _norm_node(x, p, dims)
+        y = _norm_node(x, p, dims, share)
     return y if keepdim else _reshape(y, tuple(n for i, n in enumerate(shape) if i not in dims))
 
 

@@ -11,10 +11,10 @@ from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import ALL, define
 from ._empty import filled
 from ._nodes import recorded
+from .storage import ops_reshape as _reshape
 
 _gather = ops.Gather()
 _mul = ops.Mul()
-_reshape = ops.Reshape()
 _segment_sum = ops.UnsortedSegmentSum()
 
 

@@ -11,9 +11,9 @@ from ..table import ALL, BUT_BFLOAT16, COMPLEX, VIA_BFLOAT16, define
 from ..tape import grad_mode, tracing
 from ._nodes import node
 from .reduce import constant, of_nothing
+from .storage import ops_permute as _transpose
+from .storage import ops_reshape as _reshape
 
-_reshape = ops.Reshape()
-_transpose = ops.Transpose()
 _gather = ops.Gather()
 _strided_slice = ops.StridedSlice()
 _gather_dim = ops.GatherD()
@@ -59,10 +59,6 @@ def ops_select(raw: Raw, dim: int, index: int) -> Raw:
         return mint.select(raw, dim, index)
     shape = raw.shape
     return _reshape(ops_slice(raw, dim, index, index + 1, 1), (*shape[:dim], *shape[dim + 1 :]))
-
-
-def mint_expand(raw: Raw, shape: tuple[int, ...]) -> Raw:
-    return mint.broadcast_to(raw, shape)
 
 
 def _flat_positions(sizes: tuple[int, ...], indices: tuple[Raw, ...], common: tuple[int, ...]) -> Raw:
@@ -167,7 +163,6 @@ def ops_nonzero(raw: Raw) -> Raw:
 
 define("slice", cpu=ops_slice, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
 define("select", cpu=ops_select, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
-define("expand", cpu=mint_expand, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
 define("index", cpu=composed_index, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
 define("linear_index", cpu=composed_linear_index, dtypes=ALL)
 define("gather", cpu=ops_gather_dim, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)

@@ -5,21 +5,24 @@ import numpy as np
 from mindspore import ops
 
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
-from ..table import COMPLEX, FLOATS, INTS, VIA_HALF, VIA_BOOL, define
+from ..table import COMPLEX, FLOATS, INTS, VIA_BOOL, VIA_HALF, define
+from ._nodes import mul
+from .storage import ops_reshape as _reshape
 
 _MM = {(ta, tb): ops.MatMul(ta, tb) for ta in (False, True) for tb in (False, True)}
 _BMM = ops.BatchMatMul()
 _bias_add = ops.BiasAdd()
 _add = ops.Add()
-_mul = ops.Mul()
-_reshape = ops.Reshape()
 
 
 def _zeros(a: Raw, b: Raw, shape: tuple[int, ...]) -> Raw:
     """A product without terms: MatMul over an inner dimension of 0 returns uninitialised memory."""
     nothing = from_numpy(np.zeros(shape, NP_DTYPE[NAME_OF[a.dtype]]))
     # Sums over no elements tie the result to both operands, for the tape.
-    return _add(nothing, _add(_mul(a.sum(), 0), _mul(b.sum(), 0))) if (a._requires_grad or b._requires_grad) else nothing
+    if not (a._requires_grad or b._requires_grad):
+        return nothing
+    zero = from_numpy(np.zeros((), NP_DTYPE[NAME_OF[a.dtype]]))
+    return _add(nothing, _add(mul(a.sum(), zero), mul(b.sum(), zero)))
 
 
 def ops_mm(a: Raw, b: Raw) -> Raw:

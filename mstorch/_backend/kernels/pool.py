@@ -13,9 +13,9 @@ from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy, full
 from ..table import FLOATS, INTS, VIA_HALF, define
 from ._empty import filled
 from ._nodes import node
+from .storage import ops_reshape as _reshape
 from .windows import adaptive_table, strided_table, windows
 
-_reshape = ops.Reshape()
 _gather_elements = ops.GatherD()
 _sum = ops.ReduceSum(False)
 _mean = ops.ReduceMean(False)

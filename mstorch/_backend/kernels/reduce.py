@@ -11,6 +11,8 @@ from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, INTS, NUMBERS, VIA_BOOL, VIA_HALF, define
 from ..tape import function_node, grad_mode, tracing
 from ._nodes import mul
+from .storage import ops_permute as _transpose
+from .storage import ops_reshape as _reshape
 
 _SUM = {keep: ops.ReduceSum(keep) for keep in (False, True)}
 _MEAN = {keep: ops.ReduceMean(keep) for keep in (False, True)}
@@ -24,8 +26,6 @@ _not_equal = ops.NotEqual()
 _mul = mul
 _div = ops.RealDiv()
 _select = ops.Select()
-_reshape = ops.Reshape()
-_transpose = ops.Transpose()
 _broadcast = ops.BroadcastTo
 
 

@@ -7,10 +7,10 @@ from mindspore import ops
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy, full
 from ..table import ALL, COMPLEX, FLOATS, VIA_HALF, define
 from ._empty import filled
+from .storage import ops_permute as _transpose
+from .storage import ops_reshape as _reshape
 from .windows import strided_table, transposed_table, windows
 
-_reshape = ops.Reshape()
-_transpose = ops.Transpose()
 _gather = ops.Gather()
 _matmul = ops.MatMul()
 _concat = ops.Concat(2)

@@ -14,9 +14,9 @@ from ._nodes import node, prim_add, prim_and, prim_div, prim_equal, prim_mul, pr
 from .index import _flat_positions
 from .reduce import constant, has_nan
 from .storage import copy_memory
+from .storage import ops_permute as _transpose
+from .storage import ops_reshape as _reshape
 
-_reshape = ops.Reshape()
-_transpose = ops.Transpose()
 _gather = ops.Gather()
 _update = ops.TensorScatterUpdate()
 _add = ops.TensorScatterAdd()
@@ -171,7 +171,10 @@ def _counts(flat: Raw, positions: Raw, values: Raw, include_self: bool) -> Raw:
 def _reduce_backward(
     gradient: Raw, result: Raw, raw: Raw, index: Raw, source: Raw, dim: int, how: str, include_self: bool
 ) -> tuple[Raw, None, Raw]:
-    """torch's gradients: ties share that of an extreme (the own element too, even if it was not included), a product divides where nothing is zero."""
+    """torch's gradients: a product divides where nothing is zero; ties share that of an extreme.
+
+    The own element counts as one of the ties even where it was not included, as in torch.
+    """
     shape = tuple(raw.shape)
     positions = dim_positions(shape, dim, index)
     places = _reshape(positions, (-1,))

@@ -13,9 +13,9 @@ from .index import ops_slice
 from .join import ops_cat
 from .reduce import constant, of_nothing
 from .storage import numpy_clone
+from .storage import ops_reshape as _reshape
 
 _REVERSE: dict[tuple[int, ...], Any] = {}
-_reshape = ops.Reshape()
 _tile = ops.Tile()
 _select = ops.Select()
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 from mindspore import ops
 
-from ..raw import Raw
+from .. import tape
+from ..raw import NAME_OF, ON_CPU, Raw
 from ..table import FLOATS, VIA_HALF, define
 from ._nodes import constant, node
+from .storage import ops_reshape as _reshape
 
 _add = ops.Add()
 _sub = ops.Sub()
@@ -24,7 +27,18 @@ def _primitives(dim: int) -> tuple[Any, Any]:
     return ops.Softmax(dim), ops.LogSoftmax(dim)
 
 
+def rows_are_finite(x: Raw, dim: int = -1) -> bool:
+    """Whether every row has a finite maximum: -inf may stand in a row, but not alone, and NaN and inf not at all."""
+    if tape.tracing() is not None or not ON_CPU:
+        return True
+    return bool(np.isfinite(x.asnumpy().max(dim)).all())
+
+
 def _softmax(x: Raw, dim: int) -> Raw:
+    if dim == len(x.shape) - 1 and NAME_OF[x.dtype] == "float32" and not rows_are_finite(x):
+        # oneDNN's float32 kernel for the last dimension lets a row without a finite maximum spoil the rows after it (2.10).
+        shape = tuple(x.shape)
+        return _reshape(_primitives(dim)[0](_reshape(x, (*shape, 1))), shape)
     return _primitives(dim)[0](x)
 
 
@@ -33,6 +47,10 @@ def _softmax_backward(g: Raw, y: Raw, x: Raw, dim: int) -> Raw:
 
 
 def _log_softmax(x: Raw, dim: int) -> Raw:
+    if not rows_are_finite(x, dim):
+        # LogSoftmax gives -inf instead of NaN beside a NaN.
+        shifted = _sub(x, _max(x, dim))
+        return _sub(shifted, _log(_sum(_exp(shifted), dim)))
     return _primitives(dim)[1](x)
 
 
@@ -53,5 +71,7 @@ def _guarded(kernel: Any, single: float) -> Any:
     return call
 
 
-define("softmax", cpu=_guarded(_softmax_node, 1), dtypes=FLOATS, via=VIA_HALF)
-define("log_softmax", cpu=_guarded(_log_softmax_node, 0), dtypes=FLOATS, via=VIA_HALF)
+softmax = _guarded(_softmax_node, 1)
+log_softmax = _guarded(_log_softmax_node, 0)
+define("softmax", cpu=softmax, dtypes=FLOATS, via=VIA_HALF)
+define("log_softmax", cpu=log_softmax, dtypes=FLOATS, via=VIA_HALF)

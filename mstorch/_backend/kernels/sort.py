@@ -11,11 +11,11 @@ from ..raw import MS_DTYPE, NAME_OF, Raw, from_numpy
 from ..table import HALVES, INTS, VIA_SMALL_INT, define
 from ._nodes import prim_neg, prim_select
 from .reduce import constant, has_nan
+from .storage import ops_permute as _transpose
+from .storage import ops_reshape as _reshape
 
 _SORT: dict[tuple[int, bool], Any] = {}
-_transpose = ops.Transpose()
 _gather_dim = ops.GatherD()
-_reshape = ops.Reshape()
 _topk = ops.TopK(True)
 _not_equal = ops.NotEqual()
 _invert = ops.Invert()
@@ -96,7 +96,7 @@ define(
 define("topk_indices", cpu=ops_topk_indices, dtypes=("float32", "float64", *INTS), via=_WIDE)
 define(
     "searchsorted", cpu=ops_searchsorted, dtypes=("float32", "float64", "int8", "int16", "int32", "int64"),
-    via={**{name: "float32" for name in HALVES}, **VIA_SMALL_INT, "bool": "int32", "uint16": "int32", "uint32": "int64"},
+    via={**dict.fromkeys(HALVES, "float32"), **VIA_SMALL_INT, "bool": "int32", "uint16": "int32", "uint32": "int64"},
 )  # fmt: skip
 define(
     "lexicographic_order", cpu=numpy_lexicographic_order,

@@ -16,12 +16,81 @@ _scatter_update = ops.TensorScatterUpdate()
 _gather = ops.Gather()
 
 
+_add = ops.Add()
+
+
+def unviewed(gradient: Raw) -> Raw:
+    """A gradient in memory of its own where it may be differentiated again.
+
+    MindSpore's engine loses the history of a gradient that is a view (2.7.2 to 2.10): double backward through Reshape,
+    Transpose, BroadcastTo, ReduceSum or ReduceMean gives None, or a part of the sum, without a word. So what is recorded of
+    these takes nodes of our own, which end here.
+    """
+    return _add(gradient, 0) if tape.grad_mode.enabled else gradient
+
+
+def follows(raw: Raw) -> bool:
+    """Whether the tape records what is done with the tensor now (in eager mode)."""
+    return tape.grad_mode.enabled and raw._requires_grad and tape.tracing() is None
+
+
+def _reshape_forward(ctx: Any, raw: Raw, shape: tuple[int, ...]) -> Raw:
+    ctx.shape = tuple(raw.shape)
+    return tape.detached(_reshape(raw, shape))
+
+
+def _reshape_backward(ctx: Any, gradient: Raw) -> tuple[Raw, None]:
+    return unviewed(_reshape(gradient, ctx.shape)), None
+
+
+_reshape_recorded = tape.function_node("View", _reshape_forward, _reshape_backward)
+
+
 def ops_reshape(raw: Raw, shape: tuple[int, ...]) -> Raw:
-    return _reshape(raw, tuple(shape))
+    """The elements in another shape, over the same memory."""
+    return _reshape_recorded(raw, tuple(shape)) if follows(raw) else _reshape(raw, tuple(shape))
+
+
+def _permute_forward(ctx: Any, raw: Raw, order: tuple[int, ...]) -> Raw:
+    ctx.inverse = tuple(int(i) for i in np.argsort(order))
+    return tape.detached(_transpose(raw, order))
+
+
+def _permute_backward(ctx: Any, gradient: Raw) -> tuple[Raw, None]:
+    return unviewed(_transpose(gradient, ctx.inverse)), None
+
+
+_permute_recorded = tape.function_node("Permute", _permute_forward, _permute_backward)
 
 
 def ops_permute(raw: Raw, order: tuple[int, ...]) -> Raw:
-    return _transpose(raw, order) if order else raw
+    """Dimensions in another order, over the same memory."""
+    if not order:
+        return raw
+    return _permute_recorded(raw, tuple(order)) if follows(raw) else _transpose(raw, tuple(order))
+
+
+def _expand_forward(ctx: Any, raw: Raw, shape: tuple[int, ...]) -> Raw:
+    ctx.shape = tuple(raw.shape)
+    return tape.detached(mint.broadcast_to(raw, shape))
+
+
+def _expand_backward(ctx: Any, gradient: Raw) -> tuple[Raw, None]:
+    shape, own = ctx.shape, tuple(gradient.shape)
+    lead = len(own) - len(shape)
+    dims = tuple(d for d in range(len(own)) if d < lead or (shape[d - lead] == 1 and own[d] != 1))
+    if gradient.size == 0:
+        return from_numpy(np.zeros(shape, gradient.asnumpy().dtype)), None
+    return unviewed(_reshape(_sum(gradient, dims), shape)) if dims else unviewed(gradient), None
+
+
+_sum = ops.ReduceSum(True)
+_expand_recorded = tape.function_node("Expand", _expand_forward, _expand_backward)
+
+
+def mint_expand(raw: Raw, shape: tuple[int, ...]) -> Raw:
+    """Dimensions of length 1 repeated, over the same memory."""
+    return _expand_recorded(raw, tuple(shape)) if follows(raw) else mint.broadcast_to(raw, shape)
 
 
 def composed_storage_gather(raw: Raw, index: Raw) -> Raw:
@@ -73,6 +142,7 @@ def numpy_clone(raw: Raw) -> Raw:
 
 define("reshape", cpu=ops_reshape)
 define("permute", cpu=ops_permute)
+define("expand", cpu=mint_expand, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
 define("storage_gather", cpu=composed_storage_gather, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
 define("storage_scatter", cpu=composed_storage_scatter, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
 define("replace_value", cpu=tape.function_node("CopySlices", _replace_forward, _replace_backward))

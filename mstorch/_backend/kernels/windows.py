@@ -7,8 +7,8 @@ import numpy as np
 from mindspore import ops
 
 from ..raw import NAME_OF, Raw, from_numpy, full
+from .storage import ops_reshape as _reshape
 
-_reshape = ops.Reshape()
 _gather = ops.Gather()
 _concat = ops.Concat(2)
 

@@ -9,9 +9,9 @@ from ..._ops import math as maths
 from ..._ops import softmax as soft
 from ..._ops._dispatch import in_place
 from ..._ops.conv import shape_of
+from ..._ops.creation import empty_like
 from ..._ops.elementwise import div, mul, neg
 from ..._ops.random import exponential_
-from ..._ops.creation import empty_like
 
 
 def _done(input: Any, result: Any, inplace: bool) -> Any:

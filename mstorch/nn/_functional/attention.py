@@ -61,9 +61,12 @@ def scaled_dot_product_attention(
     empty = None
     if attn_mask is not None:
         if attn_mask._dtype is bool_:
+            permitted = value_of(attn_mask).asnumpy()
+            allowed = permitted.any(-1, keepdims=True)
+            if not allowed.all():
+                # Such a row is computed without the mask and then set to zero: NaN would come back in the gradients.
+                empty, attn_mask = allowed, made(permitted | ~allowed)
             weights = where(attn_mask, weights, float("-inf"))
-            allowed = value_of(attn_mask).asnumpy().any(-1, keepdims=True)
-            empty = None if allowed.all() else allowed
         else:
             weights = add(weights, attn_mask)
     weights = softmax(weights, -1)
@@ -213,11 +216,11 @@ def multi_head_attention_forward(
             weights = dropout(weights, dropout_p, True)
         mixed = views.reshape(views.transpose(matmul(weights, v), 0, 1), (length * batch, width))
     else:
-        four = [views.reshape(x, (batch, num_heads, -1, head)) for x in (q, k, v)]
+        q, k, v = (views.reshape(x, (batch, num_heads, -1, head)) for x in (q, k, v))
         if attn_mask is not None:
             single = shape_of(attn_mask)[0] == 1
             attn_mask = views.unsqueeze(attn_mask, 0) if single else views.reshape(attn_mask, (batch, num_heads, -1, source))
-        mixed = scaled_dot_product_attention(*four, attn_mask, dropout_p, is_causal)
+        mixed = scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
         mixed = views.reshape(views.permute(mixed, (2, 0, 1, 3)), (length * batch, width))
     out = linear(mixed, out_proj_weight, out_proj_bias)
     out = views.reshape(out, (length, batch, shape_of(out)[1]))

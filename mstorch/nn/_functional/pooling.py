@@ -5,7 +5,8 @@ from typing import Any
 
 from ..._ops import pool as pools
 from ..._ops.elementwise import abs as abs_of
-from ..._ops.elementwise import mul, pow as power, sign
+from ..._ops.elementwise import mul, sign
+from ..._ops.elementwise import pow as power
 from ..._ops.pool import adaptive_avg_pool1d, avg_pool1d, avg_pool2d, avg_pool3d
 
 __all__ = ["adaptive_avg_pool1d", "avg_pool1d", "avg_pool2d", "avg_pool3d"]

@@ -15,6 +15,8 @@ class MultiheadAttention(Module):
     """Attention of ``num_heads`` heads of size ``embed_dim // num_heads``."""
 
     __constants__ = ["batch_first"]
+    bias_k: Tensor | None
+    bias_v: Tensor | None
 
     def __init__(
         self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False,

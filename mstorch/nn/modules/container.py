@@ -48,7 +48,8 @@ class Sequential(Module):
 
     def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, slice):
-            return self.__class__(OrderedDict(list(self._modules.items())[idx]))
+            named: Any = list(self._modules.items())[idx]
+            return self.__class__(OrderedDict(named))
         return self._modules[self._name_at(idx)]
 
     def __setitem__(self, idx: int, module: Module) -> None:
@@ -146,7 +147,8 @@ class ModuleList(Module):
 
     def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, slice):
-            return self.__class__(list(self._modules.values())[idx])
+            modules: Any = list(self._modules.values())[idx]
+            return self.__class__(modules)
         return self._modules[self._place(idx)]
 
     def __setitem__(self, idx: int, module: Module) -> None:
@@ -156,7 +158,7 @@ class ModuleList(Module):
         names = list(self._modules)[idx] if isinstance(idx, slice) else [self._place(idx)]
         for name in names:
             delattr(self, name)
-        self._fill([m for m in self._modules.values()])
+        self._fill(list(self._modules.values()))
 
     def _fill(self, modules: list[Any]) -> None:
         self._modules.clear()

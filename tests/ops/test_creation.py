@@ -1,0 +1,58 @@
+"""New tensors against torch: values, dtypes, strides, errors."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+NEW = {
+    "zeros": lambda torch: (torch.zeros(2, 3), torch.zeros((2,), dtype=torch.int64), torch.ones(()), torch.ones(2, dtype=torch.bool)),
+    "full": lambda torch: (torch.full((2,), 3), torch.full((2,), 1.5), torch.full((), True), torch.full((2,), 2, dtype=torch.float16)),
+    "arange": lambda torch: (torch.arange(5), torch.arange(1, 2, 0.25), torch.arange(5, 0, -2), torch.arange(3, dtype=torch.float64)),
+    "linspace": lambda torch: (torch.linspace(0, 1, 5), torch.linspace(3, -3, 4, dtype=torch.float64), torch.linspace(0, 10, 4, dtype=torch.int64)),
+    "logspace": lambda torch: (torch.logspace(0, 2, 3), torch.logspace(0, 3, 4, base=2)),
+    "eye": lambda torch: (torch.eye(3), torch.eye(2, 3), torch.eye(2, dtype=torch.int32)),
+    "like": lambda torch: tuple(
+        f(torch.ones(3, 2).t(), **kw)
+        for f in (torch.zeros_like, torch.ones_like, lambda x, **k: torch.full_like(x, 3, **k))
+        for kw in ({}, {"dtype": torch.int64})
+    ),
+    "new": lambda torch: (
+        torch.ones(2).double().new_zeros(2), torch.ones(2).new_full((2,), 7), torch.ones(2).new_tensor([1, 2]), torch.ones(2).new_ones(3, 1),
+    ),
+    "requires_grad": lambda torch: (torch.zeros(2, requires_grad=True), torch.ones(1, requires_grad=True)),
+    "out": lambda torch: (torch.zeros(2, out=torch.ones(2)), torch.arange(3, out=torch.zeros(3, dtype=torch.int64))),
+    "tensor": lambda torch: (torch.tensor([[1, 2], [3, 4]]), torch.tensor(1.5), torch.tensor([]), torch.tensor([True]), torch.tensor(
+        np.arange(3)), torch.as_tensor([1.0]), torch.from_numpy(np.ones(2)), torch.tensor([1, 2.5]), torch.tensor(1j)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_values(both, name):
+    """Values, dtypes and strides."""
+    both(NEW[name])
+
+
+def test_empty(both):
+    """Sizes and strides of what has no defined values."""
+
+    def body(torch):
+        made = (torch.empty(2, 3), torch.empty_strided((2, 3), (1, 2)), torch.empty_like(torch.ones(2).int()))
+        return [(t.shape == torch.Size(t.shape), list(t.shape), t.stride(), str(t.dtype)) for t in made]
+
+    both(body)
+
+
+ERRORS = {
+    "negative": lambda torch: torch.zeros(-1),
+    "step": lambda torch: torch.arange(0, 5, -1),
+    "zero step": lambda torch: torch.arange(0, 5, 0),
+    "steps": lambda torch: torch.linspace(0, 1, -1),
+    "eye": lambda torch: torch.eye(-1),
+    "ragged": lambda torch: torch.tensor([[1], [1, 2]]),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(both, name):
+    """torch's error types and words."""
+    both(ERRORS[name])

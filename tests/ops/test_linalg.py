@@ -1,0 +1,131 @@
+"""torch.linalg against torch: values, gradients, errors."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+LOOSE = {"rtol": 2e-4, "atol": 2e-5, "strides": False}
+
+
+def matrices(*shape, dtype="float64", definite=False):
+    rng = np.random.RandomState(0)
+    array = rng.randn(*shape)
+    if dtype.startswith("complex"):
+        array = array + 1j * rng.randn(*shape)
+    if definite:
+        array = array @ array.conj().swapaxes(-1, -2) + 2 * np.eye(shape[-1])
+    return array.astype(dtype)
+
+
+SQUARE = [(3, 3), (2, 4, 4), (0, 2, 2), (0, 0), (1, 1)]
+
+
+@pytest.mark.parametrize("shape", SQUARE)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda t, a: t.linalg.inv(a),
+        lambda t, a: t.linalg.det(a),
+        lambda t, a: t.linalg.slogdet(a)[1],
+        lambda t, a: t.linalg.cholesky(a @ a.mH + 2 * t.eye(a.shape[-1], dtype=a.dtype)),
+        lambda t, a: t.linalg.solve(a, a.mT),
+        lambda t, a: t.linalg.solve(a, a[..., :1, :], left=False),
+        lambda t, a: t.linalg.solve_triangular(a, a.mT, upper=True),
+        lambda t, a: t.linalg.eigvalsh(a + a.mH),
+        lambda t, a: t.linalg.svdvals(a),
+        lambda t, a: t.linalg.matrix_exp(a * 0.3),
+    ],
+)
+def test_square(both, with_gradients, function, shape, dtype):
+    with_gradients(function, matrices(*shape, dtype=dtype), **LOOSE)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4), (2, 3, 2)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda t, a: t.linalg.pinv(a),
+        lambda t, a: t.linalg.lu(a)[1:],
+        lambda t, a: t.linalg.lu_factor(a)[0],
+        lambda t, a: t.linalg.qr(a),
+        lambda t, a: t.linalg.matrix_norm(a, "nuc"),
+        lambda t, a: t.linalg.matrix_norm(a, 2),
+        lambda t, a: t.linalg.matrix_norm(a, 1, keepdim=True),
+        lambda t, a: t.linalg.cond(a),
+        lambda t, a: (lambda u, s, v: (u * s[..., None, :]) @ v)(*t.linalg.svd(a, full_matrices=False)),
+        lambda t, a: t.linalg.lstsq(a, a[..., :1] * 2 + 1).solution,
+    ],
+)
+def test_rectangular(with_gradients, function, shape, dtype):
+    with_gradients(function, matrices(*shape, dtype=dtype), **LOOSE)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_vectors_up_to_phase(with_gradients, dtype):
+    def projectors(t, a):
+        values, vectors = t.linalg.eigh(a + a.mH)
+        return values, (vectors[..., :, :1] @ vectors[..., :, :1].mH).abs()
+
+    with_gradients(projectors, matrices(3, 3, dtype=dtype), **LOOSE)
+    with_gradients(
+        lambda t, a: (lambda w, v: (v @ t.diag_embed(w * w) @ t.linalg.inv(v)).abs())(*t.linalg.eig(a)),
+        matrices(3, 3, dtype=dtype), **LOOSE,
+    )
+
+
+def test_second_derivatives(both):
+    def body(torch, function):
+        x = torch.tensor(matrices(3, 3, definite=True)).requires_grad_()
+        (first,) = torch.autograd.grad(function(torch, x).sum(), x, create_graph=True)
+        return torch.autograd.grad((first * first).sum(), x)
+
+    for function in (
+        lambda t, x: t.linalg.inv(x), lambda t, x: t.linalg.cholesky(x), lambda t, x: t.linalg.det(x),
+        lambda t, x: t.linalg.eigvalsh(x), lambda t, x: t.linalg.qr(x)[1],
+    ):  # fmt: skip
+        both(lambda t, function=function: body(t, function), rtol=1e-6, strides=False)
+
+
+def test_products_and_ranks(both):
+    a, b = matrices(3, 4), matrices(4, 2)
+    both(lambda t: t.linalg.multi_dot([t.tensor(a), t.tensor(b), t.tensor(b).mT]), strides=False)
+    both(lambda t: t.linalg.vander(t.tensor([1.0, 2.0, 3.0]), N=4), strides=False)
+    both(lambda t: t.linalg.matrix_rank(t.tensor(a @ a.T)))
+    both(lambda t: t.linalg.vecdot(t.tensor(a), t.tensor(a)))
+    both(lambda t: t.linalg.tensorinv(t.tensor(matrices(4, 2, 2)), ind=1), strides=False)
+    both(lambda t: t.linalg.tensorsolve(t.tensor(matrices(2, 2, 4)), t.tensor(matrices(2, 2))), strides=False)
+    both(lambda t: t.linalg.householder_product(*t.geqrf(t.tensor(matrices(4, 3)))), strides=False)
+    both(lambda t: t.slogdet(t.tensor(matrices(3, 3))))
+    both(lambda t: t.tensor(matrices(3, 3)).logdet())
+    both(lambda t: t.linalg.norm(t.tensor(a), "fro"))
+    both(lambda t: t.cholesky_inverse(t.linalg.cholesky(t.tensor(matrices(3, 3, definite=True)))), strides=False)
+    both(lambda t: t.lu_unpack(*t.linalg.lu_factor(t.tensor(a))), strides=False)
+    both(lambda t: t.linalg.ldl_solve(*t.linalg.ldl_factor(t.tensor(a @ a.T)), t.tensor(a)), strides=False)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda t: t.linalg.inv(t.zeros(2, 2)),
+        lambda t: t.linalg.inv(t.ones(2, 3)),
+        lambda t: t.linalg.inv(t.ones(3)),
+        lambda t: t.linalg.inv(t.ones(2, 2, dtype=t.int64)),
+        lambda t: t.linalg.cholesky(-t.eye(2)),
+        lambda t: t.linalg.cholesky(t.stack([t.eye(2), -t.eye(2)])),
+        lambda t: t.linalg.solve(t.zeros(2, 2), t.ones(2)),
+        lambda t: t.linalg.qr(t.eye(2), mode="x"),
+        lambda t: t.linalg.multi_dot([t.ones(2)]),
+    ],
+)
+def test_errors(both, body):
+    both(body)
+
+
+def test_out(both):
+    def body(torch):
+        out = torch.empty(2, 2)
+        return torch.linalg.inv(torch.eye(2) * 2, out=out) is out, out
+
+    both(body, strides=False)

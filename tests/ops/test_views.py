@@ -1,0 +1,71 @@
+"""Views against torch: shapes, strides, shared writes, gradients, errors."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+VIEWS = {
+    "view": lambda torch, x: (x.view(6, 4), x.view(-1), x.view((4, -1)), x.view_as(torch.zeros(4, 6))),
+    "reshape": lambda torch, x: (x.reshape(4, 6), torch.reshape(x, (-1,)), x.reshape_as(torch.zeros(3, 8))),
+    "flatten": lambda torch, x: (x.flatten(), torch.flatten(x, 1), x.flatten(0, 1), x.flatten(1, 1)),
+    "unflatten": lambda torch, x: (x.unflatten(2, (2, 2)), torch.unflatten(x, -1, (-1, 2))),
+    "permute": lambda torch, x: (x.permute(2, 0, 1), torch.permute(x, (0, -1, 1)), x.movedim(0, -1), x.movedim((0, 1), (1, 2))),
+    "transpose": lambda torch, x: (x.transpose(0, 2), x[0].t(), torch.swapaxes(x, axis0=0, axis1=1), x.swapdims(1, -1)),
+    "squeeze": lambda torch, x: (x[:1].squeeze(), x[:1].squeeze(0), x.squeeze(1), x[:1, :1].squeeze((0, 1)), x.unsqueeze(-1)),
+    "expand": lambda torch, x: (x[:1].expand(2, -1, 4), x.expand(5, 2, 3, 4), x[:1].expand_as(x), x[0].broadcast_to((2, 3, 4))),
+    "narrow": lambda torch, x: (x.narrow(1, 1, 2), torch.narrow(x, -1, -2, 1), x.select(1, 2), torch.select(x, -1, -1)),
+    "split": lambda torch, x: (*x.split(2, 2), *torch.split(x, [1, 2], 1), *x.chunk(3, -1), *x.unbind(1)),
+    "diagonal": lambda torch, x: (x.diagonal(), torch.diagonal(x, 1, 1, 2), x.diagonal(-1, 0, 2), x.unfold(2, 2, 1), x.unfold(1, 2, 2)),
+    "as_strided": lambda torch, x: (x.as_strided((2, 2), (1, 3)), torch.as_strided(x, (3,), (2,), 5)),
+    "slices": lambda torch, x: (x[0], x[..., 1], x[:, ::2], x[None, 1, :, None], x[1, 2, 3], x[:, 1:1]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_values_strides_gradients(both, with_gradients, name):
+    """Of contiguous and of permuted tensors."""
+    body = VIEWS[name]
+    with_gradients(body, CUBE)
+    if name not in ("view", "as_strided"):
+        both(lambda torch: body(torch, torch.tensor(CUBE.transpose(0, 2, 1).copy()).transpose(1, 2)))
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_writes_reach_the_base(both, name):
+    """What is added to the first view shows up in the tensor."""
+
+    def body(torch):
+        x = torch.tensor(CUBE)
+        view = VIEWS[name](torch, x)[0]
+        if name != "expand":
+            view.add_(100)
+        x.mul_(2)
+        return x, view
+
+    both(body)
+
+
+ERRORS = {
+    "view": lambda torch, x: x.view(5, 5),
+    "view strides": lambda torch, x: x.transpose(0, 1).view(-1),
+    "two unknown": lambda torch, x: x.view(-1, -1),
+    "permute": lambda torch, x: x.permute(0, 0, 1),
+    "transpose": lambda torch, x: x.transpose(0, 3),
+    "expand": lambda torch, x: x.expand(2, 5, 4),
+    "narrow": lambda torch, x: x.narrow(0, 1, 2),
+    "select": lambda torch, x: x.select(0, 5),
+    "index": lambda torch, x: x[7],
+    "t": lambda torch, x: x.t(),
+    "split": lambda torch, x: x.split([1, 1], 1),
+    "chunk": lambda torch, x: x.chunk(0),
+    "diagonal": lambda torch, x: x.diagonal(0, 1, 1),
+    "unfold": lambda torch, x: x.unfold(0, 5, 1),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(both, name):
+    """torch's error types and words."""
+    both(lambda torch: ERRORS[name](torch, torch.tensor(CUBE)))
