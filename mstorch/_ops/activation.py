@@ -154,7 +154,9 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
 def logsigmoid(input: Any) -> Any:
     """``log(sigmoid(x))``."""
     _floating("log_sigmoid_cpu", input)
-    return _apply(_logsigmoid, "log_sigmoid", input)
+    if not isinstance(input, TensorBase):
+        raise TypeError(f"log_sigmoid(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    return call(_logsigmoid, (input,))
 
 
 def hardsigmoid(input: Any) -> Any:

@@ -152,6 +152,22 @@ def diagflat(input: Any, offset: int = 0) -> Any:
     return diag_embed(views.reshape(input, (views.numel_of(_shape(input)),)), offset)
 
 
+def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
+    """Set the diagonal to one value; with ``wrap`` it starts again below a tall matrix. Returns the tensor."""
+    shape, strides = _shape(self), strides_of(self)
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    step, size = sum(strides), min(shape)
+    views.as_strided(self, (size,), (step,), self._offset).fill_(fill_value)
+    if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
+        width = shape[1]
+        rest = (shape[0] * width + width) // (width + 1) - size
+        views.as_strided(self, (rest,), (step,), self._offset + strides[0] * (width + 1)).fill_(fill_value)
+    return self
+
+
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """The powers of a vector as the columns of a matrix, falling unless ``increasing``."""
     from .join import cat, flip
@@ -453,7 +469,7 @@ FUNCTIONS = tuple(
 METHODS = tuple(
     "tril triu diagonal_scatter select_scatter slice_scatter as_strided_scatter diag_embed diag diagflat tensor_split hsplit "
     "vsplit dsplit split_with_sizes unsafe_split unsafe_split_with_sizes unsafe_chunk ravel adjoint narrow_copy sum_to_size "
-    "resize_ resize_as_ set_".split()
+    "resize_ resize_as_ set_ fill_diagonal_".split()
 )
 IN_PLACE = ("tril", "triu")
 NAMED_METHODS = {

@@ -8,7 +8,8 @@ NEW = {
     "zeros": lambda torch: (torch.zeros(2, 3), torch.zeros((2,), dtype=torch.int64), torch.ones(()), torch.ones(2, dtype=torch.bool)),
     "full": lambda torch: (torch.full((2,), 3), torch.full((2,), 1.5), torch.full((), True), torch.full((2,), 2, dtype=torch.float16)),
     "arange": lambda torch: (torch.arange(5), torch.arange(1, 2, 0.25), torch.arange(5, 0, -2), torch.arange(3, dtype=torch.float64)),
-    "linspace": lambda torch: (torch.linspace(0, 1, 5), torch.linspace(3, -3, 4, dtype=torch.float64), torch.linspace(0, 10, 4, dtype=torch.int64)),
+    "linspace": lambda torch: (torch.linspace(0, 1, 5), torch.linspace(3, -3, 4, dtype=torch.float64),
+                               torch.linspace(0, 10, 4, dtype=torch.int64)),
     "logspace": lambda torch: (torch.logspace(0, 2, 3), torch.logspace(0, 3, 4, base=2)),
     "eye": lambda torch: (torch.eye(3), torch.eye(2, 3), torch.eye(2, dtype=torch.int32)),
     "like": lambda torch: tuple(
@@ -17,7 +18,8 @@ NEW = {
         for kw in ({}, {"dtype": torch.int64})
     ),
     "new": lambda torch: (
-        torch.ones(2).double().new_zeros(2), torch.ones(2).new_full((2,), 7), torch.ones(2).new_tensor([1, 2]), torch.ones(2).new_ones(3, 1),
+        torch.ones(2).double().new_zeros(2), torch.ones(2).new_full((2,), 7), torch.ones(2).new_tensor([1, 2]),
+        torch.ones(2).new_ones(3, 1),
     ),
     "requires_grad": lambda torch: (torch.zeros(2, requires_grad=True), torch.ones(1, requires_grad=True)),
     "out": lambda torch: (torch.zeros(2, out=torch.ones(2)), torch.arange(3, out=torch.zeros(3, dtype=torch.int64))),

@@ -85,6 +85,14 @@ def test_views_changed_in_place(both):
     both(body)
 
 
+def test_fill_diagonal(both):
+    """The main diagonal, of tall matrices on demand again and again."""
+    both(lambda torch: (torch.zeros(3, 3).fill_diagonal_(2), torch.zeros(7, 3).fill_diagonal_(5, wrap=True)))
+    both(lambda torch: (torch.zeros(7, 3).fill_diagonal_(5), torch.zeros(2, 4).fill_diagonal_(1, True)))
+    both(lambda torch: torch.zeros(3, 3, 3).fill_diagonal_(1.5))
+    both(lambda torch: torch.zeros(2, 3, 3).fill_diagonal_(1.5))
+
+
 def test_resize_and_set(both):
     """resize_ keeps the first elements, set_ shares the storage."""
 

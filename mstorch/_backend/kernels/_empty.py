@@ -1,28 +1,28 @@
 """Results where kernels refuse to compute: no elements to take, or none to give."""
 from __future__ import annotations
 
-from mindspore import ops
+from typing import Any
 
-from ..raw import Raw, full
-from .storage import ops_reshape as _reshape
+from .. import tape
+from ..raw import NAME_OF, Raw, full
+from ._nodes import recorded
 
-_add = ops.Add()
-_mul = ops.Mul()
-_sum = ops.ReduceSum(False)
-_concat = ops.Concat(0)
+
+def _forward(ctx: Any, shape: tuple[int, ...], value: float, name: str, *raws: Raw) -> Raw:
+    ctx.like = tuple((tuple(raw.shape), NAME_OF[raw.dtype]) for raw in raws)
+    return full(shape, value, name)
+
+
+def _backward(ctx: Any, gradient: Raw) -> tuple[Raw | None, ...]:
+    return (None, None, None, *(full(shape, 0, name) for shape, name in ctx.like))
+
+
+_node = tape.function_node("FullBackward0", _forward, _backward)
 
 
 def filled(shape: tuple[int, ...], value: float, name: str, *raws: Raw) -> Raw:
-    """One value everywhere, tied for the tape to the tensors that it would have come from: their gradients are zero."""
-    result = full(shape, value, name)
-    for raw in raws:
-        if not raw._requires_grad:
-            continue
-        if raw.size:
-            result = _add(result, _mul(_sum(raw), 0))
-        elif result.size:
-            # A sum over no elements is uninitialised memory on CPU (2.7.2 to 2.10): they are put beside the result.
-            result = _reshape(_concat((_reshape(result, (-1,)), _reshape(raw, (0,)))), shape)
-        else:
-            result = _add(result, _reshape(raw, shape))
-    return result
+    """One value everywhere, tied for the tape to the tensors that it would have come from: their gradients are zero.
+
+    A sum over no elements, which MindSpore's own gradient would be made of, is uninitialised memory (2.7.2 to 2.10).
+    """
+    return _node(shape, value, name, *raws) if recorded(*raws) else full(shape, value, name)

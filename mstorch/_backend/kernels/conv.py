@@ -138,6 +138,14 @@ def _with_bias(y: Raw, bias: Raw | None) -> Raw:
     return _add(y, _reshape(bias, (-1, *([1] * (len(y.shape) - 2)))))
 
 
+def _nothing(shape: Sizes, x: Raw, w: Raw, bias: Raw | None) -> Raw:
+    """The result without elements, or of sums without terms."""
+    name = NAME_OF[x.dtype]
+    if bias is None or 0 not in shape:
+        return _with_bias(filled(shape, 0, name, x, w), bias)
+    return filled(shape, 0, name, x, w, bias)
+
+
 def composed_conv(
     x: Raw, w: Raw, bias: Raw | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> Raw:
@@ -164,7 +172,7 @@ def ops_conv(
     rank = len(x.shape) - 2
     out = _out_sizes(x, w, stride, padding, dilation)
     if x.size == 0 or w.size == 0 or 0 in out:
-        return _with_bias(filled((x.shape[0], w.shape[0], *out), 0, NAME_OF[x.dtype], x, w), bias)
+        return _nothing((x.shape[0], w.shape[0], *out), x, w, bias)
     if NAME_OF[x.dtype] != "float32" or rank == 3:
         return composed_conv(x, w, bias, stride, padding, dilation, groups)
     if rank == 2:
@@ -201,7 +209,7 @@ def ops_conv_transpose(
     rank = len(x.shape) - 2
     out = _transposed_sizes(x, w, stride, padding, output_padding, dilation)
     if x.size == 0 or w.size == 0 or 0 in out:
-        return _with_bias(filled((x.shape[0], w.shape[1] * groups, *out), 0, NAME_OF[x.dtype], x, w), bias)
+        return _nothing((x.shape[0], w.shape[1] * groups, *out), x, w, bias)
     beyond = any(o >= s for o, s in zip(output_padding, stride))  # oneDNN takes no output that a convolution would not need
     if NAME_OF[x.dtype] != "float32" or rank == 3 or beyond:
         return composed_conv_transpose(x, w, bias, stride, padding, output_padding, dilation, groups)
