@@ -6,13 +6,13 @@ import sys
 # The folder of this script goes last: random.py in it would stand for the standard library's.
 sys.path.append(sys.path.pop(0))
 
-import json  # noqa: E402
-import statistics  # noqa: E402
-import time  # noqa: E402
-from collections.abc import Callable  # noqa: E402
-from typing import Any  # noqa: E402
+import json
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
 
-from _measure import in_process, print_table  # noqa: E402
+from _measure import in_process, print_table
 
 
 def _microseconds(call: Callable[[], Any], count: int = 2000) -> float:

@@ -6,13 +6,13 @@ import sys
 # The folder of this script goes last: random.py in it would stand for the standard library's.
 sys.path.append(sys.path.pop(0))
 
-import gc  # noqa: E402
-import json  # noqa: E402
-import time  # noqa: E402
-from collections.abc import Callable  # noqa: E402
-from typing import Any  # noqa: E402
+import gc
+import json
+import time
+from collections.abc import Callable
+from typing import Any
 
-from _measure import in_process, print_table  # noqa: E402
+from _measure import in_process, print_table
 
 
 def resident_bytes() -> int:
@@ -67,8 +67,9 @@ def _cases() -> dict[str, Callable[[], Any]]:
 
 def _training() -> dict[str, float]:
     """2,000 steps of the digits CNN: growth, and the last hundred against the first."""
-    import mstorch
     from training_step import _torch_step
+
+    import mstorch
 
     step = _torch_step(mstorch, "cnn")
     for _ in range(20):

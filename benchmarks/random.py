@@ -6,14 +6,14 @@ import sys
 # The folder of this script goes last: in front, its name would stand for the standard library's random.
 sys.path.append(sys.path.pop(0))
 
-import importlib  # noqa: E402
-import json  # noqa: E402
-import statistics  # noqa: E402
-import time  # noqa: E402
-from collections.abc import Callable  # noqa: E402
-from typing import Any  # noqa: E402
+import importlib
+import json
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
 
-from _measure import in_process, print_table  # noqa: E402
+from _measure import in_process, print_table
 
 MILLION = 1_000_000
 # torch and mstorch: what the ratio may be at the most.

@@ -9,12 +9,12 @@ import sys
 # The folder of this script goes last: random.py in it would stand for the standard library's.
 sys.path.append(sys.path.pop(0))
 
-import json  # noqa: E402
-from collections.abc import Callable  # noqa: E402
-from typing import Any  # noqa: E402
+import json
+from collections.abc import Callable
+from typing import Any
 
-import numpy as np  # noqa: E402
-from _measure import in_process, in_turn, median_ms, print_table  # noqa: E402
+import numpy as np
+from _measure import in_process, in_turn, median_ms, print_table
 
 BATCH = 64
 TUNED = {"ONEDNN_MAX_CPU_ISA": "AVX2"}

@@ -1,5 +1,5 @@
 """mstorch: torch's API, running on MindSpore. ``import mstorch as torch``."""
-# ruff: noqa: A004 - torch's own names shadow Python's in its namespace
+
 from __future__ import annotations
 
 from math import e, inf, nan, pi
@@ -13,10 +13,10 @@ from ._core.dtype import (
     bfloat16, complex64, complex128, dtype, finfo, float16, float32, float64, get_default_dtype, iinfo, int8, int16, int32,
     int64, set_default_dtype, uint8, uint16, uint32, uint64,
 )  # fmt: skip
-from ._core.dtype import bool_ as bool  # noqa: A001
+from ._core.dtype import bool_ as bool
 from ._core.dtype import complex64 as cfloat, complex128 as cdouble
-from ._core.dtype import float16 as half, float32 as float, float64 as double  # noqa: A001
-from ._core.dtype import int16 as short, int32 as int, int64 as long  # noqa: A001
+from ._core.dtype import float16 as half, float32 as float, float64 as double
+from ._core.dtype import int16 as short, int32 as int, int64 as long
 from ._core.device import device
 from ._core.formats import (
     channels_last, channels_last_3d, contiguous_format, layout, memory_format, preserve_format, strided,

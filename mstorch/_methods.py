@@ -9,8 +9,30 @@ import numpy as np
 
 from ._core.tensor_base import TensorBase, check_writable
 from ._ops import (
-    activation, bitwise, compare, complex_views, contract, copying, count, creation, elementwise, index, join,
-    linalg_torch, math, matmul, measure, random, reduce, scan, scatter, shape, softmax, sort, special, views,
+    activation,
+    bitwise,
+    compare,
+    complex_views,
+    contract,
+    copying,
+    count,
+    creation,
+    elementwise,
+    index,
+    join,
+    linalg_torch,
+    math,
+    matmul,
+    measure,
+    random,
+    reduce,
+    scan,
+    scatter,
+    shape,
+    softmax,
+    sort,
+    special,
+    views,
 )  # fmt: skip
 from ._ops._dispatch import in_place, in_place_form, is_number
 from ._ops.indexing import views_tensor

@@ -17,11 +17,20 @@ from ._core.formats import strided
 from ._core.naming import NamedAsInTorch
 from ._core.size import Size
 from ._core.tensor_base import (
-    TensorBase, View, grad_mode, is_leaf, is_tracked, require_grad, set_tensor_class, strided_array, strides_of, value_of, wrap,
+    TensorBase,
+    View,
+    grad_mode,
+    is_leaf,
+    is_tracked,
+    require_grad,
+    set_tensor_class,
+    strided_array,
+    strides_of,
+    value_of,
+    wrap,
 )  # fmt: skip
 from ._ops import creation, from_data, indexing, views
 from ._ops._dispatch import become
-
 
 # Attributes that belong to one tensor object and not to its value.
 _NOT_COPIED = frozenset(("_grad", "_hooks", "_hooked", "_post_hooks", "_retains_grad", "_count", "_node_name"))

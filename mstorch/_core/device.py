@@ -19,7 +19,7 @@ class device:
     type: str
     index: int | None
 
-    def __init__(self, type: Any, index: int | None = None) -> None:  # noqa: A002 - torch's parameter name
+    def __init__(self, type: Any, index: int | None = None) -> None:
         if isinstance(type, device):
             if index is not None:
                 raise TypeError("device(): a device and an index cannot both be given")

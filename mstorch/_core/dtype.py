@@ -111,7 +111,7 @@ def set_default_dtype(d: dtype, /) -> None:
 class finfo:
     """Numerical properties of a floating (or complex) dtype: ``bits eps max min tiny smallest_normal resolution``."""
 
-    def __init__(self, type: dtype | None = None) -> None:  # noqa: A002 - torch's parameter name
+    def __init__(self, type: dtype | None = None) -> None:
         kind = get_default_dtype() if type is None else type
         if not isinstance(kind, dtype) or kind.category < 2:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{type!r}'")
@@ -145,7 +145,7 @@ class finfo:
 class iinfo:
     """Numerical properties of an integer dtype: ``bits max min``."""
 
-    def __init__(self, type: dtype) -> None:  # noqa: A002 - torch's parameter name
+    def __init__(self, type: dtype) -> None:
         if not isinstance(type, dtype) or type.category >= 2:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
         if type is bool_:

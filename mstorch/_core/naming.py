@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 # Where torch keeps a class that has a file of its own here.
-_TORCH_MODULES = {"mstorch._tensor": "torch", "mstorch._core.dtype": "torch", "mstorch._core.device": "torch", "mstorch._core.size": "torch"}
+_TORCH_MODULES = dict.fromkeys(
+    ("mstorch._tensor", "mstorch._core.dtype", "mstorch._core.device", "mstorch._core.size"), "torch"
+)
 
 
 def class_text(cls: type) -> str:

@@ -1,15 +1,27 @@
 """torch's type promotion: which dtype an operation of mixed arguments computes in."""
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from .dtype import (
-    bfloat16, bool_, complex64, complex128, dtype, float16, float32, float64, get_default_dtype, int8, int16, int64, uint8,
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    dtype,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    int8,
+    int16,
+    int64,
+    uint8,
 )  # fmt: skip
 
 
-@lru_cache(maxsize=None)
+@cache
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest dtype that holds both."""
     if type1 is type2:

@@ -17,7 +17,16 @@ from .._core.dtype import OF_MS, by_name, dtype, get_default_dtype
 from .._core.promotion import WORDS, can_cast, combine, promote_types, scalar_dtype
 from .._core.strides import elementwise_strides
 from .._core.tensor_base import (
-    TensorBase, check_writable, grad_mode, is_tracked, recording, strides_of, value_of, wrap, wrap_strided, write,
+    TensorBase,
+    check_writable,
+    grad_mode,
+    is_tracked,
+    recording,
+    strides_of,
+    value_of,
+    wrap,
+    wrap_strided,
+    write,
 )  # fmt: skip
 
 Tensor = TensorBase  # for isinstance and annotations; results are instances of the finished class
@@ -100,7 +109,7 @@ def result_dtype(operands: Sequence[Any]) -> dtype:
     return combine(dimensioned, zero_dim, wrapped)
 
 
-def unary(kernel: Kernel, input: Any, out: Any = None, *, to_float: bool = False) -> Any:  # noqa: A002
+def unary(kernel: Kernel, input: Any, out: Any = None, *, to_float: bool = False) -> Any:
     """An elementwise operation of one tensor. ``to_float`` computes integers in the default floating dtype."""
     if not isinstance(input, TensorBase):
         raise TypeError(f"{kernel.op}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
@@ -127,7 +136,7 @@ def wrap_like(raw: Raw, operands: Sequence[Any], tracked: bool) -> Any:
     return wrap_strided(raw, tracked, strides)
 
 
-def binary(kernel: Kernel, input: Any, other: Any, out: Any = None, *, to_float: bool = False) -> Any:  # noqa: A002
+def binary(kernel: Kernel, input: Any, other: Any, out: Any = None, *, to_float: bool = False) -> Any:
     """An elementwise operation of two tensors, or of a tensor and a number, with promotion and broadcasting."""
     if out is None and isinstance(input, TensorBase) and isinstance(other, TensorBase):
         kind = input._dtype
@@ -174,7 +183,7 @@ def result(raw: Raw, inputs: Sequence[Any], tracked: bool) -> Any:
     return wrap(raw, tracked and OF_MS[raw.dtype].category >= 2)
 
 
-def call(kernel: Kernel, inputs: Sequence[Any], *args: Any, dtype: dtype | None = None) -> Any:  # noqa: A002
+def call(kernel: Kernel, inputs: Sequence[Any], *args: Any, dtype: dtype | None = None) -> Any:
     """Run a kernel on tensors of one dtype (the first one's, unless given) and other arguments: a contiguous result."""
     tracked = recording(inputs)
     kind = dtype or inputs[0]._dtype

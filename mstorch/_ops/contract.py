@@ -375,6 +375,10 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, ou
     for number, matrix in ((1, mat1), (2, mat2)):
         if len(_shape(matrix)) != 2:
             raise RuntimeError(f"mat{number} must be a matrix, got {len(_shape(matrix))}-D tensor")
+    if input._dtype.name in ("float16", "bfloat16") and mat1._dtype is input._dtype and mat2._dtype is input._dtype:
+        # Half precision rounds once, after the sum.
+        whole = addmm(input.float(), mat1.float(), mat2.float(), beta=beta, alpha=alpha)
+        return _finish(whole.to(input._dtype), out)
     return _finish(_scaled_sum("addmm", input, matmul(mat1, mat2), beta, alpha), out)
 
 

@@ -7,12 +7,26 @@ from .._backend.cast import cast
 from .._backend.table import kernel
 from .._core import device as devices
 from .._core.device import device as device_class
-from .._core.dtype import DTYPES, bfloat16, bool_, dtype, float16, float32, float64, int8, int16, int32, int64, uint8
-from .._core.dtype import complex64, complex128
+from .._core.dtype import (
+    DTYPES,
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    dtype,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from .._core.strides import channels_last_strides, is_channels_last, normalize
 from .._core.strides import is_contiguous as _strides_contiguous
-from .._core.tensor_base import TensorBase, check_writable, is_tracked, recording, strides_of, value_of, wrap_strided
+from .._core.tensor_base import TensorBase, check_writable, recording, strides_of, value_of, wrap_strided
 from ._dispatch import type_word
 from .creation import preserved_strides
 from .indexing import _fitted, write
@@ -20,7 +34,7 @@ from .indexing import _fitted, write
 _clone = kernel("clone")
 
 
-def _copy_strides(input: Any, format: Any) -> tuple[int, ...] | None:  # noqa: A002
+def _copy_strides(input: Any, format: Any) -> tuple[int, ...] | None:
     shape = tuple(value_of(input).shape)
     if format is None or format is preserve_format:
         return None if input._stride is None else preserved_strides(shape, input._stride)
@@ -30,14 +44,14 @@ def _copy_strides(input: Any, format: Any) -> tuple[int, ...] | None:  # noqa: A
     return normalize(shape, channels_last_strides(shape))
 
 
-def _check_rank(format: Any, rank: int) -> None:  # noqa: A002
+def _check_rank(format: Any, rank: int) -> None:
     if format is channels_last and rank != 4:
         raise RuntimeError("required rank 4 tensor to use channels_last format")
     if format is channels_last_3d and rank != 5:
         raise RuntimeError("required rank 5 tensor to use channels_last_3d format")
 
 
-def clone(input: Any, *, memory_format: Any = None) -> Any:  # noqa: A002
+def clone(input: Any, *, memory_format: Any = None) -> Any:
     """A copy, recorded; it keeps the strides of a dense tensor unless another memory format is asked for."""
     tracked = recording((input,))
     raw = _clone[input._dtype.name](value_of(input))
@@ -61,7 +75,7 @@ def contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
     return self if is_contiguous(self, memory_format) else clone(self, memory_format=memory_format)
 
 
-def to_dtype(input: Any, kind: dtype, copy: bool = False, format: Any = None) -> Any:  # noqa: A002
+def to_dtype(input: Any, kind: dtype, copy: bool = False, format: Any = None) -> Any:
     """The tensor in another dtype; itself if it has it already and no copy is asked for."""
     if kind is input._dtype:
         if not copy and (format is None or format is preserve_format or is_contiguous(input, format)):
@@ -141,7 +155,7 @@ def zero_(self: Any) -> Any:
 _TYPE_STRINGS = {f"torch.{type_word(kind)}Tensor": kind for kind in DTYPES}
 
 
-def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:  # noqa: A001 - torch's name
+def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The tensor's type as a string, or the tensor converted to another dtype."""
     if dtype is None:
         return f"torch.{type_word(self._dtype)}Tensor"

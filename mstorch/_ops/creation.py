@@ -1,4 +1,5 @@
 """Making tensors: from data, filled, ranges."""
+
 from __future__ import annotations
 
 import warnings
@@ -42,7 +43,9 @@ def scalar_tensor(s: Any, *, dtype: dtype | None = None, device: Any = None, req
     return _filled((), s, dtype or get_default_dtype(), requires_grad)
 
 
-def _size_and_out(size: tuple[Any, ...], out: Any, value: Any, kind: dtype | None, device: Any, requires_grad: bool) -> Any:
+def _size_and_out(
+    size: tuple[Any, ...], out: Any, value: Any, kind: dtype | None, device: Any, requires_grad: bool
+) -> Any:
     devices.resolve(device)
     shape = shape_args(size)
     if out is not None:
@@ -132,7 +135,9 @@ def empty_permuted(
     return empty_strided(size, strides, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def _like(input: Any, value: Any, kind: dtype | None, device: Any, requires_grad: bool, memory_format: Any = None) -> Any:  # noqa: A002
+def _like(
+    input: Any, value: Any, kind: dtype | None, device: Any, requires_grad: bool, memory_format: Any = None
+) -> Any:
     devices.resolve(device)
     shape = tuple(value_of(input).shape)
     name = getattr(memory_format, "name", "preserve_format")
@@ -154,7 +159,7 @@ def preserved_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple
 
 
 def zeros_like(
-    input: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,  # noqa: A002
+    input: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
     memory_format: Any = None, pin_memory: bool = False, out: Any = None,
 ) -> Any:  # fmt: skip
     """Zeros of the size and dtype of ``input``."""
@@ -162,7 +167,7 @@ def zeros_like(
 
 
 def ones_like(
-    input: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,  # noqa: A002
+    input: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
     memory_format: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """Ones of the size and dtype of ``input``."""
@@ -170,7 +175,7 @@ def ones_like(
 
 
 def empty_like(
-    input: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,  # noqa: A002
+    input: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
     memory_format: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor of the size and dtype of ``input``, values not defined (zeros here)."""
@@ -178,7 +183,7 @@ def empty_like(
 
 
 def full_like(
-    input: Any, fill_value: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None,  # noqa: A002
+    input: Any, fill_value: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """One value in the size and dtype of ``input``."""
@@ -220,7 +225,7 @@ def arange(
     return made(values, requires_grad)
 
 
-def range(  # noqa: A001 - torch's name
+def range(
     start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: dtype | None = None, layout: Any = None,
     device: Any = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
@@ -319,34 +324,87 @@ def eye(
     return deliver(made(values), out) if out is not None else made(values, requires_grad)
 
 
-def new_tensor(self: Any, data: Any, *, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Any:
+def new_tensor(
+    self: Any,
+    data: Any,
+    *,
+    dtype: dtype | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Any:
     """A copy of ``data`` in this tensor's dtype, unless another is given."""
     if isinstance(data, TensorBase):
         return tensor(data, dtype=dtype or data._dtype, requires_grad=requires_grad)
     return made(array_of(data, dtype or self._dtype), requires_grad)
 
 
-def new_full(self: Any, size: Any, fill_value: Any, *, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Any:
+def new_full(
+    self: Any,
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: dtype | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Any:
     """A tensor of one value in this tensor's dtype, unless another is given."""
     return full(size, fill_value, dtype=dtype or self._dtype, device=device, requires_grad=requires_grad)
 
 
-def new_empty(self: Any, *size: Any, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Any:
+def new_empty(
+    self: Any,
+    *size: Any,
+    dtype: dtype | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Any:
     """A tensor of this tensor's dtype, values not defined (zeros here)."""
     return empty(*size, dtype=dtype or self._dtype, device=device, requires_grad=requires_grad)
 
 
-def new_zeros(self: Any, *size: Any, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Any:
+def new_zeros(
+    self: Any,
+    *size: Any,
+    dtype: dtype | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Any:
     """Zeros of this tensor's dtype, unless another is given."""
     return zeros(*size, dtype=dtype or self._dtype, device=device, requires_grad=requires_grad)
 
 
-def new_ones(self: Any, *size: Any, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Any:
+def new_ones(
+    self: Any,
+    *size: Any,
+    dtype: dtype | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Any:
     """Ones of this tensor's dtype, unless another is given."""
     return ones(*size, dtype=dtype or self._dtype, device=device, requires_grad=requires_grad)
 
 
-def new_empty_strided(self: Any, size: Any, stride: Any, *, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Any:
+def new_empty_strided(
+    self: Any,
+    size: Any,
+    stride: Any,
+    *,
+    dtype: dtype | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Any:
     """A tensor of the given strides and this tensor's dtype, values not defined (zeros here)."""
     return empty_strided(size, stride, dtype=dtype or self._dtype, device=device, requires_grad=requires_grad)
 

@@ -29,7 +29,8 @@ def _noise(input: Any, p: float, channels: bool) -> Any:
     count = int(np.prod(shape))
     keep = mt.dropout_mask(engine_of(None), count, 1 - p).reshape(shape)
     kind = input._dtype.np
-    return from_numpy(keep.astype(kind) * kind.type(1 / (1 - p)) if kind.itemsize < 4 else keep * kind.type(1 / (1 - p)))
+    # A product of 0-d arrays is a NumPy scalar.
+    return from_numpy(np.asarray(keep.astype(kind) * kind.type(1 / (1 - p)), kind))
 
 
 def _dropped(input: Any, p: float, train: bool, channels: bool) -> Any:
@@ -63,9 +64,9 @@ def _alpha_dropped(input: Any, p: float, train: bool, channels: bool) -> Any:
     keep = mt.dropout_mask(engine_of(None), int(np.prod(shape)), 1 - p).reshape(shape)
     kind = input._dtype.np
     scale = 1 / np.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
-    noise = wrap(from_numpy(keep.astype(kind) * kind.type(scale)))
+    noise = wrap(from_numpy(np.asarray(keep.astype(kind) * kind.type(scale), kind)))
     shift = (keep.astype(kind) - kind.type(1)) * kind.type(_ALPHA * scale) + kind.type(_ALPHA * scale * p)
-    return add(mul(input, noise), wrap(from_numpy(shift.astype(kind))))
+    return add(mul(input, noise), wrap(from_numpy(np.asarray(shift, kind))))
 
 
 def _feature_dims(input: Any) -> None:

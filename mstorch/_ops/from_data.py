@@ -1,4 +1,5 @@
 """Making tensors from data: Python numbers, nested sequences, NumPy arrays, buffers."""
+
 from __future__ import annotations
 
 import warnings
@@ -50,12 +51,18 @@ def _python_array(data: Any, kind: dtype | None) -> np.ndarray:
             if isinstance(value, complex) and kind is not bool_:
                 raise TypeError(f"can't convert complex to {kind.name}")
         try:
-            array = np.array([int(v) if kind is not bool_ else bool(v) for v in flat], dtype=object if not flat else None)
+            array = np.array(
+                [int(v) if kind is not bool_ else bool(v) for v in flat], dtype=object if not flat else None
+            )
         except OverflowError as error:
             raise RuntimeError("Overflow when unpacking long long") from error
         if flat and kind is not bool_:
             _check_range(flat, kind)
-        array = np.array([int(v) for v in flat], np.int64 if kind.name != "uint64" else np.uint64) if kind is not bool_ else array
+        array = (
+            np.array([int(v) for v in flat], np.int64 if kind.name != "uint64" else np.uint64)
+            if kind is not bool_
+            else array
+        )
         return array.astype(kind.np).reshape(shape)
     wide = np.complex128 if kind.is_complex else np.float64
     if not kind.is_complex and any(isinstance(value, complex) for value in flat):
@@ -75,7 +82,9 @@ def _check_range(flat: list[Any], kind: dtype) -> None:
             if int(value) >= 2**63 and kind.name == "int64":
                 raise RuntimeError("Overflow when unpacking long long")
             if kind.name != "int64" and not (kind.name == "uint8" and -info.max - 1 <= int(value) < 0):
-                raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(kind.name, kind.name)} without overflow")
+                raise RuntimeError(
+                    f"value cannot be converted to type {_C_NAMES.get(kind.name, kind.name)} without overflow"
+                )
 
 
 _C_NAMES = {"int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t", "int32": "int32_t"}
@@ -137,7 +146,9 @@ def _inferred(flat: list[Any]) -> dtype:
     return kind or get_default_dtype()
 
 
-def tensor(data: Any, *, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Any:
+def tensor(
+    data: Any, *, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Any:
     """A new leaf tensor with a copy of ``data`` (numbers, nested sequences, NumPy array or tensor)."""
     devices.resolve(device)
     if isinstance(data, TensorBase):
@@ -164,7 +175,12 @@ def array_of(data: Any, kind: dtype | None) -> np.ndarray:
         for item in data:
             if not isinstance(item, TensorBase) or item.numel() != 1:
                 raise ValueError("only one element tensors can be converted to Python scalars")
-    if kind is None and isinstance(data, (list, tuple)) and data and isinstance(data[0], (TensorBase, np.ndarray, np.generic)):
+    if (
+        kind is None
+        and isinstance(data, (list, tuple))
+        and data
+        and isinstance(data[0], (TensorBase, np.ndarray, np.generic))
+    ):
         first = data[0]
         inferred = first._dtype if isinstance(first, TensorBase) else of_numpy(first.dtype)
         for item in data[1:]:
@@ -211,7 +227,6 @@ def asarray(
     return made_tensor
 
 
-
 def from_numpy(ndarray: np.ndarray, /) -> Any:
     """A tensor over the memory of the array: writes to either are seen by both."""
     if not isinstance(ndarray, np.ndarray):
@@ -247,7 +262,9 @@ def _from_strided_array(array: np.ndarray, kind: dtype) -> Any:
     """A tensor over a strided array: the storage is the span of memory that the array's elements lie in."""
     strides = tuple(stride // kind.itemsize for stride in array.strides)
     if any(stride % kind.itemsize for stride in array.strides):
-        raise ValueError("given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory.")
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory."
+        )
     span = 1 + sum((length - 1) * stride for length, stride in zip(array.shape, strides)) if array.size else 0
     flat = np.lib.stride_tricks.as_strided(array, (span,), (kind.itemsize,))
     base = wrap(raw_from_numpy(flat))

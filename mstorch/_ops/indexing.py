@@ -11,7 +11,13 @@ from .._backend.table import kernel
 from .._backend.tape import tracing
 from .._core.dtype import bool_, int64, uint8
 from .._core.tensor_base import (
-    TensorBase, check_writable, is_tracked, recording, strided_array, value_of, write,
+    TensorBase,
+    check_writable,
+    is_tracked,
+    recording,
+    strided_array,
+    value_of,
+    write,
 )  # fmt: skip
 from . import views
 from ._dispatch import is_number, python_number, result, scalar_raw, type_word

@@ -19,8 +19,22 @@ from .compare import where
 from .creation import eye, zeros
 from .join import cat
 from .linalg_factor import (
-    _LinAlgError, attach, batch_of, check_floating, check_info, check_matrix, check_square, eigh_pair,
-    finish, finite, shape_of, solve, solve_matrices, svd_parts, svdvals, triangular,
+    _LinAlgError,
+    attach,
+    batch_of,
+    check_floating,
+    check_info,
+    check_matrix,
+    check_square,
+    eigh_pair,
+    finish,
+    finite,
+    shape_of,
+    solve,
+    solve_matrices,
+    svd_parts,
+    svdvals,
+    triangular,
 )  # fmt: skip
 from .shape import tril, triu
 
@@ -544,8 +558,8 @@ def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
     found, info = solve_matrices(views.reshape(A, (rows, columns)), eye(rows, dtype=A._dtype))
     if info.asnumpy().any():
         raise _LinAlgError(
-            "inv: The diagonal element {} is zero, the inversion could not be completed because the input matrix is "
-            "singular.".format(int(info.asnumpy()))
+            f"inv: The diagonal element {int(info.asnumpy())} is zero, the inversion could not be completed because the input matrix is "
+            "singular."
         )
     return finish(views.reshape(found, (*shape[ind:], *shape[:ind])), out)
 

@@ -7,17 +7,25 @@ from typing import Any
 
 from .. import return_types
 from .._core.tensor_base import value_of
-from . import linalg_factor as factor
 from . import linalg, views
+from . import linalg_factor as factor
 from ._dispatch import broadcast_shape
 from .compare import where
 from .creation import eye, zeros
-from .linalg import permutation_of, signed_log, triangles
-from .linalg import det, householder_product, pinv  # noqa: F401 - names of the torch namespace too
-from .shape import tril
+from .linalg import det, householder_product, permutation_of, pinv, signed_log, triangles  # noqa: F401 - names of the torch namespace too
 from .linalg_factor import (  # noqa: F401 - names of the torch namespace too
-    batch_of, check_square, finish, geqrf, inv, matrix_exp, shape_of, svd_parts, svdvals, triangular,
+    batch_of,
+    check_square,
+    finish,
+    geqrf,
+    inv,
+    matrix_exp,
+    shape_of,
+    svd_parts,
+    svdvals,
+    triangular,
 )  # fmt: skipfrom .shape import tril
+from .shape import tril
 
 inverse = inv
 orgqr = householder_product

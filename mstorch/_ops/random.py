@@ -16,7 +16,7 @@ from .._core.tensor_base import TensorBase, check_writable, strides_of, value_of
 from ._dispatch import deliver, shape_args, type_word
 from .copying import is_contiguous
 from .creation import _checked_size, empty_like
-from .from_data import made, require_leaf
+from .from_data import made
 
 
 def _tensor(array: np.ndarray, kind: dtype, requires_grad: bool, out: Any) -> Any:

@@ -24,7 +24,7 @@ _scatter = kernel("storage_scatter")
 _clone = kernel("clone")
 
 
-def _shape(input: Any) -> tuple[int, ...]:  # noqa: A002
+def _shape(input: Any) -> tuple[int, ...]:
     return tuple(value_of(input).shape)
 
 
@@ -62,7 +62,7 @@ def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _as_shape(input: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:  # noqa: A002
+def _as_shape(input: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
     reshape = _reshape[input._dtype.name]
     return make_view(input, lambda raw: reshape(raw, shape), shape, strides, input._offset)
 
@@ -86,7 +86,7 @@ def view(self: Any, *shape: Any) -> Any:
     return _as_shape(self, wanted, strides)
 
 
-def reshape(input: Any, *shape: Any) -> Any:  # noqa: A002
+def reshape(input: Any, *shape: Any) -> Any:
     """The elements in another shape: a view where strides allow it, else a copy."""
     own = _shape(input)
     wanted = infer_size(shape_args(shape), numel_of(own))
@@ -97,7 +97,7 @@ def reshape(input: Any, *shape: Any) -> Any:  # noqa: A002
     return _as_shape(copy, wanted, contiguous_strides(wanted))
 
 
-def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:  # noqa: A002
+def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     """Dimensions ``start_dim`` to ``end_dim`` made one; a view where strides allow it."""
     own = _shape(input)
     first, last = wrap_dim(start_dim, len(own)), wrap_dim(end_dim, len(own))
@@ -110,7 +110,7 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:  # noqa: 
     return reshape(input, (*own[:first], numel_of(own[first : last + 1]), *own[last + 1 :]))
 
 
-def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:  # noqa: A002
+def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
     """Dimension ``dim`` split into several."""
     own = _shape(input)
     dim = wrap_dim(dim, len(own))
@@ -126,7 +126,7 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:  # noqa: A002
     return view(input, (*own[:dim], *filled, *own[dim + 1 :]))
 
 
-def permute(input: Any, *dims: Any) -> Any:  # noqa: A002
+def permute(input: Any, *dims: Any) -> Any:
     """The dimensions in another order."""
     order = shape_args(dims)
     own = _shape(input)
@@ -145,7 +145,7 @@ def permute(input: Any, *dims: Any) -> Any:  # noqa: A002
     )
 
 
-def transpose(input: Any, dim0: int, dim1: int) -> Any:  # noqa: A002
+def transpose(input: Any, dim0: int, dim1: int) -> Any:
     """Two dimensions exchanged."""
     rank = len(_shape(input))
     dim0, dim1 = wrap_dim(dim0, rank), wrap_dim(dim1, rank)
@@ -155,7 +155,7 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:  # noqa: A002
     return permute(input, order)
 
 
-def t(input: Any) -> Any:  # noqa: A002
+def t(input: Any) -> Any:
     """A matrix transposed; tensors of fewer dimensions as they are."""
     rank = len(_shape(input))
     if rank > 2:
@@ -163,7 +163,7 @@ def t(input: Any) -> Any:  # noqa: A002
     return transpose(input, 0, 1) if rank == 2 else alias(input)
 
 
-def alias(input: Any, detached: bool = False) -> Any:  # noqa: A002
+def alias(input: Any, detached: bool = False) -> Any:
     """Another tensor over the same elements."""
     return make_view(input, _same, _shape(input), strides_of(input), input._offset, detached)
 
@@ -172,12 +172,12 @@ def _same(raw: Any) -> Any:
     return _reshape["float32"](raw, tuple(raw.shape))
 
 
-def detach(input: Any) -> Any:  # noqa: A002
+def detach(input: Any) -> Any:
     """Another tensor over the same elements, which takes no part in autograd."""
     return alias(input, detached=True)
 
 
-def movedim(input: Any, source: Any, destination: Any) -> Any:  # noqa: A002
+def movedim(input: Any, source: Any, destination: Any) -> Any:
     """Dimensions ``source`` moved to the positions ``destination``."""
     rank = len(_shape(input))
     sources = [source] if isinstance(source, int) else list(source)
@@ -199,7 +199,7 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:  # noqa: A002
     return permute(input, [next(rest) if d < 0 else d for d in order])
 
 
-def squeeze(input: Any, dim: Any = None) -> Any:  # noqa: A002
+def squeeze(input: Any, dim: Any = None) -> Any:
     """Without the dimensions of length 1 (all of them, or those named)."""
     own, strides = _shape(input), strides_of(input)
     if dim is None:
@@ -213,7 +213,7 @@ def squeeze(input: Any, dim: Any = None) -> Any:  # noqa: A002
     return _as_shape(input, tuple(own[i] for i in kept), tuple(strides[i] for i in kept))
 
 
-def unsqueeze(input: Any, dim: int) -> Any:  # noqa: A002
+def unsqueeze(input: Any, dim: int) -> Any:
     """With a dimension of length 1 put in at ``dim``."""
     own, strides = _shape(input), strides_of(input)
     dim = wrap_dim(dim, len(own) + 1)
@@ -221,7 +221,7 @@ def unsqueeze(input: Any, dim: int) -> Any:  # noqa: A002
     return _as_shape(input, (*own[:dim], 1, *own[dim:]), (*strides[:dim], step, *strides[dim:]))
 
 
-def expand(input: Any, *size: Any) -> Any:  # noqa: A002
+def expand(input: Any, *size: Any) -> Any:
     """Dimensions of length 1 repeated without a copy (stride 0); -1 keeps a length; new ones come in front."""
     own, strides = _shape(input), strides_of(input)
     wanted = shape_args(size)
@@ -252,7 +252,7 @@ def expand(input: Any, *size: Any) -> Any:  # noqa: A002
     return make_view(input, lambda raw: kernel_(raw, target), target, tuple(steps), input._offset)
 
 
-def _type_text(input: Any) -> str:  # noqa: A002
+def _type_text(input: Any) -> str:
     return f"torch.{input._dtype.name}"
 
 
@@ -271,12 +271,12 @@ def reshape_as(self: Any, other: Any) -> Any:
     return reshape(self, _shape(other))
 
 
-def broadcast_to(input: Any, size: Sequence[int]) -> Any:  # noqa: A002
+def broadcast_to(input: Any, size: Sequence[int]) -> Any:
     """The same as ``expand``."""
     return expand(input, size)
 
 
-def narrow(input: Any, dim: int, start: Any, length: int) -> Any:  # noqa: A002
+def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     """``length`` entries of dimension ``dim`` from ``start`` on."""
     own = _shape(input)
     if not own:
@@ -296,7 +296,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:  # noqa: A002
     return slice_dim(input, dim, start, start + length, 1)
 
 
-def slice_dim(input: Any, dim: int, start: int, stop: int, step: int) -> Any:  # noqa: A002
+def slice_dim(input: Any, dim: int, start: int, stop: int, step: int) -> Any:
     """``input[start:stop:step]`` in one dimension; bounds are within it and ``step`` is positive."""
     own, strides = _shape(input), strides_of(input)
     length = max(0, -((start - stop) // step))
@@ -308,7 +308,7 @@ def slice_dim(input: Any, dim: int, start: int, stop: int, step: int) -> Any:  #
     )
 
 
-def select(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
+def select(input: Any, dim: int, index: Any) -> Any:
     """The entry ``index`` of dimension ``dim``, which goes away."""
     own, strides = _shape(input), strides_of(input)
     if not own:
@@ -331,7 +331,7 @@ def select(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
     )
 
 
-def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:  # noqa: A002
+def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
     """The entries along a dimension, as views."""
     own = _shape(input)
     if not own:
@@ -368,7 +368,7 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, 
     return tuple(parts)
 
 
-def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:  # noqa: A002
+def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     """At most ``chunks`` parts of equal size along a dimension."""
     own = _shape(input)
     if not own:
@@ -382,7 +382,7 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:  # noqa: A0
     return split(input, size, dim)
 
 
-def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:  # noqa: A002
+def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """The diagonal of two dimensions, as the last dimension of a view."""
     own, strides = _shape(input), strides_of(input)
     dim1, dim2 = wrap_dim(dim1, len(own)), wrap_dim(dim2, len(own))
@@ -451,7 +451,7 @@ def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
     return _strided_part(self, shape, steps, self._offset)
 
 
-def as_strided(input: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:  # noqa: A002
+def as_strided(input: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
     """A view of the storage of ``input`` with any size, stride and offset (in elements)."""
     size, stride = tuple(size), tuple(stride)
     offset = input._offset if storage_offset is None else storage_offset
@@ -481,7 +481,7 @@ def as_strided(input: Any, size: Sequence[int], stride: Sequence[int], storage_o
     return make_view(base, lambda raw: gather(raw, index), size, stride, offset)
 
 
-def _base(input: Any) -> Any:  # noqa: A002
+def _base(input: Any) -> Any:
     """The tensor that shows the whole storage of a view."""
     from .._core.tensor_base import whole_storage
 

@@ -1,4 +1,5 @@
 """torch.autograd: gradients by MindSpore's tape."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -6,7 +7,6 @@ from typing import Any
 from . import graph
 from .backward import backward, grad
 from .function import Function, FunctionCtx
-from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .grad_mode import (
     enable_grad,
     inference_mode,
@@ -15,10 +15,10 @@ from .grad_mode import (
     no_grad,
     set_grad_enabled,
 )
+from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 
 
-
-def Variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:  # noqa: N802 - torch's name
+def Variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
     """The tensor itself, over the same data: tensors have been variables since torch 0.4."""
     return data.detach().requires_grad_(requires_grad)
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._backend import tape
-from .._backend.raw import Raw
 from .._backend.cast import cast
+from .._backend.raw import Raw
 from .._backend.table import kernel
 from .._core.tensor_base import TensorBase, is_leaf, is_tracked, value_of, wrap
 from . import graph

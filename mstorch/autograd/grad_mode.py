@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from .._backend.tape import grad_mode, set_grad_enabled as _set
+from .._backend.tape import grad_mode
+from .._backend.tape import set_grad_enabled as _set
 
 
 class _Mode:

@@ -10,6 +10,7 @@ from .._backend.raw import Raw
 from .._core.hooks import Hooks, RemovableHandle
 from .._core.tensor_base import is_leaf, is_tracked, leaves, value_of, wrap
 
+
 def _tracked_result(raw: Raw) -> Any:
     return wrap(raw, tape.grad_mode.enabled and tape.is_recorded(raw))
 

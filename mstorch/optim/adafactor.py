@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._ops.creation import zeros_like
 from .._core.dtype import finfo
+from .._ops.creation import zeros_like
 from .._tensor import Tensor
 from ..autograd import no_grad
 from .optimizer import (

@@ -10,9 +10,9 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any
 
+from .._core.dtype import dtype, float32, float64, get_default_dtype
 from .._ops.complex_views import view_as_real
 from .._ops.from_data import tensor
-from .._core.dtype import dtype, float32, float64, get_default_dtype
 from .._tensor import Tensor
 from ..autograd import enable_grad, is_grad_enabled, set_grad_enabled
 from ..utils.hooks import RemovableHandle

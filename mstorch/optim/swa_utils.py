@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from copy import deepcopy
 from typing import Any, Literal
 
-from .._ops.from_data import tensor
 from .._core.dtype import int64
+from .._ops.from_data import tensor
 from .._tensor import Tensor
 from ..autograd import no_grad
 from ..nn import Module

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from .._ops.windows import (
-    bartlett, blackman, cosine, exponential, gaussian, general_cosine, general_hamming, hamming, hann, kaiser, nuttall,
+    bartlett,
+    blackman,
+    cosine,
+    exponential,
+    gaussian,
+    general_cosine,
+    general_hamming,
+    hamming,
+    hann,
+    kaiser,
+    nuttall,
 )  # fmt: skip
 
 __all__ = [

@@ -205,7 +205,8 @@ def test_random_ones_after_a_seed(both):
         return [
             functional.dropout(x, 0.3), functional.dropout2d(x, 0.6), functional.alpha_dropout(x, 0.3, True),
             functional.feature_alpha_dropout(x, 0.5, True), functional.rrelu(x, training=True),
-            functional.gumbel_softmax(x, hard=True), torch.rand(3),
+            functional.gumbel_softmax(x, hard=True), functional.dropout(x[0, 0, 0, 0], 0.5),
+            functional.alpha_dropout(x[0, 0, 0, 0], 0.5, True), functional.rrelu(x[0, 0, 0, 0], training=True), torch.rand(3),
         ]  # fmt: skip
 
     both(body, strides=False)

@@ -11,11 +11,11 @@ import time
 import numpy as np
 import pytest
 import torch
-from tests.serialization.serialization_files import values
 
 import mstorch as ms
 from mstorch import serialization
 from mstorch._serialization import atomic, zipfile_format
+from tests.serialization.serialization_files import values
 
 
 def ones(count, value=1.0):

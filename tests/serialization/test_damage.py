@@ -7,10 +7,10 @@ import zipfile
 import numpy as np
 import pytest
 import torch
-from tests.serialization.serialization_files import our_bytes, our_load, torch_bytes, torch_load, values
 
 import mstorch as ms
 from mstorch import serialization
+from tests.serialization.serialization_files import our_bytes, our_load, torch_bytes, torch_load, values
 
 REAL = {"weight": torch.arange(200.0).reshape(10, 20), "step": torch.tensor(7), "names": ["a", "b"], "rate": 0.5}
 ERRORS = (RuntimeError, pickle.UnpicklingError, EOFError, ValueError)

@@ -9,6 +9,9 @@ import zipfile
 import numpy as np
 import pytest
 import torch
+
+import mstorch as ms
+from mstorch import serialization
 from tests.serialization.serialization_files import (
     assert_same,
     our_bytes,
@@ -17,9 +20,6 @@ from tests.serialization.serialization_files import (
     torch_load,
     values,
 )
-
-import mstorch as ms
-from mstorch import serialization
 
 
 @pytest.mark.parametrize("name, folder", [("a.pt", "a"), ("noext", "noext"), ("a.b.pt", "a.b"), ("é.pt", "archive")])
@@ -78,7 +78,7 @@ def test_wrong_sources_and_targets(tmp_path):
 )
 def test_map_location(where):
     data = our_bytes(ms.from_numpy(np.arange(3.0))).replace(b"X\x03\x00\x00\x00cpu", b"X\x06\x00\x00\x00cuda:1")
-    from serialization_files import archive_with
+    from tests.serialization.serialization_files import archive_with
 
     data = archive_with(record_of(data), [np.arange(3.0).tobytes()])
     for load in (torch_load, our_load):
@@ -104,9 +104,8 @@ def record_of(data):
 
 
 def test_register_package():
-    from serialization_files import archive_with, tensor_pickle
-
     from mstorch._serialization import locations
+    from tests.serialization.serialization_files import archive_with, tensor_pickle
 
     before = list(locations._registry)
     serialization.register_package(

@@ -12,6 +12,9 @@ import zipfile
 import numpy as np
 import pytest
 import torch
+
+import mstorch as ms
+from mstorch import serialization
 from tests.serialization.serialization_files import (
     archive_with,
     number,
@@ -23,9 +26,6 @@ from tests.serialization.serialization_files import (
     torch_bytes,
     torch_load,
 )
-
-import mstorch as ms
-from mstorch import serialization
 
 
 class Calls:

@@ -6,11 +6,11 @@ import types
 import numpy as np
 import pytest
 import torch
-from tests.serialization.serialization_files import our_bytes, our_load, torch_bytes, torch_load, values
 
 import mstorch as ms
 from mstorch._serialization import names, rebuild
 from mstorch._serialization.storage import CLASS_OF_DTYPE, ITEMSIZE, STORAGE_CLASSES, UNTYPED_DTYPES
+from tests.serialization.serialization_files import our_bytes, our_load, torch_bytes, torch_load, values
 
 NN_CLASSES = {
     name: found.__module__

@@ -15,6 +15,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import mstorch as ms
+from mstorch import serialization
 from tests.serialization.serialization_files import (
     DTYPES,
     assert_same,
@@ -27,9 +30,6 @@ from tests.serialization.serialization_files import (
     torch_load,
     values,
 )
-
-import mstorch as ms
-from mstorch import serialization
 
 SHAPES = [(), (1,), (7,), (3, 4), (0,), (0, 3), (2, 1, 3)]
 

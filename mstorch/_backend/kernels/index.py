@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from mindspore import mint, ops
 
+from ..cast import cast
 from ..raw import NAME_OF, ON_CPU, Raw, from_numpy
 from ..table import ALL, BUT_BFLOAT16, COMPLEX, VIA_BFLOAT16, define
 from ..tape import grad_mode, tracing
@@ -18,6 +19,24 @@ _gather = ops.Gather()
 _strided_slice = ops.StridedSlice()
 _gather_dim = ops.GatherD()
 _nonzero = ops.NonZero()
+_segment_sum = ops.UnsortedSegmentSum()
+
+
+def _entries_backward(gradient: Raw, result: Raw, raw: Raw, index: Raw, dim: int) -> Raw:
+    shape = tuple(raw.shape)
+    order = (dim, *(d for d in range(len(shape)) if d != dim))
+    wide = len(index.shape)
+    if dim:
+        # The dimensions that the index stands for come first.
+        lead = (*range(dim, dim + wide), *range(dim), *range(dim + wide, len(gradient.shape)))
+        gradient = _transpose(gradient, lead)
+    flat = _reshape(gradient, (index.size, *(shape[d] for d in order[1:])))
+    total = _segment_sum(flat, cast(_reshape(index, (-1,)), "int32"), shape[dim])
+    return _transpose(total, tuple(np.argsort(order).tolist())) if dim else total
+
+
+# The second derivative through Gather's own gradient is silently wrong where its input is used twice (MindSpore 2.10).
+_entries = node("IndexSelectBackward", _gather, _entries_backward, _gather)
 
 
 def _recorded(raw: Raw) -> bool:
@@ -47,7 +66,7 @@ def ops_slice(raw: Raw, dim: int, start: int, stop: int, step: int) -> Raw:
         return of_nothing(raw, (*shape[:dim], len(range(start, stop, step)), *shape[dim + 1 :]), 0)
     if step != 1:
         # StridedSliceGrad raises "memory out of bounds" for steps above 1 (2.7.2 to 2.10).
-        return _gather(raw, from_numpy(np.arange(start, stop, step, dtype=np.int64)), dim)
+        return _entries(raw, from_numpy(np.arange(start, stop, step, dtype=np.int64)), dim)
     begin, end = [0] * len(shape), list(shape)
     begin[dim], end[dim] = start, stop
     return _strided_slice(raw, tuple(begin), tuple(end), (1,) * len(shape))
@@ -92,7 +111,7 @@ def composed_index(raw: Raw, dims: tuple[int, ...], indices: tuple[Raw, ...], co
     for d in dims:
         count *= shape[d]
     raw = _reshape(raw, (count, *kept))
-    taken = _gather(raw, positions, 0)
+    taken = _entries(raw, positions, 0)
     if adjacent and dims[0] > 0:
         lead, width = dims[0], len(common)
         order = (*range(width, width + lead), *range(width), *range(width + lead, width + len(kept)))
@@ -141,7 +160,7 @@ def ops_index_select(raw: Raw, dim: int, index: Raw) -> Raw:
     """The entries ``index`` (1-d, int64, within bounds) of a dimension."""
     if index.size == 0 or raw.size == 0:
         return of_nothing(raw, (*raw.shape[:dim], index.size, *raw.shape[dim + 1 :]), 0)
-    return _gather(raw, index, dim)
+    return _entries(raw, index, dim)
 
 
 def composed_take(raw: Raw, index: Raw) -> Raw:
@@ -149,7 +168,7 @@ def composed_take(raw: Raw, index: Raw) -> Raw:
     if index.size == 0:
         return of_nothing(raw, tuple(index.shape), 0)
     places = _reshape(_flat_positions((raw.size,), (index,), tuple(index.shape)), tuple(index.shape))
-    return _gather(_reshape(raw, (-1,)), places, 0)
+    return _entries(_reshape(raw, (-1,)), places, 0)
 
 
 def ops_nonzero(raw: Raw) -> Raw:

@@ -9,6 +9,7 @@ from typing import Any
 from typing_extensions import Self
 
 from ..._backend.cell import Cell, call_cell, is_raw
+from ..._core.hooks import Hooks
 from ..._core.naming import class_text
 from ..._core.tensor_base import TensorBase, value_of
 from ..._ops.copying import parse_to
@@ -66,6 +67,19 @@ class Module(StateMixin, HookMixin, Cell, metaclass=_ModuleMeta):
     @property
     def _non_persistent_buffers_set(self) -> set[str]:
         return self.__dict__["_non_persistent_buffers_set"]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            name: OrderedDict(value) if isinstance(value, Hooks) else value
+            for name, value in self.__dict__.items()
+            if name not in _CELL_NAMES
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        Module.__init__(self)
+        for name, value in state.items():
+            known = self.__dict__.get(name)
+            self.__dict__[name] = Hooks(value) if isinstance(known, Hooks) else value
 
     # What MindSpore's Cell keeps for itself is derived from torch's dictionaries.
 
@@ -508,6 +522,10 @@ class Module(StateMixin, HookMixin, Cell, metaclass=_ModuleMeta):
     def __eq__(self, other: object) -> bool:
         return self is other
 
+
+
+# What a Cell keeps in an instance, which is no part of a module's state.
+_CELL_NAMES = frozenset(vars(Cell())) - {"training", "_buffers"}
 
 
 def _own_parameters(module: Module) -> Any:

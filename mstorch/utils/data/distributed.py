@@ -33,13 +33,7 @@ class DistributedSampler(Sampler[_T_co]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            # Imported here, because whoever gives both needs no process group.
-            from ... import distributed
-
-            if not distributed.is_available():
-                raise RuntimeError("Requires distributed package to be available")
-            num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
-            rank = distributed.get_rank() if rank is None else rank
+            raise RuntimeError("Requires distributed package to be available")
         if rank >= num_replicas or rank < 0:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset

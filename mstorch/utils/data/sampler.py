@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Generic, TypeVar
 
+from ..._core.dtype import float64, int64
 from ..._ops.creation import empty
 from ..._ops.from_data import as_tensor
 from ..._ops.random import multinomial, randint, randperm
-from ..._core.dtype import float64, int64
 from ..._tensor import Tensor
 from ...random import Generator
 
