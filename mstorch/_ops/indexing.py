@@ -282,7 +282,9 @@ def _check_fits(own: tuple[int, ...], squeezed: tuple[int, ...], shape: tuple[in
                     f"The expanded size of the tensor ({shape[-i]}) must match the existing size ({own[-i]}) at non-singleton "
                     f"dimension {len(shape) - i}.  Target sizes: {list(shape)}.  Tensor sizes: {list(own)}"
                 )
-        raise RuntimeError(f"shape mismatch: value tensor of shape {list(own)} cannot be broadcast to indexing result of shape {list(shape)}")
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(own)} cannot be broadcast to indexing result of shape {list(shape)}"
+        )
 
 
 def _old_type(target: Any) -> str:

@@ -319,7 +319,8 @@ def cauchy_(self: Any, median: float = 0, sigma: float = 1, *, generator: Any = 
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
     if not self._dtype.is_floating_point:
         raise RuntimeError(
-            f"Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you specified {_cpp_int(self._dtype)}"
+            f"Cauchy distribution is a continuous probability distribution. dtype must be a floating point "
+            f"but you specified {_cpp_int(self._dtype)}"
         )
     engine, name = engine_of(generator), self._dtype.name
     return _put(self, _drawn(self, lambda shape, _: mt.cauchy(engine, shape, float(median), float(sigma), name)))

@@ -24,9 +24,12 @@ _segment_sum = ops.UnsortedSegmentSum()
 
 def _entries_backward(gradient: Raw, result: Raw, raw: Raw, index: Raw, dim: int) -> Raw:
     shape = tuple(raw.shape)
+    if dim and len(index.shape) == 1 and NAME_OF[raw.dtype] not in COMPLEX:
+        spread = mint.broadcast_to(_reshape(index, (-1,) + (1,) * (len(shape) - dim - 1)), tuple(gradient.shape))
+        return _scattered(dim, spread, constant(gradient, shape, 0), gradient)
     order = (dim, *(d for d in range(len(shape)) if d != dim))
-    wide = len(index.shape)
     if dim:
+        wide = len(index.shape)
         # The dimensions that the index stands for come first.
         lead = (*range(dim, dim + wide), *range(dim), *range(dim + wide, len(gradient.shape)))
         gradient = _transpose(gradient, lead)
@@ -35,7 +38,7 @@ def _entries_backward(gradient: Raw, result: Raw, raw: Raw, index: Raw, dim: int
     return _transpose(total, tuple(np.argsort(order).tolist())) if dim else total
 
 
-# The second derivative through Gather's own gradient is silently wrong where its input is used twice (MindSpore 2.10).
+# Gather's own gradient ends in a transposition, which a second derivative loses where the input is used twice (2.10).
 _entries = node("IndexSelectBackward", _gather, _entries_backward, _gather)
 
 

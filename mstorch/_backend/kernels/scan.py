@@ -9,6 +9,7 @@ from mindspore import ops
 from ..cast import cast
 from ..raw import NAME_OF, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, INTS, NUMBERS, VIA_BOOL, VIA_HALF, define
+from ..tape import grad_mode
 from ._nodes import mul, node, prim_add, prim_and, prim_conj, prim_div, prim_equal, prim_select, prim_sub
 from .reduce import constant, has_nan
 from .storage import numpy_clone
@@ -102,11 +103,13 @@ def _logcumsumexp(raw: Raw, dim: int) -> Raw:
 def _logcumsumexp_backward(gradient: Raw, result: Raw, raw: Raw, dim: int) -> Raw:
     """``sum over later j of gradient[j] * exp(x - result[j])``, in logarithms, for each sign of the gradient apart."""
     zeros = constant(gradient, tuple(gradient.shape), 0)
+    if grad_mode.enabled:  # the saved result is a constant to the tape; a second derivative needs its history
+        result = _logcumsumexp_node(raw, dim)
     total = None
     for positive in (True, False):
         size = ops.maximum(gradient if positive else ops.neg(gradient), zeros)
         spread = prim_sub(ops.log(size), result)
-        behind = ops.ReverseV2([dim])(_logcumsumexp(ops.ReverseV2([dim])(spread), dim))
+        behind = ops.ReverseV2([dim])(_logcumsumexp_node(ops.ReverseV2([dim])(spread), dim))
         part = _exp(prim_add(behind, raw))
         part = prim_select(_not_equal(part, part), zeros, part)
         total = part if total is None else prim_sub(total, part)

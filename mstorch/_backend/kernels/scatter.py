@@ -9,7 +9,7 @@ from mindspore import ops
 from ..cast import cast
 from ..raw import NAME_OF, ON_CPU, Raw, from_numpy
 from ..table import BUT_BFLOAT16, COMPLEX, FLOATS, INTS, VIA_BFLOAT16, VIA_HALF, define
-from ..tape import tracing
+from ..tape import grad_mode, tracing
 from ._nodes import node, prim_add, prim_and, prim_div, prim_equal, prim_mul, prim_select, recorded, zeros_like
 from .index import _flat_positions
 from .reduce import constant, has_nan
@@ -182,16 +182,18 @@ def _reduce_backward(
     gradient, result = _reshape(gradient, (-1,)), _reshape(result, (-1,))
     name = NAME_OF[raw.dtype]
     if how == "prod":
+        if grad_mode.enabled:  # the saved product is a constant to the tape; a second derivative needs its history
+            result = _reshape(_reduce_node(raw, index, source, dim, how, include_self), (-1,))
         zero = prim_equal(flat, 0)
         nonzero = prim_select(zero, constant(flat, (flat.size,), 1), flat)
-        without = _reshape(_reduced(_reshape(nonzero, shape), index, source, dim, how, include_self), (-1,))
+        without = _reshape(_reduce_node(_reshape(nonzero, shape), index, source, dim, how, include_self), (-1,))
         for_raw = prim_div(prim_mul(gradient, without), nonzero)
         source_zero = prim_equal(values, 0)
         zeros = _add(constant(flat, (flat.size,), 0), positions, cast(source_zero, name))
         single = prim_and(source_zero, prim_equal(_gather(zeros, places, 0), 1))
         ones = constant(values, (values.size,), 1)
         kept = _reshape(prim_select(single, ones, values), tuple(source.shape))
-        others = _reshape(_reduced(raw, index, kept, dim, how, include_self), (-1,))
+        others = _reshape(_reduce_node(raw, index, kept, dim, how, include_self), (-1,))
         for_source = prim_select(
             single,
             _gather(prim_mul(gradient, others), places, 0),
@@ -210,7 +212,12 @@ def _reduce_backward(
         for_raw, for_source = gradient, _gather(gradient, places, 0)
     if not include_self:
         for_raw = _update(for_raw, positions, constant(flat, (values.size,), 0))
-    return _reshape(for_raw, shape), None, _reshape(for_source, tuple(source.shape))
+    for_raw, for_source = _reshape(for_raw, shape), _reshape(for_source, tuple(source.shape))
+    if grad_mode.enabled:
+        # What a second derivative needs is lost if a gradient ends in a reshape (MindSpore 2.10).
+        for_raw = prim_mul(for_raw, constant(raw, (), 1))
+        for_source = prim_mul(for_source, constant(raw, (), 1))
+    return for_raw, None, for_source
 
 
 _reduce_node = node("ScatterReduceBackward", _reduced, _reduce_backward)
