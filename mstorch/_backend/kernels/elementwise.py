@@ -11,7 +11,7 @@ from mindspore import mint, ops
 from .. import tape
 from ..cast import cast
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
-from ..table import COMPLEX, FLOATS, INTS, VIA_BOOL, VIA_HALF, define
+from ..table import COMPLEX, FLOATS, INTS, VIA_BFLOAT16, VIA_BOOL, VIA_HALF, define
 from ._nodes import (
     chained,
     complex_div,
@@ -41,7 +41,6 @@ from ._nodes import (
 )  # fmt: skip
 
 ARITHMETIC = FLOATS + ("float16",) + INTS + COMPLEX
-VIA_BFLOAT16 = {"bfloat16": "float32"}
 
 ops_add = prim_add
 ops_sub = prim_sub
@@ -420,7 +419,7 @@ define("add", cpu=ops_add, dtypes=ARITHMETIC, via={**VIA_BFLOAT16, **VIA_BOOL})
 define("sub", cpu=ops_sub, dtypes=ARITHMETIC, via=VIA_BFLOAT16)
 define("mul", cpu=mul, dtypes=ARITHMETIC + ("bool",), via=VIA_BFLOAT16)
 define("div", cpu=composed_div, dtypes=FLOATS + ("float16",) + COMPLEX, via=VIA_BFLOAT16)
-define("neg", cpu=neg, dtypes=ARITHMETIC + ("bfloat16",))
+define("neg", cpu=neg, dtypes=ARITHMETIC, via=VIA_BFLOAT16)  # Neg takes no bfloat16 on MindSpore 2.7
 define("pow", cpu=composed_pow, dtypes=FLOATS + COMPLEX, via=VIA_HALF)
 define("integer_power", cpu=composed_integer_power, dtypes=INTS, via=VIA_BOOL)
 define("scalar_power", cpu=composed_scalar_power, dtypes=FLOATS + COMPLEX, via=VIA_HALF)
