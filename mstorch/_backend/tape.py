@@ -61,6 +61,14 @@ def mark_leaf(raw: Raw, requires_grad: bool = True) -> None:
     raw.requires_grad_(requires_grad)
 
 
+def grad_node(raw: Raw) -> Any:
+    """The tape's node of a recorded tensor; None for a node of our own that backward has freed (MindSpore then raises)."""
+    try:
+        return raw._grad_node
+    except RuntimeError:
+        return None
+
+
 def is_recorded(raw: Raw) -> bool:
     """Whether an operation of the tape made this tensor."""
     return raw._grad_node is not None

@@ -108,6 +108,8 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The operations that made the inputs."""
+        if self._native is None:
+            return ()
         return tuple(
             (None if node is None else Node(node, torch_name(node.name())), number)
             for node, number in self._native.next_functions
@@ -141,9 +143,10 @@ def torch_name(native: str) -> str:
 
 def node_of(tensor: Any) -> Node:
     """The node of the operation that made a tensor."""
-    native = value_of(tensor)._grad_node
-    label = tensor.__dict__.get("_node_name")
-    return Node(native, label or torch_name(native.name()))
+    native = tape.grad_node(value_of(tensor))
+    label = tensor.__dict__.get("_node_name") or ("Backward0" if native is None else torch_name(native.name()))
+    return Node(native, label)
+
 
 
 __all__ = ["Node", "accumulate", "leaves", "node_of", "register_tensor_hook", "retain_grad", "run_leaf_hooks"]

@@ -282,3 +282,12 @@ def test_training_goes_on_after_native_autograd() -> None:
     model.zero_grad()
     model(x).sum().backward()
     assert model.weight.grad.tolist() == before.tolist()
+
+
+def test_a_tensor_is_shown_after_its_graph_was_freed(both: Both) -> None:
+    def body(torch: Any) -> Any:
+        y = torch.ones(3, requires_grad=True).sum()
+        y.backward()
+        return repr(y).startswith("tensor(3., grad_fn="), y.grad_fn is not None
+
+    both(body)

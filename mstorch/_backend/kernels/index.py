@@ -39,7 +39,7 @@ def _entries_backward(gradient: Raw, result: Raw, raw: Raw, index: Raw, dim: int
 
 
 # Gather's own gradient ends in a transposition, which a second derivative loses where the input is used twice (2.10).
-_entries = node("IndexSelectBackward", _gather, _entries_backward, _gather)
+entries = node("IndexSelectBackward", _gather, _entries_backward, _gather)
 
 
 def _recorded(raw: Raw) -> bool:
@@ -69,7 +69,7 @@ def ops_slice(raw: Raw, dim: int, start: int, stop: int, step: int) -> Raw:
         return of_nothing(raw, (*shape[:dim], len(range(start, stop, step)), *shape[dim + 1 :]), 0)
     if step != 1:
         # StridedSliceGrad raises "memory out of bounds" for steps above 1 (2.7.2 to 2.10).
-        return _entries(raw, from_numpy(np.arange(start, stop, step, dtype=np.int64)), dim)
+        return entries(raw, from_numpy(np.arange(start, stop, step, dtype=np.int64)), dim)
     begin, end = [0] * len(shape), list(shape)
     begin[dim], end[dim] = start, stop
     return _strided_slice(raw, tuple(begin), tuple(end), (1,) * len(shape))
@@ -114,7 +114,7 @@ def composed_index(raw: Raw, dims: tuple[int, ...], indices: tuple[Raw, ...], co
     for d in dims:
         count *= shape[d]
     raw = _reshape(raw, (count, *kept))
-    taken = _entries(raw, positions, 0)
+    taken = entries(raw, positions, 0)
     if adjacent and dims[0] > 0:
         lead, width = dims[0], len(common)
         order = (*range(width, width + lead), *range(width), *range(width + lead, width + len(kept)))
@@ -163,7 +163,12 @@ def ops_index_select(raw: Raw, dim: int, index: Raw) -> Raw:
     """The entries ``index`` (1-d, int64, within bounds) of a dimension."""
     if index.size == 0 or raw.size == 0:
         return of_nothing(raw, (*raw.shape[:dim], index.size, *raw.shape[dim + 1 :]), 0)
-    return _entries(raw, index, dim)
+    return entries(raw, index, dim)
+
+
+def composed_storage_gather(raw: Raw, index: Raw) -> Raw:
+    """The elements at flat positions ``index`` (int64, any shape, within bounds)."""
+    return entries(_reshape(raw, (-1,)), index, 0)
 
 
 def composed_take(raw: Raw, index: Raw) -> Raw:
@@ -171,7 +176,7 @@ def composed_take(raw: Raw, index: Raw) -> Raw:
     if index.size == 0:
         return of_nothing(raw, tuple(index.shape), 0)
     places = _reshape(_flat_positions((raw.size,), (index,), tuple(index.shape)), tuple(index.shape))
-    return _entries(_reshape(raw, (-1,)), places, 0)
+    return entries(_reshape(raw, (-1,)), places, 0)
 
 
 def ops_nonzero(raw: Raw) -> Raw:
@@ -189,5 +194,6 @@ define("index", cpu=composed_index, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
 define("linear_index", cpu=composed_linear_index, dtypes=ALL)
 define("gather", cpu=ops_gather_dim, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
 define("index_select", cpu=ops_index_select, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
+define("storage_gather", cpu=composed_storage_gather, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
 define("take", cpu=composed_take, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
 define("nonzero", cpu=ops_nonzero, dtypes=("bool",))

@@ -103,13 +103,18 @@ def _logcumsumexp(raw: Raw, dim: int) -> Raw:
 def _logcumsumexp_backward(gradient: Raw, result: Raw, raw: Raw, dim: int) -> Raw:
     """``sum over later j of gradient[j] * exp(x - result[j])``, in logarithms, for each sign of the gradient apart."""
     zeros = constant(gradient, tuple(gradient.shape), 0)
-    if grad_mode.enabled:  # the saved result is a constant to the tape; a second derivative needs its history
-        result = _logcumsumexp_node(raw, dim)
+    if grad_mode.enabled:
+        # For a second derivative: without logarithms of zero, and with the history that the saved result has not.
+        wide = cast(raw, "float64")
+        top = constant(wide, (), float(np.nan_to_num(raw.asnumpy().max())))
+        later = cast(_logcumsumexp_node(raw, dim), "float64")
+        spread = mul(cast(gradient, "float64"), _exp(prim_sub(top, later)))
+        return cast(mul(_exp(prim_sub(wide, top)), _reverse_cumsum(spread, dim)), NAME_OF[raw.dtype])
     total = None
     for positive in (True, False):
         size = ops.maximum(gradient if positive else ops.neg(gradient), zeros)
         spread = prim_sub(ops.log(size), result)
-        behind = ops.ReverseV2([dim])(_logcumsumexp_node(ops.ReverseV2([dim])(spread), dim))
+        behind = ops.ReverseV2([dim])(_logcumsumexp(ops.ReverseV2([dim])(spread), dim))
         part = _exp(prim_add(behind, raw))
         part = prim_select(_not_equal(part, part), zeros, part)
         total = part if total is None else prim_sub(total, part)

@@ -13,7 +13,6 @@ from ..table import BUT_BFLOAT16, VIA_BFLOAT16, define
 _reshape = ops.Reshape()
 _transpose = ops.Transpose()
 _scatter_update = ops.TensorScatterUpdate()
-_gather = ops.Gather()
 
 
 _add = ops.Add()
@@ -93,11 +92,6 @@ def mint_expand(raw: Raw, shape: tuple[int, ...]) -> Raw:
     return _expand_recorded(raw, tuple(shape)) if follows(raw) else mint.broadcast_to(raw, shape)
 
 
-def composed_storage_gather(raw: Raw, index: Raw) -> Raw:
-    """The elements at flat positions ``index`` (int64, any shape)."""
-    return _gather(_reshape(raw, (-1,)), index, 0)
-
-
 def composed_storage_scatter(raw: Raw, index: Raw, new: Raw) -> Raw:
     """A copy of ``raw`` with the elements at flat positions ``index`` replaced by ``new`` of the index's shape."""
     if index.size == 0:
@@ -143,7 +137,6 @@ def numpy_clone(raw: Raw) -> Raw:
 define("reshape", cpu=ops_reshape)
 define("permute", cpu=ops_permute)
 define("expand", cpu=mint_expand, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
-define("storage_gather", cpu=composed_storage_gather, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
 define("storage_scatter", cpu=composed_storage_scatter, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
 define("replace_value", cpu=tape.function_node("CopySlices", _replace_forward, _replace_backward))
 define("clone", cpu=numpy_clone, ascend=mint.clone if hasattr(mint, "clone") else None)
