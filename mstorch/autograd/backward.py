@@ -56,7 +56,7 @@ def _run(
     """Gradients of leaf inputs. A root that is itself a leaf gives its own gradient through."""
     raws: list[Raw | None] = [None] * len(inputs)
     recorded = [(root, gradient) for root, gradient in zip(roots, gradients) if not is_leaf(root)]
-    if recorded:
+    if recorded and inputs:  # without leaves alive there is nobody to get a gradient
         raws = list(
             tape.run_backward(
                 [value_of(root) for root, _ in recorded], [gradient for _, gradient in recorded],
