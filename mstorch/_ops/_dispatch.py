@@ -245,6 +245,16 @@ def deliver(result: Any, out: Any) -> Any:
     return out
 
 
+def finish(result: Any, out: Any) -> Any:
+    """The result, stored in ``out`` if that is given."""
+    return result if out is None else deliver(result, out)
+
+
+def shape_of(tensor: Any) -> tuple[int, ...]:
+    """The shape as a plain tuple, at less cost than ``tensor.shape``."""
+    return tuple(value_of(tensor).shape)
+
+
 def become(tensor: Any, other: Any) -> None:
     """Let ``tensor`` show what ``other`` shows (``set_``, ``resize_``, ``.data =``)."""
     for name in ("_storage", "_dtype", "_view", "_stride", "_offset"):

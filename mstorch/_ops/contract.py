@@ -4,19 +4,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._core.tensor_base import TensorBase, value_of
+from .._core.tensor_base import TensorBase
 from . import views
-from ._dispatch import deliver, type_word, wrap_dim
+from ._dispatch import finish, shape_of, type_word, wrap_dim
 from .matmul import bmm, dot, matmul
-
-
-def _shape(tensor: Any) -> tuple[int, ...]:
-    return tuple(value_of(tensor).shape)
-
-
-def _finish(value: Any, out: Any) -> Any:
-    return value if out is None else deliver(value, out)
-
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _DOTS = "..."
@@ -93,7 +84,7 @@ def _parsed(equation: str, count: int) -> tuple[list[list[str]], list[str] | Non
 def _contracted(terms: list[list[str]], result: list[str] | None, operands: Sequence[Any]) -> Any:
     dots = 0
     for number, (term, operand) in enumerate(zip(terms, operands)):
-        rank, named = len(_shape(operand)), len([s for s in term if s != _DOTS])
+        rank, named = len(shape_of(operand)), len([s for s in term if s != _DOTS])
         if _DOTS not in term and named != rank or named > rank:
             extra = "" if _DOTS in term else " and no ellipsis was given"
             compare = "is more than" if _DOTS in term else "does not match"
@@ -117,13 +108,13 @@ def _contracted(terms: list[list[str]], result: list[str] | None, operands: Sequ
     sizes: dict[Any, int] = {}
     prepared = []
     for number, (term, operand) in enumerate(zip(terms, operands)):
-        rank = len(_shape(operand))
+        rank = len(shape_of(operand))
         wide = rank - (len(term) - 1) if _DOTS in term else 0
         own: list[Any] = []
         for subscript in term:
             own += range(wide - 1, -1, -1) if subscript == _DOTS else [subscript]
         operand, own = _diagonals(operand, own, number)
-        for label, length in zip(own, _shape(operand)):
+        for label, length in zip(own, shape_of(operand)):
             if length != 1 and sizes.get(label, 1) not in (1, length):
                 raise RuntimeError(
                     f"einsum(): subscript {label} has size {length} for operand {number} which does not broadcast with "
@@ -154,7 +145,7 @@ def _diagonals(operand: Any, labels: list[Any], number: int) -> tuple[Any, list[
         while labels.count(label) > 1:
             first = labels.index(label)
             second = labels.index(label, first + 1)
-            a, b = _shape(operand)[first], _shape(operand)[second]
+            a, b = shape_of(operand)[first], shape_of(operand)[second]
             if a != b:
                 raise RuntimeError(
                     f"einsum(): subscript {label} is repeated for operand {number} but the sizes don't match, {b} != {a}"
@@ -183,14 +174,14 @@ def _pair(a: Any, first: list[Any], b: Any, second: list[Any], keep: set[Any], s
 
     def arranged(operand: Any, own: list[Any], order: list[Any]) -> Any:
         moved = views.permute(operand, tuple(own.index(label) for label in order)) if order != own else operand
-        full = tuple(sizes[label] if label in shared else n for label, n in zip(order, _shape(moved)))
-        return views.expand(moved, full) if full != _shape(moved) else moved
+        full = tuple(sizes[label] if label in shared else n for label, n in zip(order, shape_of(moved)))
+        return views.expand(moved, full) if full != shape_of(moved) else moved
 
     left = arranged(a, first, batch + mine + summed)
     right = arranged(b, second, batch + summed + theirs)
-    lead, rows = _shape(left)[: len(batch)], _shape(left)[len(batch) : len(batch) + len(mine)]
-    inner = _shape(left)[len(batch) + len(mine) :]
-    columns = _shape(right)[len(batch) + len(inner) :]
+    lead, rows = shape_of(left)[: len(batch)], shape_of(left)[len(batch) : len(batch) + len(mine)]
+    inner = shape_of(left)[len(batch) + len(mine) :]
+    columns = shape_of(right)[len(batch) + len(inner) :]
     n = views.numel_of
     if not summed:
         spread = views.reshape(left, (*lead, *rows, *(1,) * len(columns)))
@@ -212,12 +203,12 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
         dims = int(dims)
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
-        if dims > min(len(_shape(a)), len(_shape(b))):
+        if dims > min(len(shape_of(a)), len(shape_of(b))):
             raise RuntimeError(
                 f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}"
             )
         over_a, over_b = list(range(-dims, 0)), list(range(dims))
-    sa, sb = _shape(a), _shape(b)
+    sa, sb = shape_of(a), shape_of(b)
     if len(over_a) != len(over_b):
         raise RuntimeError("both dimension lists should have same length")
     if a._dtype is not b._dtype:
@@ -231,7 +222,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {sa[x]} in dim {x} and second has size {sb[y]} in dim {y}"
             )
-    sa, sb = _shape(a), _shape(b)
+    sa, sb = shape_of(a), shape_of(b)
     over_a, over_b = [wrap_dim(d, len(sa)) for d in over_a], [wrap_dim(d, len(sb)) for d in over_b]
     rest_a = [d for d in range(len(sa)) if d not in over_a]
     rest_b = [d for d in range(len(sb)) if d not in over_b]
@@ -239,15 +230,15 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     rows, columns = [sa[d] for d in rest_a], [sb[d] for d in rest_b]
     left = views.reshape(views.permute(a, rest_a + over_a), (views.numel_of(rows), inner))
     right = views.reshape(views.permute(b, over_b + rest_b), (inner, views.numel_of(columns)))
-    return _finish(views.reshape(matmul(left, right), (*rows, *columns)), out)
+    return finish(views.reshape(matmul(left, right), (*rows, *columns)), out)
 
 
 def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
     """The products of every element of a vector with every one of another."""
     for name, vector in (("self", input), ("vec2", vec2)):
-        if len(_shape(vector)) != 1:
-            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {len(_shape(vector))}-D")
-    return _finish(views.unsqueeze(input, 1) * vec2, out)
+        if len(shape_of(vector)) != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {len(shape_of(vector))}-D")
+    return finish(views.unsqueeze(input, 1) * vec2, out)
 
 
 ger = outer
@@ -255,9 +246,9 @@ ger = outer
 
 def inner(input: Any, other: Any, *, out: Any = None) -> Any:
     """The sums of products over the last dimension of both."""
-    a, b = _shape(input), _shape(other)
+    a, b = shape_of(input), shape_of(other)
     if not a or not b:
-        return _finish(input * other, out)
+        return finish(input * other, out)
     if a[-1] != b[-1]:
         raise RuntimeError(
             f"inner() the last dimension must match on both input tensors but got shapes {list(a)} and {list(b)}"
@@ -272,19 +263,19 @@ def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
 
 def kron(input: Any, other: Any, *, out: Any = None) -> Any:
     """The Kronecker product: each element of the first times the whole second."""
-    a, b = _shape(input), _shape(other)
+    a, b = shape_of(input), shape_of(other)
     rank = max(len(a), len(b))
     a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
     wide = [length for n in a for length in (n, 1)]
     deep = [length for n in b for length in (1, n)]
     product = views.reshape(input, tuple(wide)) * views.reshape(other, tuple(deep))
-    return _finish(views.reshape(product, tuple(x * y for x, y in zip(a, b))), out)
+    return finish(views.reshape(product, tuple(x * y for x, y in zip(a, b))), out)
 
 
 def trace(input: Any) -> Any:
     """The sum of the diagonal of a matrix."""
-    if len(_shape(input)) != 2:
-        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {len(_shape(input))}")
+    if len(shape_of(input)) != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {len(shape_of(input))}")
     return views.diagonal(input).sum()
 
 
@@ -292,7 +283,7 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
     """Square matrices multiplied with themselves ``n`` times."""
     from .creation import eye
 
-    shape = _shape(input)
+    shape = shape_of(input)
     if len(shape) < 2:
         raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
     if shape[-1] != shape[-2]:
@@ -300,7 +291,7 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
             f"linalg.matrix_power: A must be batches of square matrices, but they are {shape[-2]} by {shape[-1]} matrices"
         )
     if n == 0:
-        return _finish(views.expand(eye(shape[-1], dtype=input._dtype), shape).clone(memory_format=_contiguous()), out)
+        return finish(views.expand(eye(shape[-1], dtype=input._dtype), shape).clone(memory_format=_contiguous()), out)
     if n < 0:
         from .linalg_factor import inv
 
@@ -312,7 +303,7 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
         n >>= 1
         if n:
             square = matmul(square, square)
-    return _finish(made.clone() if made is input else made, out)
+    return finish(made.clone() if made is input else made, out)
 
 
 def _contiguous() -> Any:
@@ -326,12 +317,12 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
         matrices = tuple(matrices[0])
     for matrix in matrices:
-        if len(_shape(matrix)) != 2:
-            raise RuntimeError(f"Tensor dimension is {len(_shape(matrix))}, expected 2 instead.")
+        if len(shape_of(matrix)) != 2:
+            raise RuntimeError(f"Tensor dimension is {len(shape_of(matrix))}, expected 2 instead.")
     if len(matrices) == 1:
         return matrices[0]
-    lengths = [_shape(matrices[0])[0]] + [_shape(matrix)[1] for matrix in matrices]
-    return _finish(_cheapest(matrices, lengths), out)
+    lengths = [shape_of(matrices[0])[0]] + [shape_of(matrix)[1] for matrix in matrices]
+    return finish(_cheapest(matrices, lengths), out)
 
 
 def _cheapest(matrices: Sequence[Any], lengths: list[int]) -> Any:
@@ -363,7 +354,7 @@ def _scaled_sum(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> A
         )
     if product._dtype.category < 2:
         alpha, beta = int(alpha), int(beta)
-    shown = views.expand(input, _shape(product))
+    shown = views.expand(input, shape_of(product))
     scaled = product if alpha == 1 else product * alpha
     if beta == 0:
         return scaled
@@ -373,56 +364,56 @@ def _scaled_sum(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> A
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """``beta * input + alpha * (mat1 @ mat2)``."""
     for number, matrix in ((1, mat1), (2, mat2)):
-        if len(_shape(matrix)) != 2:
-            raise RuntimeError(f"mat{number} must be a matrix, got {len(_shape(matrix))}-D tensor")
+        if len(shape_of(matrix)) != 2:
+            raise RuntimeError(f"mat{number} must be a matrix, got {len(shape_of(matrix))}-D tensor")
     if input._dtype.name in ("float16", "bfloat16") and mat1._dtype is input._dtype and mat2._dtype is input._dtype:
         # Half precision rounds once, after the sum.
         whole = addmm(input.float(), mat1.float(), mat2.float(), beta=beta, alpha=alpha)
-        return _finish(whole.to(input._dtype), out)
-    return _finish(_scaled_sum("addmm", input, matmul(mat1, mat2), beta, alpha), out)
+        return finish(whole.to(input._dtype), out)
+    return finish(_scaled_sum("addmm", input, matmul(mat1, mat2), beta, alpha), out)
 
 
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """``beta * input + alpha * (mat @ vec)``."""
-    m, v, own = _shape(mat), _shape(vec), _shape(input)
+    m, v, own = shape_of(mat), shape_of(vec), shape_of(input)
     if len(m) != 2 or len(v) != 1 or len(own) > 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {len(own)}, {len(m)}, {len(v)}")
     if m[1] != v[0] or (own and own[0] not in (1, m[0])):
         raise RuntimeError(
             f"size mismatch, got input ({own[0] if own else m[0]}), mat ({m[0]}x{m[1]}), vec ({v[0]})"
         )
-    return _finish(_scaled_sum("addmv", input, matmul(mat, vec), beta, alpha), out)
+    return finish(_scaled_sum("addmv", input, matmul(mat, vec), beta, alpha), out)
 
 
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """``beta * input + alpha * outer(vec1, vec2)``."""
     for number, vector in ((1, vec1), (2, vec2)):
-        if len(_shape(vector)) != 1:
-            raise RuntimeError(f"addr: Expected 1-D argument vec{number}, but got {len(_shape(vector))}-D")
+        if len(shape_of(vector)) != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument vec{number}, but got {len(shape_of(vector))}-D")
     product = outer(vec1, vec2)
     if input._dtype is not product._dtype:
         from .._core.promotion import promote_types
 
         kind = promote_types(input._dtype, product._dtype)
         input, product = input.to(kind), product.to(kind)
-    return _finish(_scaled_sum("addr", input, product, beta, alpha), out)
+    return finish(_scaled_sum("addr", input, product, beta, alpha), out)
 
 
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """``beta * input + alpha * (batch1 @ batch2)``, a matrix product for each entry."""
-    return _finish(_scaled_sum("baddbmm", input, bmm(batch1, batch2), beta, alpha), out)
+    return finish(_scaled_sum("baddbmm", input, bmm(batch1, batch2), beta, alpha), out)
 
 
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """``beta * input + alpha`` times the sum of the matrix products of the entries."""
-    a, b = _shape(batch1), _shape(batch2)
+    a, b = shape_of(batch1), shape_of(batch2)
     if len(a) != 3 or len(b) != 3:
         raise RuntimeError("batch1 must be a 3D tensor" if len(a) != 3 else "batch2 must be a 3D tensor")
     if a[0] != b[0]:
         raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {a[0]} and {b[0]}")
     if a[2] != b[1]:
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({a[1]}x{a[2]} and {b[1]}x{b[2]})")
-    return _finish(_scaled_sum("addbmm", input, bmm(batch1, batch2).sum(0), beta, alpha), out)
+    return finish(_scaled_sum("addbmm", input, bmm(batch1, batch2).sum(0), beta, alpha), out)
 
 
 FUNCTIONS = tuple(

@@ -14,7 +14,7 @@ from .._core.dtype import bool_, float32, float64, int32, int64
 from .._core.promotion import promote_types
 from .._core.tensor_base import TensorBase, value_of, wrap
 from . import views
-from ._dispatch import deliver, is_number, result_dtype, type_word, wrap_dim
+from ._dispatch import finish, is_number, result_dtype, shape_of, type_word, wrap_dim
 from .index import gather, index_select, nonzero
 from .sort import sort
 
@@ -24,12 +24,6 @@ _count = kernel("count_positions")
 _lexicographic = kernel("lexicographic_order")
 
 
-def _shape(tensor: Any) -> tuple[int, ...]:
-    return tuple(value_of(tensor).shape)
-
-
-def _finish(value: Any, out: Any) -> Any:
-    return value if out is None else deliver(value, out)
 
 
 def _numbers(count: int) -> Any:
@@ -71,9 +65,9 @@ def unique(
     input = input.detach()
     if dim is not None:
         return _unique_entries(input, dim, return_inverse, return_counts, True)
-    shape = _shape(input)
+    shape = shape_of(input)
     flat = views.reshape(input, (views.numel_of(shape),))
-    count = _shape(flat)[0]
+    count = shape_of(flat)[0]
     if count == 0:
         nothing = flat.new_empty((0,), dtype=int64)
         return _given(flat.clone(), views.reshape(nothing, shape), nothing.clone(), return_inverse, return_counts)
@@ -85,7 +79,7 @@ def unique(
 
 
 def _unique_entries(input: Any, dim: int, return_inverse: bool, return_counts: bool, ordered: bool) -> Any:
-    shape = _shape(input)
+    shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     count = shape[dim] if shape else 1
     if 0 in shape:
@@ -112,9 +106,9 @@ def unique_consecutive(
     input = input.detach()
     if dim is not None:
         return _unique_entries(input, dim, return_inverse, return_counts, False)
-    shape = _shape(input)
+    shape = shape_of(input)
     flat = views.reshape(input, (views.numel_of(shape),))
-    count = _shape(flat)[0]
+    count = shape_of(flat)[0]
     if count == 0:
         nothing = flat.new_empty((0,), dtype=int64)
         return _given(flat.clone(), views.reshape(nothing, shape), nothing.clone(), return_inverse, return_counts)
@@ -129,13 +123,13 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{type_word(input._dtype)}'")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
-    shape = _shape(input)
+    shape = shape_of(input)
     if shape == (0,):
         return input.new_zeros((minlength,), dtype=int64)
     array = value_of(input).asnumpy()
     if len(shape) != 1 or int(array.min()) < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-    if weights is not None and _shape(weights) != shape:
+    if weights is not None and shape_of(weights) != shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
     count = max(int(array.max()) + 1, minlength)
     positions = value_of(input.to(int64))
@@ -150,7 +144,7 @@ def searchsorted(
     sorter: Any = None, out: Any = None,
 ) -> Any:  # fmt: skip
     """Where values would stand in sorted sequences along the last dimension, before equal ones or (``right``) after."""
-    shape = _shape(sorted_sequence)
+    shape = shape_of(sorted_sequence)
     if side is not None and side not in ("left", "right"):
         raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:
@@ -160,7 +154,7 @@ def searchsorted(
     after = right or side == "right"
     if not isinstance(input, TensorBase):
         input = sorted_sequence.new_tensor(input) if sorted_sequence._dtype.category == 2 else _scalar(input)
-    own = _shape(input)
+    own = shape_of(input)
     if not own and len(shape) != 1:
         raise RuntimeError(
             "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
@@ -172,10 +166,10 @@ def searchsorted(
             f"input value tensor must match, but we got boundaries tensor {list(shape)} and input value tensor {list(own)}"
         )
     if sorter is not None:
-        if _shape(sorter) != shape:
+        if shape_of(sorter) != shape:
             raise RuntimeError(
                 "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
-                f"{list(shape)}and got sorter tensor {list(_shape(sorter))}"
+                f"{list(shape)}and got sorter tensor {list(shape_of(sorter))}"
             )
         if sorter._dtype is not int64:
             raise RuntimeError(
@@ -191,7 +185,7 @@ def searchsorted(
             value_of(sorted_sequence.detach().to(kind).contiguous()), value_of(input.detach().to(kind).contiguous()), after
         )
     )
-    return _finish(found.to(int32) if out_int32 else found, out)
+    return finish(found.to(int32) if out_int32 else found, out)
 
 
 def _scalar(value: Any) -> Any:
@@ -202,8 +196,8 @@ def _scalar(value: Any) -> Any:
 
 def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False, out: Any = None) -> Any:
     """The bucket between sorted boundaries that each value falls into."""
-    if len(_shape(boundaries)) != 1:
-        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({len(_shape(boundaries))})")
+    if len(shape_of(boundaries)) != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({len(shape_of(boundaries))})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
@@ -212,19 +206,19 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     kind = result_dtype((elements, test_elements))
     one = elements if isinstance(elements, TensorBase) else _scalar(elements)
     other = test_elements if isinstance(test_elements, TensorBase) else _scalar(test_elements)
-    one, other = one.detach().to(kind), views.reshape(other.detach().to(kind), (views.numel_of(_shape(other)),))
-    count = _shape(other)[0]
+    one, other = one.detach().to(kind), views.reshape(other.detach().to(kind), (views.numel_of(shape_of(other)),))
+    count = shape_of(other)[0]
     if count == 0:
-        found = one.new_full(_shape(one), bool(invert), dtype=bool_)
+        found = one.new_full(shape_of(one), bool(invert), dtype=bool_)
     elif count <= 8:
         found = views.unsqueeze(one, -1).eq(other).any(-1)
         found = found.logical_not() if invert else found
     else:
         ordered = sort(other)[0]
         place = searchsorted(ordered, one).clamp(max=count - 1)
-        found = views.reshape(index_select(ordered, 0, views.reshape(place, (-1,))), _shape(one)).eq(one)
+        found = views.reshape(index_select(ordered, 0, views.reshape(place, (-1,))), shape_of(one)).eq(one)
         found = found.logical_not() if invert else found
-    return _finish(found, out)
+    return finish(found, out)
 
 
 def _range_of(values: Any, low: float, high: float, name: str, widen: float) -> tuple[float, float]:
@@ -249,7 +243,7 @@ def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0, *, out: Any =
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if min > max:
         raise RuntimeError("torch.histc: max must be larger than min")
-    values = views.reshape(input.detach(), (views.numel_of(_shape(input)),))
+    values = views.reshape(input.detach(), (views.numel_of(shape_of(input)),))
     low, high = _range_of(values, min, max, "torch.histc", 1.0)
     array = value_of(values.to(float32) if values._dtype not in (float32, float64) else values)
     inside = array.asnumpy()
@@ -257,7 +251,7 @@ def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0, *, out: Any =
     kind = inside.dtype.type
     places = ((inside - kind(low)) * kind(bins) / (kind(high) - kind(low))).astype(np.int64)
     counts = wrap(_count["int64"](from_numpy(np.ascontiguousarray(np.minimum(places, bins - 1))), bins))
-    return _finish(counts.to(input._dtype), out)
+    return finish(counts.to(input._dtype), out)
 
 
 def histogram(
@@ -268,9 +262,9 @@ def histogram(
         edges = bins.detach()
     else:
         edges = _edges(input, bins, range, "torch.histogram")
-    flat = views.reshape(input.detach(), (views.numel_of(_shape(input)), 1))
+    flat = views.reshape(input.detach(), (views.numel_of(shape_of(input)), 1))
     counts = _binned(flat, [edges], weight, density, "histogram")
-    return _finish(return_types.histogram((counts, edges)), out)
+    return finish(return_types.histogram((counts, edges)), out)
 
 
 def _edges(values: Any, bins: int, limits: Any, name: str) -> Any:
@@ -300,7 +294,7 @@ def _binned(points: Any, edges: Sequence[Any], weight: Any, density: bool, name:
     sizes = []
     for d, edge in enumerate(edges):
         column = views.select(points, 1, d)
-        count = _shape(edge)[0] - 1
+        count = shape_of(edge)[0] - 1
         sizes.append(count)
         place = searchsorted(edge, column, right=True) - 1
         last = views.select(edge, 0, -1)
@@ -329,7 +323,7 @@ def histogramdd(
     input: Any, bins: Any, range: Sequence[float] | None = None, weight: Any = None, density: bool = False, out: Any = None
 ) -> Any:
     """Counts of points (the rows of the last two dimensions) in boxes, and the edges of each dimension."""
-    shape = _shape(input)
+    shape = shape_of(input)
     if len(shape) < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     rank = shape[-1]

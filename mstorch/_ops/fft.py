@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._backend.table import kernel
-from .._core.tensor_base import TensorBase, value_of
+from .._core.tensor_base import TensorBase
 from . import views
-from ._dispatch import call, deliver, type_word, wrap_dim
+from ._dispatch import call, finish, shape_of, type_word, wrap_dim
 from .creation import arange, zeros
 from .join import cat, flip, roll
 
@@ -18,12 +18,6 @@ _fft = kernel("fft")
 _NORMS = (None, "backward", "ortho", "forward")
 
 
-def _finish(result: Any, out: Any) -> Any:
-    return result if out is None else deliver(result, out)
-
-
-def _shape(tensor: Any) -> tuple[int, ...]:
-    return tuple(value_of(tensor).shape)
 
 
 def _norm(norm: str | None) -> str:
@@ -55,7 +49,7 @@ def _check_real(input: Any, name: str) -> None:
 
 def _resized(input: Any, dim: int, length: int) -> Any:
     """The first ``length`` entries along ``dim``, zeros after the last one."""
-    shape = _shape(input)
+    shape = shape_of(input)
     if length < shape[dim]:
         return views.narrow(input, dim, 0, length)
     if length > shape[dim]:
@@ -74,7 +68,7 @@ def _run(input: Any, dims: Sequence[int], inverse: bool, norm: str) -> Any:
 
 def _dims(input: Any, s: Any, dim: Any) -> tuple[list[int], list[int | None]]:
     """The dimensions to transform and the lengths asked for (None: as they are)."""
-    rank = len(_shape(input))
+    rank = len(shape_of(input))
     if isinstance(s, int):
         s = (s,)
     if isinstance(dim, int):
@@ -94,7 +88,7 @@ def _dims(input: Any, s: Any, dim: Any) -> tuple[list[int], list[int | None]]:
     else:
         dims = list(range(rank))
     lengths: list[int | None] = [None] * len(dims) if s is None else [None if n == -1 else int(n) for n in s]
-    shape = _shape(input)
+    shape = shape_of(input)
     for d, n in zip(dims, lengths):
         if n is not None or shape:
             _check_length(shape[d] if n is None else n)
@@ -124,7 +118,7 @@ def _real_n(input: Any, s: Any, dim: Any, norm: str | None, inverse: bool, name:
     for d, n in zip(dims, lengths):
         if n is not None:
             x = _resized(x, d, n)
-    half = _shape(x)[dims[-1]] // 2 + 1
+    half = shape_of(x)[dims[-1]] // 2 + 1
     x = _run(_floating(x, True), dims[-1:], inverse, mode)
     x = views.narrow(x, dims[-1], 0, half)
     return _run(x, dims[:-1], inverse, mode) if len(dims) > 1 else x.contiguous()
@@ -142,7 +136,7 @@ def _to_real_n(input: Any, s: Any, dim: Any, norm: str | None, inverse: bool, na
     last = dims[-1]
     length = lengths[-1]
     if length is None:
-        length = 2 * (_shape(x)[last] - 1)
+        length = 2 * (shape_of(x)[last] - 1)
     _check_length(length)
     for d, n in zip(dims[:-1], lengths[:-1]):
         if n is not None:
@@ -169,62 +163,62 @@ def _length(n: int | None) -> tuple[int] | None:
 
 def fft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
     """The transform along one dimension."""
-    return _finish(_complex_n(input, _length(n), _one(dim), norm, False), out)
+    return finish(_complex_n(input, _length(n), _one(dim), norm, False), out)
 
 
 def ifft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
     """The inverse transform along one dimension."""
-    return _finish(_complex_n(input, _length(n), _one(dim), norm, True), out)
+    return finish(_complex_n(input, _length(n), _one(dim), norm, True), out)
 
 
 def rfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
     """The transform of real numbers: the frequencies that are not negative."""
-    return _finish(_real_n(input, _length(n), _one(dim), norm, False, "rfft"), out)
+    return finish(_real_n(input, _length(n), _one(dim), norm, False, "rfft"), out)
 
 
 def irfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
     """The inverse of ``rfft``."""
-    return _finish(_to_real_n(input, _length(n), _one(dim), norm, True, "irfft"), out)
+    return finish(_to_real_n(input, _length(n), _one(dim), norm, True, "irfft"), out)
 
 
 def hfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
     """The transform of half a symmetric signal: real numbers."""
-    return _finish(_to_real_n(input, _length(n), _one(dim), norm, False, "hfft"), out)
+    return finish(_to_real_n(input, _length(n), _one(dim), norm, False, "hfft"), out)
 
 
 def ihfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
     """The inverse of ``hfft``."""
-    return _finish(_real_n(input, _length(n), _one(dim), norm, True, "ihfft"), out)
+    return finish(_real_n(input, _length(n), _one(dim), norm, True, "ihfft"), out)
 
 
 def fftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
     """The transform along several dimensions."""
-    return _finish(_complex_n(input, s, dim, norm, False), out)
+    return finish(_complex_n(input, s, dim, norm, False), out)
 
 
 def ifftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
     """The inverse transform along several dimensions."""
-    return _finish(_complex_n(input, s, dim, norm, True), out)
+    return finish(_complex_n(input, s, dim, norm, True), out)
 
 
 def rfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
     """The transform of real numbers along several dimensions, half of it along the last."""
-    return _finish(_real_n(input, s, dim, norm, False, "rfftn"), out)
+    return finish(_real_n(input, s, dim, norm, False, "rfftn"), out)
 
 
 def irfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
     """The inverse of ``rfftn``."""
-    return _finish(_to_real_n(input, s, dim, norm, True, "irfftn"), out)
+    return finish(_to_real_n(input, s, dim, norm, True, "irfftn"), out)
 
 
 def hfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
     """``hfft`` along several dimensions, the last of which is half."""
-    return _finish(_to_real_n(input, s, dim, norm, False, "hfftn"), out)
+    return finish(_to_real_n(input, s, dim, norm, False, "hfftn"), out)
 
 
 def ihfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
     """The inverse of ``hfftn``."""
-    return _finish(_real_n(input, s, dim, norm, True, "ihfftn"), out)
+    return finish(_real_n(input, s, dim, norm, True, "ihfftn"), out)
 
 
 def fft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Any:
@@ -266,7 +260,7 @@ def fftfreq(
 
     kind = dtype or get_default_dtype()
     found = cat((arange(0, (n + 1) // 2, dtype=kind, device=device), arange(-(n // 2), 0, dtype=kind))) * (1.0 / (n * d))
-    return _finish(found.requires_grad_() if requires_grad else found, out)
+    return finish(found.requires_grad_() if requires_grad else found, out)
 
 
 def rfftfreq(
@@ -277,11 +271,11 @@ def rfftfreq(
     from .._core.dtype import get_default_dtype
 
     found = arange(0, n // 2 + 1, dtype=dtype or get_default_dtype(), device=device) * (1.0 / (n * d))
-    return _finish(found.requires_grad_() if requires_grad else found, out)
+    return finish(found.requires_grad_() if requires_grad else found, out)
 
 
 def _shifted(input: Any, dim: Any, step: Any) -> Any:
-    shape = _shape(input)
+    shape = shape_of(input)
     dims = range(len(shape)) if dim is None else (dim,) if isinstance(dim, int) else dim
     places = tuple(wrap_dim(d, len(shape)) for d in dims)
     return roll(input, tuple(step(shape[d]) for d in places), places) if places else input.clone()

@@ -18,11 +18,13 @@ from ._dispatch import (
     accept_numpy_names,
     broadcast_shape,
     deliver,
+    finish,
     in_place,
     is_number,
     python_number,
     result,
     scalar_raw,
+    shape_of,
     type_word,
     wrap_dim,
 )  # fmt: skip
@@ -37,12 +39,6 @@ _expand = kernel("expand")
 _clone = kernel("clone")
 
 
-def _shape(tensor: Any) -> tuple[int, ...]:
-    return tuple(value_of(tensor).shape)
-
-
-def _finish(value: Any, out: Any) -> Any:
-    return value if out is None else deliver(value, out)
 
 
 def index_raw(index: Any, name: str, *, int32_too: bool = True, error: type = RuntimeError, text: str = "") -> Raw:
@@ -86,7 +82,7 @@ def keep_layout(input: Any, found: Any) -> Any:
 
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: Any = None) -> Any:
     """``input`` taken along ``dim`` at ``index``, whose other dimensions run along those of ``input``."""
-    shape = _shape(input)
+    shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     positions = index_raw(index, "gather", text="gather(): Expected dtype int32/int64 for index")
     own = tuple(positions.shape)
@@ -101,12 +97,12 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: 
                 )
         check_index_dim(positions, dim, shape)
     tracked = recording((input,))
-    return _finish(result(_gather[input._dtype.name](value_of(input), dim, positions), (input,), tracked), out)
+    return finish(result(_gather[input._dtype.name](value_of(input), dim, positions), (input,), tracked), out)
 
 
 def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
     """The entries ``index`` (a vector) along a dimension, as a copy."""
-    shape = _shape(input)
+    shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     positions = index_raw(index, "index_select", text="index_select(): Expected dtype int32 or int64 for index")
     if len(positions.shape) > 1:
@@ -118,8 +114,8 @@ def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
         positions = positions.reshape((1,))
     tracked = recording((input,))
     if not shape:
-        return _finish(result(_gather[input._dtype.name](value_of(input), 0, positions.reshape(())), (input,), tracked), out)
-    return _finish(result(_index_select[input._dtype.name](value_of(input), dim, positions), (input,), tracked), out)
+        return finish(result(_gather[input._dtype.name](value_of(input), 0, positions.reshape(())), (input,), tracked), out)
+    return finish(result(_index_select[input._dtype.name](value_of(input), dim, positions), (input,), tracked), out)
 
 
 def take(input: Any, index: Any, *, out: Any = None) -> Any:
@@ -133,7 +129,7 @@ def take(input: Any, index: Any, *, out: Any = None) -> Any:
         lambda value: IndexError(f"out of range: tried to access index {value} on a tensor of {size} elements."),
     )
     tracked = recording((input,))
-    return _finish(result(_take[input._dtype.name](value_of(input), positions), (input,), tracked), out)
+    return finish(result(_take[input._dtype.name](value_of(input), positions), (input,), tracked), out)
 
 
 def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any = None) -> Any:
@@ -142,7 +138,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {type_word(indices._dtype)}")
     if dim is None:
         input, indices, dim = views.view(input, -1), views.view(indices, -1), 0
-    own, other = _shape(input), _shape(indices)
+    own, other = shape_of(input), shape_of(indices)
     if len(own) != len(other):
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
@@ -167,10 +163,10 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
     tensors = [input]
     name = input._dtype.name
     if isinstance(value, TensorBase):
-        if _shape(value):
+        if shape_of(value):
             raise RuntimeError(
                 "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
-                f"{len(_shape(value))} dimension(s)."
+                f"{len(shape_of(value))} dimension(s)."
             )
         tensors.append(value)
     elif not is_number(value):
@@ -178,7 +174,7 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
             "masked_fill() received an invalid combination of arguments - got (Tensor, "
             f"{type(value).__name__}), but expected one of:\n * (Tensor mask, Tensor value)\n * (Tensor mask, Number value)"
         )
-    shape = broadcast_shape(_shape(mask), _shape(input))
+    shape = broadcast_shape(shape_of(mask), shape_of(input))
     tracked = recording(tensors)
     if isinstance(value, TensorBase):
         filler = value_of(value) if value._dtype is input._dtype else cast(value_of(value), name)
@@ -200,19 +196,19 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     """The elements where the mask holds, in one dimension; the shapes broadcast."""
     if mask._dtype is not bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = broadcast_shape(_shape(mask), _shape(input))
-    spread = views.expand(input, shape) if _shape(input) != shape else input
+    shape = broadcast_shape(shape_of(mask), shape_of(input))
+    spread = views.expand(input, shape) if shape_of(input) != shape else input
     chosen = np.broadcast_to(value_of(mask).asnumpy(), shape)
     positions = from_numpy(np.flatnonzero(chosen))
     tracked = recording((input,))
-    return _finish(result(_take[input._dtype.name](value_of(spread), positions), (input,), tracked), out)
+    return finish(result(_take[input._dtype.name](value_of(spread), positions), (input,), tracked), out)
 
 
 def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not zero: a matrix of one row each, or one vector a dimension."""
     truth = input if input._dtype is bool_ else input.detach().ne(0)
     if as_tuple:
-        if not _shape(truth):
+        if not shape_of(truth):
             truth = views.reshape(truth, (1,))
         return views.unbind(nonzero(truth), 1)
     found = _nonzero["bool"](value_of(truth))
@@ -229,7 +225,7 @@ def argwhere(input: Any) -> Any:
 def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = None) -> Any:
     """The first ``size`` positions of ``nonzero``, filled up with rows of ``fill_value``."""
     found = nonzero(input)
-    count, rank = _shape(found)
+    count, rank = shape_of(found)
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
     if count < size:
@@ -238,7 +234,7 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = No
         found = cat((found, found.new_full((size - count, rank), fill_value)))
     else:
         found = views.slice_dim(found, 0, 0, size, 1).clone(memory_format=contiguous_format)
-    return _finish(found, out)
+    return finish(found, out)
 
 
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
@@ -260,10 +256,10 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
         indexing.setitem(self, key, values)
         return self
     check_writable(self)
-    shape = _shape(self)
+    shape = shape_of(self)
     every = wrap(from_numpy(np.arange(views.numel_of(shape)).reshape(shape)))
     places = indexing.getitem(every, key)
-    spread = views.expand(values, _shape(places))
+    spread = views.expand(values, shape_of(places))
     return in_place(self, put(self, places, spread, accumulate=True))
 
 
@@ -295,16 +291,16 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
 
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     """A copy with ``value`` in the entries ``index`` of a dimension."""
-    shape = _shape(input)
+    shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     positions = index_raw(
         index, "index_fill", int32_too=False, error=IndexError, text="index_fill_(): Expected dtype int64 for index."
     )
     if len(positions.shape) > 1:
         raise RuntimeError("Index has to be a vector/scalar")
-    if isinstance(value, TensorBase) and _shape(value):
+    if isinstance(value, TensorBase) and shape_of(value):
         raise RuntimeError(
-            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {len(_shape(value))} dimension(s)."
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {len(shape_of(value))} dimension(s)."
         )
     size = shape[dim] if shape else 1
     check_range(
@@ -339,8 +335,8 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
             f"masked_scatter_: expected self and source to have same dtypes but got {type_word(input._dtype)} and "
             f"{type_word(source._dtype)}"
         )
-    shape = broadcast_shape(_shape(mask), _shape(input))
-    spread = views.expand(input, shape) if _shape(input) != shape else input
+    shape = broadcast_shape(shape_of(mask), shape_of(input))
+    spread = views.expand(input, shape) if shape_of(input) != shape else input
     positions = np.flatnonzero(np.broadcast_to(value_of(mask).asnumpy(), shape))
     count = positions.size
     if value_of(source).size < count:

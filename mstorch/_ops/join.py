@@ -11,7 +11,17 @@ from .._core.promotion import can_cast, promote_types
 from .._core.strides import channels_last_strides, is_channels_last, normalize
 from .._core.tensor_base import TensorBase, recording, value_of, wrap_strided
 from . import views
-from ._dispatch import accept_numpy_names, call, deliver, result, shape_args, type_word, wrap_dim, wrap_dims
+from ._dispatch import (
+    accept_numpy_names,
+    call,
+    finish,
+    result,
+    shape_args,
+    shape_of,
+    type_word,
+    wrap_dim,
+    wrap_dims,
+)
 
 _cat = kernel("cat")
 _stack = kernel("stack")
@@ -20,12 +30,6 @@ _flip = kernel("flip")
 _roll = kernel("roll")
 
 
-def _shape(tensor: Any) -> tuple[int, ...]:
-    return tuple(value_of(tensor).shape)
-
-
-def _finish(value: Any, out: Any) -> Any:
-    return value if out is None else deliver(value, out)
 
 
 def tensor_list(tensors: Any, name: str) -> tuple[Any, ...]:
@@ -51,7 +55,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     tensors = tensor_list(tensors, "cat")
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    shapes = [_shape(tensor) for tensor in tensors]
+    shapes = [shape_of(tensor) for tensor in tensors]
     for number, shape in enumerate(shapes):
         if not shape:
             raise RuntimeError(f"zero-dimensional tensor (at position {number}) cannot be concatenated")
@@ -86,7 +90,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
         made = wrap_strided(joined, tracked, normalize(joined.shape, channels_last_strides(joined.shape)))
     else:
         made = result(joined, tensors, tracked)
-    return _finish(made, out)
+    return finish(made, out)
 
 
 _reshape = kernel("reshape")
@@ -98,22 +102,22 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     tensors = tensor_list(tensors, "stack")
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
-    first = _shape(tensors[0])
+    first = shape_of(tensors[0])
     for number, tensor in enumerate(tensors):
-        if _shape(tensor) != first:
+        if shape_of(tensor) != first:
             raise RuntimeError(
-                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(_shape(tensor))} at "
+                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(shape_of(tensor))} at "
                 f"entry {number}"
             )
     axis = wrap_dim(dim, len(first) + 1)
     kind = _common(tensors)
     tracked = recording(tensors)
     raws = tuple(value_of(t) if t._dtype is kind else cast(value_of(t), kind.name) for t in tensors)
-    return _finish(result(_stack[kind.name](raws, axis), tensors, tracked), out)
+    return finish(result(_stack[kind.name](raws, axis), tensors, tracked), out)
 
 
 def _at_least(tensor: Any, rank: int) -> Any:
-    own = len(_shape(tensor))
+    own = len(shape_of(tensor))
     if own >= rank:
         return tensor
     if rank == 1:
@@ -151,7 +155,7 @@ def atleast_3d(*tensors: Any) -> Any:
 def hstack(tensors: Any, *, out: Any = None) -> Any:
     """The tensors side by side: along the second dimension, vectors along the first."""
     parts = [_at_least(t, 1) for t in _nonempty(tensors, "hstack")]
-    return cat(parts, 0 if len(_shape(parts[0])) == 1 else 1, out=out)
+    return cat(parts, 0 if len(shape_of(parts[0])) == 1 else 1, out=out)
 
 
 def vstack(tensors: Any, *, out: Any = None) -> Any:
@@ -171,8 +175,8 @@ def column_stack(tensors: Any, *, out: Any = None) -> Any:
     """The tensors side by side, vectors as columns."""
     parts = []
     for tensor in _nonempty(tensors, "column_stack"):
-        rank = len(_shape(tensor))
-        parts.append(views.reshape(tensor, (views.numel_of(_shape(tensor)), 1)) if rank <= 1 else tensor)
+        rank = len(shape_of(tensor))
+        parts.append(views.reshape(tensor, (views.numel_of(shape_of(tensor)), 1)) if rank <= 1 else tensor)
     return cat(parts, 1, out=out)
 
 
@@ -188,19 +192,19 @@ def block_diag(*tensors: Any) -> Any:
     from .creation import zeros
 
     for number, tensor in enumerate(tensors):
-        if len(_shape(tensor)) > 2:
+        if len(shape_of(tensor)) > 2:
             raise RuntimeError(
-                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {number} has {len(_shape(tensor))} "
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {number} has {len(shape_of(tensor))} "
                 "dimensions"
             )
     if not tensors:
         return zeros((1, 0))
     blocks = [_at_least(tensor, 2) for tensor in tensors]
     kind = _common(blocks)
-    width = sum(_shape(block)[1] for block in blocks)
+    width = sum(shape_of(block)[1] for block in blocks)
     rows, before = [], 0
     for block in blocks:
-        height, own = _shape(block)
+        height, own = shape_of(block)
         sides = (zeros((height, before), dtype=kind), block, zeros((height, width - before - own), dtype=kind))
         rows.append(cat(sides, 1))
         before += own
@@ -210,7 +214,7 @@ def block_diag(*tensors: Any) -> Any:
 def repeat(self: Any, *repeats: Any) -> Any:
     """The tensor repeated along each dimension; more repeats than dimensions add dimensions in front."""
     counts = shape_args(repeats)
-    own = _shape(self)
+    own = shape_of(self)
     if len(counts) < len(own):
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     for count in counts:
@@ -222,7 +226,7 @@ def repeat(self: Any, *repeats: Any) -> Any:
 def tile(input: Any, dims: Any) -> Any:
     """The tensor repeated along each dimension; missing counts in front are 1."""
     counts = shape_args((dims,))
-    lead = len(_shape(input)) - len(counts)
+    lead = len(shape_of(input)) - len(counts)
     return repeat(input, ((1,) * lead + counts))
 
 
@@ -236,12 +240,12 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
         counts = input
         if counts._dtype not in (int32, int64):
             raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{type_word(counts._dtype)}'")
-        if len(_shape(counts)) != 1:
+        if len(shape_of(counts)) != 1:
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-        return _interleaved(arange(_shape(counts)[0]), counts, 0, output_size).to(counts._dtype)
+        return _interleaved(arange(shape_of(counts)[0]), counts, 0, output_size).to(counts._dtype)
     if dim is None:
         input, dim = views.flatten(input), 0
-    shape = _shape(input)
+    shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     if not isinstance(repeats, TensorBase):
         if isinstance(repeats, (list, tuple)):
@@ -255,13 +259,13 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
             return views.flatten(spread.clone(memory_format=_contiguous()), dim, dim + 1)
     if repeats._dtype not in (int32, int64):
         raise RuntimeError("repeats has to be Long or Int tensor")
-    if len(_shape(repeats)) > 1:
+    if len(shape_of(repeats)) > 1:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
-    if _shape(repeats) in ((), (1,)):
+    if shape_of(repeats) in ((), (1,)):
         return repeat_interleave(input, int(repeats), dim)
-    if _shape(repeats)[0] != shape[dim]:
+    if shape_of(repeats)[0] != shape[dim]:
         raise RuntimeError(
-            f"repeats must have the same size as input along dim, but got repeats.size(0) = {_shape(repeats)[0]} and "
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {shape_of(repeats)[0]} and "
             f"input.size({dim}) = {shape[dim]}"
         )
     return _interleaved(input, repeats, dim, output_size)
@@ -292,7 +296,7 @@ def flip(input: Any, dims: Any) -> Any:
     """The order of the entries reversed along the dimensions, as a copy."""
     if not isinstance(dims, (list, tuple)):
         raise TypeError(f"flip(): argument 'dims' (position 2) must be tuple of ints, not {type(dims).__name__}")
-    rank = len(_shape(input))
+    rank = len(shape_of(input))
     axes = wrap_dims(dims, rank) if dims else ()
     tracked = recording((input,))
     raw = _flip[input._dtype.name](value_of(input), axes)
@@ -314,14 +318,14 @@ def _tile_method(self: Any, *dims: Any, **named: Any) -> Any:
 
 def fliplr(input: Any) -> Any:
     """The columns in reverse order, as a copy."""
-    if len(_shape(input)) < 2:
+    if len(shape_of(input)) < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return flip(input, (1,))
 
 
 def flipud(input: Any) -> Any:
     """The rows in reverse order, as a copy."""
-    if not _shape(input):
+    if not shape_of(input):
         raise RuntimeError("Input must be >= 1-d.")
     return flip(input, (0,))
 
@@ -333,19 +337,19 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
         raise RuntimeError("`shifts` required")
     axes: tuple[int, ...] = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
     if not axes and len(moves) == 1:
-        shape = _shape(input)
+        shape = shape_of(input)
         return views.reshape(call(_roll, (views.reshape(input, (-1,)) if views.numel_of(shape) else
                                           views.reshape(input, (0,)),), moves, (0,)), shape)
     if len(axes) != len(moves):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(axes)}")
-    rank = len(_shape(input))
+    rank = len(shape_of(input))
     return call(_roll, (input,), moves, tuple(wrap_dim(d, rank) for d in axes))
 
 
 def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     """Turned by 90 degrees ``k`` times, from the first towards the second of ``dims``."""
     dims = tuple(dims)
-    rank = len(_shape(input))
+    rank = len(shape_of(input))
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if rank < 2:
@@ -374,14 +378,14 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     for tensor in tensors:
         if tensor._dtype is not tensors[0]._dtype:
             raise RuntimeError("meshgrid expects all tensors to have the same dtype")
-        if len(_shape(tensor)) > 1:
+        if len(shape_of(tensor)) > 1:
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {_text(tensor)}")
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     swap = indexing == "xy" and len(tensors) >= 2
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])
-    lengths = tuple(views.numel_of(_shape(tensor)) for tensor in tensors)
+    lengths = tuple(views.numel_of(shape_of(tensor)) for tensor in tensors)
     rank = len(tensors)
     grids = [
         views.expand(views.reshape(tensor, (1,) * i + (-1,) + (1,) * (rank - i - 1)) if lengths[i] else
@@ -400,11 +404,11 @@ def _text(tensor: Any) -> str:
 def cartesian_prod(*tensors: Any) -> Any:
     """Every combination of entries of the vectors, one a row."""
     for tensor in tensors:
-        if len(_shape(tensor)) != 1:
-            raise RuntimeError(f"Expect a 1D vector, but got shape {list(_shape(tensor))}")
+        if len(shape_of(tensor)) != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(shape_of(tensor))}")
     if len(tensors) == 1:
         return tensors[0]
-    return stack([views.reshape(grid, (views.numel_of(_shape(grid)),)) for grid in meshgrid(*tensors, indexing="ij")], 1)
+    return stack([views.reshape(grid, (views.numel_of(shape_of(grid)),)) for grid in meshgrid(*tensors, indexing="ij")], 1)
 
 
 def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
@@ -416,7 +420,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     from .from_data import from_numpy
     from .index import index_select
 
-    shape = _shape(input)
+    shape = shape_of(input)
     if len(shape) != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(shape)}")
     if r < 0:
@@ -436,7 +440,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
         tensors = tuple(tensors[0])
     shape: tuple[int, ...] = ()
     for tensor in tensors:
-        shape = broadcast_shape(shape, _shape(tensor))
+        shape = broadcast_shape(shape, shape_of(tensor))
     return tuple(views.expand(tensor, shape) for tensor in tensors)
 
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 from typing import Any
 
 from .._backend.table import kernel
-from .._core.tensor_base import TensorBase, value_of
+from .._core.tensor_base import TensorBase
 from . import views
-from ._dispatch import broadcast_shape, call, deliver, type_word
+from ._dispatch import broadcast_shape, call, finish, shape_of, type_word
 
 _mm = kernel("mm")
 _bmm = kernel("bmm")
 _linear = kernel("linear")
 _linear_bias = kernel("linear_bias")
 
-
-def _shape(tensor: Any) -> tuple[int, ...]:
-    return tuple(value_of(tensor).shape)
 
 
 def check_same_dtype(first: Any, second: Any) -> None:
@@ -37,13 +34,10 @@ def _cpp(tensor: Any) -> str:
     return _CPP.get(tensor._dtype.name, type_word(tensor._dtype))
 
 
-def _finish(result: Any, out: Any) -> Any:
-    return result if out is None else deliver(result, out)
-
 
 def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     """The product of matrices (n, m) and (m, p)."""
-    a, b = _shape(input), _shape(mat2)
+    a, b = shape_of(input), shape_of(mat2)
     if len(a) != 2:
         raise RuntimeError("self must be a matrix")
     if len(b) != 2:
@@ -51,12 +45,12 @@ def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     if a[1] != b[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
     check_same_dtype(input, mat2)
-    return _finish(call(_mm, (input, mat2)), out)
+    return finish(call(_mm, (input, mat2)), out)
 
 
 def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     """The products of matrices (b, n, m) and (b, m, p)."""
-    a, b = _shape(input), _shape(mat2)
+    a, b = shape_of(input), shape_of(mat2)
     if len(a) != 3:
         raise RuntimeError("batch1 must be a 3D tensor")
     if len(b) != 3:
@@ -66,23 +60,23 @@ def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
             f"Expected size for first two dimensions of batch2 tensor to be: [{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}]."
         )
     check_same_dtype(input, mat2)
-    return _finish(call(_bmm, (input, mat2)), out)
+    return finish(call(_bmm, (input, mat2)), out)
 
 
 def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
     """The product of a matrix (n, m) and a vector (m)."""
-    a, b = _shape(input), _shape(vec)
+    a, b = shape_of(input), shape_of(vec)
     if len(a) != 2 or len(b) != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {len(b)}, {len(a)}, {len(b)}")
     if a[1] != b[0]:
         raise RuntimeError(f"size mismatch, got input ({a[0]}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
     check_same_dtype(input, vec)
-    return _finish(views.squeeze(call(_mm, (input, views.unsqueeze(vec, 1))), 1), out)
+    return finish(views.squeeze(call(_mm, (input, views.unsqueeze(vec, 1))), 1), out)
 
 
 def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
     """The inner product of two vectors."""
-    a, b = _shape(input), _shape(tensor)
+    a, b = shape_of(input), shape_of(tensor)
     if len(a) != 1 or len(b) != 1:
         raise RuntimeError(f"1D tensors expected, but got {len(a)}D and {len(b)}D tensors")
     if input._dtype is not tensor._dtype:
@@ -95,7 +89,7 @@ def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
             f"got {a[0]} and {b[0]} elements respectively"
         )
     product = call(_mm, (views.unsqueeze(input, 0), views.unsqueeze(tensor, 1)))
-    return _finish(views.reshape(product, ()), out)
+    return finish(views.reshape(product, ()), out)
 
 
 def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -103,10 +97,10 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     if not isinstance(other, TensorBase) or not isinstance(input, TensorBase):
         wrong = other if isinstance(input, TensorBase) else input
         raise TypeError(f"matmul(): argument 'other' (position 1) must be Tensor, not {type(wrong).__name__}")
-    a, b = _shape(input), _shape(other)
+    a, b = shape_of(input), shape_of(other)
     if not a or not b:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {len(a)}D and {len(b)}D")
-    return _finish(_matmul(input, other, a, b), out)
+    return finish(_matmul(input, other, a, b), out)
 
 
 def _matmul(input: Any, other: Any, a: tuple[int, ...], b: tuple[int, ...]) -> Any:
@@ -147,7 +141,7 @@ def _matmul(input: Any, other: Any, a: tuple[int, ...], b: tuple[int, ...]) -> A
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """``input @ weight.T + bias``: (…, in) × (out, in) + (out)."""
-    a, w = _shape(input), _shape(weight)
+    a, w = shape_of(input), shape_of(weight)
     if len(w) == 1:
         product = matmul(input, weight)
         return product if bias is None else product + bias

@@ -4,18 +4,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._core.tensor_base import TensorBase, recording, value_of
+from .._core.tensor_base import TensorBase, recording
 from . import reduce, views
-from ._dispatch import accept_numpy_names, broadcast_shape, deliver, type_word, wrap_dim, wrap_dims
+from ._dispatch import accept_numpy_names, broadcast_shape, finish, shape_of, type_word, wrap_dim, wrap_dims
 from .compare import where
-
-
-def _shape(tensor: Any) -> tuple[int, ...]:
-    return tuple(value_of(tensor).shape)
-
-
-def _finish(value: Any, out: Any) -> Any:
-    return value if out is None else deliver(value, out)
 
 
 def vector_norm(
@@ -28,14 +20,14 @@ def vector_norm(
         )
     if dtype is not None:
         x = x.to(dtype)
-    shape = _shape(x)
+    shape = shape_of(x)
     dims = wrap_dims(dim, len(shape))
     if (math.isinf(ord) or ord < 0) and any(shape[d] == 0 for d in dims):
         name = "inf" if math.isinf(ord) else f"{ord:g}"
         raise RuntimeError(
             f"linalg.vector_norm cannot compute the {name} norm on an empty tensor because the operation does not have an identity"
         )
-    return _finish(_norm(x, float(ord), dims if shape else None, keepdim), out)
+    return finish(_norm(x, float(ord), dims if shape else None, keepdim), out)
 
 
 def _norm(x: Any, p: float, dims: Any, keepdim: bool) -> Any:
@@ -89,7 +81,7 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
             from . import linalg
 
             dims = tuple(range(-2, 0)) if dim is None else dim
-            return _finish(linalg.matrix_norm(input, "nuc", dims, keepdim, dtype=dtype), out)
+            return finish(linalg.matrix_norm(input, "nuc", dims, keepdim, dtype=dtype), out)
         if p != "fro":
             raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
         p = 2.0
@@ -114,7 +106,7 @@ def dist(input: Any, other: Any, p: Any = 2) -> Any:
 
 def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: Any = None) -> Any:
     """A copy whose entries along ``dim`` with a norm above ``maxnorm`` are scaled down to it."""
-    shape = _shape(input)
+    shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     if p <= 0:
         raise RuntimeError("renorm: non-positive-norm not supported")
@@ -125,14 +117,14 @@ def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: Any = None) -> An
     others = tuple(d for d in range(len(shape)) if d != dim)
     sizes = vector_norm(input, p, others, True)
     scale = where(sizes.gt(maxnorm), maxnorm / (sizes + 1e-7), 1.0)
-    return _finish(input * scale, out)
+    return finish(input * scale, out)
 
 
 def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
     """The covariances of the rows (variables) over the columns (observations)."""
     from .._core.dtype import bool_
 
-    shape = _shape(input)
+    shape = shape_of(input)
     if len(shape) > 2:
         raise RuntimeError(
             f"cov(): expected input to have two or fewer dimensions but got an input with {len(shape)} dimensions"
@@ -140,14 +132,14 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
     if input._dtype is bool_:
         raise RuntimeError("cov(): bool dtype is not supported for input")
     rows = views.reshape(input, (1, -1)) if len(shape) < 2 else input
-    count = _shape(rows)[1]
+    count = shape_of(rows)[1]
     weights: Any = None
     for name, given, kinds in (("fweights", fweights, (1,)), ("aweights", aweights, (2,))):
         if given is None:
             continue
-        if len(_shape(given)) > 1:
+        if len(shape_of(given)) > 1:
             raise RuntimeError(
-                f"cov(): expected {name} to have one or fewer dimensions but got {name} with {len(_shape(given))} dimensions"
+                f"cov(): expected {name} to have one or fewer dimensions but got {name} with {len(shape_of(given))} dimensions"
             )
         if given._dtype.category not in kinds:
             what = "integral" if kinds == (1,) else "floating point"
@@ -182,13 +174,13 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
 
 def corrcoef(input: Any) -> Any:
     """The correlation coefficients of the rows (variables) over the columns (observations)."""
-    if len(_shape(input)) > 2:
+    if len(shape_of(input)) > 2:
         raise RuntimeError(
             "corrcoef(): expected input to have two or fewer dimensions but got an input with "
-            f"{len(_shape(input))} dimensions"
+            f"{len(shape_of(input))} dimensions"
         )
     table = cov(input)
-    if not _shape(table):
+    if not shape_of(table):
         return table / table
     spread = views.diagonal(table)
     if spread._dtype.category == 3:
@@ -206,7 +198,7 @@ def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) ->
     """The cross products of vectors along ``dim`` (the first of length 3, if not given)."""
     from .join import roll
 
-    a, b = _shape(input), _shape(other)
+    a, b = shape_of(input), shape_of(other)
     if len(a) != len(b):
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     if dim is None:
@@ -219,7 +211,7 @@ def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) ->
     shape = broadcast_shape(a, b)
     first, second = views.expand(input, shape), views.expand(other, shape)
     made = roll(first, -1, axis) * roll(second, -2, axis) - roll(first, -2, axis) * roll(second, -1, axis)
-    return _finish(made, out)
+    return finish(made, out)
 
 
 FUNCTIONS = ("norm", "dist", "renorm", "cov", "corrcoef", "cross")

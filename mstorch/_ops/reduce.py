@@ -9,7 +9,7 @@ from .._backend.table import kernel
 from .._core.dtype import bool_, dtype, float32, int64, uint8
 from .._core.tensor_base import TensorBase, recording, value_of
 from . import views
-from ._dispatch import accept_numpy_names, call, deliver, type_word, wrap_dim, wrap_dims
+from ._dispatch import accept_numpy_names, call, finish, shape_of, type_word, wrap_dim, wrap_dims
 
 _sum = kernel("sum")
 _mean = kernel("mean")
@@ -22,12 +22,6 @@ _all = kernel("all")
 _any = kernel("any")
 
 
-def _shape(input: Any) -> tuple[int, ...]:
-    return tuple(value_of(input).shape)
-
-
-def _finish(value: Any, out: Any) -> Any:
-    return value if out is None else deliver(value, out)
 
 
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
@@ -35,10 +29,10 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | No
     if not isinstance(input, TensorBase):
         raise TypeError(f"sum(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     kind = dtype or (int64 if input._dtype.category < 2 else input._dtype)
-    dims = wrap_dims(dim, len(_shape(input)))
+    dims = wrap_dims(dim, len(shape_of(input)))
     if kind is bool_:
-        return _finish(call(_sum, (input,), dims, keepdim, dtype=int64).to(bool_), out)
-    return _finish(call(_sum, (input,), dims, keepdim, dtype=kind), out)
+        return finish(call(_sum, (input,), dims, keepdim, dtype=int64).to(bool_), out)
+    return finish(call(_sum, (input,), dims, keepdim, dtype=kind), out)
 
 
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
@@ -61,8 +55,8 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | N
             f"mean(): could not infer output dtype. {what} dtype must be either a floating point or complex dtype. "
             f"Got: {type_word(kind)}"
         )
-    dims = wrap_dims(dim, len(_shape(input)))
-    return _finish(call(_mean, (input,), dims, keepdim, dtype=kind), out)
+    dims = wrap_dims(dim, len(shape_of(input)))
+    return finish(call(_mean, (input,), dims, keepdim, dtype=kind), out)
 
 
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
@@ -72,13 +66,13 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype 
     if input._dtype.category != 2 and input._dtype.category != 3:
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {type_word(input._dtype)}")
     count = sum(isnan(input).logical_not(), dim, keepdim)
-    return _finish(nansum(input, dim, keepdim, dtype=dtype) / count, out)
+    return finish(nansum(input, dim, keepdim, dtype=dtype) / count, out)
 
 
 def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The product of all elements, or along ``dim``; integers multiply in int64."""
     kind = dtype or (int64 if input._dtype.category < 2 else input._dtype)
-    rank = len(_shape(input))
+    rank = len(shape_of(input))
     if isinstance(dim, (tuple, list)):
         raise TypeError(
             f"prod() received an invalid combination of arguments - got (Tensor, {type(dim).__name__}), but expected one of:\n"
@@ -86,7 +80,7 @@ def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dt
             " * (Tensor input, int dim, bool keepdim = False, *, torch.dtype dtype = None, Tensor out = None)"
         )
     dims = wrap_dims(dim, rank) if dim is None else (wrap_dim(dim, rank),)
-    return _finish(call(_prod, (input,), dims, keepdim, dtype=kind), out)
+    return finish(call(_prod, (input,), dims, keepdim, dtype=kind), out)
 
 
 def _check_not_empty(name: str, shape: tuple[int, ...], dims: tuple[int, ...], whole: bool) -> None:
@@ -101,7 +95,7 @@ def _check_not_empty(name: str, shape: tuple[int, ...], dims: tuple[int, ...], w
 
 
 def _extreme(kernel_: Any, name: str, input: Any, dim: Any, keepdim: bool) -> Any:
-    shape = _shape(input)
+    shape = shape_of(input)
     dims = wrap_dims(dim, len(shape))
     _check_not_empty(name, shape, dims, dim is None or dim == ())
     if input._dtype.category == 3:
@@ -118,27 +112,27 @@ def _empty_result(input: Any, shape: tuple[int, ...], dims: tuple[int, ...], kee
 
 def amax(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
     """The largest element, of all or along ``dim``; equal ones share the gradient."""
-    return _finish(_extreme(_amax, "amax", input, dim, keepdim), out)
+    return finish(_extreme(_amax, "amax", input, dim, keepdim), out)
 
 
 def amin(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
     """The smallest element, of all or along ``dim``; equal ones share the gradient."""
-    return _finish(_extreme(_amin, "amin", input, dim, keepdim), out)
+    return finish(_extreme(_amin, "amin", input, dim, keepdim), out)
 
 
 def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
     """The smallest and the largest element, of all or along ``dim``."""
-    shape = _shape(input)
+    shape = shape_of(input)
     dims = wrap_dims(dim, len(shape))
     if dim is None and value_of(input).size == 0:
         raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
     low = _extreme(_amin, "aminmax", input, dims, keepdim)
     high = _extreme(_amax, "aminmax", input, dims, keepdim)
-    return _finish(return_types.aminmax((low, high)), out)
+    return finish(return_types.aminmax((low, high)), out)
 
 
 def _arg(kernel_: Any, name: str, input: Any, dim: int | None, keepdim: bool) -> Any:
-    shape = _shape(input)
+    shape = shape_of(input)
     if input._dtype is bool_ or input._dtype.category == 3:
         raise RuntimeError(f"{name}(): does not support {'bool' if input._dtype is bool_ else 'complex'} input")
     if dim is None:
@@ -158,17 +152,17 @@ def _arg(kernel_: Any, name: str, input: Any, dim: int | None, keepdim: bool) ->
 
 def argmax(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The index of the largest element, the first of equal ones, int64."""
-    return _finish(_arg(_argmax, "argmax", input, dim, keepdim), out)
+    return finish(_arg(_argmax, "argmax", input, dim, keepdim), out)
 
 
 def argmin(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The index of the smallest element, the first of equal ones, int64."""
-    return _finish(_arg(_argmin, "argmin", input, dim, keepdim), out)
+    return finish(_arg(_argmin, "argmin", input, dim, keepdim), out)
 
 
 def _with_indices(kernel_: Any, arg_kernel: Any, name: str, kind: Any, input: Any, dim: int, keepdim: bool) -> Any:
     """Values and indices of the extremes along a dimension; the gradient goes to the index alone."""
-    shape = _shape(input)
+    shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     if input._dtype.category == 3:
         raise RuntimeError(f"{name}(): does not support complex input")
@@ -196,8 +190,8 @@ def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
 
         return maximum(input, dim if other is None else other, out=out)
     if dim is None:
-        return _finish(_whole(_amax, "max", input), out)
-    return _finish(_with_indices(_amax, _argmax, "max", return_types.max, input, dim, keepdim), out)
+        return finish(_whole(_amax, "max", input), out)
+    return finish(_with_indices(_amax, _argmax, "max", return_types.max, input, dim, keepdim), out)
 
 
 def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
@@ -207,8 +201,8 @@ def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
 
         return minimum(input, dim if other is None else other, out=out)
     if dim is None:
-        return _finish(_whole(_amin, "min", input), out)
-    return _finish(_with_indices(_amin, _argmin, "min", return_types.min, input, dim, keepdim), out)
+        return finish(_whole(_amin, "min", input), out)
+    return finish(_with_indices(_amin, _argmin, "min", return_types.min, input, dim, keepdim), out)
 
 
 def _whole(kernel_: Any, name: str, input: Any) -> Any:
@@ -221,12 +215,12 @@ def _whole(kernel_: Any, name: str, input: Any) -> Any:
 
 
 def _truth(kernel_: Any, input: Any, dim: Any, keepdim: bool, out: Any) -> Any:
-    dims = wrap_dims(dim, len(_shape(input)))
+    dims = wrap_dims(dim, len(shape_of(input)))
     source = input if input._dtype is bool_ else input.detach().ne(0)
     found = call(kernel_, (source,), dims, keepdim)
     if input._dtype is uint8:
         found = found.to(uint8)
-    return _finish(found, out)
+    return finish(found, out)
 
 
 def all(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
@@ -244,7 +238,7 @@ def _variance(input: Any, dim: Any, correction: Any, keepdim: bool, name: str) -
     if input._dtype.category < 2:
         word = name if "mean" in name else "std and var"
         raise RuntimeError(f"{word} only support floating point and complex dtypes")
-    shape = _shape(input)
+    shape = shape_of(input)
     dims = wrap_dims(dim, len(shape))
     count = math.prod(shape[d] for d in dims) if shape else 1
     centre = mean(input, dims if shape else None, True)
@@ -253,7 +247,7 @@ def _variance(input: Any, dim: Any, correction: Any, keepdim: bool, name: str) -
     total = sum(squares, dims if shape else None, keepdim)
     rest = count - correction
     variance = total / (rest if rest > 0 else 0.0)
-    return variance, centre if keepdim else views.reshape(centre, _shape(total))
+    return variance, centre if keepdim else views.reshape(centre, shape_of(total))
 
 
 def _spread_args(dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
@@ -269,7 +263,7 @@ def var(
 ) -> Any:
     """The variance, divided by the count less ``correction`` (1)."""
     dim, correction = _spread_args(dim, unbiased, correction)
-    return _finish(_variance(input, dim, correction, keepdim, "var")[0], out)
+    return finish(_variance(input, dim, correction, keepdim, "var")[0], out)
 
 
 def std(
@@ -277,7 +271,7 @@ def std(
 ) -> Any:
     """The standard deviation, with the count less ``correction`` (1) below the root."""
     dim, correction = _spread_args(dim, unbiased, correction)
-    return _finish(_variance(input, dim, correction, keepdim, "std")[0].sqrt(), out)
+    return finish(_variance(input, dim, correction, keepdim, "std")[0].sqrt(), out)
 
 
 def var_mean(
@@ -285,7 +279,7 @@ def var_mean(
 ) -> tuple[Any, Any]:
     """The variance and the mean."""
     dim, correction = _spread_args(dim, unbiased, correction)
-    return _finish(_variance(input, dim, correction, keepdim, "var_mean"), out)
+    return finish(_variance(input, dim, correction, keepdim, "var_mean"), out)
 
 
 def std_mean(
@@ -294,7 +288,7 @@ def std_mean(
     """The standard deviation and the mean."""
     dim, correction = _spread_args(dim, unbiased, correction)
     variance, centre = _variance(input, dim, correction, keepdim, "std_mean")
-    return _finish((variance.sqrt(), centre), out)
+    return finish((variance.sqrt(), centre), out)
 
 
 def count_nonzero(input: Any, dim: Any = None) -> Any:
@@ -306,14 +300,14 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -
     """The logarithm of the sum of exponentials, computed from distances to the largest element."""
     if input._dtype.category < 2:
         input = input.to(float32)
-    dims = wrap_dims(dim, len(_shape(input)))
+    dims = wrap_dims(dim, len(shape_of(input)))
     if value_of(input).size == 0:
-        return _finish(sum(input.exp(), dims, keepdim).log(), out)
+        return finish(sum(input.exp(), dims, keepdim).log(), out)
     values = input.detach()
     largest = amax(values.real if input._dtype.category == 3 else values, dims, True)
     largest = largest.masked_fill(largest.abs() == math.inf, 0.0)
     total = sum((input - largest).exp(), dims, keepdim).log()
-    return _finish(total + (largest if keepdim else views.reshape(largest, _shape(total))), out)
+    return finish(total + (largest if keepdim else views.reshape(largest, shape_of(total))), out)
 
 
 FUNCTIONS = tuple(

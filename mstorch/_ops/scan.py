@@ -10,7 +10,7 @@ from .._backend.table import kernel
 from .._core.dtype import bool_, dtype, get_default_dtype, int64
 from .._core.tensor_base import TensorBase, value_of, wrap
 from . import views
-from ._dispatch import accept_numpy_names, call, deliver, type_word, wrap_dim
+from ._dispatch import accept_numpy_names, call, finish, shape_of, type_word, wrap_dim
 from .index import gather
 
 _cumsum = kernel("cumsum")
@@ -20,21 +20,15 @@ _cummin = kernel("cummin_indices")
 _logcumsumexp = kernel("logcumsumexp")
 
 
-def _shape(tensor: Any) -> tuple[int, ...]:
-    return tuple(value_of(tensor).shape)
-
-
-def _finish(value: Any, out: Any) -> Any:
-    return value if out is None else deliver(value, out)
 
 
 def _scan(kernel_: Any, input: Any, dim: int, kind: dtype | None, out: Any) -> Any:
-    dim = wrap_dim(dim, len(_shape(input)))
+    dim = wrap_dim(dim, len(shape_of(input)))
     if kind is None:
         kind = int64 if input._dtype.category < 2 else input._dtype
     if kind is bool_:
-        return _finish(call(kernel_, (input,), dim, dtype=int64).to(bool_), out)
-    return _finish(call(kernel_, (input,), dim, dtype=kind), out)
+        return finish(call(kernel_, (input,), dim, dtype=int64).to(bool_), out)
+    return finish(call(kernel_, (input,), dim, dtype=kind), out)
 
 
 def cumsum(input: Any, dim: int, *, dtype: dtype | None = None, out: Any = None) -> Any:
@@ -50,12 +44,12 @@ def cumprod(input: Any, dim: int, *, dtype: dtype | None = None, out: Any = None
 def _running(kernel_: Any, name: str, kind: Any, input: Any, dim: int, out: Any) -> Any:
     if input._dtype.category == 3:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(input._dtype)}'")
-    dim = wrap_dim(dim, len(_shape(input)))
+    dim = wrap_dim(dim, len(shape_of(input)))
     raw, asked = value_of(input), input._dtype.name
     if asked in _WIDER:
         raw, asked = cast(raw, _WIDER[asked]), _WIDER[asked]
     indices = wrap(kernel_[asked](raw, dim))
-    return _finish(kind((gather(input, dim, indices), indices)), out)
+    return finish(kind((gather(input, dim, indices), indices)), out)
 
 
 _WIDER = {"float16": "float32", "bfloat16": "float32", "bool": "uint8"}
@@ -73,55 +67,55 @@ def cummin(input: Any, dim: int, *, out: Any = None) -> Any:
 
 def logcumsumexp(input: Any, dim: int, *, out: Any = None) -> Any:
     """The logarithm of the sums of exponentials up to each element along ``dim``."""
-    dim = wrap_dim(dim, len(_shape(input)))
+    dim = wrap_dim(dim, len(shape_of(input)))
     kind = input._dtype if input._dtype.category >= 2 else get_default_dtype()
-    return _finish(call(_logcumsumexp, (input,), dim, dtype=kind), out)
+    return finish(call(_logcumsumexp, (input,), dim, dtype=kind), out)
 
 
 def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:
     """The differences of neighbours along ``dim``, taken ``n`` times."""
     from .join import cat
 
-    shape = _shape(input)
+    shape = shape_of(input)
     if not shape:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     dim = wrap_dim(dim, len(shape))
     for extra in (prepend, append):
-        if extra is not None and len(_shape(extra)) != len(shape):
+        if extra is not None and len(shape_of(extra)) != len(shape):
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
     if n == 0:
-        return _finish(input.clone(), out)
+        return finish(input.clone(), out)
     parts = [part for part in (prepend, input, append) if part is not None]
     current = cat(parts, dim) if len(parts) > 1 else input
     for _ in range(n):
-        length = _shape(current)[dim]
+        length = shape_of(current)[dim]
         if length <= 1:
             current = views.slice_dim(current, dim, 0, 0, 1).clone()
             continue
         ahead = views.slice_dim(current, dim, 1, length, 1)
         behind = views.slice_dim(current, dim, 0, length - 1, 1)
         current = ahead.logical_xor(behind) if current._dtype is bool_ else ahead - behind
-    return _finish(current, out)
+    return finish(current, out)
 
 
 def _pairs(y: Any, dim: int) -> tuple[Any, Any]:
-    length = _shape(y)[dim]
+    length = shape_of(y)[dim]
     return views.slice_dim(y, dim, 1, length, 1), views.slice_dim(y, dim, 0, length - 1, 1)
 
 
 def _steps(x: Any, y: Any, dim: int) -> Any:
     """The distances between the sample points, shaped to multiply slices of ``y``."""
-    shape = _shape(y)
-    if not _shape(x):
+    shape = shape_of(y)
+    if not shape_of(x):
         raise RuntimeError("trapezoid() x must be at least one-dimensional")
-    if len(_shape(x)) == 1 and len(shape) > 1:
-        if _shape(x)[0] != shape[dim]:
+    if len(shape_of(x)) == 1 and len(shape) > 1:
+        if shape_of(x)[0] != shape[dim]:
             raise RuntimeError("There must be one `x` value for each sample point")
         return views.reshape(diff(x), (1,) * dim + (-1,) + (1,) * (len(shape) - dim - 1))
-    if len(_shape(x)) < len(shape):
-        x = views.reshape(x, (1,) * (len(shape) - len(_shape(x))) + _shape(x))
+    if len(shape_of(x)) < len(shape):
+        x = views.reshape(x, (1,) * (len(shape) - len(shape_of(x))) + shape_of(x))
     return diff(x, dim=dim)
 
 
@@ -131,7 +125,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
 
 
 def _integral(y: Any, x: Any, dx: Any, dim: int, running: bool) -> Any:
-    shape = _shape(y)
+    shape = shape_of(y)
     if x is not None and not isinstance(x, TensorBase):
         x, dx = None, x
     if x is not None and y._dtype is bool_:
@@ -161,7 +155,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1
 
 def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Any, ...]:
     """Estimated derivatives along each of ``dim``, by central differences, one-sided at the ends."""
-    shape = _shape(input)
+    shape = shape_of(input)
     spacing = 1 if spacing is None else spacing
     dims = _gradient_dims(dim, spacing, len(shape))
     if isinstance(spacing, TensorBase):
@@ -193,13 +187,13 @@ def _gradient_dims(dim: Any, spacing: Any, rank: int) -> tuple[int, ...]:
 def _derivative(input: Any, dim: int, step: Any, edge_order: int) -> Any:
     from .join import cat
 
-    length = _shape(input)[dim]
+    length = shape_of(input)[dim]
 
     def part(start: int, stop: int) -> Any:
         return views.slice_dim(input, dim, start, stop, 1)
 
     if isinstance(step, TensorBase):
-        along = views.reshape(diff(step), (1,) * dim + (-1,) + (1,) * (len(_shape(input)) - dim - 1))
+        along = views.reshape(diff(step), (1,) * dim + (-1,) + (1,) * (len(shape_of(input)) - dim - 1))
 
         def gap(start: int, stop: int) -> Any:
             return views.slice_dim(along, dim, start, stop, 1)

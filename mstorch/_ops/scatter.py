@@ -9,7 +9,7 @@ from .._core.dtype import int64
 from .._core.formats import contiguous_format
 from .._core.tensor_base import TensorBase, recording, value_of
 from . import views
-from ._dispatch import accept_numpy_names, deliver, result, type_word, wrap_dim
+from ._dispatch import accept_numpy_names, finish, result, shape_of, type_word, wrap_dim
 from .index import check_index_dim, check_range, index_raw
 
 _scatter = kernel("scatter")
@@ -18,17 +18,11 @@ _index_write = kernel("index_write")
 _reduce = kernel("scatter_reduce")
 
 
-def _shape(tensor: Any) -> tuple[int, ...]:
-    return tuple(value_of(tensor).shape)
-
-
-def _finish(value: Any, out: Any) -> Any:
-    return value if out is None else deliver(value, out)
 
 
 def _checked(input: Any, dim: int, index: Any, source: Any, name: str) -> tuple[int, Raw, Any]:
     """The dimension, the index values, and the part of the source that the index covers; torch's errors."""
-    shape = _shape(input)
+    shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     positions = index_raw(index, name, text=f"{name}(): Expected dtype int32/int64 for index")
     own = tuple(positions.shape)
@@ -38,7 +32,7 @@ def _checked(input: Any, dim: int, index: Any, source: Any, name: str) -> tuple[
         return dim, positions, source
     if max(len(own), 1) != max(len(shape), 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
-    other = None if source is None else _shape(source)
+    other = None if source is None else shape_of(source)
     if other is not None and max(len(other), 1) != max(len(own), 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     wide = shape or (1,)
@@ -53,7 +47,7 @@ def _checked(input: Any, dim: int, index: Any, source: Any, name: str) -> tuple[
         for d in range(len(own)):
             if other and own[d] != other[d]:
                 source = views.slice_dim(source, d, 0, own[d], 1)
-    if source is not None and _shape(source) != own:
+    if source is not None and shape_of(source) != own:
         source = views.reshape(source, own)
     return dim, positions, source
 
@@ -73,7 +67,7 @@ def scatter(
     if source is None:
         source = input.new_full(tuple(positions.shape), src)
     if 0 in positions.shape:
-        return _finish(input.clone(memory_format=contiguous_format), out)
+        return finish(input.clone(memory_format=contiguous_format), out)
     tensors = (input, source)
     tracked = recording(tensors)
     name = input._dtype.name
@@ -81,17 +75,17 @@ def scatter(
         raw = _reduce[name](value_of(input), dim, positions, value_of(source), "prod", True)
     else:
         raw = _scatter[name](value_of(input), dim, positions, value_of(source), "none" if reduce is None else "add")
-    return _finish(result(raw, tensors, tracked), out)
+    return finish(result(raw, tensors, tracked), out)
 
 
 def scatter_add(input: Any, dim: int, index: Any, src: Any, *, out: Any = None) -> Any:
     """A copy with ``src`` added along ``dim`` at ``index``."""
     dim, positions, source = _checked(input, dim, index, src, "scatter")
     if 0 in positions.shape:
-        return _finish(input.clone(memory_format=contiguous_format), out)
+        return finish(input.clone(memory_format=contiguous_format), out)
     tracked = recording((input, source))
     raw = _scatter[input._dtype.name](value_of(input), dim, positions, value_of(source), "add")
-    return _finish(result(raw, (input, source), tracked), out)
+    return finish(result(raw, (input, source), tracked), out)
 
 
 _REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
@@ -107,10 +101,10 @@ def scatter_reduce(
         return scatter_add(input, dim, index, src, out=out)
     dim, positions, source = _checked(input, dim, index, src, "scatter")
     if 0 in positions.shape:
-        return _finish(input.clone(memory_format=contiguous_format), out)
+        return finish(input.clone(memory_format=contiguous_format), out)
     tracked = recording((input, source))
     raw = _reduce[input._dtype.name](value_of(input), dim, positions, value_of(source), reduce, include_self)
-    return _finish(result(raw, (input, source), tracked), out)
+    return finish(result(raw, (input, source), tracked), out)
 
 
 def put_flat(input: Any, index: Any, source: Any, accumulate: bool) -> Any:
@@ -122,7 +116,7 @@ def put_flat(input: Any, index: Any, source: Any, accumulate: bool) -> Any:
 
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """A copy with ``alpha`` times the entries of ``source`` added to the entries ``index`` of a dimension."""
-    shape, other = _shape(input), _shape(source)
+    shape, other = shape_of(input), shape_of(source)
     dim = wrap_dim(dim, len(shape))
     positions = index_raw(
         index, "index_add",
@@ -156,7 +150,7 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, 
     )
     if not isinstance(alpha, (int, float, bool)) or alpha != 1:
         source = source * alpha
-    return _finish(_index_written(input, dim, positions, source, True), out)
+    return finish(_index_written(input, dim, positions, source, True), out)
 
 
 def _index_written(input: Any, dim: int, positions: Raw, source: Any, accumulate: bool) -> Any:
@@ -169,10 +163,10 @@ def _index_written(input: Any, dim: int, positions: Raw, source: Any, accumulate
 
 def index_copy(input: Any, dim: int, index: Any, source: Any, *, out: Any = None) -> Any:
     """A copy with the entries ``index`` of a dimension replaced by those of ``source``."""
-    shape, other = _shape(input), _shape(source)
+    shape, other = shape_of(input), shape_of(source)
     dim = wrap_dim(dim, len(shape))
-    if len(_shape(index)) > 1:
-        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {len(_shape(index))})")
+    if len(shape_of(index)) > 1:
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {len(shape_of(index))})")
     count = value_of(index).size
     if not other and count != 1:
         raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {count})")
@@ -203,7 +197,7 @@ def index_copy(input: Any, dim: int, index: Any, source: Any, *, out: Any = None
     )
     if shape and not other:
         source = views.reshape(source, (1,))
-    return _finish(_index_written(input, dim, value_of(index), source, False), out)
+    return finish(_index_written(input, dim, value_of(index), source, False), out)
 
 
 def index_reduce(
@@ -212,7 +206,7 @@ def index_reduce(
     """A copy with the entries of ``source`` combined into the entries ``index`` by "prod", "mean", "amax" or "amin"."""
     if reduce not in _REDUCTIONS[1:]:
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
-    shape, other = _shape(input), _shape(source)
+    shape, other = shape_of(input), shape_of(source)
     dim = wrap_dim(dim, len(shape))
     positions = index_raw(index, "index_reduce", text="index_reduce(): Expected dtype int32/int64 for index")
     if len(positions.shape) > 1:

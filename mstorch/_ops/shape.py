@@ -11,7 +11,7 @@ from .._backend.table import kernel
 from .._core.strides import contiguous_strides, flat_index
 from .._core.tensor_base import TensorBase, check_writable, is_tracked, strides_of, value_of, whole_storage, wrap
 from . import views
-from ._dispatch import accept_numpy_names, become, call, deliver, shape_args, wrap_dim
+from ._dispatch import accept_numpy_names, become, call, deliver, finish, shape_args, shape_of, wrap_dim
 from .complex_views import view_as_complex, view_as_real
 from .index import keep_layout
 from .scatter import put_flat
@@ -19,21 +19,15 @@ from .scatter import put_flat
 _triangle = kernel("triangle")
 
 
-def _shape(tensor: Any) -> tuple[int, ...]:
-    return tuple(value_of(tensor).shape)
-
-
-def _finish(value: Any, out: Any) -> Any:
-    return value if out is None else deliver(value, out)
 
 
 # Triangles and diagonals
 
 
 def _triangular(name: str, input: Any, diagonal: int, lower: bool, out: Any) -> Any:
-    if len(_shape(input)) < 2:
+    if len(shape_of(input)) < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-    return _finish(call(_triangle, (input,), diagonal, lower), out)
+    return finish(call(_triangle, (input,), diagonal, lower), out)
 
 
 def tril(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
@@ -75,12 +69,12 @@ def triu_indices(
 
 def _scattered(input: Any, src: Any, part: Callable[[Any], Any]) -> Any:
     """A copy of ``input`` with the part that a view function shows replaced by ``src``."""
-    shape = _shape(input)
+    shape = shape_of(input)
     places = part(wrap(from_numpy(np.arange(views.numel_of(shape), dtype=np.int64).reshape(shape))))
-    if _shape(src) != _shape(places):
+    if shape_of(src) != shape_of(places):
         raise RuntimeError(
             "expected src to have a size equal to the slice of self. src size = "
-            f"{list(_shape(src))}, slice size = {list(_shape(places))}"
+            f"{list(shape_of(src))}, slice size = {list(shape_of(places))}"
         )
     return keep_layout(input, put_flat(input, places, src.to(input._dtype), False))
 
@@ -99,9 +93,9 @@ def slice_scatter(
     input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Any:
     """A copy with ``src`` in a slice of a dimension."""
-    length = _shape(input)[wrap_dim(dim, len(_shape(input)))]
+    length = shape_of(input)[wrap_dim(dim, len(shape_of(input)))]
     first, last, _ = slice(start, end, step).indices(length)
-    axis = wrap_dim(dim, len(_shape(input)))
+    axis = wrap_dim(dim, len(shape_of(input)))
     return _scattered(input, src, lambda every: views.slice_dim(every, axis, first, max(first, last), step))
 
 
@@ -110,24 +104,24 @@ def as_strided_scatter(
 ) -> Any:
     """A copy with ``src`` in the part that ``as_strided`` shows."""
     offset = input._offset if storage_offset is None else storage_offset
-    shape, own = _shape(input), strides_of(input)
+    shape, own = shape_of(input), strides_of(input)
     positions = flat_index(tuple(size), tuple(stride), offset)
     if own != contiguous_strides(shape) or input._offset:
         # Each storage position that the part names, as a place among the elements of ``input``.
         mine = flat_index(shape, own, input._offset).reshape(-1)
         order = np.argsort(mine, kind="stable")
         positions = order[np.searchsorted(mine[order], positions).clip(0, max(mine.size - 1, 0))]
-    if _shape(src) != tuple(size):
+    if shape_of(src) != tuple(size):
         raise RuntimeError(
             "expected src to have a size equal to the slice of self. src size = "
-            f"{list(_shape(src))}, slice size = {list(size)}"
+            f"{list(shape_of(src))}, slice size = {list(size)}"
         )
     return put_flat(input, wrap(from_numpy(np.ascontiguousarray(positions, np.int64))), src, False)
 
 
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """The last dimension on a diagonal of matrices in ``dim1`` and ``dim2``, zeros elsewhere."""
-    shape = _shape(input)
+    shape = shape_of(input)
     rank = len(shape) + 1
     dim1, dim2 = wrap_dim(dim1, rank), wrap_dim(dim2, rank)
     if dim1 == dim2:
@@ -140,21 +134,21 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> A
 
 def diag(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
     """The matrix with a vector on its diagonal, or the diagonal of a matrix as a vector."""
-    rank = len(_shape(input))
+    rank = len(shape_of(input))
     if rank not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {rank}D")
     made = diag_embed(input, diagonal) if rank == 1 else views.diagonal(input, diagonal).clone()
-    return _finish(made, out)
+    return finish(made, out)
 
 
 def diagflat(input: Any, offset: int = 0) -> Any:
     """The matrix with all elements on its diagonal."""
-    return diag_embed(views.reshape(input, (views.numel_of(_shape(input)),)), offset)
+    return diag_embed(views.reshape(input, (views.numel_of(shape_of(input)),)), offset)
 
 
 def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
     """Set the diagonal to one value; with ``wrap`` it starts again below a tall matrix. Returns the tensor."""
-    shape, strides = _shape(self), strides_of(self)
+    shape, strides = shape_of(self), strides_of(self)
     if len(shape) < 2:
         raise RuntimeError("dimensions must larger than 1")
     if len(shape) > 2 and len(set(shape)) > 1:
@@ -173,7 +167,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     from .join import cat, flip
     from .scan import cumprod
 
-    shape = _shape(x)
+    shape = shape_of(x)
     if len(shape) != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     count = shape[0] if N is None else N
@@ -197,15 +191,15 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
 
 def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
     """Parts along a dimension: a number of nearly equal ones, or between the indices of a list."""
-    shape = _shape(input)
+    shape = shape_of(input)
     if not shape:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     dim = wrap_dim(dim, len(shape))
     if isinstance(indices_or_sections, TensorBase):
-        if len(_shape(indices_or_sections)) > 1:
+        if len(shape_of(indices_or_sections)) > 1:
             raise RuntimeError(
                 "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got "
-                f"a tensor with {len(_shape(indices_or_sections))} dims"
+                f"a tensor with {len(shape_of(indices_or_sections))} dims"
             )
         indices_or_sections = indices_or_sections.tolist()
     length = shape[dim]
@@ -227,7 +221,7 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[An
 
 
 def _directed_split(name: str, input: Any, sections: Any, dim: int, least: int) -> tuple[Any, ...]:
-    shape = _shape(input)
+    shape = shape_of(input)
     if len(shape) < least:
         raise RuntimeError(
             f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {len(shape)} dimensions!"
@@ -249,7 +243,7 @@ def _counts(first: Any, rest: tuple[Any, ...]) -> Any:
 
 def hsplit(input: Any, indices_or_sections: Any, *more: int) -> tuple[Any, ...]:
     """Parts side by side: along the second dimension, of a vector along the first."""
-    dim = 0 if len(_shape(input)) == 1 else 1
+    dim = 0 if len(shape_of(input)) == 1 else 1
     return _directed_split("hsplit", input, _counts(indices_or_sections, more), dim, 1)
 
 
@@ -288,7 +282,7 @@ def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
 
 def ravel(input: Any) -> Any:
     """All elements in one dimension; a copy only if they are not contiguous."""
-    return views.reshape(input, (views.numel_of(_shape(input)),))
+    return views.reshape(input, (views.numel_of(shape_of(input)),))
 
 
 def numel(input: Any) -> int:
@@ -300,9 +294,9 @@ def numel(input: Any) -> int:
 
 def adjoint(input: Any) -> Any:
     """Matrices in the last two dimensions transposed, and conjugated if complex."""
-    if len(_shape(input)) < 2:
+    if len(shape_of(input)) < 2:
         raise RuntimeError(
-            f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {len(_shape(input))}-D tensor."
+            f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {len(shape_of(input))}-D tensor."
         )
     flipped = views.transpose(input, -2, -1)
     return flipped.conj() if input._dtype.category == 3 else flipped
@@ -310,9 +304,9 @@ def adjoint(input: Any) -> Any:
 
 def _matrix_transpose(self: Any) -> Any:
     """Matrices in the last two dimensions transposed."""
-    if len(_shape(self)) < 2:
+    if len(shape_of(self)) < 2:
         raise RuntimeError(
-            f"tensor.mT is only supported on matrices or batches of matrices. Got {len(_shape(self))}-D tensor."
+            f"tensor.mT is only supported on matrices or batches of matrices. Got {len(shape_of(self))}-D tensor."
         )
     return views.transpose(self, -2, -1)
 
@@ -324,12 +318,12 @@ def _matrix_adjoint(self: Any) -> Any:
 
 def _all_reversed(self: Any) -> Any:
     """The dimensions in reverse order."""
-    return views.permute(self, tuple(range(len(_shape(self)) - 1, -1, -1)))
+    return views.permute(self, tuple(range(len(shape_of(self)) - 1, -1, -1)))
 
 
 def _hermitian(self: Any) -> Any:
     """A matrix transposed, and conjugated if complex."""
-    rank = len(_shape(self))
+    rank = len(shape_of(self))
     if rank not in (0, 2):
         raise RuntimeError(
             f"tensor.H is only supported on matrices (2-D tensors). Got {rank}-D tensor. For batches of matrices, consider using "
@@ -340,7 +334,7 @@ def _hermitian(self: Any) -> Any:
 
 def sum_to_size(self: Any, *size: Any) -> Any:
     """Summed over what broadcasting to this size would have repeated."""
-    target, own = shape_args(size), _shape(self)
+    target, own = shape_args(size), shape_of(self)
     lead = len(own) - len(target)
     if lead < 0 or any(n != 1 and n != own[lead + i] for i, n in enumerate(target)):
         raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(own)}}}.")
@@ -362,7 +356,7 @@ def _copying(function: Callable[..., Any], name: str) -> Callable[..., Any]:
             for part, target in zip(made, out):
                 deliver(part, target)
             return None
-        return _finish(_copied(shown), out)
+        return finish(_copied(shown), out)
 
     copy.__name__ = copy.__qualname__ = name
     copy.__doc__ = f"What ``{name[:-5]}`` shows, as a copy."
@@ -376,8 +370,8 @@ def _copied(part: Any) -> Any:
 
 
 def _slice(input: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
-    axis = wrap_dim(dim, len(_shape(input)))
-    first, last, _ = slice(start, end, step).indices(_shape(input)[axis])
+    axis = wrap_dim(dim, len(shape_of(input)))
+    first, last, _ = slice(start, end, step).indices(shape_of(input)[axis])
     return views.slice_dim(input, axis, first, max(first, last), step)
 
 
@@ -423,23 +417,23 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     if is_tracked(self):
         raise RuntimeError("cannot resize variables that require grad")
     shape = shape_args(sizes)
-    if shape == _shape(self):
+    if shape == shape_of(self):
         return self
     storage = whole_storage(self)
-    have, need = views.numel_of(_shape(storage)), views.numel_of(shape) + self._offset
+    have, need = views.numel_of(shape_of(storage)), views.numel_of(shape) + self._offset
     if need > have:
         flat = np.zeros(need, value_of(storage).asnumpy().dtype)
         flat[:have] = value_of(storage).asnumpy().reshape(-1)
         storage = wrap(from_numpy(flat))
     offset = self._offset
-    become(self, storage if _shape(storage) == shape and not offset else views.as_strided(
+    become(self, storage if shape_of(storage) == shape and not offset else views.as_strided(
         storage, shape, contiguous_strides(shape), offset))
     return self
 
 
 def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> Any:
     """Change the size in place to that of another tensor; returns the tensor."""
-    return resize_(self, _shape(the_template))
+    return resize_(self, shape_of(the_template))
 
 
 def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:

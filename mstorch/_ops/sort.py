@@ -11,7 +11,7 @@ from .._backend.table import kernel
 from .._core.dtype import bool_, float32, float64, int64
 from .._core.tensor_base import TensorBase, value_of, wrap
 from . import views
-from ._dispatch import accept_numpy_names, deliver, type_word, wrap_dim
+from ._dispatch import accept_numpy_names, finish, shape_of, type_word, wrap_dim
 from .index import gather, keep_layout
 
 _argsort = kernel("argsort")
@@ -19,12 +19,6 @@ _argsort_double = kernel("argsort_double")
 _topk = kernel("topk_indices")
 
 
-def _shape(tensor: Any) -> tuple[int, ...]:
-    return tuple(value_of(tensor).shape)
-
-
-def _finish(value: Any, out: Any) -> Any:
-    return value if out is None else deliver(value, out)
 
 
 def _order(input: Any, dim: int, descending: bool) -> Any:
@@ -48,26 +42,26 @@ def sort(input: Any, dim: Any = -1, descending: bool = False, stable: Any = Fals
     """The values in order along ``dim`` and their indices; equal ones keep their order, NaN is largest."""
     if not isinstance(dim, int) and dim is None:
         dim = -1
-    axis = wrap_dim(dim, len(_shape(input)))
+    axis = wrap_dim(dim, len(shape_of(input)))
     indices = _order(input, axis, bool(descending))
     values = gather(input, axis, indices)
     found = return_types.sort((keep_layout(input, values), keep_layout(input, indices)))
-    return _finish(found, out)
+    return finish(found, out)
 
 
 def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """The indices that put the values in order along ``dim``."""
-    return keep_layout(input, _order(input, wrap_dim(dim, len(_shape(input))), descending))
+    return keep_layout(input, _order(input, wrap_dim(dim, len(shape_of(input))), descending))
 
 
 def msort(input: Any, *, out: Any = None) -> Any:
     """The values in order along the first dimension."""
-    return _finish(sort(input, 0)[0], out)
+    return finish(sort(input, 0)[0], out)
 
 
 def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Any = None) -> Any:
     """The ``k`` largest (or smallest) values along ``dim``, in order, and their indices."""
-    shape = _shape(input)
+    shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     k = int(k)
     if not 0 <= k <= (shape[dim] if shape else 1):
@@ -89,7 +83,7 @@ def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool =
                 raw, name = cast(raw, _WIDER[name]), _WIDER[name]
             indices = wrap(_topk[name](raw, k, dim, largest))
         found = return_types.topk((gather(input, dim, indices), indices))
-    return _finish(found, out)
+    return finish(found, out)
 
 
 def _zeros(shape: tuple[int, ...]) -> Any:
@@ -101,7 +95,7 @@ def _zeros(shape: tuple[int, ...]) -> Any:
 def _picked(input: Any, dim: int, indices: Any, keepdim: bool, kind: Any) -> Any:
     """Values and indices at one index a row (``dim`` kept with length 1)."""
     values = gather(input, dim, indices)
-    if not keepdim and _shape(indices):
+    if not keepdim and shape_of(indices):
         values, indices = views.squeeze(values, dim), views.squeeze(indices, dim)
     return kind((values, indices))
 
@@ -113,7 +107,7 @@ def _check_rows(name: str, shape: tuple[int, ...], dim: int) -> None:
 
 def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
     """The ``k``-th smallest value along ``dim`` and its index."""
-    shape = _shape(input)
+    shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     _check_rows("kthvalue", shape, dim)
     if not 1 <= k <= (shape[dim] if shape else 1):
@@ -121,7 +115,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False, *, out: A
     order = _order(input, dim, False)
     if shape:
         order = views.slice_dim(order, dim, k - 1, k, 1)
-    return _finish(_picked(input, dim, order.clone(), keepdim, return_types.kthvalue), out)
+    return finish(_picked(input, dim, order.clone(), keepdim, return_types.kthvalue), out)
 
 
 def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> Any:
@@ -129,20 +123,20 @@ def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> 
     kind = return_types.nanmedian if ignore_nan else return_types.median
     if input._dtype.category == 3 or input._dtype is bool_:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(input._dtype)}'")
-    shape = _shape(input)
+    shape = shape_of(input)
     if dim is None:
         if views.numel_of(shape) == 0:
             if input._dtype.category < 2:
                 return input.new_full((), -(2**63) if input._dtype is int64 else 0)
             return input.new_full((), math.nan)
         flat = views.reshape(input, (-1,))
-        return _finish(_median(flat, 0, False, ignore_nan, None)[0], out)
+        return finish(_median(flat, 0, False, ignore_nan, None)[0], out)
     dim = wrap_dim(dim, len(shape))
     _check_rows(name, shape, dim)
     length = shape[dim] if shape else 1
     order = _order(input, dim, False)
     if not shape:
-        return _finish(_picked(input, dim, order, keepdim, kind), out)
+        return finish(_picked(input, dim, order, keepdim, kind), out)
     middle = (length - 1) // 2
     if input._dtype.category < 2:
         place = None
@@ -155,7 +149,7 @@ def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> 
             # With a NaN in the row the result is the first of them, which stands right after the numbers.
             place = (length - count).masked_fill(count == 0, middle)
     chosen = views.slice_dim(order, dim, middle, middle + 1, 1).clone() if place is None else gather(order, dim, place)
-    return _finish(_picked(input, dim, chosen, keepdim, kind), out)
+    return finish(_picked(input, dim, chosen, keepdim, kind), out)
 
 
 def median(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
@@ -173,14 +167,14 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False, *, out: Any = None) -
     from .creation import arange
     from .scan import cummax
 
-    shape = _shape(input)
+    shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     _check_rows("mode", shape, dim)
     if not shape or 0 in shape:
         order = _order(input, dim, False) if not shape else input.new_zeros(
             tuple(1 if d == dim else n for d, n in enumerate(shape)), dtype=int64
         )
-        return _finish(_picked(input, dim, order, keepdim, return_types.mode), out)
+        return finish(_picked(input, dim, order, keepdim, return_types.mode), out)
     order = _order(input, dim, False)
     values = gather(input.detach(), dim, order)
     length = shape[dim]
@@ -198,7 +192,7 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False, *, out: Any = None) -
     start = cummax(place * starts, dim)[0]
     run = place - start
     best = run.max(dim, True)[1]
-    return _finish(_picked(input, dim, gather(order, dim, best), keepdim, return_types.mode), out)
+    return finish(_picked(input, dim, gather(order, dim, best), keepdim, return_types.mode), out)
 
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -214,12 +208,12 @@ def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, i
         raise RuntimeError(
             f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
         )
-    shape = _shape(input)
+    shape = shape_of(input)
     if views.numel_of(shape) == 0:
         raise RuntimeError(f"{name}() input tensor must be non-empty")
     if input._dtype not in (float32, float64):
         raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
-    if len(_shape(q)) > 1:
+    if len(shape_of(q)) > 1:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
     if q._dtype is not input._dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
@@ -228,11 +222,11 @@ def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, i
     dim = wrap_dim(0 if whole else dim, 1 if whole else rank)
     rows = views.reshape(input, (-1,)) if whole or not shape else views.movedim(input, dim, -1)
     ordered = sort(rows)[0]
-    length = _shape(ordered)[-1]
-    lead = _shape(ordered)[:-1]
+    length = shape_of(ordered)[-1]
+    lead = shape_of(ordered)[:-1]
     nan = ordered.detach().isnan()
     points = views.reshape(q, (-1,))
-    count_q = _shape(points)[0]
+    count_q = shape_of(points)[0]
     if ignore_nan:
         count = (nan.logical_not().sum(-1, True).to(input._dtype) - 1).clamp(min=0.0)
         ranks = points * count
@@ -249,19 +243,19 @@ def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, i
     below = ranks.detach().to(int64)
     found = gather(ordered, -1, below)
     if interpolation in ("linear", "midpoint"):
-        weight = ranks - below if interpolation == "linear" else ranks.new_full(_shape(ranks), 0.5)
+        weight = ranks - below if interpolation == "linear" else ranks.new_full(shape_of(ranks), 0.5)
         above = gather(ordered, -1, ranks.detach().ceil().to(int64))
         found = found.lerp(above, weight)
-    found = views.movedim(found, -1, 0) if _shape(found) else found
+    found = views.movedim(found, -1, 0) if shape_of(found) else found
     # The quantiles' own dimension leads; that of the reduction goes, or stays with length 1.
     if keepdim:
         if whole:
             found = views.reshape(found, (count_q, *(1,) * rank))
         elif shape:
             found = views.unsqueeze(found, dim + 1)
-    if not _shape(q):
+    if not shape_of(q):
         found = views.squeeze(found, 0)
-    return _finish(found, out)
+    return finish(found, out)
 
 
 def quantile(

@@ -11,8 +11,8 @@ from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.dtype import dtype
 from .._core.strides import contiguous_strides, flat_index, view_strides
-from .._core.tensor_base import TensorBase, is_tracked, make_view, strides_of, value_of
-from ._dispatch import accept_numpy_names, call, shape_args, wrap_dim
+from .._core.tensor_base import TensorBase, is_tracked, make_view, strides_of
+from ._dispatch import accept_numpy_names, call, shape_args, shape_of, wrap_dim
 
 _reshape = kernel("reshape")
 _permute = kernel("permute")
@@ -23,9 +23,6 @@ _gather = kernel("storage_gather")
 _scatter = kernel("storage_scatter")
 _clone = kernel("clone")
 
-
-def _shape(input: Any) -> tuple[int, ...]:
-    return tuple(value_of(input).shape)
 
 
 def numel_of(shape: Sequence[int]) -> int:
@@ -73,7 +70,7 @@ def view(self: Any, *shape: Any) -> Any:
         from .complex_views import view_dtype
 
         return view_dtype(self, shape[0])
-    own = _shape(self)
+    own = shape_of(self)
     wanted = infer_size(shape_args(shape), numel_of(own))
     if self._stride is None:
         return _as_shape(self, wanted, contiguous_strides(wanted))
@@ -88,7 +85,7 @@ def view(self: Any, *shape: Any) -> Any:
 
 def reshape(input: Any, *shape: Any) -> Any:
     """The elements in another shape: a view where strides allow it, else a copy."""
-    own = _shape(input)
+    own = shape_of(input)
     wanted = infer_size(shape_args(shape), numel_of(own))
     strides = contiguous_strides(wanted) if input._stride is None else view_strides(own, input._stride, wanted)
     if strides is not None:
@@ -99,7 +96,7 @@ def reshape(input: Any, *shape: Any) -> Any:
 
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     """Dimensions ``start_dim`` to ``end_dim`` made one; a view where strides allow it."""
-    own = _shape(input)
+    own = shape_of(input)
     first, last = wrap_dim(start_dim, len(own)), wrap_dim(end_dim, len(own))
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
@@ -112,7 +109,7 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
     """Dimension ``dim`` split into several."""
-    own = _shape(input)
+    own = shape_of(input)
     dim = wrap_dim(dim, len(own))
     sizes = shape_args((sizes,))
     if not sizes:
@@ -129,7 +126,7 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
 def permute(input: Any, *dims: Any) -> Any:
     """The dimensions in another order."""
     order = shape_args(dims)
-    own = _shape(input)
+    own = shape_of(input)
     if len(order) != len(own):
         raise RuntimeError(
             f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
@@ -147,7 +144,7 @@ def permute(input: Any, *dims: Any) -> Any:
 
 def transpose(input: Any, dim0: int, dim1: int) -> Any:
     """Two dimensions exchanged."""
-    rank = len(_shape(input))
+    rank = len(shape_of(input))
     dim0, dim1 = wrap_dim(dim0, rank), wrap_dim(dim1, rank)
     order = list(range(rank))
     if rank:
@@ -157,7 +154,7 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:
 
 def t(input: Any) -> Any:
     """A matrix transposed; tensors of fewer dimensions as they are."""
-    rank = len(_shape(input))
+    rank = len(shape_of(input))
     if rank > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {rank}D")
     return transpose(input, 0, 1) if rank == 2 else alias(input)
@@ -165,7 +162,7 @@ def t(input: Any) -> Any:
 
 def alias(input: Any, detached: bool = False) -> Any:
     """Another tensor over the same elements."""
-    return make_view(input, _same, _shape(input), strides_of(input), input._offset, detached)
+    return make_view(input, _same, shape_of(input), strides_of(input), input._offset, detached)
 
 
 def _same(raw: Any) -> Any:
@@ -179,7 +176,7 @@ def detach(input: Any) -> Any:
 
 def movedim(input: Any, source: Any, destination: Any) -> Any:
     """Dimensions ``source`` moved to the positions ``destination``."""
-    rank = len(_shape(input))
+    rank = len(shape_of(input))
     sources = [source] if isinstance(source, int) else list(source)
     destinations = [destination] if isinstance(destination, int) else list(destination)
     if len(sources) != len(destinations):
@@ -201,7 +198,7 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
 
 def squeeze(input: Any, dim: Any = None) -> Any:
     """Without the dimensions of length 1 (all of them, or those named)."""
-    own, strides = _shape(input), strides_of(input)
+    own, strides = shape_of(input), strides_of(input)
     if dim is None:
         gone = set(range(len(own)))
     else:
@@ -215,7 +212,7 @@ def squeeze(input: Any, dim: Any = None) -> Any:
 
 def unsqueeze(input: Any, dim: int) -> Any:
     """With a dimension of length 1 put in at ``dim``."""
-    own, strides = _shape(input), strides_of(input)
+    own, strides = shape_of(input), strides_of(input)
     dim = wrap_dim(dim, len(own) + 1)
     step = own[dim] * strides[dim] if dim < len(own) else 1
     return _as_shape(input, (*own[:dim], 1, *own[dim:]), (*strides[:dim], step, *strides[dim:]))
@@ -223,7 +220,7 @@ def unsqueeze(input: Any, dim: int) -> Any:
 
 def expand(input: Any, *size: Any) -> Any:
     """Dimensions of length 1 repeated without a copy (stride 0); -1 keeps a length; new ones come in front."""
-    own, strides = _shape(input), strides_of(input)
+    own, strides = shape_of(input), strides_of(input)
     wanted = shape_args(size)
     lead = len(wanted) - len(own)
     if lead < 0:
@@ -258,17 +255,17 @@ def _type_text(input: Any) -> str:
 
 def expand_as(self: Any, other: Any) -> Any:
     """Expanded to the size of ``other``."""
-    return expand(self, _shape(other))
+    return expand(self, shape_of(other))
 
 
 def view_as(self: Any, other: Any) -> Any:
     """Viewed in the size of ``other``."""
-    return view(self, _shape(other))
+    return view(self, shape_of(other))
 
 
 def reshape_as(self: Any, other: Any) -> Any:
     """Reshaped to the size of ``other``."""
-    return reshape(self, _shape(other))
+    return reshape(self, shape_of(other))
 
 
 def broadcast_to(input: Any, size: Sequence[int]) -> Any:
@@ -278,7 +275,7 @@ def broadcast_to(input: Any, size: Sequence[int]) -> Any:
 
 def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     """``length`` entries of dimension ``dim`` from ``start`` on."""
-    own = _shape(input)
+    own = shape_of(input)
     if not own:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if length < 0:
@@ -298,7 +295,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
 
 def slice_dim(input: Any, dim: int, start: int, stop: int, step: int) -> Any:
     """``input[start:stop:step]`` in one dimension; bounds are within it and ``step`` is positive."""
-    own, strides = _shape(input), strides_of(input)
+    own, strides = shape_of(input), strides_of(input)
     length = max(0, -((start - stop) // step))
     shape = (*own[:dim], length, *own[dim + 1 :])
     steps = (*strides[:dim], strides[dim] * step, *strides[dim + 1 :])
@@ -310,7 +307,7 @@ def slice_dim(input: Any, dim: int, start: int, stop: int, step: int) -> Any:
 
 def select(input: Any, dim: int, index: Any) -> Any:
     """The entry ``index`` of dimension ``dim``, which goes away."""
-    own, strides = _shape(input), strides_of(input)
+    own, strides = shape_of(input), strides_of(input)
     if not own:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     dim = wrap_dim(dim, len(own))
@@ -333,7 +330,7 @@ def select(input: Any, dim: int, index: Any) -> Any:
 
 def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
     """The entries along a dimension, as views."""
-    own = _shape(input)
+    own = shape_of(input)
     if not own:
         raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
     dim = wrap_dim(dim, len(own))
@@ -342,7 +339,7 @@ def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
 
 def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
     """Parts along a dimension: of one size (the last may be smaller) or of the sizes in a list."""
-    own = _shape(tensor)
+    own = shape_of(tensor)
     if not own:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     dim = wrap_dim(dim, len(own))
@@ -370,7 +367,7 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, 
 
 def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     """At most ``chunks`` parts of equal size along a dimension."""
-    own = _shape(input)
+    own = shape_of(input)
     if not own:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
@@ -384,7 +381,7 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
 
 def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """The diagonal of two dimensions, as the last dimension of a view."""
-    own, strides = _shape(input), strides_of(input)
+    own, strides = shape_of(input), strides_of(input)
     dim1, dim2 = wrap_dim(dim1, len(own)), wrap_dim(dim2, len(own))
     if dim1 == dim2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
@@ -406,7 +403,7 @@ def _strided_part(input: Any, shape: tuple[int, ...], strides: tuple[int, ...], 
     Gradients reach the input through its own elements only, as in torch; elements that ``as_strided`` finds elsewhere in
     the storage are read from there.
     """
-    own_shape, mine = _shape(input), strides_of(input)
+    own_shape, mine = shape_of(input), strides_of(input)
     wanted = flat_index(shape, strides, offset)
     gather = _gather[input._dtype.name]
     if mine == contiguous_strides(own_shape):
@@ -437,7 +434,7 @@ def _strided_part(input: Any, shape: tuple[int, ...], strides: tuple[int, ...], 
 
 def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
     """Windows of ``size`` along a dimension, ``step`` apart, as a new last dimension of a view."""
-    own, strides = _shape(self), strides_of(self)
+    own, strides = shape_of(self), strides_of(self)
     dimension = wrap_dim(dimension, len(own))
     length = own[dimension] if own else 1
     if size > length:
@@ -465,7 +462,7 @@ def as_strided(input: Any, size: Sequence[int], stride: Sequence[int], storage_o
     base = input
     if input._view is not None and space is None:
         base = _base(input)
-    limit = numel_of(_shape(base))
+    limit = numel_of(shape_of(base))
     last = offset + sum((length - 1) * step for length, step in zip(size, stride))
     if numel_of(size) and last >= limit:
         item = input._dtype.itemsize

@@ -144,10 +144,10 @@ def grad(
     leaves = [tensor for tensor in wanted if is_leaf(tensor)]
     inner = [tensor for tensor in wanted if not is_leaf(tensor)]
     caught = _catch(inner)
+    # Where inputs are not leaves, the engine still needs ends to run to.
+    ends = graph.leaves() if inner else leaves
     try:
-        # Without leaves among the inputs the engine still needs ends to run to.
-        found = _run(roots, raws, leaves if not inner else graph.leaves(), keep, create_graph)
-        ends = leaves if not inner else graph.leaves()
+        found = _run(roots, raws, ends, keep, create_graph)
     finally:
         _release(caught)
     results: list[Any] = []

@@ -148,13 +148,11 @@ def _extreme_node(name: str, prim: dict[bool, Any]) -> Any:
     def backward(ctx: Any, gradient: Raw) -> tuple[Raw, None, None]:
         (raw,) = ctx.saved_tensors
         # Ties share the gradient evenly, as in torch.
-        before = grad_mode.enabled
         extreme = _extreme(prim, raw, ctx.dims, True)
         both_nan = _not_equal(raw, raw)
         mask = ops.logical_or(_equal(raw, extreme), both_nan)
         weight = cast(mask, NAME_OF[raw.dtype])
         share = _div(weight, _SUM[True](weight, ctx.dims))
-        del before
         return _mul(_reshape(gradient, ctx.kept), share), None, None
 
     return function_node(name, forward, backward)
