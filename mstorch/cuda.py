@@ -1,10 +1,12 @@
 """torch.cuda: what there is to say of GPUs. Without one, scripts that ask are told so, and seeds wait as in torch."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ._backend import runtime
 from ._core.device import device as _device
+from ._core.generator import device_generator, seed_devices
 
 
 def is_available() -> bool:
@@ -63,13 +65,52 @@ def empty_cache() -> None:
 
 def manual_seed(seed: int) -> None:
     """Seed the GPU's generator; ignored without a GPU, as in torch."""
-    if is_available():
-        runtime.seed_device(int(seed))
+    seed_devices(int(seed))
 
 
 def manual_seed_all(seed: int) -> None:
     """Seed the generators of all GPUs; ignored without a GPU, as in torch."""
-    manual_seed(seed)
+    seed_devices(int(seed))
+
+
+def seed() -> None:
+    """Seed the GPU's generator from the operating system; ignored without a GPU, as in torch."""
+    if is_available():
+        device_generator().seed()
+
+
+def seed_all() -> None:
+    """Seed the generators of all GPUs alike from the operating system; ignored without a GPU, as in torch."""
+    seed()
+
+
+def initial_seed() -> int:
+    """The seed of the GPU's generator."""
+    _require()
+    return device_generator().initial_seed()
+
+
+def get_rng_state(device: Any = "cuda") -> Any:
+    """The state of the GPU's generator, a uint8 tensor of 16 bytes."""
+    _require()
+    return device_generator().get_state()
+
+
+def get_rng_state_all() -> list[Any]:
+    """The states of all GPUs' generators; without a GPU none."""
+    return [get_rng_state()] if is_available() else []
+
+
+def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
+    """Restore the state of the GPU's generator; ignored without a GPU, as in torch."""
+    if is_available():
+        device_generator().set_state(new_state)
+
+
+def set_rng_state_all(new_states: Iterable[Any]) -> None:
+    """Restore the states that ``get_rng_state_all`` gave."""
+    for state in new_states:
+        set_rng_state(state)
 
 
 def memory_allocated(device: Any = None) -> int:

@@ -5,21 +5,27 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ._core.generator import Generator, default_generator
+from ._core import device as _devices
+from ._core.generator import Generator, default_generator, device_generator, seed_devices
 
 __all__ = [
     "Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state",
+    "thread_safe_generator",
 ]  # fmt: skip
 
 
 def manual_seed(seed: int) -> Generator:
-    """Start the random numbers of a seed; returns the default generator."""
-    return default_generator.manual_seed(int(seed))
+    """Start the random numbers of a seed, on the host and on the accelerator; returns the default generator."""
+    default_generator.manual_seed(int(seed))
+    seed_devices(int(seed))
+    return default_generator
 
 
 def seed() -> int:
     """Start random numbers of a seed drawn from the operating system; returns it."""
-    return default_generator.seed()
+    drawn = default_generator.seed()
+    seed_devices(drawn)
+    return drawn
 
 
 def initial_seed() -> int:
@@ -40,14 +46,23 @@ def set_rng_state(new_state: Any) -> None:
 @contextlib.contextmanager
 def fork_rng(
     devices: Iterable[Any] | None = None, enabled: bool = True, _caller: str = "fork_rng", _devices_kw: str = "devices",
-    device_type: str = "cuda",
+    device_type: str | None = None,
 ) -> Iterator[None]:  # fmt: skip
-    """Give the default generator its state back at the end of the block."""
+    """Give the default generator, and the accelerator's unless ``devices`` is empty, their states back after the block."""
     if not enabled:
         yield
         return
-    state = get_rng_state()
+    forked = [default_generator]
+    if _devices.current().type != "cpu" and (devices is None or list(devices)):
+        forked.append(device_generator())
+    states = [generator.get_state() for generator in forked]
     try:
         yield
     finally:
-        set_rng_state(state)
+        for generator, state in zip(forked, states):
+            generator.set_state(state)
+
+
+def thread_safe_generator() -> Generator | None:
+    """The generator of a DataLoader's thread worker: None, as workers here are processes."""
+    return None

@@ -127,8 +127,3 @@ def memory_allocated() -> int:
 def max_memory_allocated() -> int:
     """The most bytes that tensors took on the device."""
     return int(mindspore.runtime.max_memory_allocated())
-
-
-def seed_device(seed: int) -> None:
-    """Seed the device's own random numbers."""
-    mindspore.manual_seed(seed)

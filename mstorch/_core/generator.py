@@ -1,10 +1,11 @@
-"""torch.Generator: a stream of random numbers. On CPU it is torch's own MT19937."""
+"""torch.Generator: a stream of random numbers. On CPU it is torch's own MT19937, beside an accelerator MindSpore's."""
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
+from .._backend.device_random import DeviceStream
 from .._mt19937 import Engine
 from . import device as devices
 from .device import device
@@ -13,12 +14,13 @@ from .device import device
 class Generator:
     """A source of random numbers with a seed and a state.
 
-    The state on CPU is torch's tensor of 5,056 bytes: one saved by torch continues here, and the reverse.
+    The state on CPU is torch's tensor of 5,056 bytes: one saved by torch continues here, and the reverse. A generator
+    of an accelerator drives MindSpore's kernels; its state is 16 bytes, the seed and the place in the stream.
     """
 
     def __init__(self, device: Any = "cpu") -> None:
         self._device = devices.resolve(device)
-        self._engine = Engine()
+        self._engine: Engine | DeviceStream = Engine() if self._device.type == "cpu" else DeviceStream()
 
     @property
     def device(self) -> device:
@@ -26,28 +28,32 @@ class Generator:
         return self._device
 
     @property
-    def engine(self) -> Engine:
-        """The stream of words underneath."""
+    def engine(self) -> Engine | DeviceStream:
+        """The stream underneath."""
         return self._engine
 
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream of a seed, from -2**63 to 2**64 - 1; returns the generator."""
-        self._engine.manual_seed(seed)
+        with self._engine.lock:
+            self._engine.manual_seed(seed)
         return self
 
     def seed(self) -> int:
         """Start the stream of a seed drawn from the operating system; returns it."""
-        return self._engine.seed()
+        with self._engine.lock:
+            return self._engine.seed()
 
     def initial_seed(self) -> int:
         """The seed that the stream was started with."""
         return self._engine.initial_seed()
 
     def get_state(self) -> Any:
-        """The state as a uint8 tensor of 5,056 bytes."""
+        """The state as a uint8 tensor: 5,056 bytes on CPU, 16 on an accelerator."""
         from .._ops.from_data import made
 
-        return made(np.frombuffer(self._engine.get_state(), np.uint8).copy())
+        with self._engine.lock:
+            state = self._engine.get_state()
+        return made(np.frombuffer(state, np.uint8).copy())
 
     def set_state(self, new_state: Any) -> None:
         """Continue from a state that ``get_state`` gave."""
@@ -57,13 +63,15 @@ class Generator:
             raise TypeError(f"set_state(): argument 'new_state' must be Tensor, not {type(new_state).__name__}")
         if new_state._dtype.name != "uint8":
             raise TypeError("RNG state must be a torch.ByteTensor")
-        self._engine.set_state(value_of(new_state).asnumpy().reshape(-1))
+        with self._engine.lock:
+            self._engine.set_state(value_of(new_state).asnumpy().reshape(-1))
 
     def clone_state(self) -> Generator:
         """Another generator at the same place of the same stream."""
         copied = Generator.__new__(type(self))
         copied._device = self._device
-        copied._engine = self._engine.clone()
+        with self._engine.lock:
+            copied._engine = self._engine.clone()
         return copied
 
     def __repr__(self) -> str:
@@ -81,12 +89,39 @@ def _restored(where: str, state: bytes) -> Generator:
 
 default_generator = Generator()
 default_generator.seed()
+_device_generators: list[Generator] = []
 
 
-def engine_of(generator: Generator | None) -> Engine:
-    """The stream of a generator, the default one for None."""
+def device_generator() -> Generator:
+    """The accelerator's default generator, seeded with the default one's seed when it is first asked for."""
+    if not _device_generators:
+        _device_generators.append(Generator(devices.current()).manual_seed(default_generator.initial_seed()))
+    return _device_generators[0]
+
+
+def seed_devices(seed: int) -> None:
+    """Start the accelerator's default stream anew, if there is an accelerator."""
+    if devices.current().type != "cpu":
+        device_generator().manual_seed(seed)
+
+
+def engine_of(generator: Generator | None, device: Any = None) -> Any:
+    """The stream to draw from: the given generator's; else that of the device, if one is named; else the host's.
+
+    A draw that names no device uses torch's own numbers whatever MindSpore computes on.
+    """
+    wanted = None if device is None else devices.resolve(device)
     if generator is None:
-        return default_generator._engine
+        return default_generator._engine if wanted is None or wanted.type == "cpu" else device_generator()._engine
     if not isinstance(generator, Generator):
         raise TypeError(f"expected a torch.Generator, but got {type(generator).__name__}")
+    if wanted is not None and wanted.type != generator._device.type:
+        raise RuntimeError(
+            f"Expected a '{wanted.type}' device type for generator but found '{generator._device.type}'"
+        )
     return generator._engine
+
+
+def mask_engine() -> Any:
+    """The stream that dropout draws from: the one of the device that MindSpore computes on."""
+    return default_generator._engine if devices.current().type == "cpu" else device_generator()._engine

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import struct
+import threading
 from collections.abc import Callable
 
 import numpy as np
@@ -76,8 +77,8 @@ _NO_TABLES = WordTables(np.empty(0, np.uint32))
 class Engine:
     """A stream of 32-bit words, and the second normal sample that torch caches with it.
 
-    `cached_normal` is that sample in double precision, or None. An engine has no lock: draws from several threads
-    need one around them.
+    `cached_normal` is that sample in double precision, or None. Draws do not take the `lock`: who lets several threads
+    draw holds it around each.
     """
 
     __slots__ = (
@@ -90,6 +91,7 @@ class Engine:
         "_position",
         "_seed",
         "cached_normal",
+        "lock",
         "tables",
     )
 
@@ -98,6 +100,7 @@ class Engine:
     _origin: int  # the index in the tables of the current block's first word
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
+        self.lock = threading.Lock()
         self._bit_generator = np.random.MT19937(0)
         self._generator = np.random.Generator(self._bit_generator)
         self._legacy = np.random.RandomState(self._bit_generator)

@@ -214,7 +214,7 @@ def normal_around(
     std: NDArray[np.floating[Any]] | float,
     dtype: str,
 ) -> NDArray[Any]:
-    """Samples of normal distributions whose mean, deviation or both are arrays (float32 or float64), broadcast.
+    """Samples of normal distributions whose mean, deviation or both are arrays (bfloat16 in float32), broadcast.
 
     Draws as `normal` does for the broadcast shape. As in torch, the arithmetic on the arrays is not fused.
     """
@@ -222,8 +222,6 @@ def normal_around(
     if isinstance(std, np.ndarray) and (std < 0).any():
         raise RuntimeError("normal expects all elements of std >= 0.0")
     if not isinstance(std, np.ndarray):
-        return normal(engine, shape, 0.0, std, dtype) + mean
-    samples = normal(engine, shape, 0.0, 1.0, dtype)
-    samples *= std
-    samples += mean if isinstance(mean, np.ndarray) else samples.dtype.type(mean)
-    return samples
+        return cast(normal(engine, shape, 0.0, std, dtype) + mean, dtype)
+    samples = cast(normal(engine, shape, 0.0, 1.0, dtype) * std, dtype)
+    return cast(samples + (mean if isinstance(mean, np.ndarray) else samples.dtype.type(mean)), dtype)

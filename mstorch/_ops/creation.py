@@ -14,6 +14,7 @@ from .._core.dtype import by_name, dtype, float64, get_default_dtype, int64
 from .._core.promotion import scalar_dtype
 from .._core.strides import channels_last_strides, contiguous_strides, dense_order, elementwise_strides, normalize
 from .._core.tensor_base import TensorBase, strides_of, value_of, wrap_strided
+from .._mt19937.rounding import fma32, fma64
 from ._dispatch import deliver, python_number, shape_args
 from .from_data import array_of, made, require_leaf, tensor
 from .views import as_strided
@@ -127,8 +128,19 @@ def empty_permuted(
 ) -> Any:  # fmt: skip
     """A dense tensor of ``size`` whose dimensions lie in memory in the order ``physical_layout``, outermost first."""
     size, order = tuple(size), tuple(physical_layout)
-    if sorted(order) != list(range(len(size))):
-        raise RuntimeError("Dimensions in physical_layout must be a permutation of the dimensions")
+    if len(order) != len(size):
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+            f"len(size) = {len(size)} is not equal to len(physical_layout) = {len(order)}"
+        )
+    for position, dim in enumerate(order):
+        if not 0 <= dim < len(size):
+            raise RuntimeError(
+                f"Dimension out of range (expected to be between 0 and {len(size) - 1}, but got {dim} at index {position}).  "
+                "NB: negative dims not currently supported; file an issue if you want it."
+            )
+    if len(set(order)) != len(order):
+        raise RuntimeError("Duplicate dim not allowed")
     strides = [0] * len(size)
     for position, step in zip(order, contiguous_strides([size[i] for i in order])):
         strides[position] = step
@@ -210,6 +222,8 @@ def arange(
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (step > 0) != (end >= start) and start != end:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if kind is int64:  # torch counts in the result's type here, and in float64 for the other types
+        start, end, step = int(start), int(end), int(step)
     if all(isinstance(v, int) for v in (start, end, step)):
         count = -((start - end) // step)
     else:
@@ -273,24 +287,47 @@ def linspace(
 
 def _linspace_array(start: Any, end: Any, steps: int, kind: dtype) -> np.ndarray:
     """Counted from the nearer end, in the result's precision, as torch does."""
-    if kind.category <= 1:
-        wide: Any = np.float64 if kind.itemsize == 8 else np.float32
-        start, end = int(start), int(end)
-        step = wide(end - start) / wide(max(steps - 1, 1))
-        index = np.arange(steps)
-        front = start + (wide(step) * index.astype(wide)).astype(wide)
-        back = end - (wide(step) * (steps - 1 - index).astype(wide)).astype(wide)
-        return numpy_cast(np.trunc(np.where(index < steps // 2, front, back)), kind.np)
-    wide = kind.np if kind.name not in ("float16", "bfloat16") else np.dtype(np.float32)
-    first, last = wide.type(start), wide.type(end)
-    step = (last - first) / wide.type(max(steps - 1, 1))
     index = np.arange(steps)
-    values = np.where(
-        index < steps // 2, first + step * index.astype(wide), last - step * (steps - 1 - index).astype(wide)
-    ).astype(wide)
+    if kind.category <= 1:
+        start, end = int(start), int(end)
+        step = (float(end) - float(start)) / max(steps - 1, 1)
+        front = _fused(index.astype(np.float64), step, start)
+        back = _fused((index - (steps - 1)).astype(np.float64), step, end)
+        return numpy_cast(np.trunc(np.where((index < steps // 2) | (steps == 1), front, back)), kind.np)
+    if kind.name in ("float16", "bfloat16"):
+        return _half_linspace(start, end, steps, kind)
+    wide = kind.np
+    first, last = wide.type(start), wide.type(end)
+    with np.errstate(over="ignore", invalid="ignore"):
+        step = (last - first) / wide.type(max(steps - 1, 1))
+        front = _fused(index.astype(wide), step, first)
+        back = _fused((index - (steps - 1)).astype(wide), step, last)
+    values = np.where(index < steps // 2, front, back).astype(wide)
     if steps == 1:
         values[0] = first
     return numpy_cast(values, kind.np)
+
+
+def _half_linspace(start: Any, end: Any, steps: int, kind: dtype) -> np.ndarray:
+    """Computed in the 16-bit type itself: every result is rounded to it."""
+
+    def rounded(values: Any) -> np.ndarray:
+        return numpy_cast(numpy_cast(np.asarray(values, np.float32), kind.np), np.dtype(np.float32))
+
+    first, last, index = rounded(start), rounded(end), np.arange(steps)
+    step = rounded(rounded(last - first) / rounded(max(steps - 1, 1)))
+    front = rounded(first + rounded(step * rounded(index)))
+    back = rounded(last - rounded(step * rounded(steps - 1 - index)))
+    return numpy_cast(np.where((index < steps // 2) | (steps == 1), front, back), kind.np)
+
+
+def _fused(index: np.ndarray, step: Any, start: Any) -> np.ndarray:
+    """``index * step + start`` rounded once, as torch's kernels do for real numbers."""
+    if index.dtype == np.float32:
+        return fma32(index.astype(np.float64) * np.float64(step), start)
+    if index.dtype == np.float64:
+        return fma64(index, float(step), float(start))
+    return index * step + start
 
 
 def logspace(

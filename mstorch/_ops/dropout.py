@@ -1,17 +1,20 @@
 """Dropout with torch's own masks."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from .. import _mt19937 as mt
+from .._backend.cast import cast
 from .._backend.raw import from_numpy
 from .._backend.table import kernel
-from .._core.generator import engine_of
+from .._core.dtype import dtype
+from .._core.generator import mask_engine
 from .._core.tensor_base import recording, value_of, wrap
-from ._dispatch import in_place, wrap_like
-from .elementwise import add, mul
+from ._dispatch import in_place, scalar_raw, wrap_like
+from .elementwise import add, mul, sub
+from .random import draw
 
 _mul = kernel("mul")
 
@@ -26,11 +29,16 @@ def _noise(input: Any, p: float, channels: bool) -> Any:
     shape = tuple(value_of(input).shape)
     if channels:
         shape = (*shape[:2], *([1] * (len(shape) - 2)))
-    count = int(np.prod(shape))
-    keep = mt.dropout_mask(engine_of(None), count, 1 - p).reshape(shape)
-    kind = input._dtype.np
-    # A product of 0-d arrays is a NumPy scalar.
-    return from_numpy(np.asarray(keep.astype(kind) * kind.type(1 / (1 - p)), kind))
+    return _kept(shape, p, input._dtype, 1 / (1 - p))
+
+
+def _kept(shape: tuple[int, ...], p: float, kind: dtype, scale: float) -> Any:
+    """``scale`` with probability 1 - p, else 0, as a raw tensor."""
+    keep = draw("dropout_mask", mask_engine(), math.prod(shape), 1 - p)
+    if isinstance(keep, np.ndarray):
+        # A product of 0-d arrays is a NumPy scalar.
+        return from_numpy(np.asarray(keep.reshape(shape).astype(kind.np) * kind.np.type(scale), kind.np))
+    return _mul[kind.name](cast(keep, kind.name).reshape(shape), scalar_raw(scale, kind.name))
 
 
 def _dropped(input: Any, p: float, train: bool, channels: bool) -> Any:
@@ -61,12 +69,10 @@ def _alpha_dropped(input: Any, p: float, train: bool, channels: bool) -> Any:
     shape = tuple(value_of(input).shape)
     if channels:
         shape = (*shape[:2], *([1] * (len(shape) - 2)))
-    keep = mt.dropout_mask(engine_of(None), int(np.prod(shape)), 1 - p).reshape(shape)
-    kind = input._dtype.np
-    scale = 1 / np.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
-    noise = wrap(from_numpy(np.asarray(keep.astype(kind) * kind.type(scale), kind)))
-    shift = (keep.astype(kind) - kind.type(1)) * kind.type(_ALPHA * scale) + kind.type(_ALPHA * scale * p)
-    return add(mul(input, noise), wrap(from_numpy(np.asarray(shift, kind))))
+    keep = wrap(_kept(shape, p, input._dtype, 1.0))
+    scale = 1 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
+    shift = add(mul(sub(keep, 1), _ALPHA * scale), _ALPHA * scale * p)
+    return add(mul(input, mul(keep, scale)), shift)
 
 
 def _feature_dims(input: Any) -> None:

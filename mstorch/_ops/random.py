@@ -1,25 +1,39 @@
-"""Random tensors: torch's numbers on CPU, drawn by ``_mt19937`` on the host."""
+"""Random tensors: torch's numbers, drawn by ``_mt19937`` on the host, or an accelerator's own where one is named."""
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
-from .. import _mt19937 as mt
+from .. import _mt19937
 from .._backend.cast import numpy_cast
-from .._backend.raw import from_numpy
-from .._core import device as devices
+from .._backend.raw import Raw, from_numpy
 from .._core.dtype import bool_, dtype, get_default_dtype, int64
 from .._core.generator import engine_of
 from .._core.strides import dense_order
-from .._core.tensor_base import TensorBase, check_writable, strides_of, value_of, write
+from .._core.tensor_base import TensorBase, check_writable, recording, strides_of, value_of, wrap, write
+from . import random_device
 from ._dispatch import deliver, shape_args, type_word
 from .copying import is_contiguous
 from .creation import _checked_size, empty_like
 from .from_data import made
+from .views import permute
 
 
-def _tensor(array: np.ndarray, kind: dtype, requires_grad: bool, out: Any) -> Any:
+def draw(name: str, engine: Any, *args: Any) -> Any:
+    """What ``_mt19937`` or, for an accelerator's stream, ``random_device`` draws under a name; one thread at a time."""
+    source = _mt19937 if isinstance(engine, _mt19937.Engine) else random_device
+    function = getattr(source, name, None)
+    if function is None:
+        raise NotImplementedError(f"mstorch: torch.{name} has no kernel for an accelerator's generator; draw it on the CPU")
+    with engine.lock:
+        return function(engine, *args)
+
+
+def _tensor(array: Any, kind: dtype, requires_grad: bool, out: Any) -> Any:
+    if isinstance(array, Raw):
+        return deliver(wrap(array), out) if out is not None else wrap(array).requires_grad_(requires_grad)
+    array = np.asarray(array)  # NumPy's arithmetic makes scalars of 0-d arrays
     values = array if array.dtype == kind.np else numpy_cast(array, kind.np)
     if out is not None:
         return deliver(made(values), out)
@@ -38,9 +52,9 @@ def rand(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """Uniform random numbers in [0, 1)."""
-    devices.resolve(device)
+    engine = engine_of(generator, device)
     kind = _floating(dtype, out, "check_uniform_bounds")
-    array = mt.uniform(engine_of(generator), _checked_size(shape_args(size)), 0.0, 1.0, kind.name)
+    array = draw("uniform", engine, _checked_size(shape_args(size)), 0.0, 1.0, kind.name)
     return _tensor(array, kind, requires_grad, out)
 
 
@@ -49,9 +63,9 @@ def randn(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """Normal random numbers of mean 0 and standard deviation 1."""
-    devices.resolve(device)
+    engine = engine_of(generator, device)
     kind = _floating(dtype, out, "normal_kernel_cpu")
-    array = mt.normal(engine_of(generator), _checked_size(shape_args(size)), 0.0, 1.0, kind.name)
+    array = draw("normal", engine, _checked_size(shape_args(size)), 0.0, 1.0, kind.name)
     return _tensor(array, kind, requires_grad, out)
 
 
@@ -82,7 +96,7 @@ def randint(
     requires_grad: bool = False, pin_memory: bool = False, low: Any = None, high: Any = None, size: Any = None,
 ) -> Any:  # fmt: skip
     """Random integers from ``low`` (0) up to but without ``high``: ``randint(high, size)`` or ``randint(low, high, size)``."""
-    devices.resolve(device)
+    engine = engine_of(generator, device)
     values = list(args)
     if size is None:
         size = values.pop()
@@ -93,7 +107,7 @@ def randint(
     kind = dtype or (out._dtype if out is not None else int64)
     low, high = int(low), int(high)
     _check_range(low, high, kind)
-    array = mt.random_between(engine_of(generator), _checked_size(tuple(size)), low, high, kind.name)
+    array = draw("random_between", engine, _checked_size(tuple(size)), low, high, kind.name)
     return _tensor(array, kind, requires_grad, out)
 
 
@@ -102,12 +116,12 @@ def randperm(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """A random permutation of 0 … n-1."""
-    devices.resolve(device)
+    engine = engine_of(generator, device)
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     kind = dtype or (out._dtype if out is not None else int64)
     _check_permutation(n, kind)
-    return _tensor(mt.permutation(engine_of(generator), n, kind.name), kind, requires_grad, out)
+    return _tensor(draw("permutation", engine, n, kind.name), kind, requires_grad, out)
 
 
 def _check_permutation(n: int, kind: dtype) -> None:
@@ -148,10 +162,13 @@ def randint_like(
     return made_tensor.requires_grad_() if requires_grad else made_tensor
 
 
-def _put(tensor: Any, array: np.ndarray) -> Any:
+def _put(tensor: Any, array: Any) -> Any:
     """Store drawn values in a tensor, in place."""
     kind = tensor._dtype
-    write(tensor, from_numpy(array if array.dtype == kind.np else numpy_cast(array, kind.np)), False)
+    if not isinstance(array, Raw):
+        array = np.asarray(array)
+        array = from_numpy(array if array.dtype == kind.np else numpy_cast(array, kind.np))
+    write(tensor, array, False)
     return tensor
 
 
@@ -165,13 +182,15 @@ def _in_memory_order(tensor: Any) -> tuple[int, ...] | None:
     return None if order is None else tuple(order)
 
 
-def _drawn(tensor: Any, draw: Any) -> np.ndarray:
+def _drawn(tensor: Any, draw: Any) -> Any:
     """What ``draw(shape, contiguous)`` gives, laid out as torch fills the tensor."""
     shape = _shape_of(tensor)
     order = _in_memory_order(tensor)
     if order is None or is_contiguous(tensor):
         return draw(shape, is_contiguous(tensor))
     laid = draw(tuple(shape[i] for i in order), False)
+    if isinstance(laid, Raw):
+        return value_of(permute(wrap(laid), tuple(int(i) for i in np.argsort(order))))
     return np.ascontiguousarray(laid.transpose(np.argsort(order)))
 
 
@@ -188,7 +207,7 @@ def uniform_(self: Any, from_: float = 0, to: float = 1, *, generator: Any = Non
             f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
         )
     engine, name = engine_of(generator), self._dtype.name
-    return _put(self, _drawn(self, lambda shape, _: mt.uniform(engine, shape, low, high, name)))
+    return _put(self, _drawn(self, lambda shape, _: draw("uniform", engine, shape, low, high, name)))
 
 
 def normal_(self: Any, mean: float = 0, std: float = 1, *, generator: Any = None) -> Any:
@@ -198,7 +217,7 @@ def normal_(self: Any, mean: float = 0, std: float = 1, *, generator: Any = None
     _floating(self._dtype, None, "normal_kernel_cpu")
     engine, name = engine_of(generator), self._dtype.name
     return _put(
-        self, _drawn(self, lambda shape, contiguous: mt.normal(engine, shape, float(mean), float(std), name, contiguous))
+        self, _drawn(self, lambda shape, contiguous: draw("normal", engine, shape, float(mean), float(std), name, contiguous))
     )
 
 
@@ -212,23 +231,22 @@ def normal(
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """Normal random numbers of the given means and standard deviations (tensors or numbers), or of a given size."""
-    devices.resolve(device)
-    engine = engine_of(generator)
+    engine = engine_of(generator, device)
     if isinstance(mean, TensorBase) or isinstance(std, TensorBase):
         kind = mean._dtype if isinstance(mean, TensorBase) else std._dtype
         if isinstance(std, TensorBase):
             if std._dtype.category == 3:
                 raise RuntimeError("normal expects standard deviation to be non-complex")
-            if std.numel() and bool((value_of(std).asnumpy() < 0).any()):
+            if std.numel() and bool((_array(std) < 0).any()):
                 raise RuntimeError("normal expects all elements of std >= 0.0")
         else:
             _check_std(std)
-        centre = value_of(mean).asnumpy() if isinstance(mean, TensorBase) else float(mean)
-        spread = value_of(std).asnumpy() if isinstance(std, TensorBase) else float(std)
-        return _tensor(mt.normal_around(engine, centre, spread, kind.name), kind, False, out)
+        centre = _array(mean) if isinstance(mean, TensorBase) else float(mean)
+        spread = _array(std) if isinstance(std, TensorBase) else float(std)
+        return _tensor(draw("normal_around", engine, centre, spread, kind.name), kind, False, out)
     _check_std(std)
     kind = _floating(dtype, out, "normal_kernel_cpu")
-    array = mt.normal(engine, _checked_size(tuple(size)), float(mean), float(std), kind.name)
+    array = draw("normal", engine, _checked_size(tuple(size)), float(mean), float(std), kind.name)
     return _tensor(array, kind, requires_grad, out)
 
 
@@ -242,13 +260,13 @@ def random_(self: Any, *args: Any, generator: Any = None, **bounds: Any) -> Any:
         low, high = args
     engine, kind = engine_of(generator), self._dtype
     if high is None and low == 0 and not args:
-        return _put(self, _drawn(self, lambda shape, _: mt.random_all(engine, shape, kind.name)))
+        return _put(self, _drawn(self, lambda shape, _: draw("random_all", engine, shape, kind.name)))
     if high is not None:
         _check_range(int(low), int(high), kind)
     return _put(
         self,
         _drawn(
-            self, lambda shape, _: mt.random_between(engine, shape, int(low), None if high is None else int(high), kind.name)
+            self, lambda shape, _: draw("random_between", engine, shape, int(low), None if high is None else int(high), kind.name)
         ),
     )
 
@@ -264,15 +282,19 @@ def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
     engine, name = engine_of(generator), self._dtype.name
     if isinstance(p, TensorBase):
         chances = np.broadcast_to(_probabilities(p), _shape_of(self))
-        return _put(self, mt.bernoulli_each(engine, np.ascontiguousarray(chances), name))
+        return _put(self, draw("bernoulli_each", engine, np.asarray(chances, order="C"), name))
     _check_probability(p)
-    return _put(self, _drawn(self, lambda shape, _: mt.bernoulli(engine, shape, float(p), name)))
+    return _put(self, _drawn(self, lambda shape, _: draw("bernoulli", engine, shape, float(p), name)))
+
+
+def _array(tensor: Any) -> np.ndarray:
+    """The values for the functions that draw: bfloat16, which NumPy lacks, as float32."""
+    values = value_of(tensor).asnumpy()
+    return numpy_cast(values, np.dtype(np.float32)) if tensor._dtype.name == "bfloat16" else values
 
 
 def _probabilities(p: Any) -> np.ndarray:
-    array = value_of(p).asnumpy()
-    if p._dtype.name == "bfloat16":
-        array = array.astype(np.float32)
+    array = _array(p)
     if array.size and not (array.min() >= 0 and array.max() <= 1):
         raise RuntimeError(
             "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please "
@@ -286,11 +308,11 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
     engine, kind = engine_of(generator), input._dtype
     if p is not None:
         _check_probability(p)
-        array = mt.bernoulli(engine, _shape_of(input), float(p), kind.name)
+        array = draw("bernoulli", engine, _shape_of(input), float(p), kind.name)
     else:
         if kind.category < 2:
             raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{type_word(kind)}'")
-        array = mt.bernoulli_each(engine, _probabilities(input), kind.name)
+        array = draw("bernoulli_each", engine, _probabilities(input), kind.name)
     return _tensor(array, kind, False, out)
 
 
@@ -300,7 +322,7 @@ def exponential_(self: Any, lambd: float = 1, *, generator: Any = None) -> Any:
     if lambd <= 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
     engine, name = engine_of(generator), _floating(self._dtype, None, "exponential_cpu").name
-    return _put(self, _drawn(self, lambda shape, _: mt.exponential(engine, shape, float(lambd), name)))
+    return _put(self, _drawn(self, lambda shape, _: draw("exponential", engine, shape, float(lambd), name)))
 
 
 def geometric_(self: Any, p: float, *, generator: Any = None) -> Any:
@@ -309,7 +331,7 @@ def geometric_(self: Any, p: float, *, generator: Any = None) -> Any:
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
     engine, name = engine_of(generator), self._dtype.name
-    return _put(self, _drawn(self, lambda shape, _: mt.geometric(engine, shape, float(p), name)))
+    return _put(self, _drawn(self, lambda shape, _: draw("geometric", engine, shape, float(p), name)))
 
 
 def cauchy_(self: Any, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Any:
@@ -323,7 +345,7 @@ def cauchy_(self: Any, median: float = 0, sigma: float = 1, *, generator: Any = 
             f"but you specified {_cpp_int(self._dtype)}"
         )
     engine, name = engine_of(generator), self._dtype.name
-    return _put(self, _drawn(self, lambda shape, _: mt.cauchy(engine, shape, float(median), float(sigma), name)))
+    return _put(self, _drawn(self, lambda shape, _: draw("cauchy", engine, shape, float(median), float(sigma), name)))
 
 
 def log_normal_(self: Any, mean: float = 1, std: float = 2, *, generator: Any = None) -> Any:
@@ -332,7 +354,7 @@ def log_normal_(self: Any, mean: float = 1, std: float = 2, *, generator: Any = 
     if std <= 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
     engine, name = engine_of(generator), _floating(self._dtype, None, "log_normal_cpu").name
-    return _put(self, _drawn(self, lambda shape, _: mt.log_normal(engine, shape, float(mean), float(std), name)))
+    return _put(self, _drawn(self, lambda shape, _: draw("log_normal", engine, shape, float(mean), float(std), name)))
 
 
 def multinomial(input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None) -> Any:
@@ -348,14 +370,12 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    weights = value_of(input).asnumpy()
-    if input._dtype.name == "bfloat16":
-        weights = weights.astype(np.float32)
+    weights = _array(input)
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     if shape[-1] and weights.size and (weights.sum(-1) == 0).any():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
-    drawn = mt.multinomial(engine_of(generator), weights, num_samples, replacement, input._dtype.name)
+    drawn = draw("multinomial", engine_of(generator), weights, num_samples, replacement, input._dtype.name)
     return _tensor(drawn, int64, False, out)
 
 
@@ -367,20 +387,41 @@ def poisson(input: Any, generator: Any = None) -> Any:
     """Poisson random numbers of the rates in ``input``, in its dtype."""
     if input._dtype.category < 2:
         raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{_word(input)}'")
-    rates = value_of(input).asnumpy()
+    rates = _array(input)
     if rates.size and (rates.astype(np.float64) < 0).any():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    return _tensor(mt.poisson(engine_of(generator), rates, input._dtype.name), input._dtype, False, None)
+    return _tensor(draw("poisson", engine_of(generator), rates, input._dtype.name), input._dtype, False, None)
 
 
 def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
     """Binomial random numbers of the given counts and probabilities."""
-    array = mt.binomial(engine_of(generator), value_of(count).asnumpy(), value_of(prob).asnumpy())
+    array = draw("binomial", engine_of(generator), _array(count), _array(prob))
     return _tensor(array, count._dtype, False, None)
 
 
+def _concentration(alpha: Any, name: str) -> np.ndarray:
+    if recording((alpha,)):
+        raise NotImplementedError(f"mstorch: torch.{name} has no gradient with respect to the concentration")
+    return _array(alpha)
+
+
+def _standard_gamma(input: Any, generator: Any = None) -> Any:
+    """Gamma random numbers of the concentrations in ``input`` and rate 1; without a gradient."""
+    return _tensor(
+        draw("standard_gamma", engine_of(generator), _concentration(input, "_standard_gamma")), input._dtype, False, None
+    )
+
+
+def _sample_dirichlet(input: Any, generator: Any = None) -> Any:
+    """Dirichlet random numbers of the concentrations in the last dimension of ``input``; without a gradient."""
+    return _tensor(
+        draw("dirichlet", engine_of(generator), _concentration(input, "_sample_dirichlet")), input._dtype, False, None
+    )
+
+
 FUNCTIONS = tuple(
-    "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson binomial".split()
+    "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson binomial "
+    "_standard_gamma _sample_dirichlet".split()
 )
 METHODS = tuple(
     "uniform_ normal_ random_ bernoulli_ bernoulli exponential_ geometric_ cauchy_ log_normal_ multinomial".split()

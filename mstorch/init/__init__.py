@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import _mt19937 as mt
 from .._core.generator import engine_of
 from .._core.tensor_base import value_of
 from .._ops import random
@@ -69,8 +68,8 @@ def trunc_normal_(
             stacklevel=2,
         )
     dense = is_contiguous(tensor)
-    array = mt.trunc_normal(
-        engine_of(generator), _shape(tensor), float(mean), float(std), float(a), float(b), tensor._dtype.name, dense, dense
+    array = random.draw(
+        "trunc_normal", engine_of(generator), _shape(tensor), float(mean), float(std), float(a), float(b), tensor._dtype.name, dense, dense
     )
     return _fill(tensor, array)
 
@@ -78,7 +77,7 @@ def trunc_normal_(
 def _fill(tensor: Any, array: np.ndarray) -> Any:
     """Store an array's values in the tensor, outside of autograd."""
     with no_grad():
-        return copy_(tensor, made(np.ascontiguousarray(array)))
+        return copy_(tensor, made(np.asarray(array, order="C")))
 
 
 def constant_(tensor: Any, val: float) -> Any:
@@ -191,7 +190,7 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
         return tensor
     rows, columns = shape[0], math.prod(shape[1:])
     kind = tensor._dtype
-    flat = mt.normal(engine_of(generator), (rows, columns), 0.0, 1.0, kind.name)
+    flat = np.asarray(random.draw("normal", engine_of(generator), (rows, columns), 0.0, 1.0, kind.name))
     if rows < columns:
         flat = flat.T
     q, r = np.linalg.qr(flat)
@@ -212,7 +211,7 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = No
     array = np.array(value_of(tensor).asnumpy())
     for column in range(columns):
         # torch shuffles with the default generator here, whatever was given.
-        array[mt.permutation(engine_of(None), rows)[:zeros], column] = 0
+        array[random.draw("permutation", engine_of(None), rows, "int64")[:zeros], column] = 0
     return _fill(tensor, array)
 
 

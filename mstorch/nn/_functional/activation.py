@@ -95,15 +95,17 @@ def rrelu(
 def _slopes(input: Any, lower: float, upper: float) -> Any:
     import numpy as np
 
-    from ... import _mt19937 as mt
+    from ..._backend.cast import numpy_cast
     from ..._backend.raw import from_numpy
     from ..._core.generator import engine_of
     from ..._core.tensor_base import value_of, wrap
+    from ..._ops.random import draw
 
     values = value_of(input).asnumpy()
     slopes = np.ones(values.shape, input._dtype.np)
     chosen = values <= 0
-    drawn = mt.uniform(engine_of(None), (int(chosen.sum()),), lower, upper, "float64")
+    lower, upper = (float(numpy_cast(np.asarray(bound), input._dtype.np)) for bound in (lower, upper))  # as torch rounds them
+    drawn = draw("uniform", engine_of(None), (int(chosen.sum()),), lower, upper, "float64")
     slopes[chosen] = drawn.astype(slopes.dtype)
     return wrap(from_numpy(slopes))
 

@@ -1,0 +1,74 @@
+"""Random numbers of an accelerator: MindSpore's generator, and mint's kernels, of which the CPU has none."""
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+import mindspore
+from mindspore import mint
+
+from .raw import MS_DTYPE, Raw, to_numpy
+
+STATE_SIZE = 16
+"""Bytes of a state: the seed and the offset in its stream, eight bytes each."""
+
+
+class DeviceStream:
+    """A stream of random numbers that lives beside an accelerator. Equal seeds give equal numbers on equal devices."""
+
+    __slots__ = ("_generator", "lock")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self._generator = mindspore.Generator()
+        self.manual_seed(0)
+
+    def manual_seed(self, seed: int) -> None:
+        """Start the stream of a seed; raises ValueError outside [-2^63, 2^64 - 1]."""
+        if not -(1 << 63) <= seed < 1 << 64:
+            raise ValueError("Overflow when unpacking long long")
+        self._generator.manual_seed((seed + (1 << 63)) % (1 << 64) - (1 << 63))
+
+    def seed(self) -> int:
+        """Seed from 64 random bits of the operating system, and return them."""
+        seed = int.from_bytes(os.urandom(8), "little")
+        self.manual_seed(seed)
+        return seed
+
+    def initial_seed(self) -> int:
+        """The seed that the stream was started with."""
+        return int(self._generator.initial_seed()) % (1 << 64)
+
+    def get_state(self) -> bytes:
+        """The state, 16 bytes."""
+        return to_numpy(self._generator.get_state()).tobytes()
+
+    def set_state(self, state: Any) -> None:
+        """Restore a state; raises RuntimeError if the size is wrong."""
+        raw = bytes(state)
+        if len(raw) != STATE_SIZE:
+            raise RuntimeError("RNG state is wrong size")
+        self._generator.set_state(mindspore.Tensor(list(raw), mindspore.uint8))
+
+    def clone(self) -> DeviceStream:
+        """A second stream in the same state."""
+        copied = DeviceStream()
+        copied.set_state(self.get_state())
+        return copied
+
+    def uniform(self, shape: tuple[int, ...], name: str) -> Raw:
+        """Uniform numbers in [0, 1) of a floating dtype."""
+        return mint.rand(shape, generator=self._generator, dtype=MS_DTYPE[name])
+
+    def normal(self, shape: tuple[int, ...], name: str) -> Raw:
+        """Standard normal numbers of a floating dtype."""
+        return mint.randn(shape, generator=self._generator, dtype=MS_DTYPE[name])
+
+    def integers(self, shape: tuple[int, ...], low: int, high: int, name: str) -> Raw:
+        """Integers in [low, high)."""
+        return mint.randint(low, high, shape, generator=self._generator, dtype=MS_DTYPE[name])
+
+    def permutation(self, n: int, name: str) -> Raw:
+        """A permutation of 0 to n - 1."""
+        return mint.randperm(n, generator=self._generator, dtype=MS_DTYPE[name])
