@@ -41,14 +41,14 @@ def _float64(value: float) -> NDArray[np.float64]:
 
 UNIT_MASK = _constant(0xFFFFFF, np.uint32)  # a float32 uniform is the low 24 bits of a word
 _UNIT_STEPS = _int32(1 << 24)
-_HALF = _float32(0.5)
+_ZERO = _float32(0.0)
 _ONE = _float32(1.0)
 _MINUS_TWO = _float32(-2.0)
 
-# cephes logf: log(1 + x) = x - x²/2 + x³·P(x), and log 2 in two parts
+# cephes logf: log(1 + x) = x - x²/2 + x³·P(x), and log 2 in two parts; all of it times -2, which changes no rounding
 _LOG = tuple(
     map(
-        _float64,
+        lambda value: _float64(-2.0 * np.float32(value)),
         (
             7.0376836292e-2,
             -1.1514610310e-1,
@@ -62,8 +62,8 @@ _LOG = tuple(
         ),
     )
 )
-_LOG_2_LOW = _float32(-2.12194440e-4)
-_LOG_2_HIGH = _float32(0.693359375)
+_LOG_2_LOW = _float32(-2.0 * np.float32(-2.12194440e-4))
+_LOG_2_HIGH = _float32(-2.0 * 0.693359375)
 _SQRT_HALF_BITS = _int32(0x3F3504F3)
 _SCALED_SQRT_HALF_BITS = _int32(0x3F3504F3 + (24 << 23))  # of sqrt(1/2) 2^24
 _MANTISSA_MASK = _int32(0x7FFFFF)
@@ -135,12 +135,11 @@ def radius(words: Words) -> Floats:
     np.multiply(total, x_double, out=double)
     np.multiply(exponent, _LOG_2_LOW, out=total)
     np.add(double, total, out=total, casting="same_kind")
-    square *= _HALF
-    total -= square
+    total += square
+    x *= _MINUS_TWO
     x += total
     exponent *= _LOG_2_HIGH  # exact, as the constant has 14 bits: this sum needs no fused multiply-add
     x += exponent
-    x *= _MINUS_TWO
     return np.sqrt(x, out=x)
 
 
@@ -241,5 +240,8 @@ def transform(words: Words, out: Floats) -> None:
         cosine, sine = cosine_and_sine(halves[chunk][1::2].copy().view(np.uint32))
         cosine *= radii
         sine *= radii
+        if not radii.min() > 0:  # torch adds the mean in the same step, which leaves no negative zero
+            cosine += _ZERO
+            sine += _ZERO
         out_halves[chunk][::2] = cosine.view(_EIGHT_FLOATS)
         out_halves[chunk][1::2] = sine.view(_EIGHT_FLOATS)

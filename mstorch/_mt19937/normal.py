@@ -121,7 +121,7 @@ def _scale32(samples: NDArray[np.float32], mean: float, std: float) -> None:
     if mean == 0.0:
         if std != 1.0:
             samples *= np.float32(std)
-        samples += _ZERO  # fma gives no negative zero
+            samples += _ZERO  # fma gives no negative zero
     elif std == 1.0:
         samples += np.float32(mean)
     else:
@@ -141,6 +141,7 @@ def _blocks32(engine: Engine, n: int, mean: float, std: float, draws_unfull_bloc
         _from_tables(engine, start, out[:full])
         if extra:
             _from_tables(engine, start + drawn, out[-16:])
+        out += _ZERO  # fma gives no negative zero
         _scale32(out, mean, std)
         return out
 
