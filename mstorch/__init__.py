@@ -129,7 +129,7 @@ from ._ops.pool import (
 )  # fmt: skip
 from ._ops.random import (
     rand, randn, randint, randperm, rand_like, randn_like, randint_like, normal, bernoulli, multinomial, poisson,
-    binomial,
+    binomial, _sample_dirichlet, _standard_gamma,
 )  # fmt: skip
 from ._ops.reduce import (
     sum, nansum, mean, nanmean, prod, amax, amin, aminmax, argmax, argmin, max, min, all, any, var, std, var_mean,

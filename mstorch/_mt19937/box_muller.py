@@ -34,7 +34,7 @@ def _int32(value: int) -> NDArray[np.int32]:
     return _constant(value, np.int32)
 
 
-def _float64(value: float) -> NDArray[np.float64]:
+def _float64(value: float | np.floating[Any]) -> NDArray[np.float64]:
     """A float32 constant that takes part in float64 arithmetic."""
     return _constant(np.float32(value), np.float64)
 
@@ -47,19 +47,17 @@ _MINUS_TWO = _float32(-2.0)
 
 # cephes logf: log(1 + x) = x - x²/2 + x³·P(x), and log 2 in two parts; all of it times -2, which changes no rounding
 _LOG = tuple(
-    map(
-        lambda value: _float64(-2.0 * np.float32(value)),
-        (
-            7.0376836292e-2,
-            -1.1514610310e-1,
-            1.1676998740e-1,
-            -1.2420140846e-1,
-            1.4249322787e-1,
-            -1.6668057665e-1,
-            2.0000714765e-1,
-            -2.4999993993e-1,
-            3.3333331174e-1,
-        ),
+    _float64(-2.0 * np.float32(value))
+    for value in (
+        7.0376836292e-2,
+        -1.1514610310e-1,
+        1.1676998740e-1,
+        -1.2420140846e-1,
+        1.4249322787e-1,
+        -1.6668057665e-1,
+        2.0000714765e-1,
+        -2.4999993993e-1,
+        3.3333331174e-1,
     )
 )
 _LOG_2_LOW = _float32(-2.0 * np.float32(-2.12194440e-4))
