@@ -13,7 +13,7 @@ from .uniform import COMPLEX_PARTS, unit64, units64
 
 _TABLE_LIMIT = 592  # up to so many samples, which take 16 words more, are made from the engine's tables
 _DTYPES = (*FLOATS, *COMPLEX_PARTS)
-_BLOCK_WORDS = 65536  # handed to a thread at a time
+_BLOCK_WORDS = 131072  # handed to a thread at a time
 _TWO_PI = 2.0 * math.pi
 _ZERO = np.array(0.0, np.float32)
 
