@@ -17,9 +17,16 @@ from ._core.dtype import bool_ as bool
 from ._core.dtype import complex64 as cfloat, complex128 as cdouble
 from ._core.dtype import float16 as half, float32 as float, float64 as double
 from ._core.dtype import int16 as short, int32 as int, int64 as long
+from ._core.dtype import (
+    complex32, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu, float4_e2m1fn_x2, int1,
+    int2, int3, int4, int5, int6, int7, uint1, uint2, uint3, uint4, uint5, uint6, uint7, bits16, bits1x8, bits2x4,
+    bits4x2, bits8, qint8, qint32, quint8, quint4x2, quint2x4,
+)  # fmt: skip  # MindSpore has no tensors of these
+from ._core.dtype import complex32 as chalf, uint1 as bit
 from ._core.device import device
 from ._core.formats import (
-    channels_last, channels_last_3d, contiguous_format, layout, memory_format, preserve_format, strided,
+    channels_last, channels_last_3d, contiguous_format, jagged, layout, legacy_contiguous_format, memory_format, preserve_format,
+    strided,
 )  # fmt: skip
 from ._core.promotion import can_cast, promote_types
 from ._core.size import Size
@@ -87,6 +94,9 @@ from ._ops.elementwise import (
 from ._ops.embedding import (
     embedding,
 )  # fmt: skip
+from ._ops.grid import (
+    grid_sampler, grid_sampler_2d, grid_sampler_3d, affine_grid_generator,
+)  # fmt: skip
 from ._ops.index import (
     gather, index_select, take, take_along_dim, masked_fill, masked_select, nonzero, argwhere, nonzero_static,
     index_put, index_put_, put, index_fill, masked_scatter,
@@ -99,6 +109,9 @@ from ._ops.join import (
 from ._ops.linalg_torch import (
     det, inverse, matrix_exp, geqrf, orgqr, ormqr, lu_unpack, lu_solve, slogdet, logdet, pinverse, cholesky,
     cholesky_solve, cholesky_inverse, svd, qr, triangular_solve,
+)  # fmt: skip
+from ._ops.lowrank import (
+    lu, svd_lowrank, pca_lowrank, lobpcg,
 )  # fmt: skip
 from ._ops.math import (
     exp, exp2, expm1, log, log2, log10, log1p, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh,
@@ -114,6 +127,13 @@ from ._ops.matmul import (
 from ._ops.measure import (
     norm, dist, renorm, cov, corrcoef, cross,
 )  # fmt: skip
+from ._ops.memory import (
+    from_dlpack, to_dlpack, as_strided_, dequantize, is_distributed, is_inference, get_device, int_repr,
+)  # fmt: skip
+from ._ops.native import (
+    native_layer_norm, native_group_norm, native_batch_norm, batch_norm_update_stats, native_dropout,
+    native_dropout_backward, native_channel_shuffle, norm_except_dim, frobenius_norm, nuclear_norm,
+)  # fmt: skip
 from ._ops.norm import (
     batch_norm, layer_norm, rms_norm, group_norm, instance_norm,
 )  # fmt: skip
@@ -127,9 +147,12 @@ from ._ops.pool import (
     max_pool1d, max_pool1d_with_indices, max_pool2d, max_pool3d, avg_pool1d, adaptive_avg_pool1d,
     adaptive_max_pool1d,
 )  # fmt: skip
+from ._ops.positions import (
+    unravel_index, segment_reduce, hash_tensor, slice_inverse,
+)  # fmt: skip
 from ._ops.random import (
     rand, randn, randint, randperm, rand_like, randn_like, randint_like, normal, bernoulli, multinomial, poisson,
-    binomial, _sample_dirichlet, _standard_gamma,
+    binomial, _standard_gamma, _sample_dirichlet,
 )  # fmt: skip
 from ._ops.reduce import (
     sum, nansum, mean, nanmean, prod, amax, amin, aminmax, argmax, argmin, max, min, all, any, var, std, var_mean,
@@ -158,6 +181,9 @@ from ._ops.sort import (
 from ._ops.special import (
     erf, erfc, erfinv, lgamma, digamma, polygamma, mvlgamma, i0, igamma, igammac, erf_, erfc_, i0_,
 )  # fmt: skip
+from ._ops.spectral import (
+    stft, istft,
+)  # fmt: skip
 from ._ops.windows import (
     hamming_window, hann_window, blackman_window, bartlett_window, kaiser_window,
 )  # fmt: skip
@@ -172,13 +198,40 @@ from ._settings import (
     is_deterministic_algorithms_warn_only_enabled, set_default_device, set_float32_matmul_precision, set_num_threads, typename,
     use_deterministic_algorithms,
 )  # fmt: skip
+from .storage import (
+    BFloat16Storage, BoolStorage, ByteStorage, CharStorage, ComplexDoubleStorage, ComplexFloatStorage, DoubleStorage, FloatStorage,
+    HalfStorage, IntStorage, LongStorage, ShortStorage,
+    TypedStorage, UntypedStorage, is_storage,
+)  # fmt: skip
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .serialization import load, save
 
-from . import autograd, backends, cuda, fft, linalg, nn, optim, random, return_types, serialization, signal, special, utils
+from . import (
+    autograd, backends, compiler, cuda, fft, func, interop, linalg, masked, nn, ops, optim, random, return_types, serialization, signal,
+    special, storage, utils,
+)  # fmt: skip
+from ._functions.control import cond, while_loop
+from ._functions.in_place import addmv_, celu_, detach_, fill, fill_, rrelu, rrelu_, selu_, threshold_, zero_
+from ._functions.losses import (
+    binary_cross_entropy_with_logits, cosine_embedding_loss, ctc_loss, hinge_embedding_loss, kl_div, margin_ranking_loss,
+    poisson_nll_loss, triplet_margin_loss,
+)  # fmt: skip
+from ._functions.process import (
+    AVG, PRIVATE_OPS, SUM, AcceleratorError, AggregationType, compiled_with_cxx11_abi, from_file, get_deterministic_debug_mode,
+    get_device_module, get_file_path, get_num_interop_threads, has_lapack, has_mkl, has_openmp, has_spectral, init_num_threads,
+    is_vulkan_available, is_warn_always_enabled, per_channel_affine, per_channel_affine_float_qparams, per_channel_symmetric,
+    per_tensor_affine, per_tensor_symmetric, prepare_multiprocessing_environment, qscheme, set_default_tensor_type,
+    set_deterministic_debug_mode, set_flush_denormal, set_num_interop_threads, set_warn_always,
+)  # fmt: skip
+from ._functions.recurrent import (
+    embedding_bag, embedding_renorm_, gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell,
+)  # fmt: skip
+from ._functions.removed import eig, lstsq, matrix_rank, solve, symeig
+from ._compile import compile
 from .autograd import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
 )  # fmt: skip
+from .func import vmap
 
 
 newaxis = None

@@ -8,6 +8,7 @@ from ._core.size import Size
 from ._core.tensor_base import TensorBase
 from ._ops.creation import empty
 from ._ops.from_data import array_of, made
+from .storage import is_storage, tensor_over
 
 
 class _LegacyType(type):
@@ -20,6 +21,8 @@ class _LegacyType(type):
 
     def __call__(cls, *args: Any) -> Any:
         kind = cls._legacy_dtype
+        if len(args) == 1 and is_storage(args[0]):
+            return tensor_over(args[0], kind)
         if len(args) == 1 and not isinstance(args[0], (int, Size)):
             return made(array_of(args[0], kind))
         return empty(*(args or (0,)), dtype=kind)

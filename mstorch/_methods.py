@@ -21,9 +21,12 @@ from ._ops import (
     index,
     join,
     linalg_torch,
+    lowrank,
     math,
     matmul,
     measure,
+    memory,
+    positions,
     random,
     reduce,
     scan,
@@ -32,6 +35,7 @@ from ._ops import (
     softmax,
     sort,
     special,
+    spectral,
     views,
 )  # fmt: skip
 from ._ops._dispatch import in_place, in_place_form, is_number
@@ -40,7 +44,8 @@ from ._ops.indexing import views_tensor
 # The families that name methods of Tensor, in METHODS, ALIASES, IN_PLACE, OPERATORS and the like.
 FAMILIES: tuple[ModuleType, ...] = (
     activation, bitwise, compare, complex_views, contract, copying, count, creation, elementwise, index, join,
-    linalg_torch, math, matmul, measure, random, reduce, scan, scatter, shape, softmax, sort, special, views,
+    linalg_torch, lowrank, math, matmul, measure, memory, positions, random, reduce, scan, scatter, shape, softmax, sort, special,
+    spectral, views,
 )  # fmt: skip
 
 

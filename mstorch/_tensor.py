@@ -22,6 +22,7 @@ from ._core.tensor_base import (
     grad_mode,
     is_leaf,
     is_tracked,
+    register_leaf,
     require_grad,
     set_tensor_class,
     strided_array,
@@ -446,6 +447,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         """The mindspore.Tensor underneath, sharing memory and the tape."""
         raw = value_of(self)
         self._storage.owned = False
+        if grad_mode.enabled and is_tracked(self):
+            tape.start_recording()
         return raw
 
     # Copies
@@ -555,8 +558,11 @@ _methods.attach(Tensor)
 def from_mindspore(tensor: Raw) -> Tensor:
     """A tensor over a mindspore.Tensor, sharing memory and the tape."""
     made = wrap(tensor)
-    if tensor._requires_grad and tape.is_recorded(tensor):
+    if tensor._requires_grad:
         made._storage.tracked = True
+        if tape.is_end(tensor):
+            made._storage.leaf = True
+            register_leaf(made)
     made._storage.shared = True
     return made
 

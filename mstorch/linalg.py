@@ -28,6 +28,7 @@ from ._ops.linalg import (
     vander,
     vecdot,
 )  # fmt: skip
+from ._ops.linalg_exp import matrix_exp
 from ._ops.linalg_factor import (
     LinAlgError,
     cholesky,
@@ -38,7 +39,6 @@ from ._ops.linalg_factor import (
     eigvalsh,
     inv,
     inv_ex,
-    matrix_exp,
     qr,
     solve,
     solve_ex,

@@ -1,14 +1,21 @@
 """What a Module needs of mindspore.nn.Cell, and mindspore.Parameter."""
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from mindspore import Parameter, nn
+from mindspore import Parameter, context, nn
 
 from . import tape
 from .raw import Raw
 
 Cell = nn.Cell
+_context = context._context()
+
+
+def graph_mode() -> bool:
+    """Whether ``mindspore.set_context(mode=GRAPH_MODE)`` is in force."""
+    return _context._mode == context.GRAPH_MODE
 
 
 def is_raw(value: Any) -> bool:
@@ -22,9 +29,12 @@ def is_cell(value: Any) -> bool:
 
 
 def as_parameter(raw: Raw, name: str, requires_grad: bool) -> Parameter:
-    """A mindspore.Parameter of the same values, called ``name``; ``raw`` itself if it is one."""
+    """A mindspore.Parameter of the same values, called ``name``; ``raw`` itself if it is one.
+
+    A name that ends in ``name`` stays: a Cell around the module has put its own in front.
+    """
     if isinstance(raw, Parameter):
-        if raw.name != name:
+        if raw.name != name and not raw.name.endswith("." + name):
             raw.name = name
         if raw.requires_grad != requires_grad:
             raw.requires_grad = requires_grad
@@ -38,3 +48,60 @@ def as_parameter(raw: Raw, name: str, requires_grad: bool) -> Parameter:
 def call_cell(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """MindSpore's own way to call a network, around ``construct``."""
     return Cell.__call__(cell, *args, **kwargs)
+
+
+def is_parameter(raw: Any) -> bool:
+    """Whether the raw tensor is a mindspore.Parameter."""
+    return isinstance(raw, Parameter)
+
+
+def own_parameters(cell: Any) -> Iterator[tuple[str, Parameter]]:
+    """A Cell's own parameters by attribute name."""
+    for name, parameter in cell._params.items():
+        if parameter is not None:
+            yield name, parameter
+
+
+def keeps_statistics(cell: Any) -> bool:
+    """Whether a call of the Cell changes running statistics, which it writes into its parameters' memory."""
+    return any(
+        part.training and any("moving_" in name for name, _ in own_parameters(part)) for _, part in cell.cells_and_names()
+    )
+
+
+def own_cells(cell: Any) -> Iterator[tuple[str, Any]]:
+    """A Cell's children by attribute name."""
+    yield from cell._cells.items()
+
+
+def set_value(parameter: Parameter, raw: Raw) -> None:
+    """Give a parameter other values, perhaps of another dtype; it stays the same object."""
+    if parameter.dtype != raw.dtype:
+        parameter.set_dtype(raw.dtype)
+    parameter.set_data(raw)
+
+
+class _Converted(tuple):
+    """Arguments that were torch's tensors before a Cell got them."""
+
+    __slots__ = ()
+
+
+def convert_calls(
+    cell: Any, ours: Callable[[Any], bool], to_native: Callable[[Any], Any], back: Callable[[Any], Any]
+) -> None:
+    """Let a Cell be called with arguments that are ``ours``: they are converted, and so is what it returns."""
+    if cell.__dict__.get("_mstorch_calls"):
+        return
+    cell.__dict__["_mstorch_calls"] = True
+
+    def before(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not ours(args) and not ours(kwargs):
+            return None
+        return _Converted(to_native(item) for item in args), to_native(kwargs)
+
+    def after(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+        return back(output) if isinstance(args, _Converted) else None
+
+    cell.register_forward_pre_hook(before, with_kwargs=True)
+    cell.register_forward_hook(after, with_kwargs=True)

@@ -10,16 +10,26 @@ from mindspore.common.np_dtype import bfloat16 as np_bfloat16
 
 from . import runtime
 
+
+class _Known(dict[str, Any]):
+    """A mapping of the dtypes that MindSpore has; another name of torch's raises NotImplementedError."""
+
+    def __missing__(self, name: str) -> Any:
+        raise NotImplementedError(f"mstorch: MindSpore has no tensors of torch.{name}")
+
+
 # torch's dtype name → MindSpore's dtype
-MS_DTYPE: dict[str, Any] = {
+MS_DTYPE: dict[str, Any] = _Known({
     name: getattr(mindspore, "bool_" if name == "bool" else name)
     for name in (
         "bool", "uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
         "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
     )
-}  # fmt: skip
+})  # fmt: skip
 NAME_OF: dict[Any, str] = {ms_dtype: name for name, ms_dtype in MS_DTYPE.items()}
-NP_DTYPE: dict[str, np.dtype] = {name: np.dtype(np_bfloat16 if name == "bfloat16" else name) for name in MS_DTYPE}
+NP_DTYPE: dict[str, np.dtype] = _Known(
+    {name: np.dtype(np_bfloat16 if name == "bfloat16" else name) for name in MS_DTYPE}
+)
 NAME_OF_NP: dict[np.dtype, str] = {np_dtype: name for name, np_dtype in NP_DTYPE.items()}
 
 ON_CPU = runtime.DEVICE_TARGET == "CPU"

@@ -135,7 +135,7 @@ _TYPE_NAMES = {
 
 def torch_type_name(name: str) -> str:
     """The scalar type's name in torch's error messages: ``'Half'`` for float16."""
-    return _TYPE_NAMES[name]
+    return _TYPE_NAMES.get(name) or f"'{name}'"
 
 
 _KERNELS: dict[str, Kernel] = {}

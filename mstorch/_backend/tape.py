@@ -50,14 +50,36 @@ def set_grad_enabled(mode: bool) -> None:
     _pynative_executor.set_enable_grad(mode)
 
 
+_recording = _pynative_executor._executor.grad_flag
+_set_recording = _pynative_executor._executor.set_grad_flag
+_started = [False]  # whether the flag is on because of us
+_running = [0]  # how many backward passes are going on, one within another
+
+
 def start_recording() -> None:
-    """Make MindSpore record what follows; ``mindspore.value_and_grad`` may have switched the flag off."""
-    _pynative_executor.set_grad_flag(True)
+    """Make MindSpore record what follows: called before every operation that is to be recorded.
+
+    ``mindspore.value_and_grad`` and failed kernels switch the flag off, and so does the end of a backward pass.
+    """
+    if not _recording():
+        _set_recording(True)
+        _started[0] = True
+
+
+def stop_recording() -> None:
+    """Switch the flag off if it was off before us: MindSpore's own training finds no graph of its own where it is on."""
+    if _started[0]:
+        _set_recording(False)
+        _started[0] = False
+
+
+def is_recording() -> bool:
+    """Whether MindSpore's flag is on, because of us or of ``mindspore.value_and_grad``."""
+    return _recording()
 
 
 def mark_leaf(raw: Raw, requires_grad: bool = True) -> None:
     """Let the tape follow (or no longer follow) a raw tensor that no operation made."""
-    start_recording()
     raw.requires_grad_(requires_grad)
 
 
@@ -74,6 +96,34 @@ def is_recorded(raw: Raw) -> bool:
     return raw._grad_node is not None
 
 
+def is_end(raw: Raw) -> bool:
+    """Whether gradients end at this tensor: one that requires them and that no operation made."""
+    return raw._requires_grad and raw._is_leaf
+
+
+def end_of(raw: Raw) -> int:
+    """The identity of the leaf that a tensor was made of by one operation."""
+    return raw._grad_node.next_functions[0][0]._unique_id()
+
+
+def reaches_others(raws: Sequence[Raw], own: set[int]) -> bool:
+    """Whether gradients of recorded tensors end at leaves besides those whose identities (``end_of``) are given."""
+    waiting = [raw._grad_node for raw in raws]
+    seen = set(own)
+    while waiting:
+        node = waiting.pop()
+        if node is None:
+            continue
+        key = node._unique_id()
+        if key in seen:
+            continue
+        seen.add(key)
+        if node.is_leaf():
+            return True
+        waiting.extend(below for below, _ in node.next_functions)
+    return False
+
+
 def node_name(raw: Raw) -> str:
     """MindSpore's name of the operation that made the tensor."""
     return raw._grad_node.name()
@@ -87,9 +137,11 @@ def run_backward(
     roots: Sequence[Raw], gradients: Sequence[Raw], inputs: Sequence[Raw], keep_graph: bool, create_graph: bool
 ) -> tuple[Raw | None, ...]:
     """Gradients of the inputs, in order; None for an input that the roots do not depend on."""
+    refuse_in_trace("gradients are computed")
     start_recording()
     enabled = grad_mode.enabled
     set_grad_enabled(create_graph)
+    _running[0] += 1
     try:
         return _native.run_backward(
             tuple(roots), tuple(gradients), keep_graph, create_graph, tuple(inputs), True, accumulate_grad=False
@@ -111,10 +163,14 @@ def run_backward(
         raise
     finally:
         set_grad_enabled(enabled)
+        _running[0] -= 1
+        if not _running[0]:
+            stop_recording()
 
 
 def register_hook(raw: Raw, hook: Callable[[Raw], Raw | None]) -> Any:
     """Call ``hook`` with the gradient of a recorded tensor; what it returns, unless None, replaces the gradient."""
+    refuse_in_trace("a hook of a tensor is registered")
     return raw.register_hook(hook)
 
 
@@ -137,6 +193,7 @@ else:  # MindSpore 2.7: a tensor copied onto itself counts as written
 
 def write_memory(raw: Raw, new: Raw) -> None:
     """Write the values of ``new`` into the memory of ``raw`` (same shape and dtype), counted as a new version."""
+    refuse_in_trace("memory is written")
     enabled = grad_mode.enabled
     set_grad_enabled(False)
     try:
@@ -161,7 +218,29 @@ class Function(_NativeFunction):
     """
 
 
+class _NoNode:
+    """The ``ctx`` of a forward that is traced: nobody will ask for what it keeps."""
+
+    def save_for_backward(self, *raws: Raw) -> None:
+        """Keeps nothing."""
+
+
 def function_node(name: str, forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
-    """A raw operation from two functions ``forward(ctx, *args)`` and ``backward(ctx, *gradients)``."""
+    """A raw operation from two functions ``forward(ctx, *args)`` and ``backward(ctx, *gradients)``.
+
+    Under a trace only ``forward`` is captured: a graph has the derivatives of the operations that it is made of.
+    """
     made: Any = type(name, (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
-    return made.apply
+    recorded = made.apply
+
+    def apply(*args: Any) -> Any:
+        return recorded(*args) if tracing() is None else forward(_NoNode(), *args)
+
+    return apply
+
+
+def refuse_in_trace(what: str) -> None:
+    """End a capture that is going on, if any: ``what`` has no place in a graph."""
+    context = tracing()
+    if context is not None and hasattr(context, "refuse"):
+        context.refuse(what)

@@ -45,9 +45,12 @@ class dtype:
 
     def to_complex(self) -> dtype:
         """The complex dtype with parts of this precision."""
-        found = {"float32": complex64, "float64": complex128, "complex64": complex64, "complex128": complex128}.get(self.name)
+        found = {
+            "float16": by_name("complex32"), "bfloat16": complex64, "float32": complex64, "float64": complex128,
+            "complex64": complex64, "complex128": complex128,
+        }.get(self.name)  # fmt: skip
         if found is None:
-            raise RuntimeError(f"mstorch: {self!r} has no complex counterpart that MindSpore can hold")
+            raise RuntimeError(f"Unknown Complex ScalarType for {self.name.capitalize()}")
         return found
 
 
@@ -71,7 +74,67 @@ DTYPES = (
     bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
     float16, bfloat16, float32, float64, complex64, complex128,
 )  # fmt: skip
-_BY_NAME = {d.name: d for d in DTYPES}
+
+
+class _Lacking(dtype):
+    """A dtype that torch has and MindSpore has not: it can be named and compared, a tensor of it cannot be made."""
+
+    __slots__ = ("_unsigned",)
+
+    def __init__(self, name: str, category: int, itemsize: int, unsigned: str = "") -> None:
+        self.name = name
+        self.itemsize = itemsize
+        self.category = category
+        self.is_floating_point = category == 2
+        self.is_complex = category == 3
+        self.is_integral = category <= 1
+        self._unsigned = unsigned
+        self._rank = -1
+
+    @property
+    def ms(self) -> Any:
+        """No dtype of MindSpore: raises NotImplementedError."""
+        return MS_DTYPE[self.name]
+
+    @property
+    def np(self) -> Any:
+        """No dtype of NumPy: raises NotImplementedError."""
+        return NP_DTYPE[self.name]
+
+    @property
+    def is_signed(self) -> bool:  # type: ignore[override]
+        """Whether the dtype can hold negative numbers; RuntimeError for quantized dtypes and bits, as in torch."""
+        if len(self._unsigned) > 1:
+            raise RuntimeError(self._unsigned)
+        return not self._unsigned
+
+    def to_real(self) -> dtype:
+        """The dtype of the real part."""
+        return float16 if self.name == "complex32" else self
+
+
+_BITS = "Bits types are undefined"
+_QUANTIZED = "isSignedType not supported for quantized types"
+LACKING: tuple[dtype, ...] = (
+    _Lacking("complex32", 3, 4),
+    *(_Lacking(f"float8_{kind}", 2, 1) for kind in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz")),
+    _Lacking("float8_e8m0fnu", 2, 1, "u"),
+    _Lacking("float4_e2m1fn_x2", 2, 1),
+    *(_Lacking(f"int{bits}", 1, 1) for bits in range(1, 8)),
+    *(_Lacking(f"uint{bits}", 1, 1, "u") for bits in range(1, 8)),
+    *(_Lacking(name, 1, size, _BITS) for name, size in (
+        ("bits16", 2), ("bits1x8", 1), ("bits2x4", 1), ("bits4x2", 1), ("bits8", 1),
+    )),
+    *(_Lacking(name, 1, size, _QUANTIZED) for name, size in (
+        ("qint8", 1), ("qint32", 4), ("quint8", 1), ("quint4x2", 1), ("quint2x4", 1),
+    )),
+)  # fmt: skip
+(
+    complex32, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu, float4_e2m1fn_x2, int1, int2, int3,
+    int4, int5, int6, int7, uint1, uint2, uint3, uint4, uint5, uint6, uint7, bits16, bits1x8, bits2x4, bits4x2, bits8, qint8,
+    qint32, quint8, quint4x2, quint2x4,
+) = LACKING  # fmt: skip
+_BY_NAME = {d.name: d for d in (*DTYPES, *LACKING)}
 OF_MS: dict[Any, dtype] = {d.ms: d for d in DTYPES}
 OF_NP: dict[np.dtype, dtype] = {d.np: d for d in DTYPES}
 
@@ -108,6 +171,16 @@ def set_default_dtype(d: dtype, /) -> None:
     _default[0] = d
 
 
+# eps, max, tiny and resolution
+_SMALL_FLOATS = {
+    "float8_e4m3fn": (0.125, 448.0, 2.0**-6, 1.0),
+    "float8_e4m3fnuz": (0.125, 240.0, 2.0**-7, 1.0),
+    "float8_e5m2": (0.25, 57344.0, 2.0**-14, 1.0),
+    "float8_e5m2fnuz": (0.125, 57344.0, 2.0**-15, 1.0),
+    "float8_e8m0fnu": (1.0, 2.0**127, 2.0**-127, 1.0),
+}
+
+
 class finfo:
     """Numerical properties of a floating (or complex) dtype: ``bits eps max min tiny smallest_normal resolution``."""
 
@@ -118,7 +191,9 @@ class finfo:
         kind = kind.to_real()
         self.dtype = kind.name
         self.bits = kind.itemsize * 8
-        if kind is bfloat16:
+        if kind.name in _SMALL_FLOATS:
+            self.eps, self.max, self.tiny, self.resolution = _SMALL_FLOATS[kind.name]
+        elif kind is bfloat16:
             self.eps, self.resolution = 2.0**-7, 0.01
             self.max = (2.0 - 2.0**-7) * 2.0**127
             self.tiny = 2.0**-126
@@ -126,7 +201,7 @@ class finfo:
             info = np.finfo(kind.np)
             self.eps, self.max, self.tiny = float(info.eps), float(info.max), float(info.tiny)
             self.resolution = float(str(info.resolution))
-        self.min = -self.max
+        self.min = self.tiny if kind.name == "float8_e8m0fnu" else -self.max
         self.smallest_normal = self.tiny
 
     def __repr__(self) -> str:

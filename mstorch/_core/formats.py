@@ -41,9 +41,11 @@ contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")
 channels_last_3d = memory_format("channels_last_3d")
+legacy_contiguous_format = contiguous_format
 strided = layout("strided")
+jagged = layout("jagged")
 
-_ALL = {c.name: c for c in (contiguous_format, preserve_format, channels_last, channels_last_3d, strided)}
+_ALL = {c.name: c for c in (contiguous_format, preserve_format, channels_last, channels_last_3d, strided, jagged)}
 
 
 def by_name(name: str) -> Any:

@@ -105,11 +105,48 @@ def seed_devices(seed: int) -> None:
         device_generator().manual_seed(seed)
 
 
+_forbidden = [False]  # whether a draw is an error now: inside of torch.vmap, unless it says what to draw
+
+
+class randomness:
+    """How random numbers are drawn while a function runs on slice after slice: "error", "same" or "different" (torch.vmap).
+
+    The context gives a function to call before each slice.
+    """
+
+    def __init__(self, mode: str) -> None:
+        self._mode = mode
+
+    def __enter__(self) -> Any:
+        self._before = _forbidden[0]
+        _forbidden[0] = self._mode == "error"
+        engine = default_generator._engine
+        start = engine.get_state() if self._mode == "same" else None
+
+        def begin_slice() -> None:
+            if start is not None:
+                engine.set_state(start)
+
+        return begin_slice
+
+    def __exit__(self, *exc: Any) -> None:
+        _forbidden[0] = self._before
+
+
+def _check_allowed() -> None:
+    if _forbidden[0]:
+        raise RuntimeError(
+            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+            "randomness flags on vmap or perform the randomness operation out of vmap"
+        )
+
+
 def engine_of(generator: Generator | None, device: Any = None) -> Any:
     """The stream to draw from: the given generator's; else that of the device, if one is named; else the host's.
 
     A draw that names no device uses torch's own numbers whatever MindSpore computes on.
     """
+    _check_allowed()
     wanted = None if device is None else devices.resolve(device)
     if generator is None:
         return default_generator._engine if wanted is None or wanted.type == "cpu" else device_generator()._engine
@@ -124,4 +161,5 @@ def engine_of(generator: Generator | None, device: Any = None) -> Any:
 
 def mask_engine() -> Any:
     """The stream that dropout draws from: the one of the device that MindSpore computes on."""
+    _check_allowed()
     return default_generator._engine if devices.current().type == "cpu" else device_generator()._engine

@@ -54,8 +54,11 @@ class Storage:
         self.version += 1
         if self.leaf:
             # A leaf keeps its raw tensor, which the tape and MindSpore's optimisers know; its memory is written, and a
-            # graph that saved the old values refuses to run backward, as in torch.
-            tape.write_memory(self.value, value)
+            # graph that saved the old values refuses to run backward, as in torch. A trace only names the new value.
+            if tape.tracing() is None:
+                tape.write_memory(self.value, value)
+            else:
+                self.value = value
             return
         if self.shared:
             tape.write_memory(self.value, value)

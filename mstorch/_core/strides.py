@@ -67,6 +67,8 @@ def overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
 def dense_order(shape: Sequence[int], strides: Sequence[int]) -> list[int] | None:
     """The order of dimensions from outermost to innermost if the elements fill memory without gaps, else None."""
     order = sorted(range(len(shape)), key=lambda i: (strides[i], shape[i] != 1), reverse=True)
+    if 0 in shape:
+        return order  # without elements there are no gaps
     step = 1
     for i in reversed(order):
         if shape[i] == 1:

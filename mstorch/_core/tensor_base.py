@@ -70,7 +70,10 @@ class View:
             return self.value
         # What is read again must be recorded as the view was when it was made, whatever the mode is now.
         before = grad_mode.enabled
-        tape.set_grad_enabled(not (self.detached or self.leaf))
+        follow = not (self.detached or self.leaf)
+        if follow and storage.tracked:
+            tape.start_recording()
+        tape.set_grad_enabled(follow)
         try:
             value = self.read(storage.value if self.parent is None else self.parent.current(storage))
         finally:
@@ -221,7 +224,10 @@ def make_view(
 def make_space_view(source: Any, space: Space, read: Read, shape: Sequence[int], strides: Strides, offset: int) -> Any:
     """A tensor of another dtype over the storage of ``source``; strides and offset count elements of that dtype."""
     storage = source._storage
-    detached = is_tracked(source) and not grad_mode.enabled
+    tracked = is_tracked(source)
+    detached = tracked and not grad_mode.enabled
+    if tracked and not detached:
+        tape.start_recording()
     value = read(storage.value)
     view = View(None, read, tape.detached(value) if detached else value, storage.version, detached, space)
     view.of_leaf = storage.leaf
@@ -354,13 +360,18 @@ def leaves() -> list[Any]:
     return [tensor for tensor in found if tensor is not None and is_tracked(tensor) and is_leaf(tensor)]
 
 
+def register_leaf(tensor: Any) -> None:
+    """Let backward accumulate a gradient into the tensor."""
+    key = id(tensor)
+    _LEAVES[key] = weakref.ref(tensor, lambda _: _LEAVES.pop(key, None))
+
+
 def require_grad(tensor: Any, requires_grad: bool) -> None:
     """Make a tensor a leaf of the tape, or no longer one."""
-    key = id(tensor)
     if requires_grad:
-        _LEAVES[key] = weakref.ref(tensor, lambda _: _LEAVES.pop(key, None))
+        register_leaf(tensor)
     else:
-        _LEAVES.pop(key, None)
+        _LEAVES.pop(id(tensor), None)
     storage, view = tensor._storage, tensor._view
     if view is None:
         if requires_grad:
@@ -371,6 +382,7 @@ def require_grad(tensor: Any, requires_grad: bool) -> None:
         storage.owned = False
         return
     if requires_grad:
+        tape.refuse_in_trace("a view is made a leaf")
         view.value = from_numpy(np.array(view.current(storage).asnumpy(), order="C", copy=True))
     tape.mark_leaf(view.value, requires_grad)
     view.leaf = requires_grad

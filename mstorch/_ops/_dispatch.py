@@ -250,6 +250,11 @@ def finish(result: Any, out: Any) -> Any:
     return result if out is None else deliver(result, out)
 
 
+def readable(tensor: Any) -> np.ndarray | None:
+    """The values, for a check of arguments; None while a graph is captured, which holds no such check."""
+    return value_of(tensor).asnumpy() if tape.tracing() is None else None
+
+
 def shape_of(tensor: Any) -> tuple[int, ...]:
     """The shape as a plain tuple, at less cost than ``tensor.shape``."""
     return tuple(value_of(tensor).shape)

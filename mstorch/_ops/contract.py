@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._core.tensor_base import TensorBase
+from .._core.tensor_base import TensorBase, value_of
 from . import views
 from ._dispatch import finish, shape_of, type_word, wrap_dim
 from .matmul import bmm, dot, matmul
@@ -282,6 +282,7 @@ def trace(input: Any) -> Any:
 def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
     """Square matrices multiplied with themselves ``n`` times."""
     from .creation import eye
+    from .linalg_factor import attach, inv
 
     shape = shape_of(input)
     if len(shape) < 2:
@@ -291,10 +292,9 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
             f"linalg.matrix_power: A must be batches of square matrices, but they are {shape[-2]} by {shape[-1]} matrices"
         )
     if n == 0:
-        return finish(views.expand(eye(shape[-1], dtype=input._dtype), shape).clone(memory_format=_contiguous()), out)
+        identity = views.expand(eye(shape[-1], dtype=input._dtype), shape).clone(memory_format=_contiguous())
+        return finish(attach("CopyBackwards", _no_gradient, (input,), (value_of(identity),))[0], out)
     if n < 0:
-        from .linalg_factor import inv
-
         input, n = inv(input), -n
     made, square = None, input
     while n:
@@ -304,6 +304,10 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
         if n:
             square = matmul(square, square)
     return finish(made.clone() if made is input else made, out)
+
+
+def _no_gradient(gradients: Any, outputs: Any, inputs: Any) -> Any:
+    return (None,)
 
 
 def _contiguous() -> Any:

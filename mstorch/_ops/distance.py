@@ -84,7 +84,9 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = "use_mm_f
         raise RuntimeError("cdist only supports non-negative p values")
     lead = broadcast_shape(a[:-2], b[:-2])
     if a[-1] == 0 or 0 in lead or a[-2] == 0 or b[-2] == 0:
-        return made(np.zeros((*lead, a[-2], b[-2]), x1._dtype.np))
+        # A sum over nothing: zeros, which autograd still follows.
+        first = views.unsqueeze(sum_of(x1, -1), -1)
+        return mul(add(first, views.unsqueeze(sum_of(x2, -1), -2)), 0)
     difference = sub(views.unsqueeze(x1, -2), views.unsqueeze(x2, -3))
     return p_norm(difference, p, len(shape_of(difference)) - 1, share=False)
 

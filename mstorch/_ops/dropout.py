@@ -9,9 +9,9 @@ import numpy as np
 from .._backend.cast import cast
 from .._backend.raw import from_numpy
 from .._backend.table import kernel
-from .._core.dtype import dtype
 from .._core.generator import mask_engine
-from .._core.tensor_base import recording, value_of, wrap
+from .._core.strides import dense_order, elementwise_strides
+from .._core.tensor_base import recording, strides_of, value_of, wrap
 from ._dispatch import in_place, scalar_raw, wrap_like
 from .elementwise import add, mul, sub
 from .random import draw
@@ -26,19 +26,28 @@ def _check(p: float) -> None:
 
 def _noise(input: Any, p: float, channels: bool) -> Any:
     """1 / (1 - p) where a number is kept and 0 where it is dropped, for each element or for each channel."""
-    shape = tuple(value_of(input).shape)
-    if channels:
-        shape = (*shape[:2], *([1] * (len(shape) - 2)))
-    return _kept(shape, p, input._dtype, 1 / (1 - p))
+    return _kept(input, p, channels, 1 / (1 - p))
 
 
-def _kept(shape: tuple[int, ...], p: float, kind: dtype, scale: float) -> Any:
-    """``scale`` with probability 1 - p, else 0, as a raw tensor."""
+def _kept(input: Any, p: float, channels: bool, scale: float) -> Any:
+    """``scale`` with probability 1 - p, else 0, for each element or each channel of ``input``, as a raw tensor."""
+    own, kind = tuple(value_of(input).shape), input._dtype
+    shape = (*own[:2], *([1] * (len(own) - 2))) if channels else own
     keep = draw("dropout_mask", mask_engine(), math.prod(shape), 1 - p)
     if isinstance(keep, np.ndarray):
+        keep = keep.reshape(shape) if channels or input._stride is None else _in_memory_order(keep, own, strides_of(input))
         # A product of 0-d arrays is a NumPy scalar.
-        return from_numpy(np.asarray(keep.reshape(shape).astype(kind.np) * kind.np.type(scale), kind.np))
+        return from_numpy(np.asarray(keep.astype(kind.np, order="C") * kind.np.type(scale), kind.np))
     return _mul[kind.name](cast(keep, kind.name).reshape(shape), scalar_raw(scale, kind.name))
+
+
+def _in_memory_order(drawn: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
+    """What was drawn for a tensor, in its shape: the draws follow the memory of the result, which has the input's order."""
+    dense = elementwise_strides(shape, [(shape, strides)])
+    order = dense_order(shape, dense) if dense is not None else None
+    if order is None:
+        return drawn.reshape(shape)
+    return drawn.reshape([shape[i] for i in order]).transpose(np.argsort(order))
 
 
 def _dropped(input: Any, p: float, train: bool, channels: bool) -> Any:
@@ -66,10 +75,7 @@ def _alpha_dropped(input: Any, p: float, train: bool, channels: bool) -> Any:
         _feature_dims(input)
     if p == 1:
         return mul(input, 0)
-    shape = tuple(value_of(input).shape)
-    if channels:
-        shape = (*shape[:2], *([1] * (len(shape) - 2)))
-    keep = wrap(_kept(shape, p, input._dtype, 1.0))
+    keep = wrap(_kept(input, p, channels, 1.0))
     scale = 1 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
     shift = add(mul(sub(keep, 1), _ALPHA * scale), _ALPHA * scale * p)
     return add(mul(input, mul(keep, scale)), shift)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
+import numpy as np
+
 from .._backend.cast import cast
 from .._backend.table import Kernel, kernel
-from .._core.dtype import complex128, dtype, float64
+from .._core.dtype import bfloat16, complex128, dtype, float16, float64
 from .._core.tensor_base import TensorBase, recording, value_of, wrap
 from ._dispatch import (
     binary,
     broadcast_shape,
     deliver,
     elementwise,
+    finish,
     in_place,
     in_place_form,
     is_number,
@@ -51,7 +54,7 @@ def kind_of(value: Any) -> dtype:
 
 
 def _scaled(other: Any, alpha: Any, first: Any) -> Any:
-    """``alpha * other``, after torch's checks of alpha."""
+    """``alpha * other`` in the dtype that torch computes the sum in, after its checks of alpha."""
     kind = result_dtype((first, other))
     if isinstance(alpha, bool) and kind.category != 0:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
@@ -59,12 +62,29 @@ def _scaled(other: Any, alpha: Any, first: Any) -> Any:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(alpha, complex) and kind.category < 3:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    if isinstance(other, TensorBase) and other._dtype is not kind:
+        other = other.to(kind)
     return mul(other, alpha) if isinstance(other, TensorBase) or isinstance(alpha, TensorBase) else other * alpha
+
+
+_HALVES = frozenset((float16, bfloat16))
+
+
+def _halves(*tensors: Any) -> bool:
+    """Whether all are tensors of the same half precision."""
+    kind = tensors[0]._dtype if isinstance(tensors[0], TensorBase) else None
+    return kind in _HALVES and all(isinstance(t, TensorBase) and t._dtype is kind for t in tensors)
+
+
+def _rounded(value: Any, kind: dtype) -> Any:
+    return float(np.float32(value).astype(kind.np)) if isinstance(value, (int, float)) else value
 
 
 def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """``input + alpha * other``, elementwise."""
     if alpha != 1:
+        if _halves(input, other):  # half precision rounds alpha, then once more, after the sum
+            return finish(add(input.float(), other.float(), alpha=_rounded(alpha, input._dtype)).to(input._dtype), out)
         other = _scaled(other, alpha, input)
     return binary(_add, input, other, out)
 
@@ -89,6 +109,8 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """``input - alpha * other``, elementwise."""
     _check_subtraction(input, other)
     if alpha != 1:
+        if _halves(input, other):
+            return finish(sub(input.float(), other.float(), alpha=_rounded(alpha, input._dtype)).to(input._dtype), out)
         other = _scaled(other, alpha, input)
     return binary(_sub, input, other, out)
 
@@ -317,6 +339,8 @@ def reciprocal(input: Any, *, out: Any = None) -> Any:
 
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Any:
     """``input + value * tensor1 * tensor2``, elementwise."""
+    if _halves(input, tensor1, tensor2):
+        return finish(addcmul(input.float(), tensor1.float(), tensor2.float(), value=value).to(input._dtype), out)
     product = mul(tensor1, tensor2)
     return add(input, product if value == 1 else mul(product, _plain(value, product)), out=out)
 
@@ -334,6 +358,8 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any 
             "tensor1 / "
             "tensor2), for all dtypes."
         )
+    if _halves(input, tensor1, tensor2):
+        return finish(addcdiv(input.float(), tensor1.float(), tensor2.float(), value=value).to(input._dtype), out)
     quotient = div(tensor1, tensor2)
     return add(input, quotient if value == 1 else mul(quotient, value), out=out)
 
@@ -351,15 +377,25 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
             raise RuntimeError(f"expected dtype {_cpp(input._dtype)} for `{name}` but got dtype {_cpp(other._dtype)}")
     if input._dtype.category < 2:
         raise NotImplementedError(f"\"lerp_kernel_scalar\" not implemented for '{type_word(input._dtype)}'")
+    if _halves(input, end):
+        wide = weight.float() if isinstance(weight, TensorBase) else weight
+        return finish(lerp(input.float(), end.float(), wide).to(input._dtype), out)
     step = sub(end, input)
     if is_number(weight):
         near = builtins.abs(weight) < 0.5
-        result = add(input, mul(step, weight)) if near else sub(end, mul(step, 1 - weight))
+        result = add(input, mul(step, weight)) if near else sub(end, mul(step, _rest(weight, input._dtype)))
     else:
         from .compare import lt, where
 
         result = where(lt(abs(weight), 0.5), add(input, mul(step, weight)), sub(end, mul(step, sub(1, weight))))
     return result if out is None else deliver(result, out)
+
+
+def _rest(weight: Any, kind: dtype) -> Any:
+    """``1 - weight`` in the precision that torch computes in: float32, unless the tensor is wider."""
+    if kind.name in ("float64", "complex128") or isinstance(weight, complex):
+        return 1 - weight
+    return float(np.float32(1) - np.float32(weight))
 
 
 _CPP = {

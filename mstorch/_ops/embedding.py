@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from .._backend import tape
+from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.dtype import int32, int64
 from .._core.tensor_base import recording, value_of, wrap
 from . import views
-from ._dispatch import type_word
-from .compare import where
+from ._dispatch import readable, type_word
+from .compare import eq, where
 from .conv import shape_of
 from .copying import copy_
 from .creation import zeros
@@ -70,7 +71,10 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     """(*) → (*, num_classes): 1 at the position that the class names, else 0, int64."""
     if tensor._dtype is not int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    classes = value_of(tensor).asnumpy()
+    classes = readable(tensor) if num_classes > 0 else value_of(tensor).asnumpy()
+    if classes is None:
+        every = wrap(from_numpy(np.arange(num_classes)))
+        return eq(views.unsqueeze(tensor, -1), every).to(int64)
     if classes.size == 0:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")

@@ -7,18 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from .._core.tensor_base import is_tracked, value_of
+from .._backend import tape
+from .._backend.table import kernel
+from .._core.tensor_base import is_tracked, recording, value_of
 from . import views
+from ._dispatch import call
 from .compare import clamp, where
 from .conv import shape_of
 from .elementwise import abs as abs_of
-from .elementwise import add, div, mul, sub
+from .elementwise import add, div, mul, neg, sub
 from .from_data import made
 from .index import gather
+from .join import stack
+from .linalg_exp import without_grad
+from .linalg_factor import attach
 from .math import floor
 from .math import round as round_of
 from .matmul import bmm
 from .reduce import sum as sum_of
+
+_in_order = kernel("running_sum")
 
 
 def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any:
@@ -177,18 +185,59 @@ def grid_sample(
 
 def _linear(flat: Any, coordinates: list[Any], sizes: tuple[int, ...]) -> Any:
     lows = [floor(c.detach()) for c in coordinates]
+    corners = list(itertools.product((0, 1), repeat=len(sizes)))
+    taken = [_taken(flat, [add(low, side) for low, side in zip(lows, corner)], sizes) for corner in corners]
+    if len(sizes) == 3 and recording(coordinates) and tape.tracing() is None:
+        with without_grad():
+            raw = value_of(_interpolated([t.detach() for t in taken], [c.detach() for c in coordinates], lows, corners))
+        return attach("GridSampler3DBackward0", _volume_backward, (*taken, *coordinates), (raw,), lows, corners)[0]
+    return _interpolated(taken, coordinates, lows, corners)
+
+
+def _sides(coordinates: list[Any], lows: list[Any], corner: tuple[int, ...]) -> list[Any]:
+    """How much each axis gives to a corner."""
+    parts = [sub(c, low) for c, low in zip(coordinates, lows)]
+    return [part if side else sub(1, part) for part, side in zip(parts, corner)]
+
+
+def _interpolated(taken: list[Any], coordinates: list[Any], lows: list[Any], corners: list[tuple[int, ...]]) -> Any:
     total = None
-    for corner in itertools.product((0, 1), repeat=len(sizes)):
+    for values, corner in zip(taken, corners):
         weight = None
-        places = []
-        for c, low, side in zip(coordinates, lows, corner):
-            part = sub(c, low)
-            part = part if side else sub(1, part)
+        for part in _sides(coordinates, lows, corner):
             weight = part if weight is None else mul(weight, part)
-            places.append(add(low, side))
-        term = mul(_taken(flat, places, sizes), views.unsqueeze(weight, 1))
+        term = mul(values, views.unsqueeze(weight, 1))
         total = term if total is None else add(total, term)
     return total
+
+
+def _volume_backward(gradients: Any, outputs: Any, inputs: Any, lows: list[Any], corners: list[tuple[int, ...]]) -> Any:
+    """The gradients for the values at the corners and for the positions.
+
+    Those for the positions are differences of large terms: they are added one after the other in torch's order, channels
+    outside and corners inside, for another order shows in the result.
+    """
+    gradient = gradients[0]
+    if gradient is None:
+        return (None,) * len(inputs)
+    taken, coordinates = inputs[: len(corners)], inputs[len(corners) :]
+    for_taken: list[Any] = []
+    terms: list[list[Any]] = [[], [], []]
+    for values, corner in zip(taken, corners):
+        x, y, z = (views.unsqueeze(part, 1) for part in reversed(_sides(coordinates, lows, corner)))
+        for_taken.append(mul(gradient, mul(mul(z, y), x)))
+        for axis, (first, second) in enumerate(((x, y), (x, z), (y, z))):
+            term = mul(mul(mul(values, first), second), gradient)
+            terms[axis].append(term if corner[axis] else neg(term))
+    found = []
+    for axis_terms in terms:
+        batch, channels, count = shape_of(axis_terms[0])
+        rows = views.reshape(stack(axis_terms, 2), (batch, channels * len(corners), count))
+        if tape.grad_mode.enabled or not channels or not count:
+            found.append(sum_of(rows, 1))
+        else:
+            found.append(views.select(call(_in_order, (rows,), 1), 1, -1))
+    return (*for_taken, *found)
 
 
 def _bicubic(flat: Any, coordinates: list[Any], sizes: tuple[int, ...], padding: str, corners: bool) -> Any:
@@ -208,6 +257,34 @@ def _bicubic(flat: Any, coordinates: list[Any], sizes: tuple[int, ...], padding:
     return total
 
 
-FUNCTIONS = ()
-METHODS = ()
+_MODES = ("bilinear", "nearest", "bicubic")
+_PADDINGS = ("zeros", "border", "reflection")
 
+
+def grid_sampler(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
+    """``grid_sample`` with numbers for the modes: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
+    return grid_sample(input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], align_corners)
+
+
+def grid_sampler_2d(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
+    """``grid_sampler`` of images (N, C, H, W)."""
+    return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def grid_sampler_3d(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
+    """``grid_sampler`` of volumes (N, C, D, H, W)."""
+    if len(shape_of(input)) != 5 or len(shape_of(grid)) != 5:
+        raise RuntimeError(
+            "grid_sampler(): expected 5D input and grid with same number of dimensions, but got input with sizes "
+            f"{list(shape_of(input))} and grid with sizes {list(shape_of(grid))}"
+        )
+    return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def affine_grid_generator(theta: Any, size: Any, align_corners: bool) -> Any:
+    """The same as ``affine_grid``."""
+    return affine_grid(theta, size, align_corners)
+
+
+FUNCTIONS = ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "affine_grid_generator")
+METHODS = ()

@@ -22,6 +22,7 @@ from ._dispatch import (
     in_place,
     is_number,
     python_number,
+    readable,
     result,
     scalar_raw,
     shape_of,
@@ -309,12 +310,24 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     )
     if value_of(input).size == 0:
         return input.clone()
-    chosen = np.zeros(size, np.bool_)
-    chosen[positions.asnumpy().reshape(-1)] = True
-    mask = chosen.reshape((1,) * dim + (size,) + (1,) * (len(shape) - dim - 1)) if shape else chosen.reshape(())
+    mask = views.reshape(_flags(size, positions), (1,) * dim + (size,) + (1,) * (len(shape) - dim - 1) if shape else ())
     if tracked_number(value):
         value = python_number(value)
-    return keep_layout(input, masked_fill(input, wrap(from_numpy(mask)), value))
+    return keep_layout(input, masked_fill(input, mask, value))
+
+
+def _flags(size: int, positions: Raw) -> Any:
+    """A boolean vector that holds at the positions, which may count from the end."""
+    values = readable(wrap(positions))
+    if values is not None:
+        chosen = np.zeros(size, np.bool_)
+        chosen[values.reshape(-1)] = True
+        return wrap(from_numpy(chosen))
+    from .compare import eq
+    from .reduce import any as any_of
+
+    every = wrap(from_numpy(np.arange(-size, size).reshape(2, size, 1)))
+    return any_of(any_of(eq(every, views.reshape(wrap(positions), (-1,))), 2), 0)
 
 
 def tracked_number(value: Any) -> bool:
@@ -337,13 +350,27 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
         )
     shape = broadcast_shape(shape_of(mask), shape_of(input))
     spread = views.expand(input, shape) if shape_of(input) != shape else input
-    positions = np.flatnonzero(np.broadcast_to(value_of(mask).asnumpy(), shape))
+    chosen = readable(mask)
+    if chosen is None:
+        return _masked_scatter_without_counting(spread, views.expand(mask, shape), source)
+    positions = np.flatnonzero(np.broadcast_to(chosen, shape))
     count = positions.size
     if value_of(source).size < count:
         raise RuntimeError("Number of elements of source < number of ones in mask")
     flat = views.reshape(source, (value_of(source).size,))
     part = views.slice_dim(flat, 0, 0, count, 1)
     return put_flat(spread, wrap(from_numpy(positions)), part, False)
+
+
+def _masked_scatter_without_counting(input: Any, mask: Any, source: Any) -> Any:
+    """``masked_scatter`` in a graph: each place takes the element whose number is that of true places before it."""
+    from .compare import clamp, where
+    from .scan import cumsum
+
+    before = cumsum(views.reshape(mask, (-1,)).to(int64), 0) - 1
+    flat = views.reshape(source, (-1,))
+    taken = index_select(flat, 0, clamp(before, 0, shape_of(flat)[0] - 1))
+    return where(mask, views.reshape(taken, shape_of(input)), input)
 
 
 

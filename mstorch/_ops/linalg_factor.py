@@ -16,10 +16,10 @@ from ._dispatch import broadcast_shape, deliver, type_word
 from .creation import eye, zeros_like
 from .shape import diag_embed, tril, triu
 
-_solve, _cholesky, _qr, _svd, _svdvals, _eigh, _eig, _triangular, _exp, _geqrf = (
+_solve, _cholesky, _qr, _svd, _svdvals, _eigh, _eig, _triangular, _geqrf = (
     kernel(f"linalg_{name}")
     for name in (
-        "solve", "cholesky", "qr", "svd", "svdvals", "eigh", "eig", "solve_triangular", "matrix_exp", "geqrf",
+        "solve", "cholesky", "qr", "svd", "svdvals", "eigh", "eig", "solve_triangular", "geqrf",
     )
 )  # fmt: skip
 
@@ -519,24 +519,6 @@ def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
     if recording((A,)):
         return finish(svd_parts(A, False, "linalg.svd")[1], out)
     return finish(wrap(_run(_svdvals, A)), out)
-
-
-def _exp_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
-    (gradient,), (A,) = gradients, inputs
-    if gradient is None:
-        return (None,)
-    size = shape_of(A)[-1]
-    adjoint = A.mH
-    upper = _joined(adjoint, gradient, -1)
-    lower = _joined(zeros_like(gradient), adjoint, -1)
-    return (matrix_exp(_joined(upper, lower, -2))[..., :size, size:],)
-
-
-def matrix_exp(A: Any) -> Any:
-    """The exponential of square matrices."""
-    check_floating(A, "linalg.matrix_exp", low=True)
-    check_square(A, "linalg.matrix_exp")
-    return attach("LinalgMatrixExpBackward0", _exp_backward, (A,), (_run(_exp, A),))[0]
 
 
 def geqrf(input: Any, *, out: Any = None) -> Any:

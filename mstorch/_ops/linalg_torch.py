@@ -13,18 +13,19 @@ from ._dispatch import broadcast_shape
 from .compare import where
 from .creation import eye, zeros
 from .linalg import det, householder_product, permutation_of, pinv, signed_log, triangles  # noqa: F401 - names of the torch namespace too
+from .linalg_exp import matrix_exp  # noqa: F401 - a name of the torch namespace too
 from .linalg_factor import (  # noqa: F401 - names of the torch namespace too
+    attach,
     batch_of,
     check_square,
     finish,
     geqrf,
     inv,
-    matrix_exp,
     shape_of,
     svd_parts,
     svdvals,
     triangular,
-)  # fmt: skipfrom .shape import tril
+)  # fmt: skip
 from .shape import tril
 
 inverse = inv
@@ -75,14 +76,43 @@ def cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> A
         raise RuntimeError(f"b should have at least 2 dimensions, but has {len(shape_of(B))} dimensions instead")
     if len(shape_of(L)) < 2:
         raise RuntimeError(f"u should have at least 2 dimensions, but has {len(shape_of(L))} dimensions instead")
-    first, second = (L.mH, L) if upper else (L, L.mH)
-    return finish(triangular(second, triangular(first, B, False), True), out)
+    batch = broadcast_shape(shape_of(B)[:-2], shape_of(L)[:-2])
+    right, factors = batch_of(B, batch), batch_of(L, batch)
+    found = triangular_pair(right.detach(), factors.detach(), upper)
+    return finish(attach("CholeskySolveBackward0", _solve_backward, (right, factors), (value_of(found),), upper)[0], out)
+
+
+def triangular_pair(right: Any, factors: Any, upper: bool) -> Any:
+    """The solution of ``L @ L.mH @ X = right``, or of ``U.mH @ U @ X = right``."""
+    first, second = (factors.mH, factors) if upper else (factors, factors.mH)
+    return triangular(second, triangular(first, right, False), True)
+
+
+def _solve_backward(gradients: Any, outputs: Any, inputs: Any, upper: bool) -> Any:
+    # The factor's gradient is not cut to its triangle: torch's is not.
+    gradient, factors = gradients[0], inputs[1]
+    if gradient is None:
+        return None, None
+    right = cholesky_solve(gradient, factors, upper)
+    part = right @ outputs[0].mH
+    both = part + part.mH
+    return right, -(factors @ both if upper else both @ factors)
+
+
+def _inverse_backward(gradients: Any, outputs: Any, inputs: Any, upper: bool) -> Any:
+    gradient, factors = gradients[0], inputs[0]
+    if gradient is None:
+        return (None,)
+    both = outputs[0] @ (gradient + gradient.mH) @ outputs[0]
+    return (-(factors @ both if upper else both @ factors),)
 
 
 def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
     """The inverse of A from its Cholesky factor."""
     check_square(L, "cholesky_inverse")
-    return finish(cholesky_solve(eye(shape_of(L)[-1], dtype=L._dtype), L, upper), out)
+    factors = L.detach()
+    found = triangular_pair(batch_of(eye(shape_of(L)[-1], dtype=L._dtype), shape_of(L)[:-2]), factors, upper)
+    return finish(attach("CholeskyInverseBackward0", _inverse_backward, (L,), (value_of(found),), upper)[0], out)
 
 
 def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False, *, out: Any = None) -> Any:

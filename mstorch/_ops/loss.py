@@ -8,7 +8,7 @@ from typing import Any
 from .._backend.table import kernel
 from .._core.tensor_base import value_of
 from . import views
-from ._dispatch import broadcast_shape, call
+from ._dispatch import broadcast_shape, call, readable
 from .activation import logsigmoid
 from .compare import where
 from .conv import shape_of
@@ -110,10 +110,10 @@ def binary_cross_entropy(
         from ._dispatch import type_word
 
         raise RuntimeError(f"Found dtype {type_word(target._dtype)} but expected {type_word(input._dtype)}")
-    values = value_of(input).asnumpy()
-    if values.size and not (values.min() >= 0 and values.max() <= 1):
+    values = readable(input)
+    if values is not None and values.size and not (values.min() >= 0 and values.max() <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
-    loss = call(_bce, (input, target)) if values.size else mul(input, target)
+    loss = call(_bce, (input, target)) if value_of(input).size else mul(input, target)
     if weight is not None:
         loss = mul(loss, views.expand(weight, broadcast_shape(shape_of(target), shape_of(weight))))
     return reduced(loss, reduction)

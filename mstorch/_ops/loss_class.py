@@ -102,7 +102,7 @@ def _nll_loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction
 def _without(losses: Any, counted: np.ndarray) -> Any:
     from .compare import where
 
-    return where(made(counted), losses, made(np.zeros((), losses._dtype.np)))
+    return where(made(np.asarray(counted)), losses, made(np.zeros((), losses._dtype.np)))
 
 
 def cross_entropy(

@@ -27,6 +27,9 @@ def vector_norm(
         raise RuntimeError(
             f"linalg.vector_norm cannot compute the {name} norm on an empty tensor because the operation does not have an identity"
         )
+    if x._dtype.name in ("float16", "bfloat16"):
+        # Half precision rounds once, after the root.
+        return finish(_norm(x.float(), float(ord), dims if shape else None, keepdim).to(x._dtype), out)
     return finish(_norm(x, float(ord), dims if shape else None, keepdim), out)
 
 

@@ -1,14 +1,18 @@
 """Random tensors: torch's numbers, drawn by ``_mt19937`` on the host, or an accelerator's own where one is named."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import _mt19937
+from .._backend import trace
 from .._backend.cast import numpy_cast
 from .._backend.raw import Raw, from_numpy
-from .._core.dtype import bool_, dtype, get_default_dtype, int64
+from .._backend.table import kernel
+from .._backend.tape import tracing
+from .._core.dtype import bfloat16, bool_, dtype, get_default_dtype, int64
 from .._core.generator import engine_of
 from .._core.strides import dense_order
 from .._core.tensor_base import TensorBase, check_writable, recording, strides_of, value_of, wrap, write
@@ -19,6 +23,8 @@ from .creation import _checked_size, empty_like
 from .from_data import made
 from .views import permute
 
+_drawn_kernel = kernel("drawn")
+
 
 def draw(name: str, engine: Any, *args: Any) -> Any:
     """What ``_mt19937`` or, for an accelerator's stream, ``random_device`` draws under a name; one thread at a time."""
@@ -26,8 +32,20 @@ def draw(name: str, engine: Any, *args: Any) -> Any:
     function = getattr(source, name, None)
     if function is None:
         raise NotImplementedError(f"mstorch: torch.{name} has no kernel for an accelerator's generator; draw it on the CPU")
-    with engine.lock:
-        return function(engine, *args)
+
+    def drawn() -> Any:
+        with engine.lock:
+            return function(engine, *args)
+
+    return drawn() if tracing() is None else trace.drawn(lambda: _as_raw(drawn(), args))
+
+
+def _as_raw(array: Any, args: tuple[Any, ...]) -> Raw:
+    """Drawn values as a captured graph takes them in."""
+    if isinstance(array, Raw):
+        return array
+    wanted = bfloat16.np if any(isinstance(arg, str) and arg == "bfloat16" for arg in args) else np.asarray(array).dtype
+    return from_numpy(numpy_cast(np.asarray(array), wanted))
 
 
 def _tensor(array: Any, kind: dtype, requires_grad: bool, out: Any) -> Any:
@@ -38,6 +56,14 @@ def _tensor(array: Any, kind: dtype, requires_grad: bool, out: Any) -> Any:
     if out is not None:
         return deliver(made(values), out)
     return made(values, requires_grad)
+
+
+def _sampled(array: Any, kind: dtype, parameters: Sequence[Any], out: Any) -> Any:
+    """Numbers that were drawn with tensors as parameters."""
+    sample = _tensor(array, kind, False, out)
+    if out is not None or kind.category < 2 or not recording(parameters):
+        return sample
+    return wrap(_drawn_kernel[kind.name](value_of(sample), *(value_of(p) for p in parameters)), True)
 
 
 def _floating(kind: dtype | None, out: Any, name: str) -> dtype:
@@ -243,7 +269,8 @@ def normal(
             _check_std(std)
         centre = _array(mean) if isinstance(mean, TensorBase) else float(mean)
         spread = _array(std) if isinstance(std, TensorBase) else float(std)
-        return _tensor(draw("normal_around", engine, centre, spread, kind.name), kind, False, out)
+        array = draw("normal_around", engine, centre, spread, kind.name)
+        return _sampled(array, kind, [p for p in (mean, std) if isinstance(p, TensorBase)], out)
     _check_std(std)
     kind = _floating(dtype, out, "normal_kernel_cpu")
     array = draw("normal", engine, _checked_size(tuple(size)), float(mean), float(std), kind.name)
@@ -313,7 +340,7 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
         if kind.category < 2:
             raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{type_word(kind)}'")
         array = draw("bernoulli_each", engine, _probabilities(input), kind.name)
-    return _tensor(array, kind, False, out)
+    return _sampled(array, kind, (input,), out)
 
 
 def exponential_(self: Any, lambd: float = 1, *, generator: Any = None) -> Any:
@@ -390,7 +417,7 @@ def poisson(input: Any, generator: Any = None) -> Any:
     rates = _array(input)
     if rates.size and (rates.astype(np.float64) < 0).any():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    return _tensor(draw("poisson", engine_of(generator), rates, input._dtype.name), input._dtype, False, None)
+    return _sampled(draw("poisson", engine_of(generator), rates, input._dtype.name), input._dtype, (input,), None)
 
 
 def binomial(count: Any, prob: Any, generator: Any = None) -> Any:

@@ -13,12 +13,11 @@ from .._core.tensor_base import TensorBase, check_writable, is_tracked, strides_
 from . import views
 from ._dispatch import accept_numpy_names, become, call, deliver, finish, shape_args, shape_of, wrap_dim
 from .complex_views import view_as_complex, view_as_real
+from .creation import zeros_like
 from .index import keep_layout
 from .scatter import put_flat
 
 _triangle = kernel("triangle")
-
-
 
 
 # Triangles and diagonals
@@ -116,7 +115,19 @@ def as_strided_scatter(
             "expected src to have a size equal to the slice of self. src size = "
             f"{list(shape_of(src))}, slice size = {list(size)}"
         )
-    return put_flat(input, wrap(from_numpy(np.ascontiguousarray(positions, np.int64))), src, False)
+    from .linalg_factor import attach
+
+    where = wrap(from_numpy(np.ascontiguousarray(positions, np.int64)))
+    found = put_flat(input.detach(), where, src.detach(), False)
+    return attach("AsStridedScatterBackward0", _as_strided_scatter_backward, (input, src), (value_of(found),), where)[0]
+
+
+def _as_strided_scatter_backward(gradients: Any, outputs: Any, inputs: Any, where: Any) -> Any:
+    if gradients[0] is None:
+        return None, None
+    part = gradients[0].take(where)
+    # torch 2.13 gives ``input`` the gradient of the elements that were replaced, not of those that were kept.
+    return put_flat(zeros_like(inputs[0].detach()), where, part, False), part
 
 
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
@@ -441,6 +452,10 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
     if source is None:
         become(self, self.new_empty((0,)))
         return self
+    if not isinstance(source, TensorBase):
+        from ..storage import tensor_over
+
+        source = tensor_over(source, self._dtype)
     if source._dtype is not self._dtype:
         raise RuntimeError(
             f"Could not set tensor of type {source._dtype.name} to a tensor of type {self._dtype.name}"

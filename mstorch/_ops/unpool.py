@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from .._core.dtype import int64
-from .._core.tensor_base import value_of
 from . import views
+from ._dispatch import readable
 from .conv import expand_numbers, shape_of
 from .creation import zeros
 from .scatter import scatter
@@ -59,8 +59,8 @@ def max_unpool(
         )
     lead = shape[: len(shape) - rank]
     count = int(np.prod(sizes))
-    places = value_of(indices).asnumpy()
-    if places.size and (places.min() < 0 or places.max() >= count):
+    places = readable(indices)
+    if places is not None and places.size and (places.min() < 0 or places.max() >= count):
         raise RuntimeError(
             f"Found an invalid max index: {places.max() if places.max() >= count else places.min()} (output volumes are of size "
             f"{'x'.join(map(str, sizes))}"

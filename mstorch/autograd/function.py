@@ -108,6 +108,7 @@ class Function:
                 cls.setup_context(ctx, args, output)
         if not recorded:
             return output
+        tape.refuse_in_trace(f"{cls.__name__} has a backward of its own")
         for tensor in ctx._dirty:
             check_writable(tensor)
         return _record(cls, ctx, [args[i] for i in positions], positions, before, output, len(args))

@@ -60,8 +60,10 @@ def gradcheck(
 ) -> bool:  # fmt: skip
     """Whether backward's gradients of ``func`` agree with central differences; float64 inputs are needed in practice.
 
-    Raises GradcheckError where they differ, unless ``raise_exception`` is False. Differs from torch: real inputs only, and
-    neither batched nor forward-mode gradients, which raise NotImplementedError.
+    ``fast_mode`` compares one projection of each Jacobian on random vectors instead of all its elements. Raises
+    GradcheckError where they differ, also where two runs of backward differ by more than ``nondet_tol``, unless
+    ``raise_exception`` is False. Differs from torch: real inputs only, neither batched nor forward-mode gradients, which
+    raise NotImplementedError, and undefined gradients are not tried.
     """
     if check_batched_grad or check_batched_forward_grad or check_forward_ad:
         raise NotImplementedError("mstorch: gradcheck checks backward gradients only")
@@ -74,7 +76,12 @@ def gradcheck(
     if any(inputs[i].is_complex() for i in watched):
         raise NotImplementedError("mstorch: gradcheck takes real inputs only")
     try:
-        _check(func, inputs, watched, eps, atol, rtol, check_grad_dtypes)
+        if fast_mode:
+            _check_projections(func, inputs, watched, eps, atol, rtol, nondet_tol)
+        else:
+            _check_jacobians(func, inputs, watched, eps, atol, rtol, nondet_tol)
+        if check_grad_dtypes:
+            _check_dtypes(func, inputs, watched)
     except GradcheckError:
         if raise_exception:
             raise
@@ -82,8 +89,8 @@ def gradcheck(
     return True
 
 
-def _check(
-    func: Callable[..., Any], inputs: Sequence[Any], watched: Sequence[int], eps: float, atol: float, rtol: float, dtypes: bool
+def _check_jacobians(
+    func: Callable[..., Any], inputs: Sequence[Any], watched: Sequence[int], eps: float, atol: float, rtol: float, nondet: float
 ) -> None:
     outputs = _outputs(func, inputs)
     for position in watched:
@@ -91,15 +98,68 @@ def _check(
         for number, output in enumerate(outputs):
             if inputs[position].numel() == 0 or output.numel() == 0:
                 continue
-            analytical = (
-                _analytical(output, inputs[position]) if output.requires_grad else np.zeros_like(numerical[number])
-            )
+            analytical = np.zeros_like(numerical[number])
+            if output.requires_grad:
+                analytical = _analytical(output, inputs[position])
+                if not np.allclose(analytical, _analytical(output, inputs[position]), rtol=0, atol=nondet, equal_nan=True):
+                    raise GradcheckError(f"Backward is not reentrant: it gave two gradients for input {position}")
             if not np.allclose(analytical, numerical[number], rtol=rtol, atol=atol):
                 raise GradcheckError(
                     f"Jacobian mismatch for output {number} with respect to input {position},\n"
                     f"numerical:{numerical[number]}\nanalytical:{analytical}\n"
                 )
-            if dtypes and output.requires_grad:
+
+
+def _check_projections(
+    func: Callable[..., Any], inputs: Sequence[Any], watched: Sequence[int], eps: float, atol: float, rtol: float, nondet: float
+) -> None:
+    """u · (J v) from a difference along v against (u J) · v from backward, for unit vectors u and v."""
+    random = np.random.RandomState(0)
+    outputs = _outputs(func, inputs)
+    for position in watched:
+        tensor = inputs[position]
+        if tensor.numel() == 0:
+            continue
+        along = _unit_vector(random, tensor)
+        ends = []
+        with no_grad():
+            for step in (eps, -eps):
+                moved = list(inputs)
+                moved[position] = made(np.asarray(tensor.detach().numpy() + step * along))
+                ends.append([o.detach().numpy().copy() for o in _outputs(func, moved)])
+        for number, (output, high, low) in enumerate(zip(outputs, *ends)):
+            if output.numel() == 0:
+                continue
+            seed = _unit_vector(random, output)
+            numerical = float((seed * ((high - low) / (2 * eps))).sum())
+            analytical = 0.0
+            if output.requires_grad:
+                analytical, again = (_projected(output, tensor, seed, along) for _ in range(2))
+                if abs(analytical - again) > nondet:
+                    raise GradcheckError(f"Backward is not reentrant: it gave two gradients for input {position}")
+            # The tolerance of one element, seen through both projections.
+            if not abs(analytical - numerical) <= atol * seed.sum() * along.sum() + rtol * abs(numerical):
+                raise GradcheckError(
+                    f"Jacobian mismatch in fast mode for output {number} with respect to input {position},\n"
+                    f"numerical:{numerical}\nanalytical:{analytical}\n"
+                )
+
+
+def _unit_vector(random: np.random.RandomState, tensor: Any) -> np.ndarray:
+    """Positive random numbers of norm 1 in the shape of a tensor."""
+    drawn = np.asarray(random.uniform(0.1, 1.0, tuple(tensor.shape)), tensor.detach().numpy().dtype)
+    return np.asarray(drawn / np.sqrt((drawn * drawn).sum()))
+
+
+def _projected(output: Any, tensor: Any, seed: np.ndarray, along: np.ndarray) -> float:
+    (found,) = grad(output, tensor, made(seed.copy()), retain_graph=True, allow_unused=True)
+    return 0.0 if found is None else float((found.detach().numpy() * along).sum())
+
+
+def _check_dtypes(func: Callable[..., Any], inputs: Sequence[Any], watched: Sequence[int]) -> None:
+    for output in _outputs(func, inputs):
+        for position in watched:
+            if output.requires_grad:
                 (found,) = grad(output.sum(), inputs[position], retain_graph=True, allow_unused=True)
                 if found is not None and found.dtype is not inputs[position].dtype:
                     raise GradcheckError("Backward produced a gradient of another dtype than its input's")
@@ -111,7 +171,9 @@ def gradgradcheck(
     check_undefined_grad: bool = True, check_grad_dtypes: bool = False, check_batched_grad: bool = False,
     check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True, fast_mode: bool = False, masked: bool = False,
 ) -> bool:  # fmt: skip
-    """``gradcheck`` of the gradient itself."""
+    """``gradcheck`` of the gradient itself, with respect to the inputs and to the gradient that it starts from."""
+    if check_fwd_over_rev or not check_rev_over_rev:
+        raise NotImplementedError("mstorch: gradgradcheck checks backward of backward only")
     inputs = _tuple(inputs)
     outputs = _outputs(func, inputs)
     if grad_outputs is None:
@@ -139,5 +201,5 @@ def gradgradcheck(
 
     return gradcheck(
         recorded, (*inputs, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
-        check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad,
+        nondet_tol=nondet_tol, check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad, fast_mode=fast_mode,
     )  # fmt: skip

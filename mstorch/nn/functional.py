@@ -1,5 +1,7 @@
 """torch.nn.functional: what layers compute, as functions."""
 
+from typing import TYPE_CHECKING
+
 from .._ops.activation import gelu as gelu
 from .._ops.activation import hardshrink as hardshrink
 from .._ops.activation import prelu as prelu
@@ -24,6 +26,7 @@ from .._ops.fold import fold as fold
 from .._ops.fold import unfold as unfold
 from .._ops.grid import affine_grid as affine_grid
 from .._ops.grid import grid_sample as grid_sample
+from .._ops.grouped import grouped_mm as grouped_mm
 from .._ops.loss import binary_cross_entropy as binary_cross_entropy
 from .._ops.loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from .._ops.loss import gaussian_nll_loss as gaussian_nll_loss
@@ -47,6 +50,7 @@ from .._ops.loss_margin import triplet_margin_with_distance_loss as triplet_marg
 from .._ops.matmul import linear as linear
 from .._ops.padding import pad as pad
 from .._ops.pixel import channel_shuffle as channel_shuffle
+from .._ops.pixel import channel_shuffle as native_channel_shuffle
 from .._ops.pixel import pixel_shuffle as pixel_shuffle
 from .._ops.pixel import pixel_unshuffle as pixel_unshuffle
 from .._ops.pool import adaptive_avg_pool1d as adaptive_avg_pool1d
@@ -60,6 +64,13 @@ from .._ops.upsample import interpolate as interpolate
 from .._ops.upsample import upsample as upsample
 from .._ops.upsample import upsample_bilinear as upsample_bilinear
 from .._ops.upsample import upsample_nearest as upsample_nearest
+from .._tensor import Tensor as Tensor
+from ..overrides import (
+    handle_torch_function,
+    has_torch_function,
+    has_torch_function_unary,
+    has_torch_function_variadic,
+)  # fmt: skip
 from . import _reduction as _Reduction
 from ._functional.activation import (
     _get_softmax_dim,
@@ -96,6 +107,19 @@ from ._functional.activation import (
 )  # fmt: skip
 from ._functional.attention import _canonical_mask, multi_head_attention_forward, scaled_dot_product_attention
 from ._functional.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout
+from ._functional.linear_cross_entropy import linear_cross_entropy
+from ._functional.names import (
+    GRID_SAMPLE_INTERPOLATION_MODES,
+    GRID_SAMPLE_PADDING_MODES,
+    BroadcastingList1,
+    BroadcastingList2,
+    BroadcastingList3,
+    assert_int_or_pair,
+    boolean_dispatch,
+    reproducibility_notes,
+    sparse_support_notes,
+    tf32_notes,
+)  # fmt: skip
 from ._functional.norm import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
 from ._functional.pooling import (
     adaptive_avg_pool2d,
@@ -106,6 +130,10 @@ from ._functional.pooling import (
     adaptive_max_pool2d_with_indices,
     adaptive_max_pool3d,
     adaptive_max_pool3d_with_indices,
+    fractional_max_pool2d,
+    fractional_max_pool2d_with_indices,
+    fractional_max_pool3d,
+    fractional_max_pool3d_with_indices,
     lp_pool1d,
     lp_pool2d,
     lp_pool3d,

@@ -6,6 +6,7 @@ from typing import Any
 from .._backend.cell import as_parameter
 from .._core.tensor_base import TensorBase, is_tracked, require_grad, take_over
 from .._ops import creation, views
+from .._ops._dispatch import become
 from .._tensor import Tensor
 
 
@@ -52,6 +53,12 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
 def native_parameter(parameter: Tensor, name: str) -> Any:
     """The mindspore.Parameter underneath, called ``name``; made the first time that MindSpore's side asks for it."""
+    if parameter._view is not None:
+        # A part of another storage, or in another order: MindSpore needs memory of its own, row by row.
+        requires_grad, gradient = parameter.requires_grad, parameter.grad
+        become(parameter, creation.empty(parameter.shape, dtype=parameter.dtype).copy_(parameter.detach()))
+        parameter.requires_grad_(requires_grad)
+        parameter.grad = gradient
     storage = parameter._storage
     storage.value = as_parameter(storage.value, name, is_tracked(parameter))
     storage.version += 1

@@ -16,6 +16,7 @@ from .radam import RAdam
 from .rmsprop import RMSprop
 from .rprop import Rprop
 from .sgd import SGD
+from .stateless import swap_in_optimizer_params_and_state
 
 __all__ = [
     "ASGD",
@@ -35,4 +36,5 @@ __all__ = [
     "Rprop",
     "lr_scheduler",
     "swa_utils",
+    "swap_in_optimizer_params_and_state",
 ]

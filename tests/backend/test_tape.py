@@ -16,6 +16,7 @@ pytestmark = pytest.mark.core
 def _leaf(values: list[float]) -> mindspore.Tensor:
     raw = mindspore.Tensor(np.array(values, np.float32))
     tape.mark_leaf(raw)
+    tape.start_recording()
     return raw
 
 
@@ -76,6 +77,19 @@ def test_recording_survives_value_and_grad() -> None:
     x = _leaf([1, 2])
     tape.start_recording()
     np.testing.assert_array_equal(_backward(ops.Mul()(x, x), [x])[0], [2, 4])
+
+
+def test_the_flag_is_left_as_it_was() -> None:
+    executor = tape._pynative_executor._executor
+    tape.stop_recording()
+    executor.set_grad_flag(False)
+    x = _leaf([1, 2])
+    _backward(ops.Mul()(x, x), [x])
+    assert not executor.grad_flag(), "MindSpore's TrainOneStepCell finds no graph of its own where the flag is on"
+    executor.set_grad_flag(True)
+    _backward(ops.Mul()(x, x), [x])
+    assert executor.grad_flag()
+    executor.set_grad_flag(False)
 
 
 def test_nothing_is_recorded_without_grad_mode() -> None:

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import torch
 
-import mstorch as ms
 from mstorch import serialization
 from tests.serialization.serialization_files import (
     archive_with,
@@ -452,4 +451,3 @@ def test_an_unsupported_dtype_is_named():
         our_load(data)
     with pytest.raises(NotImplementedError, match="sparse"):
         our_load(torch_bytes(torch.eye(2).to_sparse()))
-    assert not hasattr(ms, "float8_e4m3fn")

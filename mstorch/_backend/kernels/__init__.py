@@ -21,12 +21,14 @@ from . import (
     optim,
     padding,
     pool,
+    random,
     reduce,
     resample,
     rnn,
     scan,
     scatter,
     shape,
+    small_matmul,
     softmax,
     sort,
     special,
@@ -36,5 +38,6 @@ from . import (
 __all__ = [
     "activation", "bitwise", "compare", "complex_views", "conv", "count", "ctc", "distance", "elementwise",
     "embedding", "fft", "index", "join", "linalg", "loss", "math", "matmul", "norm", "optim", "padding",
-    "pool", "reduce", "resample", "rnn", "scan", "scatter", "shape", "softmax", "sort", "special", "storage",
+    "pool", "random", "reduce", "resample", "rnn", "scan", "scatter", "shape", "small_matmul", "softmax",
+    "sort", "special", "storage",
 ]  # fmt: skip

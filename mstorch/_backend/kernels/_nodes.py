@@ -11,6 +11,7 @@ from mindspore import ops
 from .. import tape
 from ..raw import MS_DTYPE, NAME_OF, NP_DTYPE, Raw, from_numpy, scalar
 from .storage import ops_reshape as _reshape
+from .storage import ops_total as _total
 
 COMPLEX_MS = frozenset((MS_DTYPE["complex64"], MS_DTYPE["complex128"]))
 FLOAT32 = MS_DTYPE["float32"]
@@ -31,7 +32,6 @@ prim_greater = ops.Greater()
 prim_not = ops.LogicalNot()
 prim_and = ops.LogicalAnd()
 prim_or = ops.LogicalOr()
-_sum = ops.ReduceSum(True)
 _zeros_like = ops.ZerosLike()
 
 Derivative = Callable[[Raw, Raw], Raw]
@@ -93,7 +93,7 @@ def sum_to(raw: Raw, shape: tuple[int, ...]) -> Raw:
         return from_numpy(np.zeros(shape, raw.asnumpy().dtype))
     lead = len(own) - len(shape)
     axes = tuple(i for i in range(len(own)) if i < lead or (shape[i - lead] == 1 and own[i] != 1))
-    return _reshape(_sum(raw, axes) if axes else raw, tuple(shape))
+    return _reshape(_total(raw, axes), tuple(shape))
 
 
 def node(

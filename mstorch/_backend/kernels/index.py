@@ -135,8 +135,8 @@ def ops_gather_dim(raw: Raw, dim: int, index: Raw) -> Raw:
     if index.size == 0:
         return of_nothing(raw, tuple(index.shape), 0)
     if not raw.shape or not index.shape:
-        return _reshape(_gather_node(_reshape(raw, (-1,)), 0, _reshape(index, (-1,))), tuple(index.shape))
-    return _gather_node(raw, dim, index)
+        return _reshape(gather_along(_reshape(raw, (-1,)), 0, _reshape(index, (-1,))), tuple(index.shape))
+    return gather_along(raw, dim, index)
 
 
 def _gather_backward(gradient: Raw, result: Raw, raw: Raw, dim: int, index: Raw) -> Raw:
@@ -156,7 +156,7 @@ def _scattered(dim: int, index: Raw, zeros: Raw, gradient: Raw) -> Raw:
 
 _SCATTER_ADD: dict[int, Any] = {}
 # GatherD's own gradient cannot be differentiated again (MindSpore 2.10: "The pointer[value] is null").
-_gather_node = node("GatherBackward", _gather_dim, _gather_backward, _gather_dim)
+gather_along = node("GatherBackward", _gather_dim, _gather_backward, _gather_dim)
 
 
 def ops_index_select(raw: Raw, dim: int, index: Raw) -> Raw:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from scipy.linalg import lapack
 
 from ..raw import Raw, from_numpy
@@ -133,12 +132,6 @@ def numpy_solve_triangular(matrix: Raw, right: Raw, upper: bool, unit: bool) -> 
     return given(*loop(lambda a, b: _trtrs(a, b, upper, unit), matrix.asnumpy(), right.asnumpy()))[0]
 
 
-def numpy_matrix_exp(raw: Raw) -> Raw:
-    """The exponential of each matrix."""
-    array = raw.asnumpy()
-    return given(scipy.linalg.expm(array).astype(array.dtype) if array.size else array)[0]
-
-
 def _geqrf(array: np.ndarray) -> Arrays:
     if array.size == 0:
         return array.copy(), np.zeros(min(array.shape), array.dtype)
@@ -200,7 +193,7 @@ def numpy_ldl_solve(factors: Raw, right: Raw, pivots: Raw, hermitian: bool) -> R
 for _name, _function in {
     "linalg_lu_factor": numpy_lu_factor, "linalg_solve": numpy_solve, "linalg_cholesky": numpy_cholesky,
     "linalg_qr": numpy_qr, "linalg_svd": numpy_svd, "linalg_svdvals": numpy_svdvals, "linalg_eigh": numpy_eigh,
-    "linalg_eig": numpy_eig, "linalg_solve_triangular": numpy_solve_triangular, "linalg_matrix_exp": numpy_matrix_exp,
+    "linalg_eig": numpy_eig, "linalg_solve_triangular": numpy_solve_triangular,
     "linalg_geqrf": numpy_geqrf, "linalg_ldl_factor": numpy_ldl_factor, "linalg_ldl_solve": numpy_ldl_solve,
 }.items():  # fmt: skip
     define(_name, cpu=_function, dtypes=DTYPES, numpy_reason=NO_KERNEL)

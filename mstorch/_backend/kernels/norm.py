@@ -8,6 +8,7 @@ from mindspore import ops
 from mindspore.ops.operations._grad_ops import BatchNormGrad, LayerNormGrad
 
 from .. import tape
+from ..cast import cast
 from ..raw import NAME_OF, ON_CPU, Raw, from_numpy, full
 from ..table import FLOATS, VIA_HALF, define
 from ._empty import filled
@@ -19,6 +20,7 @@ _sub = ops.Sub()
 _mul = ops.Mul()
 _rsqrt = ops.Rsqrt()
 _mean = ops.ReduceMean(True)
+_neg = ops.Neg()
 _sum = ops.ReduceSum(False)
 
 
@@ -131,11 +133,30 @@ def _layer_forward(ctx: Any, x: Raw, weight: Raw, bias: Raw, begin: int, eps: fl
     return y
 
 
+def _single_gradients(g: Raw, x: Raw, weight: Raw, begin: int, eps: float) -> tuple[Raw | None, ...]:
+    """The gradients where each element is normalised alone.
+
+    Those of x and the weight are zero but for rounding; torch's rounding is kept (its normalised value is what the product
+    ``inverse * x`` loses), for with a small epsilon it is not small.
+    """
+    scaled = _mul(g, weight)
+    inverse = _rsqrt(constant(eps, x))
+    slope = _mul(_sub(_mul(scaled, x), _mul(_mul(g, x), weight)), _mul(_mul(inverse, inverse), inverse))
+    shift = _sub(_neg(_mul(slope, x)), _mul(scaled, inverse))
+    gx = _add(_add(_mul(_mul(inverse, g), weight), _mul(slope, x)), shift)
+    product = _mul(cast(x, "float64"), cast(inverse, "float64"))
+    lost = cast(_sub(product, cast(_mul(x, inverse), "float64")), "float32")
+    lead, gw = tuple(range(begin)), _mul(g, lost)
+    return (gx, _sum(gw, lead), _sum(g, lead), None, None) if lead else (gx, gw, g, None, None)
+
+
 def _layer_backward(ctx: Any, g: Raw) -> tuple[Raw | None, ...]:
     x, weight, mean, var = ctx.saved_tensors
     begin, eps = ctx.numbers
     if not tape.grad_mode.enabled:
         # LayerNormGrad knows no epsilon of its own.
+        if all(length == 1 for length in x.shape[begin:]):
+            return _single_gradients(g, x, weight, begin, eps)
         gx, gw, gb = _layer_primitive(begin, eps)[1](x, g, _add(var, constant(eps, var)), mean, weight)
         return gx, gw, gb, None, None
     axes, lead = tuple(range(begin, len(x.shape))), tuple(range(begin))

@@ -4,19 +4,22 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+import mindspore
 import numpy as np
 from mindspore import ops
 from mindspore.ops.operations._grad_ops import AvgPoolGrad, MaxPoolGrad
 
 from .. import tape
+from ..cast import cast
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy, full
 from ..table import FLOATS, INTS, VIA_HALF, define
 from ._empty import filled
-from ._nodes import node
+from ._nodes import node, prim_and, prim_equal, prim_not, prim_or, prim_select
+from .index import gather_along
 from .storage import ops_reshape as _reshape
 from .windows import adaptive_table, strided_table, windows
 
-_gather_elements = ops.GatherD()
+_argmax = ops.Argmax(2, mindspore.int64)
 _sum = ops.ReduceSum(False)
 _mean = ops.ReduceMean(False)
 _mul = ops.Mul()
@@ -55,18 +58,32 @@ def _lowest(x: Raw) -> Any:
     return -np.inf if kind.kind == "f" else np.iinfo(kind).min
 
 
+def _first_largest(columns: Raw, table: np.ndarray) -> Raw:
+    """Where (N, C, window, out) is largest in each window, as positions (N, C, out) among the input's."""
+    if tape.tracing() is None:
+        values = columns.asnumpy()
+        values = np.where(table < 0, values.dtype.type(_lowest(columns)), values)
+        return from_numpy(np.asarray(table[values.argmax(2), np.arange(table.shape[1])], order="C"))
+    padding = from_numpy(np.broadcast_to(table < 0, columns.shape).copy())
+    number = prim_equal(columns, columns)
+    values = prim_select(prim_or(padding, prim_not(number)), full(tuple(columns.shape), _lowest(columns), NAME_OF[columns.dtype]), columns)
+    missing = prim_and(prim_not(padding), prim_not(number))
+    # A NaN is above all: the first of them counts, if there is one.
+    score = cast(missing, "float32")
+    first = prim_select(cast(_sum(score, 2), "bool"), _argmax(score), _argmax(values))
+    flat = _reshape(first, (*first.shape[:2], 1, first.shape[2]))
+    every = from_numpy(np.broadcast_to(table, columns.shape).copy())
+    return _reshape(gather_along(every, 2, flat), tuple(first.shape))
+
+
 def _pick(x: Raw, table: np.ndarray, out: Sizes) -> tuple[Raw, Raw]:
     """The largest value of each window, the first of equals, NaN above all, and its position among the input's."""
     n, c = x.shape[:2]
     if x.size == 0 or table.shape[1] == 0:
         return filled((n, c, *out), 0, NAME_OF[x.dtype], x), full((n, c, *out), 0, "int64")
-    columns = windows(tape.detached(x), table, _lowest(x)).asnumpy()
-    columns = np.where(table < 0, columns.dtype.type(_lowest(x)), columns)
-    first = columns.argmax(2)
-    positions = table[first, np.arange(table.shape[1])]
-    index = from_numpy(np.ascontiguousarray(positions))
-    values = _gather_elements(_reshape(x, (n, c, -1)), 2, index)
-    return _reshape(values, (n, c, *out)), from_numpy(positions.reshape(n, c, *out))
+    index = _first_largest(windows(tape.detached(x), table, _lowest(x)), table)
+    values = gather_along(_reshape(x, (n, c, -1)), 2, index)
+    return _reshape(values, (n, c, *out)), _reshape(index, (n, c, *out))
 
 
 def composed_max_pool_indices(
@@ -91,7 +108,19 @@ def _avg_forward(x: Raw, kernel: Sizes, stride: Sizes) -> Raw:
 
 
 def _avg_backward(g: Raw, y: Raw, x: Raw, kernel: Sizes, stride: Sizes) -> Raw:
+    return _avg_spread(g, y, x, kernel, stride)
+
+
+def _spread_forward(g: Raw, y: Raw, x: Raw, kernel: Sizes, stride: Sizes) -> Raw:
     return _avg_pool(kernel, stride)[1](x, y, g)
+
+
+def _spread_backward(gradient: Raw, result: Raw, g: Raw, y: Raw, x: Raw, kernel: Sizes, stride: Sizes) -> Raw:
+    return _avg_node(gradient, kernel, stride)
+
+
+# AvgPoolGrad has no gradient of its own (MindSpore 2.10); it is linear, and its transpose is the pooling.
+_avg_spread = node("AvgPool2DBackwardBackward0", _spread_forward, _spread_backward)
 
 
 _avg_node = node("AvgPool2DBackward0", _avg_forward, _avg_backward, _avg_forward)

@@ -4,13 +4,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from mindspore import mint, ops
+from mindspore import ops
 
 from ..cast import cast
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, INTS, NUMBERS, VIA_BOOL, VIA_HALF, define
 from ..tape import function_node, grad_mode, tracing
 from ._nodes import mul
+from .storage import mint_expand, unviewed
 from .storage import ops_permute as _transpose
 from .storage import ops_reshape as _reshape
 
@@ -72,9 +73,7 @@ def _linear_node(name: str, prim: dict[bool, Any], scaled: bool) -> Any:
             gradient = _reshape(gradient, ctx.kept)
         if scaled:
             gradient = _mul(gradient, constant(gradient, (), ctx.share))
-        if grad_mode.enabled:
-            return _mul(gradient, constant(gradient, ctx.shape, 1)), None, None
-        return mint.broadcast_to(gradient, ctx.shape), None, None
+        return unviewed(mint_expand(gradient, ctx.shape)), None, None
 
     return function_node(name, forward, backward)
 

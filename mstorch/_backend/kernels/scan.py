@@ -35,6 +35,11 @@ def ops_cumsum(raw: Raw, dim: int) -> Raw:
     return _widened(raw, _sum, dim) if NAME_OF[raw.dtype] == "float32" else _sum(raw, dim)
 
 
+def ops_running_sum(raw: Raw, dim: int) -> Raw:
+    """Running sums rounded after each addition, for sums whose order shows."""
+    return _sum(raw, dim)
+
+
 def _reverse_cumsum(raw: Raw, dim: int) -> Raw:
     return _sum_back(raw, dim)
 
@@ -131,6 +136,7 @@ def ops_logcumsumexp(raw: Raw, dim: int) -> Raw:
 
 
 define("cumsum", cpu=ops_cumsum, dtypes=FLOATS + INTS + COMPLEX, via=VIA_HALF)
+define("running_sum", cpu=ops_running_sum, dtypes=FLOATS, via=VIA_HALF)
 define("cumprod", cpu=composed_cumprod, dtypes=FLOATS + INTS + COMPLEX, via=VIA_HALF)
 define("cummax_indices", cpu=ops_cummax_indices, dtypes=NUMBERS, via={**VIA_HALF, **VIA_BOOL})
 define("cummin_indices", cpu=ops_cummin_indices, dtypes=NUMBERS, via={**VIA_HALF, **VIA_BOOL})

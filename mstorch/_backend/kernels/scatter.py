@@ -51,27 +51,18 @@ unwritten = node("NothingWritten", _tied_forward, _tied_backward, lambda raw, ot
 
 def dim_positions(shape: tuple[int, ...], dim: int, index: Raw) -> Raw:
     """Row-major positions, in a tensor of ``shape``, that gather and scatter reach through ``index``, as a column."""
+    step, inner = 1, 1
+    lead: Any = np.zeros((), np.int64)
+    for d in range(len(shape) - 1, -1, -1):
+        if d == dim:
+            inner = step
+        else:
+            lead = lead + (np.arange(index.shape[d]) * step).reshape((-1,) + (1,) * (len(shape) - 1 - d))
+        step *= shape[d]
     if ON_CPU and tracing() is None:
-        step = 1
-        total: Any = 0
-        for d in range(len(shape) - 1, -1, -1):
-            if d == dim:
-                total = total + index.asnumpy() * step
-            else:
-                along = np.arange(index.shape[d]) * step
-                total = total + along.reshape((-1,) + (1,) * (len(shape) - 1 - d))
-            step *= shape[d]
-        return from_numpy(np.ascontiguousarray(total, np.int64).reshape(-1, 1))
-    every = _reshape(ops.arange(int(np.prod(shape))), shape)
-    inner = int(np.prod(shape[dim + 1 :]))
-    lead = _gather_leading(every, dim, index.shape)
-    return _reshape(lead + index * inner, (-1, 1))
-
-
-def _gather_leading(every: Raw, dim: int, lengths: tuple[int, ...]) -> Raw:
-    begin = (0,) * len(lengths)
-    end = tuple(1 if d == dim else n for d, n in enumerate(lengths))
-    return ops.slice(every, begin, end)
+        return from_numpy(np.ascontiguousarray(lead + index.asnumpy() * inner, np.int64).reshape(-1, 1))
+    along = prim_mul(index, from_numpy(np.array(inner, np.int64)))
+    return _reshape(prim_add(along, from_numpy(np.broadcast_to(lead, index.shape).astype(np.int64))), (-1, 1))
 
 
 def _flat_add(raw: Raw, positions: Raw, source: Raw) -> Raw:

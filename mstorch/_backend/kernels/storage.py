@@ -39,7 +39,7 @@ def _reshape_forward(ctx: Any, raw: Raw, shape: tuple[int, ...]) -> Raw:
 
 
 def _reshape_backward(ctx: Any, gradient: Raw) -> tuple[Raw, None]:
-    return unviewed(_reshape(gradient, ctx.shape)), None
+    return unviewed(ops_reshape(gradient, ctx.shape)), None
 
 
 _reshape_recorded = tape.function_node("View", _reshape_forward, _reshape_backward)
@@ -56,7 +56,7 @@ def _permute_forward(ctx: Any, raw: Raw, order: tuple[int, ...]) -> Raw:
 
 
 def _permute_backward(ctx: Any, gradient: Raw) -> tuple[Raw, None]:
-    return unviewed(_transpose(gradient, ctx.inverse)), None
+    return unviewed(ops_permute(gradient, ctx.inverse)), None
 
 
 _permute_recorded = tape.function_node("Permute", _permute_forward, _permute_backward)
@@ -80,16 +80,37 @@ def _expand_backward(ctx: Any, gradient: Raw) -> tuple[Raw, None]:
     dims = tuple(d for d in range(len(own)) if d < lead or (shape[d - lead] == 1 and own[d] != 1))
     if gradient.size == 0:
         return from_numpy(np.zeros(shape, gradient.asnumpy().dtype)), None
-    return unviewed(_reshape(_sum(gradient, dims), shape)) if dims else unviewed(gradient), None
+    return unviewed(ops_reshape(ops_total(gradient, dims), shape)), None
 
 
-_sum = ops.ReduceSum(True)
 _expand_recorded = tape.function_node("Expand", _expand_forward, _expand_backward)
 
 
 def mint_expand(raw: Raw, shape: tuple[int, ...]) -> Raw:
     """Dimensions of length 1 repeated, over the same memory."""
     return _expand_recorded(raw, tuple(shape)) if follows(raw) else mint.broadcast_to(raw, shape)
+
+
+_sum = ops.ReduceSum(True)
+
+
+def _total_forward(ctx: Any, raw: Raw, dims: tuple[int, ...]) -> Raw:
+    ctx.shape = tuple(raw.shape)
+    return _sum(raw, dims)
+
+
+def _total_backward(ctx: Any, gradient: Raw) -> tuple[Raw, None]:
+    return unviewed(mint_expand(gradient, ctx.shape)), None
+
+
+_total_recorded = tape.function_node("Sum", _total_forward, _total_backward)
+
+
+def ops_total(raw: Raw, dims: tuple[int, ...]) -> Raw:
+    """The sum over some dimensions, which stay with length 1, of a tensor with elements; differentiable any number of times."""
+    if not dims:
+        return raw
+    return _total_recorded(raw, tuple(dims)) if follows(raw) else _sum(raw, dims)
 
 
 def composed_storage_scatter(raw: Raw, index: Raw, new: Raw) -> Raw:

@@ -7,9 +7,9 @@ import numpy as np
 from mindspore import ops
 
 from ..raw import NAME_OF, Raw, from_numpy, full
+from .index import entries
 from .storage import ops_reshape as _reshape
 
-_gather = ops.Gather()
 _concat = ops.Concat(2)
 
 
@@ -93,4 +93,4 @@ def windows(x: Raw, table: np.ndarray, fill: float = 0) -> Raw:
     index, padded = _index_of(table, flat.shape[2])
     if padded:
         flat = _concat((flat, full((n, c, 1), fill, NAME_OF[x.dtype])))
-    return _reshape(_gather(flat, index, 2), (n, c, *table.shape))
+    return _reshape(entries(flat, index, 2), (n, c, *table.shape))

@@ -7,6 +7,7 @@ from ..._ops import pool as pools
 from ..._ops.elementwise import abs as abs_of
 from ..._ops.elementwise import mul, sign
 from ..._ops.elementwise import pow as power
+from ..._ops.fractional_pool import fractional_max_pool
 from ..._ops.pool import adaptive_avg_pool1d, avg_pool1d, avg_pool2d, avg_pool3d
 
 __all__ = ["adaptive_avg_pool1d", "avg_pool1d", "avg_pool2d", "avg_pool3d"]
@@ -89,3 +90,28 @@ def lp_pool2d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None
 def lp_pool3d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
     """The sum of the powers in each window, to the power 1 / norm_type, of (N, C, D, H, W) or (C, D, H, W)."""
     return _power_average(3, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def _fractional(rank: int) -> Any:
+    def pool_with_indices(
+        input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+        _random_samples: Any = None,
+    ) -> tuple[Any, Any]:  # fmt: skip
+        return fractional_max_pool(rank, input, kernel_size, output_size, output_ratio, _random_samples)
+
+    def pool(
+        input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+        _random_samples: Any = None,
+    ) -> Any:  # fmt: skip
+        found = fractional_max_pool(rank, input, kernel_size, output_size, output_ratio, _random_samples)
+        return found if return_indices else found[0]
+
+    pool.__name__ = pool.__qualname__ = f"fractional_max_pool{rank}d"
+    pool.__doc__ = "The largest value of each of ``output_size`` windows at random distances."
+    pool_with_indices.__name__ = pool_with_indices.__qualname__ = f"fractional_max_pool{rank}d_with_indices"
+    pool_with_indices.__doc__ = "The largest value of each window at random distances, and its position."
+    return pool, pool_with_indices
+
+
+fractional_max_pool2d, fractional_max_pool2d_with_indices = _fractional(2)
+fractional_max_pool3d, fractional_max_pool3d_with_indices = _fractional(3)

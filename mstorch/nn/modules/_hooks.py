@@ -221,6 +221,7 @@ def _through(tensors: list[Any], reached: Callable[[list[Any]], list[Any]]) -> l
         raws = tuple(value_of(g) if g is not None else None for g in given)
         return raws[0] if len(raws) == 1 else raws
 
+    tape.refuse_in_trace("a module has backward hooks")
     tape.start_recording()
     result = tape.function_node("BackwardHook", forward, backward)(*(value_of(t) for t in tensors))
     raws = result if isinstance(result, tuple) else (result,)

@@ -20,3 +20,22 @@ def parameter_of(value: float, *size: int, device: Any = None, dtype: Any = None
 def numbers(value: Any, rank: int) -> tuple[Any, ...]:
     """One value for each dimension."""
     return tuple(value) if isinstance(value, (tuple, list)) else (value,) * rank
+
+
+_FACTORY_NAMES = ("device", "dtype", "memory_format")
+
+
+def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
+    """The arguments for ``empty`` among ``kwargs`` and ``kwargs["factory_kwargs"]``; TypeError for others and for doubles."""
+    if kwargs is None:
+        return {}
+    unknown = kwargs.keys() - {*_FACTORY_NAMES, "factory_kwargs"}
+    if unknown:
+        raise TypeError(f"unexpected kwargs {unknown}")
+    found = dict(kwargs.get("factory_kwargs", {}))
+    for name in _FACTORY_NAMES:
+        if name in kwargs:
+            if name in found:
+                raise TypeError(f"{name} specified twice, in **kwargs and in factory_kwargs")
+            found[name] = kwargs[name]
+    return found

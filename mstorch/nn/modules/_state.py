@@ -10,6 +10,7 @@ from ..._core.tensor_base import TensorBase, is_tracked
 from ..._ops.copying import copy_
 from ...autograd.grad_mode import no_grad
 from ..parameter import Parameter
+from ._native import is_native, native_state
 
 _EXTRA = "_extra_state"
 
@@ -89,6 +90,8 @@ class StateMixin:
         for name, buffer in members["_buffers"].items():
             if buffer is not None and name not in members["_non_persistent_buffers_set"]:
                 destination[prefix + name] = buffer if keep_vars else buffer.detach()
+        for name, tensor in native_state(self):
+            destination[prefix + name] = tensor if keep_vars else tensor.detach()
         if self._has_extra("get_extra_state"):
             destination[prefix + _EXTRA] = self.get_extra_state()
 
@@ -131,6 +134,8 @@ class StateMixin:
         for name, value in members["_buffers"].items():
             if name not in members["_non_persistent_buffers_set"]:
                 own[name] = (value, members["_buffers"])
+        native = dict(native_state(self))
+        own.update((name, (value, None)) for name, value in native.items())
         assign = bool(local_metadata.get("assign_to_params_buffers", False))
         for name, (value, holder) in own.items():
             if value is None:
@@ -154,6 +159,8 @@ class StateMixin:
                 if key.startswith(prefix) and key != extra_key:
                     first, *rest = key[len(prefix) :].split(".", 1)
                     known = first in members["_modules"] if rest else first in own
+                    if rest and is_native(members["_modules"].get(first)):
+                        known = key[len(prefix) :] in native
                     if not known and not (rest and first in own):
                         unexpected_keys.append(key)
 
@@ -206,7 +213,7 @@ def _quoted(keys: list[str]) -> str:
 
 
 def _load_one(
-    key: str, name: str, value: Any, given: Any, holder: dict[str, Any], assign: bool, errors: list[str]
+    key: str, name: str, value: Any, given: Any, holder: dict[str, Any] | None, assign: bool, errors: list[str]
 ) -> None:
     if not isinstance(given, TensorBase):
         errors.append(
@@ -223,7 +230,7 @@ def _load_one(
         )
         return
     with no_grad():
-        if assign:
+        if assign and holder is not None:
             if isinstance(value, Parameter) and not isinstance(given, Parameter):
                 given = Parameter(given, requires_grad=is_tracked(value))
             holder[name] = given

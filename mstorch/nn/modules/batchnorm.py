@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import init
+from ..._backend.tape import tracing
 from ..._core.dtype import int64
 from ..._ops.copying import copy_
 from ..._ops.creation import ones, zeros
@@ -91,6 +92,9 @@ class _BatchNorm(_NormBase):
         """The share of this batch in the running statistics; counts the batch."""
         factor = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
+            if tracing() is not None and self.momentum is not None:
+                self.num_batches_tracked.add_(1)
+                return factor
             count = self.num_batches_tracked.item() + 1
             copy_(self.num_batches_tracked, tensor(count, dtype=int64))
             if self.momentum is None:
@@ -133,6 +137,45 @@ class BatchNorm3d(_BatchNorm):
 
     def _check_input_dim(self, input: Tensor) -> None:
         _expect(input, 5)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation of (N, C, *) whose statistics are those of all processes.
+
+    Differs from torch: there is one process, so that the statistics are the batch's own.
+    """
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+        track_running_stats: bool = True, process_group: Any = None, device: Any = None, dtype: Any = None, *, bias: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        self.process_group = process_group
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+        if input.size(1) == 0:
+            raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """The module with each BatchNorm*d in it replaced by a SyncBatchNorm of the same parameters and statistics."""
+        converted: Any = module
+        if isinstance(module, _BatchNorm):
+            converted = SyncBatchNorm(
+                module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats, process_group,
+                bias=module.bias is not None,
+            )  # fmt: skip
+            if module.affine:
+                converted.weight = module.weight
+                converted.bias = module.bias
+            for name in ("running_mean", "running_var", "num_batches_tracked"):
+                setattr(converted, name, getattr(module, name))
+            converted.training = module.training
+        for name, child in module.named_children():
+            converted.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return converted
 
 
 class _LazyNormBase(LazyModuleMixin, _NormBase):
@@ -187,4 +230,5 @@ class LazyBatchNorm3d(_LazyNormBase, BatchNorm3d):
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d",
+    "SyncBatchNorm",
 ]  # fmt: skip

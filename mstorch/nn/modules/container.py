@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, overload
@@ -20,6 +21,20 @@ def _position(index: Any, length: int, name: str = "index") -> int:
     if not -length <= index < length:
         raise IndexError(f"{name} {index} is out of range")
     return index % length
+
+
+class Container(Module):
+    """The modules given by name; Module itself does as much, so that torch warns (FutureWarning)."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        warnings.warn(
+            "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        super().__init__()
+        for name, module in kwargs.items():
+            self.add_module(name, module)
 
 
 class Sequential(Module):
@@ -475,4 +490,4 @@ class ParameterDict(Module):
         return self
 
 
-__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+__all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]

@@ -1,22 +1,23 @@
 """Module: torch's bookkeeping of parameters, buffers and children, on a MindSpore Cell."""
 from __future__ import annotations
 
-import functools
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from typing_extensions import Self
 
-from ..._backend.cell import Cell, call_cell, is_raw
+from ..._backend.cell import Cell
 from ..._core.hooks import Hooks
 from ..._core.naming import class_text
-from ..._core.tensor_base import TensorBase, value_of
+from ..._core.tensor_base import TensorBase
 from ..._ops.copying import parse_to
 from ..._ops.creation import empty_like
-from ..._tensor import Tensor, from_mindspore, replace_data
-from ..parameter import Buffer, Parameter, native_parameter
+from ..._tensor import Tensor, replace_data
+from ..parameter import Buffer, Parameter
+from ._cell import CellMixin
 from ._hooks import HookMixin, forward_with_hooks, global_hooks
+from ._native import adopt, apply_native, has_native, is_buffer, native_state
 from ._state import StateMixin
 
 
@@ -32,7 +33,7 @@ class _ModuleMeta(type(Cell)):  # type: ignore[misc]
         return class_text(cls)
 
 
-class Module(StateMixin, HookMixin, Cell, metaclass=_ModuleMeta):
+class Module(StateMixin, HookMixin, CellMixin, Cell, metaclass=_ModuleMeta):
     """The base of all networks. Subclasses assign parameters and child modules as attributes and define ``forward``.
 
     The same object is a ``mindspore.nn.Cell``: MindSpore's optimisers, ``value_and_grad``, ``Model`` and checkpoints see its
@@ -72,7 +73,7 @@ class Module(StateMixin, HookMixin, Cell, metaclass=_ModuleMeta):
         return {
             name: OrderedDict(value) if isinstance(value, Hooks) else value
             for name, value in self.__dict__.items()
-            if name not in _CELL_NAMES
+            if name not in _CELL_NAMES and name not in ("_compiled_call_impl", "_graphs", "_native_members")
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -80,38 +81,6 @@ class Module(StateMixin, HookMixin, Cell, metaclass=_ModuleMeta):
         for name, value in state.items():
             known = self.__dict__.get(name)
             self.__dict__[name] = Hooks(value) if isinstance(known, Hooks) else value
-
-    # What MindSpore's Cell keeps for itself is derived from torch's dictionaries.
-
-    @property
-    def _params(self) -> Mapping[str, Any]:
-        return OrderedDict(
-            (name, native_parameter(parameter, name))
-            for name, parameter in self.__dict__.get("_parameters", {}).items()
-            if parameter is not None
-        )
-
-    @_params.setter
-    def _params(self, value: Any) -> None:
-        """Cell's constructor sets an empty dictionary, which nothing reads."""
-
-    @property
-    def _cells(self) -> Mapping[str, Any]:
-        return self.__dict__.get("_modules", {})
-
-    @_cells.setter
-    def _cells(self, value: Any) -> None:
-        """Cell's constructor sets an empty dictionary, which nothing reads."""
-
-    def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Any]]:
-        """mindspore.Parameters with their dotted names, as MindSpore's tools ask for them."""
-        for name, parameter in self.named_parameters(name_prefix, expand):
-            yield name, native_parameter(parameter, name)
-
-    def construct(self, *args: Any, **kwargs: Any) -> Any:
-        """``forward`` on MindSpore's own tensors: the way in for MindSpore's tools."""
-        result = self._call_impl(*_to_mstorch(args), **_to_mstorch(kwargs))
-        return _to_native(result)
 
     # Calls
 
@@ -123,11 +92,6 @@ class Module(StateMixin, HookMixin, Cell, metaclass=_ModuleMeta):
         if self._hooked or global_hooks.active:
             return forward_with_hooks(self, args, kwargs)
         return self.forward(*args, **kwargs)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if args and is_raw(args[0]):
-            return call_cell(self, args, kwargs)
-        return self._call_impl(*args, **kwargs)
 
     # Registration
 
@@ -187,6 +151,7 @@ class Module(StateMixin, HookMixin, Cell, metaclass=_ModuleMeta):
         for hook in global_hooks.module_registration.values():
             given = hook(self, name, module)
             module = module if given is None else given
+        adopt(module)
         self._modules[name] = module
 
     def register_module(self, name: str, module: Module | None) -> None:
@@ -224,6 +189,7 @@ class Module(StateMixin, HookMixin, Cell, metaclass=_ModuleMeta):
             for hook in global_hooks.module_registration.values():
                 given = hook(self, name, value)
                 value = value if given is None else given
+            adopt(value)
             modules[name] = value
             return
         if modules is not None and name in modules:
@@ -277,6 +243,14 @@ class Module(StateMixin, HookMixin, Cell, metaclass=_ModuleMeta):
                     seen.add(id(value))
                 yield module_prefix + ("." if module_prefix else "") + name, value
 
+    def _own_parameters(self) -> Any:
+        own = self._parameters.items()
+        return [*own, *((n, t) for n, t in native_state(self) if not is_buffer(n, t))] if has_native(self) else own
+
+    def _own_buffers(self) -> Any:
+        own = self._buffers.items()
+        return [*own, *((n, t) for n, t in native_state(self) if is_buffer(n, t))] if has_native(self) else own
+
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters, each once."""
         for _, parameter in self.named_parameters(recurse=recurse):
@@ -286,7 +260,7 @@ class Module(StateMixin, HookMixin, Cell, metaclass=_ModuleMeta):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
         """The parameters with their dotted names."""
-        yield from self._named_members(_own_parameters, prefix, recurse, remove_duplicate)
+        yield from self._named_members(Module._own_parameters, prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers, each once."""
@@ -297,7 +271,7 @@ class Module(StateMixin, HookMixin, Cell, metaclass=_ModuleMeta):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """The buffers with their dotted names."""
-        yield from self._named_members(_own_buffers, prefix, recurse, remove_duplicate)
+        yield from self._named_members(Module._own_buffers, prefix, recurse, remove_duplicate)
 
     def children(self) -> Iterator[Module]:
         """The modules directly below, each once."""
@@ -398,16 +372,12 @@ class Module(StateMixin, HookMixin, Cell, metaclass=_ModuleMeta):
             if isinstance(module, Module):
                 module.train(mode)
             else:
-                module.set_train(mode)
+                module.set_train(mode)  # a Cell of MindSpore's own
         return self
 
     def eval(self) -> Self:
         """Set evaluation mode here and below; returns the module."""
         return self.train(False)
-
-    def set_train(self, mode: bool = True) -> Self:
-        """MindSpore's name for ``train``."""
-        return self.train(mode)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Let all parameters take part in autograd, or none; returns the module."""
@@ -429,7 +399,9 @@ class Module(StateMixin, HookMixin, Cell, metaclass=_ModuleMeta):
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         if recurse:
             for module in self.children():
-                module._apply(fn)
+                if isinstance(module, Module):
+                    module._apply(fn)
+            apply_native(self, fn)
         for parameter in self._parameters.values():
             if parameter is None:
                 continue
@@ -528,14 +500,6 @@ class Module(StateMixin, HookMixin, Cell, metaclass=_ModuleMeta):
 _CELL_NAMES = frozenset(vars(Cell())) - {"training", "_buffers"}
 
 
-def _own_parameters(module: Module) -> Any:
-    return module._parameters.items()
-
-
-def _own_buffers(module: Module) -> Any:
-    return module._buffers.items()
-
-
 def _type_name(value: Any) -> str:
     names = {"mstorch._tensor": "torch"}
     kind = type(value)
@@ -552,18 +516,3 @@ def _check_name(what: str, name: Any) -> None:
         raise KeyError(f'{what} name can\'t contain "."')
     if name == "":
         raise KeyError(f'{what} name can\'t be empty string ""')
-
-
-def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
-    if isinstance(value, tuple):
-        items = [_mapped(item, change) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    if isinstance(value, list):
-        return [_mapped(item, change) for item in value]
-    if isinstance(value, dict):
-        return {key: _mapped(item, change) for key, item in value.items()}
-    return change(value)
-
-
-_to_mstorch = functools.partial(_mapped, change=lambda value: from_mindspore(value) if is_raw(value) else value)
-_to_native = functools.partial(_mapped, change=lambda value: value_of(value) if isinstance(value, TensorBase) else value)

@@ -1,0 +1,375 @@
+"""What a function does with raw tensors, captured as one MindSpore graph (``jit(capture_mode="trace")``'s recorder).
+
+The function runs once on real values while every operation tells the recorder its inputs and results. Raw tensors that
+come from none of the inputs become constants of the graph. Reading the values of one that does is a host round trip: the
+number read would be frozen into the graph, so the capture ends with ``HostRoundTrip``.
+
+``mindspore.jit`` itself is not used: it formats its results for a debug log that is off (15 ms a call, MindSpore 2.10),
+walks the whole stack for each operation, and is left in an unusable state by an exception.
+"""
+from __future__ import annotations
+
+import functools
+import itertools
+import linecache
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import mindspore
+from mindspore import ops
+
+from . import tape
+from .raw import Raw
+
+try:
+    from mindspore.graph import jit_trace as _jit
+except ImportError:  # MindSpore 2.7 and 2.8
+    from mindspore.common import jit_trace as _jit
+
+_recorder = _jit.tr.get_instance()
+_CONFIG: dict[str, Any] = getattr(_jit, "_DEFAULT_JIT_CONFIG", None) or _jit.JitConfig().jit_config_dict
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_MINDSPORE = os.path.dirname(os.path.abspath(mindspore.__file__))
+_FILES, _LINES = [os.path.abspath(__file__)], [1]
+
+
+class GraphBreak(RuntimeError):
+    """Something that a graph cannot hold. ``reason`` says what, ``place`` where in the user's code, as file:line."""
+
+    def __init__(self, reason: str, place: str | None = None) -> None:
+        self.reason = reason
+        self.place = user_line() if place is None else place
+        super().__init__(f"{reason}\n  at {self.place}")
+
+
+class HostRoundTrip(GraphBreak):
+    """The values of a tensor that depends on the inputs were read on the host."""
+
+
+def user_line() -> str:
+    """The innermost line of code outside of mstorch and MindSpore: ``file:line in function: text``."""
+    frame = sys._getframe(1)
+    outermost = "?"
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name.startswith(("<frozen", "<string")):
+            frame = frame.f_back  # type: ignore[assignment]
+            continue
+        place = f"{name}:{frame.f_lineno} in {frame.f_code.co_name}"
+        if not name.startswith((_PACKAGE, _MINDSPORE)):
+            text = linecache.getline(name, frame.f_lineno).strip()
+            return f"{place}: {text}" if text else place
+        outermost = place
+        frame = frame.f_back  # type: ignore[assignment]
+    return outermost
+
+
+_reshape = ops.Reshape()
+_transpose = ops.Transpose()
+_strided_slice = ops.StridedSlice()
+_stop_gradient = ops.stop_gradient
+
+
+def _broadcast(raw: Raw, shape: Sequence[int]) -> Raw:
+    return ops.BroadcastTo(tuple(int(n) for n in shape))(raw)
+
+
+def _exchange(raw: Raw, first: int, second: int) -> Raw:
+    order = list(range(len(raw.shape)))
+    order[first], order[second] = order[second], order[first]
+    return _transpose(raw, tuple(order))
+
+
+def _narrow(raw: Raw, dim: int, start: int, length: int) -> Raw:
+    begin, end = [0] * len(raw.shape), list(raw.shape)
+    begin[dim], end[dim] = start, start + length
+    return _strided_slice(raw, tuple(begin), tuple(end), (1,) * len(begin))
+
+
+def _entry(raw: Raw, dim: int, index: int) -> Raw:
+    index %= raw.shape[dim]
+    shape = tuple(raw.shape)
+    return _reshape(_narrow(raw, dim, index, 1), (*shape[:dim], *shape[dim + 1 :]))
+
+
+# View operations have no CPU kernel in a graph (2.7.2 says so; 2.10 keeps their first result as a constant, silently).
+_INSTEAD: dict[str, Callable[..., Raw]] = {
+    "BroadcastToView": _broadcast,
+    "TransposeExtView": _exchange,
+    "TransposeView": lambda raw, order: _transpose(raw, tuple(order)),
+    "NarrowView": _narrow,
+    "SelectExtView": _entry,
+    "SelectView": _entry,
+}
+
+
+def _raws(values: Any) -> Iterator[Raw]:
+    for value in values:
+        if isinstance(value, Raw):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _raws(value)
+
+
+class Capture(_jit.TraceJitContext):  # type: ignore[misc]
+    """One run under the recorder: which raw tensors depend on inputs, which came from elsewhere, what was read."""
+
+    def __init__(self, inputs: Sequence[Raw], raise_at_reads: bool = True) -> None:
+        super().__init__()
+        self.inputs = {id(raw) for raw in inputs}
+        self.known: dict[int, Raw] = {id(raw): raw for raw in inputs}
+        # Which inputs each dependent tensor depends on, as bits.
+        self.depends: dict[int, int] = {id(raw): 1 << i for i, raw in enumerate(inputs)}
+        self.foreign: dict[int, Raw] = {}
+        self.replaced: dict[int, Any] = {}
+        self.uncut: set[int] = set()
+        self.cuts: dict[int, Raw] = {}
+        self.draws: list[Callable[[], Raw]] = []
+        self.given: list[Raw] = []
+        self.drawn: list[Raw] = []
+        self.reads: list[str] = []
+        self.broken: GraphBreak | None = None
+        self.raise_at_reads = raise_at_reads
+        self.watching = True
+        self.thread = threading.get_ident()
+
+    # What MindSpore calls while its ``jit_context`` is this object
+
+    def run_op(self, prim: Any, prim_res: Any, *args: Any) -> Any:
+        """An operation called from Python has run; what this returns is its result."""
+        key = id(prim_res)
+        if key in self.replaced:
+            return self.replaced[key]
+        if key in self.known:
+            return prim_res  # generated primitives report twice
+        name = prim.name
+        instead = _INSTEAD.get(name)
+        if instead is not None:
+            made = instead(*args)
+            self.known[key] = prim_res
+            self.replaced[key] = made
+            return made
+        args = self._enter(name, prim_res, args)
+        _recorder.new_node(prim, (prim_res, _FILES, _LINES, False), *args)
+        return prim_res
+
+    def prepare_op(self, prim_name: str, prim_res: Any, *args: Any) -> Any:
+        """An operation called from C++ has run and is about to be recorded."""
+        args = self._enter(prim_name, prim_res, args)
+        return prim_res, _FILES, _LINES, args
+
+    def _enter(self, name: str, result: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        if name.endswith("View") or name.startswith(("Inplace", "Assign")):
+            self.stop(GraphBreak(f"MindSpore's {name} has no form in a graph"))
+        if tape.grad_mode.enabled and self.uncut:
+            args = self._cut(args)
+        bits = 0
+        for raw in _raws(args):
+            key = id(raw)
+            found = self.depends.get(key)
+            if found is not None:
+                bits |= found
+            elif key not in self.known:
+                self.foreign[key] = self.known[key] = raw
+        for raw in _raws((result,)):
+            self.known[id(raw)] = raw
+            if bits:
+                self.depends[id(raw)] = bits
+                if not tape.grad_mode.enabled:
+                    self.uncut.add(id(raw))
+        return tuple(_jit._convert_arg_for_operators(arg, name) for arg in args)
+
+    def _cut(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Arguments that ``no_grad`` code made, without their history: the graph is differentiated as a whole."""
+
+        def cut(value: Any) -> Any:
+            if isinstance(value, Raw) and id(value) in self.uncut:
+                found = self.cuts.get(id(value))
+                if found is None:
+                    tape.grad_mode.enabled = False
+                    try:
+                        found = self.cuts[id(value)] = _stop_gradient(value)
+                    finally:
+                        tape.grad_mode.enabled = True
+                    self.uncut.discard(id(found))
+                return found
+            if isinstance(value, (list, tuple)):
+                return type(value)(cut(item) for item in value)
+            return value
+
+        return tuple(cut(arg) for arg in args)
+
+    def stop(self, reason: GraphBreak) -> None:
+        """End the capture; the first reason is kept even if the user's code swallows the exception."""
+        if self.broken is None:
+            self.broken = reason
+        raise reason
+
+    def refuse(self, what: str) -> None:
+        """End the capture because of something that no graph holds."""
+        self.stop(GraphBreak(what))
+
+    def read(self, raw: Any, how: str) -> None:
+        """The host reads the values of ``raw``."""
+        if not self.watching or threading.get_ident() != self.thread or id(raw) not in self.depends:
+            return
+        if self.raise_at_reads:
+            self.stop(HostRoundTrip(f"the values of a tensor are read on the host ({how})"))
+        self.reads.append(f"{how} at {user_line()}, {_inner_line()}")
+
+    def draw(self, make: Callable[[], Raw]) -> Raw:
+        """Values that the host makes anew for each run, in this order: an input of the graph."""
+        position = len(self.draws)
+        self.draws.append(make)
+        raw = self.given[position] if position < len(self.given) else make()
+        if position >= len(self.given):
+            self.foreign[id(raw)] = self.known[id(raw)] = raw
+        self.drawn.append(raw)
+        return raw
+
+
+def _inner_line() -> str:
+    """The innermost line inside mstorch that is not of the recorder."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name.startswith(_PACKAGE) and name != _FILES[0]:
+            return f"{os.path.relpath(name, _PACKAGE)}:{frame.f_lineno}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return "?"
+
+
+def current() -> Capture | None:
+    """The capture that is going on, if any."""
+    context = tape.tracing()
+    return context if isinstance(context, Capture) else None
+
+
+def drawn(make: Callable[[], Raw]) -> Raw:
+    """``make()``; in a capture its result is an input of the graph, made again for each run."""
+    context = current()
+    return make() if context is None else context.draw(make)
+
+
+def is_parameter(raw: Raw) -> bool:
+    """Whether the raw tensor is a mindspore.Parameter."""
+    return isinstance(raw, mindspore.Parameter)
+
+
+_READERS = tuple(
+    name
+    for name in ("asnumpy", "numpy", "item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__array__")
+    if hasattr(mindspore.Tensor, name)
+)
+
+
+@contextmanager
+def _reads_watched(context: Capture) -> Iterator[None]:
+    """While a capture goes on, the methods that read a mindspore.Tensor's values tell it; restored at the end."""
+    own = {name: vars(mindspore.Tensor)[name] for name in _READERS if name in vars(mindspore.Tensor)}
+
+    def watched(name: str, method: Any) -> Any:
+        @functools.wraps(method)
+        def read(raw: Any, *args: Any, **kwargs: Any) -> Any:
+            context.read(raw, name)
+            return method(raw, *args, **kwargs)
+
+        return read
+
+    for name in _READERS:
+        setattr(mindspore.Tensor, name, watched(name, getattr(mindspore.Tensor, name)))
+    try:
+        yield
+    finally:
+        for name in _READERS:
+            if name in own:
+                setattr(mindspore.Tensor, name, own[name])
+            else:
+                delattr(mindspore.Tensor, name)
+
+
+_numbers = itertools.count()
+
+
+class Graph:
+    """A captured graph: call it with raw tensors of the captured shapes and dtypes."""
+
+    __slots__ = ("phase", "outputs", "__weakref__")
+
+    def __init__(self, phase: str, outputs: int) -> None:
+        self.phase = phase
+        self.outputs = outputs
+
+    def __call__(self, raws: Sequence[Raw]) -> tuple[Raw, ...]:
+        result = _recorder.run_graph(self.phase, _CONFIG, tuple(raws))
+        return result if isinstance(result, tuple) else (result,)
+
+    def mindir(self) -> bytes:
+        """The graph in MindSpore's exchange format."""
+        return bytes(_jit.JitExecutor_.get_instance().get_func_graph_proto(self.phase, "mind_ir"))
+
+
+def _begin(context: Capture, name: str, inputs: Sequence[Raw]) -> str:
+    # MindSpore compiles the backward of a phase that says so, whatever is recorded while it is captured.
+    name = "".join(character if character.isalnum() else "_" for character in name)
+    phase = f"{name}.{next(_numbers)}.grad"
+    _jit.set_jit_context(context)
+    _recorder.begin_graph(name, phase, _FILES, _LINES, *inputs)
+    return phase
+
+
+def capture(
+    function: Callable[[Capture], Sequence[Raw]], inputs: Sequence[Raw], name: str = "mstorch", given: Sequence[Raw] = ()
+) -> tuple[Graph | None, Capture]:
+    """The graph of a function of ``inputs`` that gives raw tensors, and what was seen on the way.
+
+    ``inputs`` and ``given`` (the values for ``drawn``, in order) are fresh raw tensors that belong to nobody else. The
+    function gets the capture and returns the outputs, all of them depending on inputs; None stands for the graph if it
+    returns none. Raises GraphBreak for what a graph cannot hold, and what the function raises.
+    """
+    if tape.tracing() is not None:
+        raise GraphBreak("a capture inside of a capture")
+    every = [*inputs, *given]
+    context = Capture(every)
+    context.given = list(given)
+    finished = False
+    phase = ""
+    tape.start_recording()
+    try:
+        phase = _begin(context, name, every or [mindspore.Tensor(0)])
+        with _reads_watched(context):
+            outputs = list(function(context))
+        if context.broken is not None:
+            raise context.broken
+        if outputs:
+            _jit.set_jit_context(context)
+            _recorder.end_graph(_FILES, _LINES, _CONFIG, *outputs)
+            finished = True
+    finally:
+        if phase and not finished:
+            # The recorder cannot be reset: what was recorded ends as a graph that gives nothing.
+            _recorder.end_graph(_FILES, _LINES, _CONFIG, (every or [mindspore.Tensor(0)])[0])
+        _jit.set_jit_context(None)
+    return (Graph(phase, len(outputs)) if finished else None), context
+
+
+def round_trips(function: Callable[..., Any], inputs: Sequence[Raw]) -> list[str]:
+    """Where a function of raw tensors reads values that depend on them: one text for each place, none if it is pure."""
+    fresh = [tape.detached(raw) for raw in inputs]
+    context = Capture(fresh, raise_at_reads=False)
+    phase = ""
+    try:
+        phase = _begin(context, "round_trips", fresh or [mindspore.Tensor(0)])
+        with _reads_watched(context):
+            function(*fresh)
+    except GraphBreak as reason:
+        context.reads.append(str(reason))
+    finally:
+        if phase:
+            _recorder.end_graph(_FILES, _LINES, _CONFIG, (fresh or [mindspore.Tensor(0)])[0])
+        _jit.set_jit_context(None)
+    return context.reads

@@ -1,0 +1,113 @@
+"""torch.compile: functions and modules that run as MindSpore graphs."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .._backend.trace import GraphBreak
+from ..nn.modules.module import Module
+from .compiled import Compiled, bind, inside, reset_all
+
+_MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+_GRAPH_BACKENDS = ("inductor", "aot_eager", "mindspore", "cudagraphs")
+
+
+def compile(
+    model: Callable[..., Any] | None = None, *, fullgraph: bool = False, dynamic: bool | None = None,
+    backend: str | Callable[..., Any] | None = None, mode: str | None = None, options: Mapping[str, Any] | None = None,
+    name: str | None = None, disable: bool = False,
+) -> Any:  # fmt: skip
+    """A function or module that runs as one MindSpore graph for each shape, dtype and mode of its arguments.
+
+    What a graph cannot hold (control flow on values, ``.item()``) makes it run as before, with one warning that names the
+    line; with ``fullgraph`` it raises. A first call runs the function up to three times (captured, checked, and once more
+    where no graph holds it): what it prints then appears more than once. Differs from torch: shapes are always static, and ``dynamic``, ``mode`` and
+    ``options`` choose nothing; a break puts the whole function back, not a part of it; gradients cannot be
+    differentiated again. Raises RuntimeError for an unknown mode or backend.
+    """
+    if mode is not None and options is not None:
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    if mode is not None and mode not in _MODES:
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
+    if backend is not None and not isinstance(backend, str):
+        raise NotImplementedError("mstorch: torch.compile has no FX graphs to give to a backend of your own")
+    if isinstance(backend, str) and backend not in (*_GRAPH_BACKENDS, "eager"):
+        raise RuntimeError(f"Invalid backend: {backend!r}, see `torch.compiler.list_backends()` for available backends.")
+    if model is None:
+
+        def decorator(function: Callable[..., Any]) -> Any:
+            return compile(
+                function, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, name=name,
+                disable=disable,
+            )  # fmt: skip
+
+        return decorator
+    if not callable(model):
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
+    if disable or backend == "eager":
+        return model
+    if isinstance(model, Module):
+        return OptimizedModule(model, fullgraph)
+    title = name or str(getattr(model, "__qualname__", type(model).__qualname__))
+    return bind(Compiled(model, title, fullgraph), model)
+
+
+def compiled_call(module: Module, fullgraph: bool = False) -> Compiled:
+    """The graphs of a module's calls."""
+    return Compiled(module._call_impl, type(module).__qualname__, fullgraph)
+
+
+def graph_mode_call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call under MindSpore's graph mode: the outermost module is captured, those in it are parts of its graph."""
+    if inside.active:
+        return module._call_impl(*args, **kwargs)
+    graphs = module.__dict__.get("_graphs")
+    if graphs is None:
+        graphs = module.__dict__["_graphs"] = compiled_call(module)
+    return graphs(args, kwargs)
+
+
+class OptimizedModule(Module):
+    """What ``torch.compile`` makes of a module: the module itself stands under ``_orig_mod``."""
+
+    _orig_mod: Module
+
+    def __init__(self, mod: Module, fullgraph: bool = False) -> None:
+        super().__init__()
+        self._orig_mod = mod
+        self.__dict__["_compiled"] = compiled_call(mod, fullgraph)
+
+    @property
+    def training(self) -> bool:  # type: ignore[override]
+        """Whether the module inside is in training mode."""
+        return self._orig_mod.training
+
+    @training.setter
+    def training(self, value: bool) -> None:
+        if "_orig_mod" in self.__dict__.get("_modules", {}):  # a Cell's constructor sets it before
+            self._orig_mod.training = value
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module inside computes."""
+        return self.__dict__["_compiled"](args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        modules = self.__dict__.get("_modules", {})
+        if name in modules or "_orig_mod" not in modules:
+            return super().__getattr__(name)
+        return getattr(modules["_orig_mod"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "_orig_mod" or "_orig_mod" not in self.__dict__.get("_modules", {}):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __len__(self) -> int:
+        return len(self._orig_mod)  # type: ignore[arg-type]
+
+    def __reduce__(self) -> Any:
+        return OptimizedModule, (self._orig_mod,)
+
+
+__all__ = ["Compiled", "GraphBreak", "OptimizedModule", "compile", "compiled_call", "graph_mode_call", "reset_all"]

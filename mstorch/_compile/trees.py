@@ -1,0 +1,82 @@
+"""Arguments and results of a function, taken apart into tensors and the rest, and put together again."""
+from __future__ import annotations
+
+import dataclasses
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .._backend.trace import GraphBreak
+from .._core.tensor_base import TensorBase
+from .guards import is_plain
+
+_TENSOR = "tensor"
+_BY_TEXT = (float, complex, np.generic)  # NaN equals nothing, and 0.0 equals -0.0
+
+
+class Leaf:
+    """A part of a tree that is no tensor: plain values compare by type and value, others by identity."""
+
+    __slots__ = ("key", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        if isinstance(value, _BY_TEXT):
+            self.key: Any = (type(value), repr(value))
+        else:
+            self.key = (type(value), value) if is_plain(value) else id(value)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Leaf) and other.key == self.key
+
+
+def flatten(value: Any, tensors: list[Any]) -> Any:
+    """The hashable form of a tree; its tensors are appended to the list."""
+    if isinstance(value, TensorBase):
+        tensors.append(value)
+        return _TENSOR
+    kind = type(value)
+    if kind is tuple or kind is list or (isinstance(value, tuple) and (hasattr(value, "_fields") or hasattr(value, "n_fields"))):
+        return (kind, tuple([flatten(item, tensors) for item in value]))
+    if kind is dict or kind is OrderedDict:
+        return (kind, tuple(value), tuple([flatten(item, tensors) for item in value.values()]))
+    if kind is slice:
+        return (kind, tuple([flatten(item, tensors) for item in (value.start, value.stop, value.step)]))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = tuple(field.name for field in dataclasses.fields(value))
+        return (kind, names, tuple([flatten(getattr(value, name), tensors) for name in names]))
+    return Leaf(value)
+
+
+def unflatten(form: Any, tensors: Iterator[Any]) -> Any:
+    """The tree of a form, with other tensors."""
+    if isinstance(form, Leaf):
+        return form.value
+    if form == _TENSOR:
+        return next(tensors)
+    kind = form[0]
+    if dataclasses.is_dataclass(kind):
+        made: Any = object.__new__(kind)  # type: ignore[arg-type]
+        for name, item in zip(form[1], form[2]):
+            object.__setattr__(made, name, unflatten(item, tensors))
+        return made
+    if kind is dict or kind is OrderedDict:
+        return kind(zip(form[1], [unflatten(item, tensors) for item in form[2]]))
+    items = [unflatten(item, tensors) for item in form[1]]
+    return kind(*items) if kind is slice or hasattr(kind, "_fields") else kind(items)
+
+
+def check_result(form: Any) -> None:
+    """Raise GraphBreak for a result that may hold tensors where ``flatten`` does not find them."""
+    if isinstance(form, Leaf):
+        if not isinstance(form.key, tuple) and not isinstance(form.value, (type, set, frozenset)) and not callable(form.value):
+            raise GraphBreak(f"the function returns a {type(form.value).__name__}")
+    elif isinstance(form, tuple):
+        for item in form:
+            if isinstance(item, (Leaf, tuple)):
+                check_result(item)

@@ -1,0 +1,76 @@
+"""Functions of the torch namespace that write into their first argument."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._core.tensor_base import TensorBase
+from .._ops import activation as acts
+from .._ops import contract
+from .._ops._dispatch import in_place, shape_of
+from .._ops.copying import clone
+from ..nn._functional import activation as layers
+
+
+def fill(input: Any, value: Any) -> Any:
+    """A copy with every element set to ``value``, a number or a 0-d tensor."""
+    if isinstance(value, TensorBase) and shape_of(value):
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {len(shape_of(value))} dimensions."
+        )
+    return clone(input.detach()).fill_(value)
+
+
+def fill_(input: Any, value: Any) -> Any:
+    """Set every element of ``input`` to ``value``; returns ``input``."""
+    return input.fill_(value)
+
+
+def zero_(input: Any) -> Any:
+    """Set every element of ``input`` to 0; returns ``input``."""
+    return input.zero_()
+
+
+def detach_(input: Any) -> Any:
+    """Cut ``input`` off from its history; returns ``input``."""
+    return input.detach_()
+
+
+def celu_(input: Any, alpha: float = 1.0) -> Any:
+    """In-place version of ``celu``."""
+    return in_place(input, acts.celu(input, alpha))
+
+
+def selu_(input: Any) -> Any:
+    """In-place version of ``selu``."""
+    return in_place(input, acts.selu(input))
+
+
+def threshold_(input: Any, threshold: float, value: float) -> Any:
+    """In-place version of ``threshold``."""
+    return in_place(input, acts.threshold(input, threshold, value))
+
+
+def rrelu(
+    input: Any, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, generator: Any = None
+) -> Any:
+    """``x`` where it is positive, else ``a * x``: in training ``a`` is drawn from [lower, upper), else it is their mean."""
+    _no_generator(generator)
+    return layers.rrelu(input, lower, upper, training)
+
+
+def rrelu_(
+    input: Any, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, generator: Any = None
+) -> Any:
+    """In-place version of ``rrelu``."""
+    _no_generator(generator)
+    return layers.rrelu(input, lower, upper, training, True)
+
+
+def _no_generator(generator: Any) -> None:
+    if generator is not None:
+        raise NotImplementedError("mstorch: rrelu draws from the default generator only")
+
+
+def addmv_(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """In-place version of ``addmv``."""
+    return in_place(input, contract.addmv(input, mat, vec, beta=beta, alpha=alpha))

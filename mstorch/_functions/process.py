@@ -1,0 +1,203 @@
+"""Settings of the process, what torch was built with, files as tensors."""
+from __future__ import annotations
+
+import enum
+import importlib
+import os
+import pathlib
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .. import _settings
+from .._core import device as devices
+from .._core.dtype import get_default_dtype, set_default_dtype
+from .._ops.copying import as_dtype
+from .._ops.from_data import made
+from ..storage import mapped
+
+_state: dict[str, Any] = {"interop": None, "warn_always": False}
+
+
+class AcceleratorError(RuntimeError):
+    """An error of an accelerator."""
+
+
+class AggregationType(enum.Enum):
+    """How values of one name are put together."""
+
+    SUM = 0
+    AVG = 1
+
+    def __str__(self) -> str:
+        return f"AggregationType.{self.name}"
+
+    def __repr__(self) -> str:
+        return f"<AggregationType.{self.name}: {self.value}>"
+
+
+SUM, AVG = AggregationType.SUM, AggregationType.AVG
+PRIVATE_OPS = ("unique_dim",)
+
+
+class _QScheme(type):
+    """The class of quantization schemes cannot be called."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError("cannot create 'torch.qscheme' instances")
+
+
+class qscheme(metaclass=_QScheme):
+    """How a quantized tensor maps integers to numbers; there are no quantized tensors here."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+
+def _scheme(name: str) -> qscheme:
+    made_ = object.__new__(qscheme)
+    made_.name = name
+    return made_
+
+
+per_tensor_affine = _scheme("per_tensor_affine")
+per_channel_affine = _scheme("per_channel_affine")
+per_tensor_symmetric = _scheme("per_tensor_symmetric")
+per_channel_symmetric = _scheme("per_channel_symmetric")
+per_channel_affine_float_qparams = _scheme("per_channel_affine_float_qparams")
+
+# What scripts ask for before they use it; NumPy's LAPACK serves the factorizations, OpenMP MindSpore's kernels.
+has_lapack = has_openmp = has_spectral = True
+has_mkl = False
+
+
+def get_num_interop_threads() -> int:
+    """Threads that independent operations may run on."""
+    return _state["interop"] or os.cpu_count() or 1
+
+
+def set_num_interop_threads(int: int) -> None:
+    """Set ``get_num_interop_threads`` once; MindSpore runs operations one after the other all the same."""
+    if int < 1:
+        raise RuntimeError("set_num_interop_threads expects a positive integer")
+    if _state["interop"] is not None:
+        raise RuntimeError(
+            "Error: cannot set number of interop threads after parallel work has started or set_num_interop_threads called"
+        )
+    _state["interop"] = int
+
+
+def init_num_threads() -> None:
+    """Nothing to do: MindSpore sets its threads up by itself."""
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """False: MindSpore has no switch for denormal numbers, which are kept."""
+    return False
+
+
+def get_deterministic_debug_mode() -> int:
+    """0 for any algorithm, 1 for a warning where none is deterministic, 2 for an error."""
+    if not _settings.are_deterministic_algorithms_enabled():
+        return 0
+    return 1 if _settings.is_deterministic_algorithms_warn_only_enabled() else 2
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """``use_deterministic_algorithms`` by a number or a word: 0 default, 1 warn, 2 error."""
+    words = ("default", "warn", "error")
+    if isinstance(debug_mode, str):
+        if debug_mode not in words:
+            raise RuntimeError(
+                f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}"
+            )
+        debug_mode = words.index(debug_mode)
+    if debug_mode not in (0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
+    _settings.use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
+
+
+def set_default_tensor_type(t: Any, /) -> None:
+    """Make the dtype of a tensor type the default one. Deprecated in torch in favour of ``set_default_dtype``."""
+    warnings.warn(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
+        "torch.set_default_device() as alternatives.",
+        stacklevel=2,
+    )
+    if isinstance(t, str):
+        module, _, name = t.rpartition(".")
+        if module == "torch.cuda":
+            raise TypeError(f"type {t} not available. Torch not compiled with CUDA enabled.")
+        if module != "torch":
+            raise ModuleNotFoundError(f"No module named '{module or name}'")
+    elif not hasattr(t, "_legacy_dtype"):
+        raise TypeError("invalid type object: only floating-point types are supported as the default type")
+    kind = as_dtype(t)
+    if not kind.is_floating_point:
+        raise TypeError("only floating-point types are supported as the default type")
+    set_default_dtype(kind)
+
+
+def is_warn_always_enabled() -> bool:
+    """Whether ``set_warn_always`` is on."""
+    return _state["warn_always"]
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Let a warning be shown each time that it is given, not once a place."""
+    if b == _state["warn_always"]:
+        return
+    _state["warn_always"] = bool(b)
+    if b:
+        warnings.filterwarnings("always", module="mstorch")
+    else:
+        kept = [item for item in warnings.filters if not (item[0] == "always" and _names_us(item[3]))]
+        warnings.filters[:] = kept  # type: ignore[index]  # a list, whatever its stub says
+
+
+def _names_us(pattern: Any) -> bool:
+    return pattern is not None and pattern.pattern == "mstorch"
+
+
+def is_vulkan_available() -> bool:
+    """False: MindSpore does not run on Vulkan."""
+    return False
+
+
+def compiled_with_cxx11_abi() -> bool:
+    """True, as for torch of our days."""
+    return True
+
+
+def get_file_path(*path_components: str) -> str:
+    """A path below the directory that the package's own directory is in."""
+    return str(pathlib.Path(__file__).resolve().parents[2].joinpath(*path_components))
+
+
+def get_device_module(device: Any = None) -> Any:
+    """The module of a device, such as ``torch.cuda``; that of the process's device for None."""
+    kind = devices.current().type if device is None else devices.device(device).type
+    try:
+        return importlib.import_module(f"mstorch.{kind}")
+    except ModuleNotFoundError:
+        raise RuntimeError(f"mstorch has no module for the device {kind}") from None
+
+
+def prepare_multiprocessing_environment(path: str) -> None:
+    """Nothing to do: processes find MindSpore by themselves."""
+
+
+def from_file(
+    filename: str, shared: bool | None = None, size: int | None = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """A tensor over a file mapped into memory; with ``shared`` what is written goes into the file."""
+    devices.resolve(device)
+    kind = dtype or get_default_dtype()
+    array = mapped(filename, bool(shared), (size or 0) * kind.itemsize)
+    made_ = made(np.frombuffer(array, kind.np))
+    made_._storage.shared = True
+    return made_

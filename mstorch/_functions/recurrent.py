@@ -1,0 +1,149 @@
+"""Recurrent layers and cells as functions of their weights, embeddings in bags."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core.dtype import int64
+from .._core.tensor_base import value_of
+from .._ops import embedding, rnn, views
+from .._ops._dispatch import shape_of
+from .._ops.creation import zeros
+from .._ops.from_data import made
+from .._ops.matmul import linear
+
+
+def _layers(params: Sequence[Any], has_biases: bool, layers: int, directions: int, projects: bool) -> list[tuple[Any, ...]]:
+    """The flat weights in groups of w_ih, w_hh, b_ih, b_hh, w_hr."""
+    size = (4 if has_biases else 2) + projects
+    if len(params) < size * layers * directions:
+        raise RuntimeError("Expected more weights in stacked_rnn")
+    groups = []
+    for i in range(layers * directions):
+        group = list(params[i * size : (i + 1) * size])
+        w_hr = group.pop() if projects else None
+        groups.append((group[0], group[1], *(group[2:4] if has_biases else (None, None)), w_hr))
+    return groups
+
+
+def _run(mode: str, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """``args`` are those of torch: with an input tensor, or with packed rows and their batch sizes."""
+    packed = not isinstance(args[3], bool) and len(args) == 9 and isinstance(args[4], bool)
+    if packed:
+        data, batch_sizes, hx, params, has_biases, layers, dropout, train, bidirectional = args
+        sizes, batch_first = [int(n) for n in batch_sizes.tolist()], False
+    else:
+        data, hx, params, has_biases, layers, dropout, train, bidirectional, batch_first = args
+        if batch_first:
+            data = views.transpose(data, 0, 1)
+        length, batch = shape_of(data)[:2]
+        sizes, data = [batch] * length, views.reshape(data, (length * batch, -1))
+    state = tuple(hx) if mode == "LSTM" else (hx,)
+    projects = mode == "LSTM" and shape_of(state[0])[2] != shape_of(state[1])[2]
+    weights = _layers(params, has_biases, layers, 2 if bidirectional else 1, projects)
+    output, last = rnn.run(mode, data, sizes, state, weights, layers, bidirectional, dropout, train)
+    if not packed:
+        output = views.reshape(output, (len(sizes), sizes[0], -1))
+        output = views.transpose(output, 0, 1) if batch_first else output
+    return output, last
+
+
+def lstm(*args: Any) -> tuple[Any, Any, Any]:
+    """``lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`` → output, h, c.
+
+    Packed: ``lstm(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)``.
+    """
+    output, (h, c) = _run("LSTM", args)
+    return output, h, c
+
+
+def gru(*args: Any) -> tuple[Any, Any]:
+    """``gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`` → output, h."""
+    output, (h,) = _run("GRU", args)
+    return output, h
+
+
+def rnn_tanh(*args: Any) -> tuple[Any, Any]:
+    """``rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`` → output, h."""
+    output, (h,) = _run("RNN_TANH", args)
+    return output, h
+
+
+def rnn_relu(*args: Any) -> tuple[Any, Any]:
+    """``rnn_relu(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`` → output, h."""
+    output, (h,) = _run("RNN_RELU", args)
+    return output, h
+
+
+def _cell(mode: str, input: Any, state: tuple[Any, ...], w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> tuple[Any, ...]:
+    if shape_of(input)[1] != shape_of(w_ih)[1]:
+        raise RuntimeError(f"input has inconsistent input_size: got {shape_of(input)[1]} expected {shape_of(w_ih)[1]}")
+    for number, part in enumerate(state):
+        if shape_of(part)[1] != shape_of(w_hh)[1]:
+            raise RuntimeError(
+                f"hidden{number} has inconsistent hidden_size: got {shape_of(part)[1]}, expected {shape_of(w_hh)[1]}"
+            )
+    return rnn.step(mode, linear(input, w_ih, b_ih), state, w_hh, b_hh)
+
+
+def lstm_cell(input: Any, hx: Sequence[Any], w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]:
+    """One step of an LSTM: (N, I), states (N, H) → the next h and c."""
+    h, c = _cell("LSTM", input, tuple(hx), w_ih, w_hh, b_ih, b_hh)
+    return h, c
+
+
+def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+    """One step of a GRU: (N, I), (N, H) → (N, H)."""
+    return _cell("GRU", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
+
+
+def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+    """One step of an Elman network with tanh: (N, I), (N, H) → (N, H)."""
+    return _cell("RNN_TANH", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
+
+
+def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+    """One step of an Elman network with ReLU: (N, I), (N, H) → (N, H)."""
+    return _cell("RNN_RELU", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
+
+
+def embedding_bag(
+    weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
+    per_sample_weights: Any = None, include_last_offset: bool = False, padding_idx: int | None = None,
+) -> tuple[Any, Any, Any, Any]:  # fmt: skip
+    """Sums (mode 0), means (1) or maxima (2) of rows for bags of indices, and what torch's backward keeps.
+
+    The other three results are the bag of each index, the size of each bag and the index of each maximum; as in torch they
+    are empty or zero for sums.
+    """
+    words = ("sum", "mean", "max")
+    count = shape_of(indices)[0]
+    starts = value_of(offsets).asnumpy().astype(np.int64)
+    if not include_last_offset:
+        starts = np.append(starts, count)
+    result = embedding.bag(weight, indices, starts, words[mode], scale_grad_by_freq, per_sample_weights, padding_idx)
+    bags = shape_of(offsets)[0]
+    if mode == 0:
+        return result, zeros(0, dtype=int64), zeros(bags, dtype=int64), zeros(bags, dtype=int64)
+    used = value_of(indices).asnumpy()
+    kept = np.ones(count, bool) if padding_idx is None else used != padding_idx
+    bag_of = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    sizes = np.bincount(bag_of[kept], minlength=bags).astype(np.int64)
+    if mode == 1:
+        return result, made(bag_of.astype(np.int64)), made(sizes), made(sizes.copy())
+    width = shape_of(weight)[1]
+    best = np.zeros((bags, width), np.int64)
+    rows = value_of(weight).asnumpy()
+    for bag in range(len(starts) - 1):
+        mine = used[(bag_of == bag) & kept]
+        if mine.size:
+            best[bag] = mine[rows[mine].argmax(0)]
+    return result, made(bag_of.astype(np.int64)), made(sizes), made(best)
+
+
+def embedding_renorm_(input: Any, indices: Any, max_norm: float, norm_type: float) -> Any:
+    """Scale the rows of ``input`` at ``indices`` down to the norm ``max_norm`` in place; returns ``input``."""
+    embedding.renorm_rows_(input, indices, max_norm, norm_type)
+    return input

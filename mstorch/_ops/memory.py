@@ -1,0 +1,364 @@
+"""Methods of Tensor about its memory, its place and its history, most of which are seldom called."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._backend.cast import numpy_cast
+from .._backend.raw import from_numpy
+from .._core import device as devices
+from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format
+from .._core.size import Size
+from .._core.tensor_base import TensorBase, check_writable, is_tracked, strides_of, write
+from . import views
+from ._dispatch import become, shape_args, shape_of, type_word
+from .copying import is_contiguous
+from .creation import empty
+from .from_data import array_of, made
+
+
+def untyped_storage(self: Any) -> Any:
+    """The tensor's memory as bytes, shared with the tensor."""
+    from ..storage import untyped_storage
+
+    return untyped_storage(self)
+
+
+def storage(self: Any) -> Any:
+    """The tensor's memory as elements of its dtype, shared with the tensor."""
+    from ..storage import typed_storage
+
+    return typed_storage(self)
+
+
+def storage_type(self: Any) -> Any:
+    """The class of the tensor's storage: ``FloatStorage`` for float32."""
+    from .. import storage
+
+    return getattr(storage, f"{type_word(self._dtype)}Storage", storage.TypedStorage)
+
+
+def is_shared(self: Any) -> bool:
+    """Whether the memory is shared between processes."""
+    return untyped_storage(self).is_shared()
+
+
+def share_memory_(self: Any) -> Any:
+    """Move the memory to where processes forked from now on share it; returns the tensor."""
+    untyped_storage(self).share_memory_()
+    return self
+
+
+def is_pinned(self: Any, device: Any = None) -> bool:
+    """Whether the memory is page-locked: never."""
+    return False
+
+
+def pin_memory(self: Any, device: Any = None) -> Any:
+    """The tensor in page-locked memory; RuntimeError where there is no accelerator."""
+    if devices.current().type == "cpu":
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+    return self
+
+
+def const_data_ptr(self: Any) -> int:
+    """The address of the first element (CPU)."""
+    return self.data_ptr()
+
+
+def dim_order(self: Any, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """The dimensions from the outermost in memory to the innermost.
+
+    ``ambiguity_check`` raises RuntimeError where other orders fit as well: True, or a list of memory formats to tell apart.
+    """
+    formats = ambiguity_check
+    if not isinstance(formats, bool) and (
+        not isinstance(formats, list) or not all(isinstance(item, memory_format) for item in formats)
+    ):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    shape, strides = shape_of(self), strides_of(self)
+    if formats is not False:
+        if formats is True:
+            ambiguous = _several_orders(shape, strides)
+        else:
+            ambiguous = sum(is_contiguous(self, item) for item in formats if _has_rank(item, len(shape))) != 1
+        if ambiguous:
+            raise RuntimeError(
+                "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
+            )
+    order = list(range(len(shape)))
+    for i in range(1, len(order)):
+        j = i
+        while j and 0 < strides[order[j - 1]] < strides[order[j]]:
+            order[j - 1], order[j] = order[j], order[j - 1]
+            j -= 1
+    return tuple(order)
+
+
+def _has_rank(item: Any, rank: int) -> bool:
+    return item is contiguous_format or (item is channels_last and rank == 4) or (item is channels_last_3d and rank == 5)
+
+
+def _several_orders(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    return any(length == 1 for length in shape) or len(set(strides)) != len(strides)
+
+
+def _deprecated(name: str) -> None:
+    warnings.warn(f"non-inplace {name} is deprecated", stacklevel=3)
+
+
+def resize(self: Any, *sizes: Any) -> Any:
+    """The elements in another shape. Deprecated in torch in favour of ``reshape``."""
+    _deprecated("resize")
+    return _resized(self, shape_args(sizes))
+
+
+def resize_as(self: Any, tensor: Any) -> Any:
+    """The elements in the shape of ``tensor``. Deprecated in torch."""
+    _deprecated("resize_as")
+    return _resized(self, shape_of(tensor))
+
+
+def _resized(self: Any, wanted: tuple[int, ...]) -> Any:
+    own = shape_of(self)
+    if views.numel_of(wanted) != self.numel():
+        raise RuntimeError(
+            f"requested resize to {'x'.join(map(str, wanted))} ({views.numel_of(wanted)} elements in total), but the given tensor "
+            f"has a size of {'x'.join(map(str, own))} ({self.numel()} elements). autograd's resize can only change the shape of a "
+            "given tensor, while preserving the number of elements. "
+        )
+    return views.reshape(self.contiguous(), wanted)
+
+
+def new(self: Any, *args: Any, device: Any = None) -> Any:
+    """A tensor of the same dtype: of a size, of the values in a sequence, of a storage, or empty. Old form of ``new_*``."""
+    devices.resolve(device)
+    if len(args) == 1 and isinstance(args[0], TensorBase):
+        return views.alias(args[0], detached=True)
+    if len(args) == 1 and hasattr(args[0], "untyped"):
+        from ..storage import tensor_over
+
+        return tensor_over(args[0], self._dtype)
+    if len(args) == 1 and not isinstance(args[0], (int, Size)):
+        return made(array_of(args[0], self._dtype))
+    return empty(*(args or (0,)), dtype=self._dtype)
+
+
+def _elementwise(self: Any, name: str, function: Callable[..., Any], others: tuple[Any, ...]) -> Any:
+    if is_tracked(self) or any(is_tracked(other) for other in others):
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+    for place, other in zip(("other",) if len(others) == 1 else ("x", "y"), others):
+        if not isinstance(other, TensorBase):
+            raise TypeError(f"{name}(): argument '{place}' (position 1) must be Tensor, not {type(other).__name__}")
+        if other._dtype is not self._dtype:
+            raise TypeError(f"{name}: expected {self.type()} for '{place}' (got {other.type()})")
+    check_writable(self)
+    shape = shape_of(self)
+    columns = [views.expand(other, shape).flatten().tolist() if shape else [other.item()] for other in (self, *others)]
+    values = [function(*row) for row in zip(*columns)]
+    kind = self._dtype
+    if kind.category < 2:
+        values = [bool(value) if kind.category == 0 else int(value) for value in values]
+    else:
+        values = [complex(value) if kind.category == 3 else _real(value) for value in values]
+    plain = {0: np.bool_, 1: np.int64, 2: np.float64, 3: np.complex128}[kind.category]
+    array = numpy_cast(np.array(values, plain), kind.np).reshape(shape)
+    write(self, from_numpy(array), False)
+    return self
+
+
+def _real(value: Any) -> float:
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"must be real number, not {type(value).__name__}")
+    return float(value)
+
+
+def apply_(self: Any, callable: Callable[[Any], Any]) -> Any:
+    """Replace each element by what a Python function gives for it; returns the tensor. Slow."""
+    return _elementwise(self, "apply_", callable, ())
+
+
+def map_(self: Any, other: Any, callable: Callable[[Any, Any], Any]) -> Any:
+    """Replace each element by what a Python function gives for it and the one of ``other``; returns the tensor. Slow."""
+    return _elementwise(self, "map_", callable, (other,))
+
+
+def map2_(self: Any, x: Any, y: Any, callable: Callable[[Any, Any, Any], Any]) -> Any:
+    """Replace each element by what a Python function gives for it and those of ``x`` and ``y``; returns the tensor. Slow."""
+    return _elementwise(self, "map2_", callable, (x, y))
+
+
+def module_load(self: Any, other: Any, assign: bool = False) -> Any:
+    """What ``load_state_dict`` puts in place of this tensor for ``other``: ``other`` itself, or its values detached."""
+    return other if assign else self.copy_(other).detach()
+
+
+def as_strided_(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    """Show the storage in another size, stride and offset from now on; returns the tensor."""
+    become(input, views.as_strided(input, size, stride, storage_offset))
+    return input
+
+
+def record_stream(self: Any, s: Any) -> None:
+    """Mark the memory as used by a stream: MindSpore's allocator keeps track by itself."""
+    if devices.current().type == "cpu":
+        raise NotImplementedError("Could not run 'aten::record_stream' with arguments from the 'CPU' backend.")
+
+
+def reinforce(self: Any, reward: Any) -> None:
+    """Raises: removed from torch."""
+    raise RuntimeError(
+        "reinforce() was removed.\nUse torch.distributions instead.\n"
+        "See https://pytorch.org/docs/main/distributions.html\n\n"
+        "Instead of:\n\nprobs = policy_network(state)\naction = probs.multinomial()\nnext_state, reward = env.step(action)\n"
+        "action.reinforce(reward)\naction.backward()\n\nUse:\n\nprobs = policy_network(state)\n"
+        "# NOTE: categorical is equivalent to what used to be called multinomial\n"
+        "m = torch.distributions.Categorical(probs)\naction = m.sample()\nnext_state, reward = env.step(action)\n"
+        "loss = -m.log_prob(action) * reward\nloss.backward()\n"
+    )
+
+
+def _not_here(name: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'CPU' backend.")
+
+    method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+    method.__doc__ = "Raises NotImplementedError: there are no quantized tensors."
+    return method
+
+
+def _no_device(name: str, error: type[Exception], text: str) -> Callable[..., Any]:
+    def method(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
+        raise error(text)
+
+    method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+    method.__doc__ = f"Raises {error.__name__}: there is no such device."
+    return method
+
+
+def dequantize(tensor: Any) -> Any:
+    """The tensor in floating numbers: itself, for there are no quantized tensors."""
+    if not isinstance(tensor, TensorBase):
+        raise NotImplementedError("Could not run 'aten::dequantize.tensors' with arguments from the 'CPU' backend.")
+    return tensor.float()
+
+
+def is_distributed(input: Any) -> bool:
+    """False: whether a tensor is distributed is not a property of the tensor."""
+    return False
+
+
+def is_inference(input: Any) -> bool:
+    """Whether the tensor was made in inference mode."""
+    return input.is_inference()
+
+
+def get_device(input: Any) -> int:
+    """The index of the tensor's device, -1 on the CPU."""
+    return input.get_device()
+
+
+def int_repr(input: Any) -> Any:
+    """Raises NotImplementedError: there are no quantized tensors."""
+    return _not_here("int_repr")(input)
+
+
+def _volatile(self: Any) -> bool:
+    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+    return False
+
+
+def _false(self: Any) -> bool:
+    return False
+
+
+def _none(self: Any) -> None:
+    return None
+
+
+def _grad_dtype(self: Any) -> Any:
+    return self._dtype
+
+
+def dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
+    """A DLPack capsule over the tensor's memory, or over a copy's."""
+    if is_tracked(self):
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    array = self.clone().numpy() if copy else self.numpy()
+    return array.__dlpack__()
+
+
+def dlpack_device(self: Any) -> tuple[int, int]:
+    """DLPack's numbers for where the memory is: (1, 0), the CPU."""
+    return 1, 0
+
+
+class _Capsule:
+    """A capsule as an object with the protocol's methods."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+class _Writable:
+    """An array's memory as one that may be written: NumPy 1 marks what comes by DLPack as read-only."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
+
+
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:
+    """A tensor over the memory of another library's array, or of a capsule; a copy if asked for."""
+    from .from_data import from_numpy as tensor_of
+
+    devices.resolve(device)
+    if isinstance(ext_tensor, TensorBase):
+        if is_tracked(ext_tensor):
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        return ext_tensor.clone() if copy else views.alias(ext_tensor)
+    if not hasattr(ext_tensor, "__dlpack__") and type(ext_tensor).__name__ != "PyCapsule":
+        raise RuntimeError(
+            "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have "
+            "already constructed a tensor from it once."
+        )
+    array = np.from_dlpack(ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Capsule(ext_tensor))
+    if not array.flags.writeable:
+        array = np.asarray(_Writable(array))
+    found = tensor_of(array)
+    return found.clone() if copy else found
+
+
+def to_dlpack(tensor: Any) -> Any:
+    """A DLPack capsule over the tensor's memory."""
+    return dlpack(tensor)
+
+
+FUNCTIONS = ("from_dlpack", "to_dlpack", "as_strided_", "dequantize", "is_distributed", "is_inference", "get_device", "int_repr")
+METHODS = tuple(
+    "untyped_storage storage storage_type is_shared share_memory_ is_pinned pin_memory const_data_ptr dim_order resize resize_as "
+    "new apply_ map_ map2_ module_load as_strided_ record_stream reinforce dequantize is_distributed int_repr".split()
+)
+NAMED_METHODS = {
+    **{name: _not_here(name) for name in (
+        "q_scale", "q_zero_point", "q_per_channel_scales", "q_per_channel_zero_points", "q_per_channel_axis", "qscheme",
+    )},
+    "__dlpack__": dlpack,
+    "__dlpack_device__": dlpack_device,
+    "ipu": _no_device("ipu", RuntimeError, "PyTorch is not linked with support for ipu devices"),
+    "xpu": _no_device("xpu", AssertionError, "Torch not compiled with XPU enabled"),
+    "mtia": _no_device("mtia", AssertionError, "Torch not compiled with MTIA enabled."),
+}  # fmt: skip
+PROPERTIES = {
+    "name": _none, "volatile": _volatile, "grad_dtype": _grad_dtype,
+    **dict.fromkeys(("is_ipu", "is_xpu", "is_maia", "is_mtia", "is_vulkan", "is_xla", "is_mps"), _false),
+}  # fmt: skip

@@ -1,0 +1,165 @@
+"""Operations under the names that torch's own layers call them by: normalisation with its statistics, dropout with its mask."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from .._core.dtype import bool_
+from .._core.tensor_base import value_of
+from . import views
+from ._dispatch import finish, shape_of, wrap_dim
+from .creation import empty, ones, zeros
+from .dropout import dropout
+from .elementwise import mul
+from .linalg import matrix_norm
+from .linalg_exp import without_grad
+from .linalg_factor import attach
+from .measure import norm, vector_norm
+from .norm import batch_norm, group_norm, layer_norm
+from .pixel import channel_shuffle
+from .reduce import mean, var
+from .scatter import scatter_add
+
+
+def _moments(input: Any, dims: tuple[int, ...], eps: float, keepdim: bool) -> tuple[Any, Any]:
+    """The mean and the inverse of the standard deviation over some dimensions."""
+    wide = input.float() if input._dtype.itemsize == 2 else input
+    centre = mean(wide, dims, keepdim)
+    spread = (var(wide, dims, correction=0, keepdim=keepdim) + eps).rsqrt()
+    return centre.to(input._dtype), spread.to(input._dtype)
+
+
+def native_layer_norm(
+    input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float
+) -> tuple[Any, Any, Any]:
+    """``layer_norm`` with the mean and the inverse standard deviation (..., 1) of each normalised part."""
+    wanted = tuple(normalized_shape)
+    result = layer_norm(input, wanted, weight, bias, eps)
+    shape = shape_of(input)
+    lead = shape[: len(shape) - len(wanted)]
+    with without_grad():
+        flat = views.reshape(input, (*lead, math.prod(wanted))) if input.numel() else zeros((*lead, 1), dtype=input._dtype)
+        centre, spread = _moments(flat.detach(), (len(lead),), eps, False)
+        stats = [views.reshape(part, (*lead, *([1] * len(wanted)))) for part in (centre, spread)]
+    return result, stats[0], stats[1]
+
+
+def native_group_norm(
+    input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
+) -> tuple[Any, Any, Any]:
+    """``group_norm`` with the mean and the inverse standard deviation (N, group) of each group."""
+    result = group_norm(input, group, weight, bias, eps)
+    if not input.numel():
+        return result, zeros((N, group), dtype=input._dtype), zeros((N, group), dtype=input._dtype)
+    centre, spread = _moments(views.reshape(input, (N, group, -1)), (2,), eps, False)
+    return result, centre, spread
+
+
+def native_batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float,
+    *, out: Any = None,
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """``batch_norm`` with the mean and the inverse standard deviation (C) of the batch; empty ones in evaluation."""
+    result = batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    if training:
+        with without_grad():
+            dims = tuple(d for d in range(len(shape_of(input))) if d != 1)
+            stats = _moments(input.detach(), dims, eps, False)
+    else:
+        stats = (empty(0, dtype=input._dtype), empty(0, dtype=input._dtype))
+    return finish((result, *stats), out)
+
+
+def batch_norm_update_stats(input: Any, running_mean: Any, running_var: Any, momentum: float) -> tuple[Any, Any]:
+    """The mean and the biased variance (C) of a batch, towards which the running ones are moved in place."""
+    dims = tuple(d for d in range(len(shape_of(input))) if d != 1)
+    with without_grad():
+        plain = input.detach()
+        centre, spread = mean(plain, dims), var(plain, dims, correction=0)
+        count = plain.numel() // max(shape_of(plain)[1], 1)
+        if running_mean is not None:
+            running_mean.mul_(1 - momentum).add_(centre * momentum)
+        if running_var is not None:
+            running_var.mul_(1 - momentum).add_(spread * (momentum * count / (count - 1) if count > 1 else float("nan")))
+    return centre, spread
+
+
+def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:
+    """``dropout`` and the mask of what was kept."""
+    shape, kind = shape_of(input), input._dtype
+    if not input.numel():
+        return mul(input, 1), empty(shape, dtype=bool_)
+    if train is False or p == 0:
+        return mul(input, 1), ones(shape, dtype=bool_)
+    if p == 1:
+        return mul(input, 0), zeros(shape, dtype=bool_)
+    mask = dropout(ones(shape, dtype=kind), p, True) != 0
+    return mul(mul(input, mask.to(kind)), 1 / (1 - p)), mask
+
+
+def native_dropout_backward(grad_output: Any, mask: Any, scale: float) -> Any:
+    """The gradient of ``native_dropout``: where the mask is true, times ``scale``."""
+    return mul(mul(grad_output, mask.to(grad_output._dtype)), scale)
+
+
+def native_channel_shuffle(input: Any, groups: int) -> Any:
+    """The same as ``channel_shuffle``."""
+    return channel_shuffle(input, groups)
+
+
+def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
+    """The norm over all dimensions but one, which all keep their place; over all of them for ``dim=-1``."""
+    rank = len(shape_of(v))
+    if dim == -1:
+        return norm(v, pow)
+    dim = wrap_dim(dim, rank)
+    return vector_norm(v, pow, tuple(d for d in range(rank) if d != dim), True)
+
+
+def frobenius_norm(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The root of the sum of squares over one or two dimensions (all for an empty ``dim``)."""
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    if len(dims) > 2:
+        raise RuntimeError(f"Expected at most 2 dimensions, but got {len(dims)} dimensions instead.")
+    return finish(vector_norm(input, 2, dims or None, keepdim), out)
+
+
+def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False, *, out: Any = None) -> Any:
+    """The sum of the singular values of matrices in two dimensions."""
+    if isinstance(dim, bool):
+        dim, keepdim = (-2, -1), dim
+    if len(dim) != 2:
+        raise RuntimeError(f"nuclear_norm: 'dim' must specify exactly 2 dimensions, but got {len(dim)} dimensions instead")
+    return finish(matrix_norm(input, "nuc", tuple(dim), keepdim), out)
+
+
+def _pool_backward(gradients: Any, outputs: Any, inputs: Any, indices: Any) -> Any:
+    gradient, source = gradients[0], inputs[0]
+    if gradient is None:
+        return None, None
+    lead = shape_of(source)[:-2]
+    flat = views.reshape(gradient, (*lead, -1)).gather(len(lead), views.reshape(indices, (*lead, -1)))
+    return views.reshape(flat, shape_of(source)), None
+
+
+def max_pool2d_with_indices_backward(
+    grad_output: Any, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: Any
+) -> Any:
+    """The gradient of ``max_pool2d`` for its input, from the positions of the maxima."""
+    shape = shape_of(input)
+    lead = shape[:-2]
+    with without_grad():
+        flat = zeros((*lead, shape[-2] * shape[-1]), dtype=grad_output._dtype)
+        at = views.reshape(indices, (*lead, -1))
+        found = scatter_add(flat, len(lead), at, views.reshape(grad_output.detach(), (*lead, -1)))
+        found = views.reshape(found, shape)
+    name = "MaxPool2DWithIndicesBackwardBackward0"
+    return attach(name, _pool_backward, (grad_output, input), (value_of(found),), indices)[0]
+
+
+FUNCTIONS = tuple(
+    "native_layer_norm native_group_norm native_batch_norm batch_norm_update_stats native_dropout native_dropout_backward "
+    "native_channel_shuffle norm_except_dim frobenius_norm nuclear_norm".split()
+)
+METHODS = ()

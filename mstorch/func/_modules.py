@@ -1,0 +1,113 @@
+"""Modules in functional transforms."""
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._core.tensor_base import TensorBase
+from .._ops.join import stack
+from ..nn.modules.batchnorm import _BatchNorm
+from ..nn.modules.module import Module
+from ..nn.utils.stateless import called
+
+
+def functional_call(
+    module: Module, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: dict[str, Any] | None = None, *,
+    tie_weights: bool = True, strict: bool = False,
+) -> Any:  # fmt: skip
+    """``module(*args, **kwargs)`` with the given tensors by dotted name: a dictionary, or several without a name in common.
+
+    With ``tie_weights``, a tensor that the module has under several names is replaced under all of them; with ``strict``,
+    RuntimeError for names too few or too many.
+    """
+    if isinstance(parameter_and_buffer_dicts, dict):
+        tensors = parameter_and_buffer_dicts
+    elif isinstance(parameter_and_buffer_dicts, Sequence):
+        tensors = {}
+        for part in parameter_and_buffer_dicts:
+            if not isinstance(part, dict):
+                raise ValueError(
+                    "Expected all elements of parameter_and_buffer_dicts to be dictionaries"
+                )
+            repeated = tensors.keys() & part.keys()
+            if repeated:
+                raise ValueError(
+                    f"{sorted(repeated)} appeared in multiple dictionaries; behavior of functional call is ambiguous"
+                )
+            tensors.update(part)
+    else:
+        raise ValueError(
+            "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
+            f"{type(parameter_and_buffer_dicts)}"
+        )
+    return called(module, tensors, args, kwargs, tie_weights=tie_weights, strict=strict)
+
+
+def _stacked(tensors: Sequence[Any]) -> Any:
+    """The tensors of several models in one, a leaf if they are leaves."""
+    whole = stack([tensor.detach() if tensor.is_leaf else tensor for tensor in tensors])
+    return whole.requires_grad_(tensors[0].requires_grad) if all(t.is_leaf for t in tensors) else whole
+
+
+def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parameters and buffers of models of one architecture by name, each stacked over the models.
+
+    Raises RuntimeError for no models, models in different modes or of different classes.
+    """
+    models = list(models)
+    if not models:
+        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+    if not (all(m.training for m in models) or all(not m.training for m in models)):
+        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+    if not all(type(m) is type(models[0]) for m in models):
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+    all_parameters = [dict(model.named_parameters()) for model in models]
+    all_buffers = [dict(model.named_buffers()) for model in models]
+    parameters = {name: _stacked([own[name] for own in all_parameters]) for name in all_parameters[0]}
+    buffers = {name: _stacked([own[name] for own in all_buffers]) for name in all_buffers[0]}
+    return parameters, buffers
+
+
+def replace_all_batch_norm_modules_(root: Module) -> Module:
+    """Let every batch norm in ``root`` go without running statistics, in place; returns ``root``."""
+    for module in root.modules():
+        if isinstance(module, _BatchNorm):
+            module.running_mean = None
+            module.running_var = None
+            module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
+
+
+def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
+    """A function with the same results. Operations in place make new values here anyway, so that nothing has to be removed.
+
+    Raises RuntimeError for ``remove`` other than "mutations" and "mutations_and_views".
+    """
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError(
+            "functionalize(f, remove='mutations'): received invalid argument for remove=. Valid options are:\n"
+            "     remove='mutations': all inplace and out= operators will be removed from the program, and replaced with their "
+            "out-of-place equivalents.\n     remove='mutations_and_views': In addition to the above, all aliasing operators "
+            "{view} will be replaced with their non-aliasing counterparts, {view}_copy.\n"
+        )
+
+    @functools.wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return func(*args, **kwargs)
+
+    return wrapped
+
+
+def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
+    """The tensor itself: within a transform tensors are what they seem, so that they can be printed as they are."""
+    if not isinstance(tensor, TensorBase):
+        raise ValueError(f"debug_unwrap(): expected a Tensor, got {type(tensor)}")
+    return tensor
+
+
+__all__ = [
+    "copy", "debug_unwrap", "functional_call", "functionalize", "replace_all_batch_norm_modules_", "stack_module_state",
+]  # fmt: skip

@@ -1,0 +1,208 @@
+"""grad, grad_and_value, vjp and jacrev: derivatives from the result back."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._backend.raw import NP_DTYPE, Raw, from_numpy
+from .._core.tensor_base import TensorBase, grad_mode, is_tracked, value_of
+from .._core.trees import TreeSpec, shown, tree_flatten, tree_unflatten
+from .._ops.creation import zeros
+from .._ops.join import stack
+from ._levels import Level, entered_arguments, flat_tensors, one_hot, recording, seed_of
+
+
+def _with_aux(name: str, output: Any, has_aux: bool, note: str = "") -> tuple[Any, Any]:
+    """Output and what comes with it, checked."""
+    if not has_aux:
+        return output, None
+    if not (isinstance(output, tuple) and len(output) == 2):
+        raise RuntimeError(f"{name}: output of function f should be a tuple: (output, aux) if has_aux is True")
+    output, aux = output
+    flat_tensors(aux, lambda leaf: RuntimeError(f"Expected tensors, got unsupported type {type(leaf)}"))
+    return output, aux
+
+
+def _value_and_grad(
+    func: Callable[..., Any], argnums: Any, has_aux: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, Any, Any]:
+    with recording() as mode:
+        level, picked, inside = entered_arguments(argnums, args, mode.outer)
+        output, aux = _with_aux("grad_and_value(f)(*args)", func(*inside, **kwargs), has_aux)
+        if not isinstance(output, TensorBase):
+            raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
+        if output.dim() != 0:
+            raise RuntimeError(
+                "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
+                f"{output.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+            )
+        if output.is_complex():
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
+        level.look_at([output])
+        seed = from_numpy(np.ones((), NP_DTYPE[output.dtype.name]))
+        gradients = level.wrapped(level.gradients([output], [seed]))
+        spec = tree_flatten(picked)[1]
+        return tree_unflatten(gradients, spec), level.left(output), level.left(aux)
+
+
+def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that returns the gradient of ``func``'s result, a 0-d tensor, with respect to its argument(s).
+
+    ``argnums`` counts positional arguments (trees of tensors); a tuple gives a tuple of gradients. With ``has_aux``, ``func``
+    returns a pair and the result is (gradient, second). Transforms nest.
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        gradients, _, aux = _value_and_grad(func, argnums, has_aux, args, kwargs)
+        return (gradients, aux) if has_aux else gradients
+
+    return wrapper
+
+
+def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that returns ``grad(func, argnums)`` and the value; with ``has_aux`` the second is (value, aux)."""
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        gradients, value, aux = _value_and_grad(func, argnums, has_aux, args, kwargs)
+        return gradients, ((value, aux) if has_aux else value)
+
+    return wrapper
+
+
+class Pull:
+    """A function run once, ready for gradients of its outputs to be pulled back to its chosen arguments."""
+
+    def __init__(
+        self, func: Callable[..., Any], argnums: Any, args: tuple[Any, ...], has_aux: bool, words: str = "vjp(f, *primals)"
+    ) -> None:
+        with recording() as mode:
+            self.level, self.picked, inside = entered_arguments(argnums, args, mode.outer)
+            output, self.aux = _with_aux(words, func(*inside), has_aux)
+            self.outputs, self.spec = flat_tensors(
+                output,
+                lambda leaf: RuntimeError(
+                    f"{words}: expected f(*primals) to return only tensors, got unsupported type {type(leaf)}"
+                ),
+            )
+            self.level.look_at(self.outputs)
+
+    @property
+    def output(self) -> Any:
+        """What the function returned, for the outside."""
+        return self.level.left(tree_unflatten(self.outputs, self.spec))
+
+    def pull(self, seeds: list[Raw], followed: bool) -> Any:
+        """The gradients of the arguments."""
+        with recording():
+            found = self.level.wrapped(self.level.gradients(self.outputs, seeds, followed), followed)
+        return tree_unflatten(found, tree_flatten(self.picked)[1])
+
+
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """``func(*primals)`` and a function that maps a gradient of the result to a tuple of gradients of the arguments.
+
+    With ``has_aux``, ``func`` returns a pair and a third result is its second. The function may be called repeatedly.
+    """
+    pull = Pull(func, tuple(range(len(primals))) if primals else 0, primals, has_aux) if primals else _no_primals(func)
+    for output in pull.outputs:
+        if output.dtype.category < 2:
+            raise RuntimeError(
+                "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
+                f"{output.dtype}"
+            )
+    single = len(primals) == 1
+
+    def pull_back(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        leaves, spec = flat_tensors(
+            cotangents,
+            lambda leaf: RuntimeError(f"vjp(f, *primals): expected cotangents to be tensors, got {type(leaf)}"),
+        )
+        if spec != pull.spec:
+            raise RuntimeError(
+                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
+                f"cotangents: {shown(spec)}, primal output: {shown(pull.spec)}"
+            )
+        for leaf, output in zip(leaves, pull.outputs):
+            if leaf.shape != output.shape:
+                raise RuntimeError(
+                    f"The size of the cotangent {tuple(leaf.shape)} must match the size of the output {tuple(output.shape)}"
+                )
+        outside = grad_mode.enabled if create_graph is None else create_graph
+        followed = outside and (pull.level.followed or any(is_tracked(leaf) for leaf in leaves))
+        found = pull.pull([seed_of(leaf, output) for leaf, output in zip(leaves, pull.outputs)], followed)
+        return found[:1] if single else found
+
+    return (pull.output, pull_back, pull.level.left(pull.aux)) if has_aux else (pull.output, pull_back)
+
+
+def _no_primals(func: Callable[..., Any]) -> Any:
+    def ignoring(nothing: Any) -> Any:
+        return func()
+
+    return Pull(ignoring, (0,), ((),), False)
+
+
+def jacobian_rows(pull: Pull) -> Any:
+    """The Jacobian of each output with respect to the arguments, in the structure of both, by rows."""
+    level: Level = pull.level
+    inner: TreeSpec = tree_flatten(pull.picked)[1]
+    trees = []
+    with recording():
+        for _number, output in enumerate(pull.outputs):
+            rows: list[list[Any]] = [[] for _ in level.raws]
+            for index in range(output.numel()):
+                seeds = one_hot(output, index)
+                found = level.wrapped(level.gradients([output], [seeds]))
+                for row, gradient in zip(rows, found):
+                    row.append(gradient)
+            blocks = []
+            for row, raw, kind in zip(rows, level.raws, level.dtypes):
+                shape = (*output.shape, *raw.shape)
+                blocks.append(stack(row).reshape(shape) if row else zeros(shape, dtype=kind))
+            trees.append(tree_unflatten(blocks, inner))
+    return level.left(tree_unflatten(trees, pull.spec))
+
+
+def _check_real(name: str, tensors: Any, what: str) -> None:
+    for position, tensor in enumerate(tensors):
+        if tensor.is_complex():
+            raise RuntimeError(
+                f"{name}: Expected all {what} to be real but received complex tensor at flattened input idx: {position}"
+            )
+
+
+def jacobian(
+    name: str, func: Callable[..., Any], argnums: Any, has_aux: bool, args: tuple[Any, ...], words: str
+) -> Any:
+    """The Jacobian of ``func`` at ``args``, and aux if asked for."""
+    pull = Pull(func, argnums, args, has_aux, words)
+    _check_real(name, tree_flatten(pull.picked)[0], "inputs")
+    _check_real(name, pull.outputs, "outputs")
+    found = jacobian_rows(pull)
+    return (found, pull.level.left(pull.aux)) if has_aux else found
+
+
+def jacrev(
+    func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False, chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
+) -> Callable[..., Any]:  # fmt: skip
+    """A function that returns the Jacobian of ``func``: for each output a tensor of its shape and then the argument's.
+
+    One backward for each element of the outputs; ``chunk_size`` bounds the memory in torch and changes nothing here.
+    """
+    if not (chunk_size is None or chunk_size > 0):
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+
+    @functools.wraps(func)
+    def wrapper(*args: Any) -> Any:
+        return jacobian("jacrev", func, argnums, has_aux, args, "vjp(f, *primals)")
+
+    return wrapper
+
+
+__all__ = ["Pull", "grad", "grad_and_value", "jacobian", "jacrev", "value_of", "vjp"]

@@ -1,0 +1,10 @@
+"""mstorch beside MindSpore: tensors, checkpoints and exported graphs go back and forth."""
+from __future__ import annotations
+
+from .checkpoint import load_mindspore_checkpoint, mindspore_names, save_mindspore_checkpoint
+from .mindir import export_mindir
+from .tensors import from_mindspore, to_mindspore
+
+__all__ = [
+    "export_mindir", "from_mindspore", "load_mindspore_checkpoint", "mindspore_names", "save_mindspore_checkpoint", "to_mindspore",
+]  # fmt: skip

@@ -1,0 +1,195 @@
+"""MindSpore checkpoint files of torch modules: a network's weights under the names that its MindSpore form gives them."""
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from .._backend import checkpoint
+from .._backend.raw import NP_DTYPE, Raw, from_numpy
+from .._core.tensor_base import value_of, wrap
+from .._ops import views
+from .._ops.copying import copy_
+from .._tensor import Tensor, from_mindspore
+from ..autograd.grad_mode import no_grad
+from ..nn import modules as layers
+from ..nn.modules._native import native_state
+from ..nn.modules._state import _IncompatibleKeys
+from ..nn.modules.module import Module
+
+Names = Mapping[str, str] | Callable[[str], str] | None
+
+# Which names MindSpore's layers give their tensors. The first is the one that is written; all are read. A layer that
+# stands alone names some of them otherwise than one inside of a network.
+_AFFINE = {"weight": ("gamma",), "bias": ("beta",)}
+_RUNNING = {"running_mean": ("moving_mean", "mean"), "running_var": ("moving_variance", "variance")}
+_BATCH_NORM = {**_AFFINE, **_RUNNING}
+_BATCH_NORM_3D = {
+    "weight": ("bn2d.gamma",), "bias": ("bn2d.beta",), "running_mean": ("bn2d.moving_mean",),
+    "running_var": ("bn2d.moving_variance",),
+}  # fmt: skip
+_ALONE = {"moving_mean": "mean", "moving_variance": "variance", "w": "a"}
+_FILL = {"weight": 1.0, "bias": 0.0, "running_mean": 0.0, "running_var": 1.0}
+
+
+def _layer_names(module: Module) -> Mapping[str, tuple[str, ...]]:
+    if isinstance(module, layers.BatchNorm3d):
+        return _BATCH_NORM_3D
+    if isinstance(module, (layers.BatchNorm1d, layers.BatchNorm2d, *_INSTANCE_NORMS)):
+        return _BATCH_NORM
+    if isinstance(module, (layers.LayerNorm, layers.GroupNorm)):
+        return _AFFINE
+    if isinstance(module, layers.Embedding):
+        return {"weight": ("embedding_table",)}
+    if isinstance(module, layers.PReLU):
+        return {"weight": ("w", "a")}
+    return {}
+
+
+_INSTANCE_NORMS = (layers.InstanceNorm1d, layers.InstanceNorm2d, layers.InstanceNorm3d)
+_FLAT = (layers.Conv1d, layers.ConvTranspose1d)
+_CHILDREN = {
+    layers.TransformerEncoderLayer: {"linear1": "dense1", "linear2": "dense2"},
+    layers.TransformerDecoderLayer: {"linear1": "dense1", "linear2": "dense2"},
+}  # fmt: skip
+
+
+class _Place:
+    """One tensor of a module: its torch name, the MindSpore names of it, and its shape there."""
+
+    __slots__ = ("name", "names", "tensor", "lifted", "optional", "fill")
+
+    def __init__(self, name: str, names: tuple[str, ...], tensor: Any, lifted: bool, optional: bool, fill: Any = None) -> None:
+        self.name = name
+        self.names = names
+        self.tensor = tensor
+        self.lifted = lifted  # kept with a dimension of length 1 before the last
+        self.optional = optional
+        self.fill = fill  # what MindSpore has and the module has not: (shape, value)
+
+
+def _places(module: Module, prefix: str = "", native: str = "") -> Iterator[_Place]:
+    names = _layer_names(module)
+    own: dict[str, Any] = dict(module._parameters.items())
+    own.update((name, value) for name, value in module._buffers.items() if name not in module._non_persistent_buffers_set)
+    for name, tensor in own.items():
+        known = names.get(name, (name,))
+        if not native:
+            known = tuple(dict.fromkeys((*(_ALONE.get(one, one) for one in known), *known)))
+        if tensor is None:
+            if name in _FILL and name in names:
+                yield _Place(prefix + name, tuple(native + one for one in known), None, False, True, (_width(module), _FILL[name]))
+            continue
+        lifted = name == "weight" and isinstance(module, _FLAT)
+        yield _Place(
+            prefix + name, (*(native + one for one in known), prefix + name), tensor, lifted, name == "num_batches_tracked"
+        )
+    if isinstance(module, _INSTANCE_NORMS) and "running_mean" not in own:
+        for name in _RUNNING:
+            yield _Place(prefix + name, tuple(native + one for one in _RUNNING[name]), None, False, True, (_width(module), _FILL[name]))
+    renamed = next((found for cls, found in _CHILDREN.items() if isinstance(module, cls)), {})
+    for name, child in module._modules.items():
+        if isinstance(child, Module):
+            yield from _places(child, f"{prefix}{name}.", f"{native}{renamed.get(name, name)}.")
+        elif child is not None:
+            for inner, tensor in native_state(module, name):
+                yield _Place(prefix + inner, (native + inner,), tensor, False, False)
+
+
+def _width(module: Any) -> tuple[int, ...]:
+    for name in ("num_features", "num_channels"):
+        if hasattr(module, name):
+            return (int(getattr(module, name)),)
+    return tuple(module.normalized_shape)
+
+
+def _renamer(names: Names) -> Callable[[str], str | None]:
+    if names is None:
+        return lambda name: None
+    if callable(names):
+        return names
+    return names.get
+
+
+def mindspore_names(module: Module) -> dict[str, str]:
+    """The names that the module's MindSpore form gives its tensors, by their torch names."""
+    return {place.name: place.names[0] for place in _places(module) if place.tensor is not None}
+
+
+def save_mindspore_checkpoint(module: Module, path: str | os.PathLike[str], names: Names = None) -> None:
+    """Write a module's state to a MindSpore .ckpt file, which ``mindspore.load_param_into_net`` reads into its MindSpore form.
+
+    Names become MindSpore's (``weight`` of a BatchNorm2d is ``gamma``); the weight of a Conv1d gets MindSpore's fourth
+    dimension. ``names`` overrides: a mapping or function from torch names to names in the file.
+    """
+    rename = _renamer(names)
+    found: dict[str, Raw] = {}
+    for place in _places(module):
+        if place.tensor is None:
+            shape, value = place.fill
+            found.setdefault(place.names[0], from_numpy(np.full(shape, value, NP_DTYPE["float32"])))
+            continue
+        tensor = place.tensor.detach()
+        if place.lifted:
+            tensor = views.unsqueeze(tensor, -2)
+        # A copy: the file's writer may run later than the next training step.
+        found[rename(place.name) or place.names[0]] = from_numpy(np.array(value_of(tensor).asnumpy(), order="C", copy=True))
+    checkpoint.save(os.fspath(path), found)
+
+
+def load_mindspore_checkpoint(
+    module: Module, path: str | os.PathLike[str], strict: bool = True, names: Names = None
+) -> _IncompatibleKeys:
+    """Copy the values of a MindSpore .ckpt file into a module; returns the torch names that the file has not
+    (``missing_keys``) and the names in the file that no tensor has (``unexpected_keys``).
+
+    Both MindSpore's names and torch's are understood, so files that ``mindspore.save_checkpoint`` wrote of a native network
+    or of a module load alike. ``names`` overrides: a mapping or function from torch names to names in the file. With
+    ``strict``, raises RuntimeError for missing and unexpected names; for other sizes always.
+    """
+    rename = _renamer(names)
+    given = checkpoint.load(os.fspath(path))
+    missing: list[str] = []
+    errors: list[str] = []
+    used: set[str] = set()
+    for place in _places(module):
+        own = rename(place.name)
+        name = next((one for one in ((own,) if own else place.names) if one in given), None)
+        if name is None:
+            if not place.optional:
+                missing.append(place.name)
+            continue
+        used.add(name)
+        if place.tensor is None:
+            continue
+        value = _plain(given[name])
+        if place.lifted and value.dim() == place.tensor.dim() + 1:
+            value = views.squeeze(value, -2)
+        if tuple(value.shape) != tuple(place.tensor.shape):
+            errors.append(
+                f"size mismatch for {place.name}: copying a param with shape {value.shape} from checkpoint, the shape in "
+                f"current model is {place.tensor.shape}."
+            )
+            continue
+        with no_grad():
+            copy_(place.tensor, value)
+    unexpected = [name for name in given if name not in used]
+    if strict:
+        if unexpected:
+            errors.insert(0, f"Unexpected key(s) in the checkpoint: {_quoted(unexpected)}. ")
+        if missing:
+            errors.insert(0, f"Missing key(s) in the checkpoint: {_quoted(missing)}. ")
+    if errors:
+        text = "\n\t".join(errors)
+        raise RuntimeError(f"Error(s) in loading the MindSpore checkpoint for {type(module).__name__}:\n\t{text}")
+    return _IncompatibleKeys(missing, unexpected)
+
+
+def _plain(raw: Any) -> Tensor:
+    return wrap(value_of(from_mindspore(raw).detach()))
+
+
+def _quoted(keys: list[str]) -> str:
+    return ", ".join(f'"{key}"' for key in keys)

@@ -1,0 +1,75 @@
+"""A module's graph in MindSpore's exchange format."""
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._backend import tape, trace
+from .._backend.cell import is_raw
+from .._backend.raw import Raw
+from .._compile import verify
+from .._compile.compiled import _states, inside
+from .._compile.functional import exchanged, stand_in
+from .._compile.guards import Guards
+from .._compile.trees import flatten
+from .._core.generator import default_generator
+from .._core.tensor_base import TensorBase, value_of
+from .._serialization.atomic import replacing
+from .._tensor import from_mindspore
+from ..autograd.grad_mode import no_grad
+from ..nn.modules.module import Module
+
+
+def export_mindir(module: Callable[..., Any], *inputs: Any, path: str | os.PathLike[str]) -> str:
+    """Write what a module does with inputs like these to a .mindir file, and return its path.
+
+    ``mindspore.nn.GraphCell(mindspore.load(path))`` computes the same. The inputs (tensors of either library) say shapes and
+    dtypes; weights become constants. Raises RuntimeError where the module reads values of tensors, draws random numbers
+    or changes its state: call ``eval()`` first.
+    """
+    given = [from_mindspore(value) if is_raw(value) else value for value in inputs]
+    for value in given:
+        if not isinstance(value, TensorBase):
+            raise TypeError(f"export_mindir expects tensors as inputs, not {type(value).__name__}")
+    target = os.fspath(path)
+    if not target.endswith(".mindir"):
+        target += ".mindir"
+    function = module._call_impl if isinstance(module, Module) else module
+    stream = default_generator.engine.get_state()
+    try:
+        with no_grad(), inside:
+            graph, raws, results = _captured(function, given)
+            wanted: list[Any] = []
+            flatten(function(*given), wanted)
+            for tensor, got in zip(wanted, graph(raws)):
+                verify.same(value_of(tensor), got, "value")
+    finally:
+        default_generator.engine.set_state(stream)
+    with replacing(target) as file:
+        file.write(graph.mindir())
+    return target
+
+
+def _captured(function: Callable[..., Any], given: Sequence[Any]) -> tuple[trace.Graph, list[Raw], int]:
+    states = _states(Guards(function))
+    # Plain tensors: a mindspore.Parameter would be written without its values.
+    state_raws = [tape.detached(storage.value) for storage in states]
+    raws = [tape.detached(value_of(tensor)) for tensor in given]
+
+    def body(context: trace.Capture) -> Sequence[Raw]:
+        with exchanged(states, state_raws):
+            outputs: list[Any] = []
+            flatten(function(*map(stand_in, given, raws)), outputs)
+            found = [value_of(tensor) for tensor in outputs]
+            if any(storage.value is not raw for storage, raw in zip(states, state_raws)):
+                raise RuntimeError("export_mindir: the module changes its buffers or parameters; call eval() first")
+        if not found or any(id(raw) not in context.depends for raw in found):
+            raise RuntimeError("export_mindir: every output must be a tensor that depends on the inputs")
+        return found
+
+    graph, context = trace.capture(body, raws, "mindir")
+    if context.draws:
+        raise RuntimeError("export_mindir: the module draws random numbers; call eval() first")
+    assert graph is not None
+    return graph, raws, graph.outputs

@@ -1,0 +1,18 @@
+"""Tensors of the two libraries as each other."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._backend.raw import Raw
+from .._core.tensor_base import TensorBase
+from .._tensor import from_mindspore
+
+
+def to_mindspore(tensor: Any) -> Raw:
+    """The mindspore.Tensor underneath a tensor, sharing memory and the tape. Raises TypeError for anything else."""
+    if not isinstance(tensor, TensorBase):
+        raise TypeError(f"to_mindspore expects a torch.Tensor, not {type(tensor).__name__}")
+    return tensor.to_mindspore()
+
+
+__all__ = ["from_mindspore", "to_mindspore"]

@@ -1,0 +1,28 @@
+"""torch.masked: reductions and normalisations that leave out what a mask marks as false.
+
+Differs from torch: there is no MaskedTensor, and masks are dense.
+"""
+from __future__ import annotations
+
+from .normalizations import log_softmax, logaddexp, normalize, softmax, softmin
+from .reductions import (
+    amax,
+    amin,
+    argmax,
+    argmin,
+    cumprod,
+    cumsum,
+    logsumexp,
+    mean,
+    median,
+    norm,
+    prod,
+    std,
+    sum,
+    var,
+)  # fmt: skip
+
+__all__ = [
+    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
+    "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
+]  # fmt: skip

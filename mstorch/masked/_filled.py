@@ -1,0 +1,54 @@
+"""What masked operations share: the mask in the input's shape, and the input with a neutral value where it is false."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._core.dtype import bool_, iinfo
+from .._ops import views
+from .._ops._dispatch import shape_of
+from .._ops.compare import where
+
+
+def canonical_dims(dim: Any, rank: int) -> tuple[int, ...]:
+    """The dimensions counted from the front; all of them for None and ()."""
+    if dim is None or (isinstance(dim, (tuple, list)) and not dim):
+        return tuple(range(rank))
+    given = (dim,) if isinstance(dim, int) else tuple(dim)
+    limit = max(rank, 1)
+    found: list[int] = []
+    for d in given:
+        if d in found:
+            raise RuntimeError(f"dim={d} appears multiple times in the list of dims")
+        if not -limit <= d < limit:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {d})")
+        found.append(d % limit)
+    return tuple(sorted(d for d in found if d < rank))
+
+
+def input_mask(input: Any, mask: Any) -> Any:
+    """The mask in the shape of the input, boolean; IndexError if it has more dimensions."""
+    if len(shape_of(mask)) > len(shape_of(input)):
+        raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
+    mask = mask if mask._dtype is bool_ else mask != 0
+    return mask if shape_of(mask) == shape_of(input) else views.broadcast_to(mask, shape_of(input))
+
+
+def lowest(name: str, kind: Any) -> Any:
+    """The value that a maximum of this dtype starts from."""
+    if kind is bool_:
+        raise NotImplementedError(f"identity of {name} on {kind} input")
+    return float("-inf") if kind.category >= 2 else iinfo(kind).min
+
+
+def highest(name: str, kind: Any) -> Any:
+    """The value that a minimum of this dtype starts from."""
+    if kind is bool_:
+        raise NotImplementedError(f"identity of {name} on {kind} input")
+    return float("inf") if kind.category >= 2 else iinfo(kind).max
+
+
+def filled(input: Any, mask: Any, neutral: Any, dtype: Any) -> Any:
+    """The input in ``dtype`` (its own for None), and ``neutral`` where the mask is false."""
+    if dtype is not None and input._dtype is not dtype:
+        input = input.to(dtype)
+    return input if mask is None else where(input_mask(input, mask), input, neutral)

@@ -1,0 +1,45 @@
+"""Masked normalisations: the result has the shape of the input."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._ops import softmax as soft
+from .._ops.compare import maximum
+from .._ops.elementwise import neg
+from .._ops.math import logaddexp as plain_logaddexp
+from ._filled import filled, highest, lowest
+from .reductions import norm
+
+
+def softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
+    """``exp(x) / sum(exp(x))`` over the unmasked elements along ``dim``; 0 where the mask is false."""
+    kind = input._dtype if dtype is None else dtype
+    return soft.softmax(filled(input, mask, lowest("amax", kind), kind), dim)
+
+
+def log_softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
+    """The logarithm of ``softmax``; -inf where the mask is false."""
+    kind = input._dtype if dtype is None else dtype
+    return soft.log_softmax(filled(input, mask, lowest("amax", kind), kind), dim)
+
+
+def softmin(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
+    """``softmax(-x)`` over the unmasked elements along ``dim``; 0 where the mask is false."""
+    kind = input._dtype if dtype is None else dtype
+    return soft.softmax(neg(filled(input, mask, highest("amin", kind), kind)), dim)
+
+
+def normalize(input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None) -> Any:
+    """The unmasked elements divided by their norm along ``dim``, which counts as ``eps`` at least; 0 elsewhere."""
+    kind = input._dtype if dtype is None else dtype
+    length = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
+    return filled(input, mask, 0, kind) / maximum(length, length.new_full((), eps))
+
+
+def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None) -> Any:
+    """``log(exp(x) + exp(y))``, where a masked element counts as -inf."""
+    kind = input._dtype if dtype is None else dtype
+    return plain_logaddexp(
+        filled(input, input_mask, lowest("logaddexp", kind), kind),
+        filled(other, other_mask, lowest("logaddexp", kind), kind),
+    )

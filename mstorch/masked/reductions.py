@@ -1,0 +1,177 @@
+"""Masked reductions: what the mask marks as false takes no part."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._core.dtype import bool_, int64
+from .._ops import reduce as plain
+from .._ops import scan
+from .._ops import sort as sorting
+from .._ops._dispatch import shape_of
+from .._ops.compare import clamp_min, where
+from .._ops.creation import ones
+from .._ops.elementwise import sqrt
+from .._ops.measure import vector_norm
+from ._filled import canonical_dims, filled, highest, input_mask, lowest
+
+
+def _summed(input: Any, dtype: Any) -> Any:
+    """The dtype of a sum or product: int64 for integers."""
+    if dtype is not None:
+        return dtype
+    return int64 if input._dtype.category < 2 else input._dtype
+
+
+def _over(function: Any, input: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+    """A reduction over one dimension, done for several."""
+    for d in sorted(dims, reverse=True):
+        input = function(input, d, keepdim)
+    return input
+
+
+def sum(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
+    """The sum of the unmasked elements; 0 where there is none."""
+    values = filled(input, mask, 0, _summed(input, dtype))
+    dims = canonical_dims(dim, len(shape_of(input)))
+    return plain.sum(values, dims, bool(keepdim)) if dims else values.clone()
+
+
+def prod(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
+    """The product of the unmasked elements; 1 where there is none."""
+    values = filled(input, mask, 1, _summed(input, dtype))
+    return _over(plain.prod, values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
+
+
+def cumsum(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
+    """Running sums in which masked elements count as 0."""
+    return _running("cumsum", scan.cumsum, 0, input, dim, dtype, mask)
+
+
+def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
+    """Running products in which masked elements count as 1."""
+    return _running("cumprod", scan.cumprod, 1, input, dim, dtype, mask)
+
+
+def _running(name: str, function: Any, neutral: int, input: Any, dim: Any, dtype: Any, mask: Any) -> Any:
+    dims = canonical_dims(dim, len(shape_of(input)))
+    kind = input._dtype if dtype is None else dtype
+    if kind is bool_:
+        raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
+    return function(filled(input, mask, neutral, _summed(input, dtype)), dims[0] if dims else 0)
+
+
+def amax(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
+    """The greatest unmasked element; -inf (the least integer) where there is none."""
+    kind = input._dtype if dtype is None else dtype
+    values = filled(input, mask, lowest("amax", kind), kind)
+    return plain.amax(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
+
+
+def amin(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
+    """The least unmasked element; inf (the greatest integer) where there is none."""
+    kind = input._dtype if dtype is None else dtype
+    values = filled(input, mask, highest("amin", kind), kind)
+    return plain.amin(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
+
+
+def argmax(
+    input: Any, dim: int | None = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
+) -> Any:
+    """The position of the greatest unmasked element, in the dtype of the input as in torch."""
+    kind = input._dtype if dtype is None else dtype
+    return plain.argmax(filled(input, mask, lowest("argmax", kind), kind), dim, bool(keepdim)).to(kind)
+
+
+def argmin(
+    input: Any, dim: int | None = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
+) -> Any:
+    """The position of the least unmasked element, in the dtype of the input as in torch."""
+    kind = input._dtype if dtype is None else dtype
+    return plain.argmin(filled(input, mask, highest("argmin", kind), kind), dim, bool(keepdim)).to(kind)
+
+
+def _counted(input: Any, dims: tuple[int, ...], keepdim: bool, mask: Any) -> Any:
+    """How many elements are unmasked."""
+    if mask is None:
+        mask = ones(shape_of(input), dtype=bool_)
+    return sum(input_mask(input, mask), dims, keepdim=keepdim, dtype=int64)
+
+
+def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
+    """The mean of the unmasked elements; NaN where there is none."""
+    kind = input._dtype if dtype is None else dtype
+    if kind.category < 2:
+        raise ValueError(
+            "mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
+            f"{input._dtype}"
+        )
+    dims = canonical_dims(dim, len(shape_of(input)))
+    total = sum(input, dims, keepdim=keepdim, dtype=kind, mask=mask)
+    return (total / _counted(input, dims, bool(keepdim), mask)).to(kind)
+
+
+def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
+    """The lower median of the unmasked elements along a dimension; NaN where there is none."""
+    dims = canonical_dims(dim, len(shape_of(input)))
+    place = dims[0] if dims else 0
+    if mask is None:
+        return sorting.median(input, place, keepdim)[0]
+    if input._dtype.category >= 2:
+        return sorting.nanmedian(filled(input, mask, float("nan"), None), place, keepdim)[0]
+    if (_counted(input, (place,), False, mask) == 0).any():
+        raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
+    found = sorting.nanmedian(where(input_mask(input, mask), input.double(), float("nan")), place, keepdim)[0]
+    return found.to(input._dtype)
+
+
+def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
+    """The logarithm of the sum of exponentials of the unmasked elements; -inf where there is none."""
+    kind = input._dtype if dtype is None else dtype
+    values = filled(input, mask, lowest("logsumexp", kind), kind)
+    return plain.logsumexp(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim)).to(kind)
+
+
+def norm(
+    input: Any, ord: float | None = 2.0, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
+) -> Any:
+    """The vector norm of the unmasked elements; for ``ord=-inf`` inf where there is none."""
+    neutral = float("inf") if ord == float("-inf") else 0
+    values = filled(input, mask, neutral, dtype)
+    return vector_norm(values, 2 if ord is None else ord, canonical_dims(dim, len(shape_of(input))), bool(keepdim), dtype=dtype)
+
+
+def _variance(
+    name: str, input: Any, dim: Any, unbiased: bool | None, correction: Any, keepdim: bool, dtype: Any, mask: Any
+) -> Any:
+    if unbiased is not None and correction is not None:
+        raise AssertionError("Only one of unbiased and correction may be given")
+    less = int(unbiased) if unbiased is not None else 1 if correction is None else correction
+    kind = input._dtype if dtype is None else dtype
+    from .._core.dtype import get_default_dtype
+
+    computing = get_default_dtype() if kind.category < 2 else kind
+    dims = canonical_dims(dim, len(shape_of(input)))
+    values = input.to(computing)
+    count = _counted(input, dims, True, mask)
+    centre = sum(values, dims, keepdim=True, mask=mask) / count
+    apart = filled(values - centre, mask, 0, None)
+    square = apart * apart.conj() if computing.category == 3 else apart * apart
+    total = sum(square.real if computing.category == 3 else square, dims, keepdim=keepdim)
+    count = count.reshape(shape_of(total))
+    return (total / clamp_min(count - less, 0)).to(computing.to_real())
+
+
+def var(
+    input: Any, dim: Any = None, unbiased: bool | None = None, *, correction: Any = None, keepdim: bool | None = False,
+    dtype: Any = None, mask: Any = None,
+) -> Any:  # fmt: skip
+    """The variance of the unmasked elements, divided by their count less ``correction`` (1)."""
+    return _variance("var", input, dim, unbiased, correction, bool(keepdim), dtype, mask)
+
+
+def std(
+    input: Any, dim: Any = None, unbiased: bool | None = None, *, correction: int | None = None,
+    keepdim: bool | None = False, dtype: Any = None, mask: Any = None,
+) -> Any:  # fmt: skip
+    """The standard deviation of the unmasked elements."""
+    return sqrt(_variance("std", input, dim, unbiased, correction, bool(keepdim), dtype, mask))

@@ -1,0 +1,110 @@
+"""What MindSpore sees of a Module: a Cell with parameters under dotted names, calls with MindSpore's tensors, graphs."""
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from typing_extensions import Self
+
+from ..._backend import tape
+from ..._backend.cell import call_cell, graph_mode, is_raw
+from ..parameter import native_parameter
+from ._native import as_mstorch, as_native
+
+
+def _unreadable(self: Any, *args: Any, **kwargs: Any) -> Any:
+    raise RuntimeError(
+        "mstorch: MindSpore's graph compiler cannot read a torch module. mstorch.interop.export_mindir writes its graph to a "
+        "file; a call of the module itself is captured in graph mode too; train.Model, value_and_grad and Cells around a module "
+        "need mindspore.set_context(mode=mindspore.PYNATIVE_MODE)."
+    )
+
+
+class CellMixin:
+    """The side of a Module that MindSpore uses, derived from torch's dictionaries."""
+
+    _compiled_call_impl: Callable[..., Any] | None = None
+    _call_impl: Callable[..., Any]
+    named_parameters: Callable[..., Any]
+    named_modules: Callable[..., Any]
+    train: Callable[..., Any]
+    _own_buffers: Callable[[], Any]
+    _non_persistent_buffers_set: set[str]
+
+    @property
+    def _params(self) -> Mapping[str, Any]:
+        return OrderedDict(
+            (name, native_parameter(parameter, name))
+            for name, parameter in self.__dict__.get("_parameters", {}).items()
+            if parameter is not None
+        )
+
+    @_params.setter
+    def _params(self, value: Any) -> None:
+        """Cell's constructor sets an empty dictionary, which nothing reads."""
+
+    @property
+    def _cells(self) -> Mapping[str, Any]:
+        return self.__dict__.get("_modules", {})
+
+    @_cells.setter
+    def _cells(self, value: Any) -> None:
+        """Cell's constructor sets an empty dictionary, which nothing reads."""
+
+    def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Any]]:
+        """mindspore.Parameters with their dotted names, as MindSpore's tools ask for them.
+
+        Buffers that belong to the state are among them, as MindSpore keeps running statistics: they require no gradient.
+        """
+        tape.stop_recording()  # MindSpore's optimisers and trainers begin with this list, and record by themselves
+        for name, parameter in self.named_parameters(name_prefix, expand):
+            yield name, native_parameter(parameter, name)
+        modules = self.named_modules(prefix=name_prefix) if expand else [(name_prefix, self)]
+        seen: set[int] = set()
+        for prefix, module in modules:
+            for name, buffer in module._own_buffers():
+                if buffer is not None and id(buffer) not in seen and name not in module._non_persistent_buffers_set:
+                    seen.add(id(buffer))
+                    name = f"{prefix}.{name}" if prefix else name
+                    yield name, native_parameter(buffer, name)
+
+    def set_train(self, mode: bool = True) -> Self:
+        """MindSpore's name for ``train``."""
+        return self.train(mode)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if args and is_raw(args[0]):
+            # The graph compiler reads the source of a Cell and does not understand a Module's: graphs are captured instead.
+            return self.construct(*args, **kwargs) if graph_mode() else call_cell(self, args, kwargs)
+        if self._compiled_call_impl is None and not graph_mode():
+            return self._call_impl(*args, **kwargs)
+        return self._run(args, kwargs)
+
+    def construct(self, *args: Any, **kwargs: Any) -> Any:
+        """``forward`` on MindSpore's own tensors: the way in for MindSpore's tools."""
+        native = tape.is_recording()
+        try:
+            return as_native(self._run(as_mstorch(args), as_mstorch(kwargs)))
+        finally:
+            if not native:
+                tape.stop_recording()
+
+    # The graph compiler reads the source of what a function wraps: it comes to an error that says what to do instead.
+    construct.__wrapped__ = _unreadable  # type: ignore[attr-defined]
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call, compiled if ``compile()`` or MindSpore's graph mode ask for it."""
+        if self._compiled_call_impl is not None:
+            return self._compiled_call_impl(*args, **kwargs)
+        if graph_mode():
+            from ..._compile import graph_mode_call
+
+            return graph_mode_call(self, args, kwargs)  # type: ignore[arg-type]  # only a Module has this mixin
+        return self._call_impl(*args, **kwargs)
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Let calls of this module run as graphs; the arguments are those of ``torch.compile``."""
+        from ..._compile import compile
+
+        self.__dict__["_compiled_call_impl"] = compile(self._call_impl, *args, **kwargs)

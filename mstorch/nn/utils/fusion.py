@@ -1,0 +1,68 @@
+"""Batch normalisation folded into the layer before it."""
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from ..._ops.creation import ones_like, zeros_like
+from ..._ops.elementwise import rsqrt
+from ..parameter import Parameter
+
+__all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
+
+
+def _check_eval(layer: Any, bn: Any) -> None:
+    if layer.training or bn.training:
+        raise AssertionError("Fusion only for eval!")
+    if bn.running_mean is None or bn.running_var is None:
+        raise AssertionError("bn.running_mean and bn.running_var must not be None")
+
+
+def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
+    """A copy of a convolution that computes what ``bn`` after ``conv`` does, both in eval mode (else AssertionError)."""
+    _check_eval(conv, bn)
+    fused = copy.deepcopy(conv)
+    fused.weight, fused.bias = fuse_conv_bn_weights(
+        fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias, transpose
+    )
+    return fused
+
+
+def fuse_conv_bn_weights(
+    conv_w: Any, conv_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any, transpose: bool = False
+) -> tuple[Parameter, Parameter]:
+    """Weight and bias of a convolution followed by batch normalisation of those statistics."""
+    scale = rsqrt(bn_rv + bn_eps) * (ones_like(bn_rm) if bn_w is None else bn_w)
+    bias = zeros_like(bn_rm) if conv_b is None else conv_b
+    shift = zeros_like(bn_rm) if bn_b is None else bn_b
+    shape = [1] * conv_w.dim()
+    shape[1 if transpose else 0] = -1
+    fused_w = (conv_w * scale.reshape(shape)).to(conv_w.dtype)
+    fused_b = ((bias - bn_rm) * scale + shift).to(conv_w.dtype if conv_b is None else conv_b.dtype)
+    return Parameter(fused_w, conv_w.requires_grad), Parameter(fused_b, bias.requires_grad)
+
+
+def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
+    """A copy of a linear layer that computes what ``bn`` after ``linear`` does, both in eval mode (else AssertionError)."""
+    _check_eval(linear, bn)
+    if bn.num_features not in (linear.out_features, 1):
+        raise AssertionError(
+            "To fuse, linear.out_features == bn.num_features or bn.num_features == 1, got "
+            f"linear.out_features={linear.out_features} and bn.num_features={bn.num_features}"
+        )
+    fused = copy.deepcopy(linear)
+    fused.weight, fused.bias = fuse_linear_bn_weights(
+        fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
+    )
+    return fused
+
+
+def fuse_linear_bn_weights(
+    linear_w: Any, linear_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any
+) -> tuple[Parameter, Parameter]:
+    """Weight and bias of a linear layer followed by batch normalisation of those statistics."""
+    scale = bn_w * rsqrt(bn_rv + bn_eps)
+    bias = zeros_like(bn_rm) if linear_b is None else linear_b
+    fused_w = linear_w * scale.unsqueeze(-1).to(linear_w.dtype)
+    fused_b = ((bias - bn_rm) * scale + bn_b).to(linear_w.dtype if linear_b is None else linear_b.dtype)
+    return Parameter(fused_w, linear_w.requires_grad), Parameter(fused_b, bias.requires_grad)

@@ -1,0 +1,30 @@
+"""Weights of convolutions in another memory format."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..._ops._dispatch import become
+from ..modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
+
+__all__ = ["convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format"]
+
+
+def _convert(module: Any, kinds: tuple[type, ...], memory_format: Any) -> Any:
+    for layer in module.modules():
+        if isinstance(layer, kinds):
+            weight: Any = layer.weight  # type: ignore[attr-defined]
+            requires_grad = weight.requires_grad
+            # The same tensor object over a storage in the new order.
+            become(weight, weight.detach().clone(memory_format=memory_format))
+            weight.requires_grad_(requires_grad)
+    return module
+
+
+def convert_conv2d_weight_memory_format(module: Any, memory_format: Any) -> Any:
+    """Lay out the weights of all 2-D convolutions, transposed ones too, as the format says; returns the module."""
+    return _convert(module, (Conv2d, ConvTranspose2d), memory_format)
+
+
+def convert_conv3d_weight_memory_format(module: Any, memory_format: Any) -> Any:
+    """Lay out the weights of all 3-D convolutions, transposed ones too, as the format says; returns the module."""
+    return _convert(module, (Conv3d, ConvTranspose3d), memory_format)

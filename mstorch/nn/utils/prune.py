@@ -1,0 +1,424 @@
+"""Pruning: entries of a parameter held at zero by a mask.
+
+A pruned ``weight`` is computed before each forward from the parameter ``weight_orig`` and the buffer ``weight_mask``.
+"""
+from __future__ import annotations
+
+import numbers
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..._core.formats import contiguous_format
+from ..._ops.creation import ones_like, zeros_like
+from ..._ops.elementwise import abs as abs_of
+from ..._ops.measure import norm
+from ..._ops.random import rand, rand_like
+from ..._ops.sort import kthvalue, topk
+from ..modules.module import Module
+from .convert_parameters import parameters_to_vector
+
+__all__ = [
+    "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",
+    "RandomStructured", "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity", "is_pruned",
+    "l1_unstructured", "ln_structured", "random_structured", "random_unstructured", "remove",
+]  # fmt: skip
+
+
+class BasePruningMethod(ABC):
+    """The hook that masks a parameter; subclasses say in ``compute_mask`` what is kept.
+
+    ``PRUNING_TYPE`` is "unstructured" (single entries), "structured" (whole channels along ``dim``) or "global".
+    """
+
+    PRUNING_TYPE: str
+    _tensor_name: str
+
+    def __call__(self, module: Module, inputs: Any) -> None:
+        setattr(module, self._tensor_name, self.apply_mask(module))
+
+    @abstractmethod
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """The mask (1 keeps an entry) for importance scores ``t``, within the mask that there is already."""
+
+    def apply_mask(self, module: Module) -> Any:
+        """The parameter with what is pruned set to zero."""
+        if self._tensor_name is None:
+            raise AssertionError(f"Module {module} has to be pruned")
+        mask = getattr(module, f"{self._tensor_name}_mask")
+        original = getattr(module, f"{self._tensor_name}_orig")
+        return mask.to(dtype=original.dtype) * original
+
+    @classmethod
+    def apply(cls, module: Any, name: str, *args: Any, importance_scores: Any = None, **kwargs: Any) -> Any:
+        """Prune a parameter, also one that is pruned already, and return the hook."""
+        method: Any = cls(*args, **kwargs)
+        method._tensor_name = name
+        before = _taken(module, name)
+        if before is not None:
+            container = before if isinstance(before, PruningContainer) else PruningContainer(before)
+            container.add_pruning_method(method)
+            method = container
+        current = getattr(module, name)
+        if importance_scores is None:
+            importance_scores = current
+        elif importance_scores.shape != current.shape:
+            raise AssertionError(
+                f"importance_scores should have the same shape as parameter {name} of {module}, got {importance_scores.shape} vs "
+                f"{current.shape}"
+            )
+        if before is None:
+            module.register_parameter(f"{name}_orig", current)
+            del module._parameters[name]
+            mask = ones_like(current)
+        else:
+            mask = getattr(module, f"{name}_mask").detach().clone(memory_format=contiguous_format)
+        try:
+            module.register_buffer(f"{name}_mask", method.compute_mask(importance_scores, default_mask=mask))
+            setattr(module, name, method.apply_mask(module))
+            module.register_forward_pre_hook(method)
+        except Exception:
+            if before is None:
+                module.register_parameter(name, module._parameters.pop(f"{name}_orig"))
+            raise
+        return method
+
+    def prune(self, t: Any, default_mask: Any = None, importance_scores: Any = None) -> Any:
+        """A tensor with what the method prunes set to zero."""
+        if importance_scores is None:
+            importance_scores = t
+        elif importance_scores.shape != t.shape:
+            raise AssertionError(
+                f"importance_scores should have the same shape as tensor t, got {importance_scores.shape} vs {t.shape}"
+            )
+        return t * self.compute_mask(importance_scores, default_mask=ones_like(t) if default_mask is None else default_mask)
+
+    def remove(self, module: Any) -> None:
+        """Make the parameter, with its zeros, a plain one again."""
+        name = self._tensor_name
+        if name is None:
+            raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
+        weight = self.apply_mask(module)
+        if hasattr(module, name):
+            delattr(module, name)
+        original = module._parameters.pop(f"{name}_orig")
+        original.data = weight.data
+        del module._buffers[f"{name}_mask"]
+        setattr(module, name, original)
+
+
+def _taken(module: Any, name: str) -> BasePruningMethod | None:
+    """Take the pruning hook of a tensor off the module."""
+    keys = [
+        key for key, hook in module._forward_pre_hooks.items()
+        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name
+    ]  # fmt: skip
+    if len(keys) > 1:
+        raise AssertionError(
+            f"Avoid adding multiple pruning hooks to the same tensor {name} of module {module}. Use a PruningContainer."
+        )
+    return module._forward_pre_hooks.pop(keys[0]) if keys else None
+
+
+class PruningContainer(BasePruningMethod):
+    """Several methods on one tensor; each new one chooses among what the others have left."""
+
+    def __init__(self, *args: Any) -> None:
+        self._pruning_methods: tuple[Any, ...] = ()
+        if len(args) == 1:
+            self._tensor_name = args[0]._tensor_name
+        for method in args:
+            self.add_pruning_method(method)
+
+    def add_pruning_method(self, method: Any) -> None:
+        """Add a method; TypeError for what is none, ValueError for one of another tensor."""
+        if not isinstance(method, BasePruningMethod) and method is not None:
+            raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
+        if method is not None and self._tensor_name != method._tensor_name:
+            raise ValueError(
+                f"Can only add pruning methods acting on the parameter named '{self._tensor_name}' to PruningContainer {self}. "
+                f"Found '{method._tensor_name}'"
+            )
+        self._pruning_methods += (method,)
+
+    def __len__(self) -> int:
+        return len(self._pruning_methods)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._pruning_methods)
+
+    def __getitem__(self, idx: Any) -> Any:
+        return self._pruning_methods[idx]
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """The mask after the last method."""
+        method = self._pruning_methods[-1]
+        chosen = _chosen_by(method, t, default_mask)
+        mask = default_mask.to(dtype=t.dtype)
+        part = method.compute_mask(t[chosen], default_mask=default_mask[chosen])
+        mask[chosen] = part.to(dtype=mask.dtype)
+        return mask
+
+
+def _chosen_by(method: Any, t: Any, mask: Any) -> Any:
+    """The index of what a method may still prune."""
+    if method.PRUNING_TYPE == "unstructured":
+        return mask == 1
+    if method.PRUNING_TYPE == "global":
+        return (slice(None),) * t.dim()
+    if method.PRUNING_TYPE != "structured":
+        raise ValueError(f"Unrecognized PRUNING_TYPE {method.PRUNING_TYPE}")
+    if not hasattr(method, "dim"):
+        raise AttributeError(
+            'Pruning methods of PRUNING_TYPE "structured" need to have the attribute `dim` defined.'
+        )
+    rank = t.dim()
+    dim = method.dim + rank if method.dim < 0 else method.dim
+    if dim < 0:
+        raise IndexError(f"Index is out of bounds for tensor with dimensions {rank}")
+    return _along(rank, dim, mask.sum(dim=[d for d in range(rank) if d != dim]) != 0)
+
+
+def _along(rank: int, dim: int, index: Any) -> tuple[Any, ...]:
+    """An index that takes ``index`` along one dimension and all of the others."""
+    return tuple(index if d == dim % rank else slice(None) for d in range(rank))
+
+
+class _Amount(BasePruningMethod):
+    """A method that prunes a share (float) or a number (int) of entries or channels."""
+
+    amount: Any
+
+    def __init__(self, amount: Any) -> None:
+        if not isinstance(amount, numbers.Real):
+            raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+        if float(amount) < 0 or (not isinstance(amount, numbers.Integral) and float(amount) > 1):
+            raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
+        self.amount = amount
+
+    def _count(self, size: int) -> int:
+        """How many of ``size`` are pruned."""
+        amount: Any = self.amount
+        count = int(amount) if isinstance(amount, numbers.Integral) else round(amount * size)
+        if count > size:
+            raise ValueError(f"amount={count} should be smaller than the number of parameters to prune={size}")
+        return count
+
+
+class _Channels(_Amount):
+    PRUNING_TYPE = "structured"
+    dim: int
+
+    def _channels(self, t: Any) -> int:
+        if t.dim() <= 1:
+            raise ValueError(
+                "Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
+                f"{t.shape} with {t.dim()} dims"
+            )
+        if self.dim >= t.dim():
+            raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
+        return t.shape[self.dim]
+
+    def _kept(self, t: Any, index: Any, default_mask: Any) -> Any:
+        mask = zeros_like(t.detach())
+        mask[_along(t.dim(), self.dim, index)] = 1
+        mask *= default_mask.to(dtype=mask.dtype)
+        return mask
+
+
+class Identity(BasePruningMethod):
+    """Prunes nothing, but sets up mask and hook."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """The mask that there is."""
+        return default_mask
+
+    @classmethod
+    def apply(cls, module: Any, name: str) -> Any:
+        """Set up the mask of a parameter."""
+        return super().apply(module, name)
+
+
+class RandomUnstructured(_Amount):
+    """Prunes entries at random."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """A random part of the entries set to 0."""
+        count = self._count(t.numel())
+        mask = default_mask.clone(memory_format=contiguous_format)
+        if count:
+            mask.view(-1)[topk(rand_like(t.detach()).view(-1), k=count).indices] = 0
+        return mask
+
+    @classmethod
+    def apply(cls, module: Any, name: str, amount: Any) -> Any:
+        """Prune a parameter."""
+        return super().apply(module, name, amount=amount)
+
+
+class L1Unstructured(_Amount):
+    """Prunes the entries of the smallest size."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """The smallest entries set to 0."""
+        count = self._count(t.numel())
+        mask = default_mask.clone(memory_format=contiguous_format)
+        if count:
+            mask.view(-1)[topk(abs_of(t.detach()).view(-1), k=count, largest=False).indices] = 0
+        return mask
+
+    @classmethod
+    def apply(cls, module: Any, name: str, amount: Any, importance_scores: Any = None) -> Any:
+        """Prune a parameter."""
+        return super().apply(module, name, amount=amount, importance_scores=importance_scores)
+
+
+class RandomStructured(_Channels):
+    """Prunes channels along ``dim`` at random."""
+
+    def __init__(self, amount: Any, dim: int = -1) -> None:
+        super().__init__(amount)
+        self.dim = dim
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """Random channels set to 0."""
+        channels = self._channels(t)
+        count = self._count(channels)
+        if count == 0:
+            return default_mask
+        chances = rand(channels)
+        return self._kept(t, chances > kthvalue(chances, k=count).values, default_mask)
+
+    @classmethod
+    def apply(cls, module: Any, name: str, amount: Any, dim: int = -1) -> Any:
+        """Prune a parameter."""
+        return super().apply(module, name, amount=amount, dim=dim)
+
+
+class LnStructured(_Channels):
+    """Prunes the channels along ``dim`` of the smallest n-norm."""
+
+    def __init__(self, amount: Any, n: Any, dim: int = -1) -> None:
+        super().__init__(amount)
+        self.n = n
+        self.dim = dim
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """The channels of the smallest norm set to 0."""
+        channels = self._channels(t)
+        count = self._count(channels)
+        if count == 0:
+            return default_mask
+        sizes = norm(t.detach(), p=self.n, dim=[d for d in range(t.dim()) if d != self.dim % t.dim()])
+        return self._kept(t, topk(sizes, k=channels - count, largest=True).indices, default_mask)
+
+    @classmethod
+    def apply(cls, module: Any, name: str, amount: Any, n: Any, dim: int, importance_scores: Any = None) -> Any:
+        """Prune a parameter."""
+        return super().apply(module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
+
+
+class CustomFromMask(BasePruningMethod):
+    """Prunes by a mask that is given."""
+
+    PRUNING_TYPE = "global"
+
+    def __init__(self, mask: Any) -> None:
+        self.mask = mask
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """Both masks together."""
+        if default_mask.shape != self.mask.shape:
+            raise AssertionError(f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}")
+        return default_mask * self.mask.to(dtype=default_mask.dtype)
+
+    @classmethod
+    def apply(cls, module: Any, name: str, mask: Any) -> Any:
+        """Prune a parameter."""
+        return super().apply(module, name, mask=mask)
+
+
+def identity(module: Any, name: str) -> Any:
+    """Set up the mask of a parameter without pruning; returns the module."""
+    Identity.apply(module, name)
+    return module
+
+
+def random_unstructured(module: Any, name: str, amount: Any) -> Any:
+    """Prune entries at random: a share (float) or a number (int); returns the module."""
+    RandomUnstructured.apply(module, name, amount)
+    return module
+
+
+def l1_unstructured(module: Any, name: str, amount: Any, importance_scores: Any = None) -> Any:
+    """Prune the entries of the smallest size (or score): a share (float) or a number (int); returns the module."""
+    L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
+    return module
+
+
+def random_structured(module: Any, name: str, amount: Any, dim: int) -> Any:
+    """Prune channels along ``dim`` at random; returns the module."""
+    RandomStructured.apply(module, name, amount, dim)
+    return module
+
+
+def ln_structured(module: Any, name: str, amount: Any, n: Any, dim: int, importance_scores: Any = None) -> Any:
+    """Prune the channels along ``dim`` of the smallest n-norm; returns the module."""
+    LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
+    return module
+
+
+def global_unstructured(parameters: Any, pruning_method: Any, importance_scores: Any = None, **kwargs: Any) -> None:
+    """Prune entries of several parameters, pairs of module and name, as if they were one tensor."""
+    if not isinstance(parameters, Iterable):
+        raise TypeError("global_unstructured(): parameters is not an Iterable")
+    scores = {} if importance_scores is None else importance_scores
+    if not isinstance(scores, dict):
+        raise TypeError("global_unstructured(): importance_scores must be of type dict")
+    pairs = list(parameters)
+    flat = parameters_to_vector([scores.get((module, name), getattr(module, name)) for module, name in pairs])
+    default = parameters_to_vector(
+        [getattr(module, f"{name}_mask", ones_like(getattr(module, name))) for module, name in pairs]
+    )
+    method = pruning_method(**kwargs)
+    method._tensor_name = "temp"
+    if method.PRUNING_TYPE != "unstructured":
+        raise TypeError(
+            'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method '
+            f"{pruning_method} of type {method.PRUNING_TYPE}"
+        )
+    mask = PruningContainer(method).compute_mask(flat, default)
+    place = 0
+    for module, name in pairs:
+        parameter = getattr(module, name)
+        custom_from_mask(module, name, mask=mask[place : place + parameter.numel()].view_as(parameter))
+        place += parameter.numel()
+
+
+def custom_from_mask(module: Any, name: str, mask: Any) -> Any:
+    """Prune a parameter where ``mask`` is 0; returns the module."""
+    CustomFromMask.apply(module, name, mask)
+    return module
+
+
+def remove(module: Any, name: str) -> Any:
+    """Make a pruned parameter, with its zeros, a plain one again; ValueError if it is not pruned."""
+    for key, hook in module._forward_pre_hooks.items():
+        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
+            hook.remove(module)
+            del module._forward_pre_hooks[key]
+            return module
+    raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
+
+
+def is_pruned(module: Module) -> bool:
+    """Whether a parameter of the module, or of one below, is pruned."""
+    return any(
+        isinstance(hook, BasePruningMethod) for below in module.modules() for hook in below._forward_pre_hooks.values()
+    )

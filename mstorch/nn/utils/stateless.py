@@ -1,0 +1,109 @@
+"""Modules called with other parameters and buffers than their own."""
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from ..modules.module import Module
+from ..parallel import DataParallel
+
+__all__ = ["functional_call"]
+
+
+def _named_tensors(module: Module) -> dict[str, Any]:
+    return {
+        **dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))
+    }  # fmt: skip
+
+
+def _with_ties(module: Module, given: dict[str, Any]) -> dict[str, Any]:
+    """The given tensors also under the other names of each tensor that the module has under several."""
+    names_of: dict[int, list[str]] = {}
+    for name, tensor in _named_tensors(module).items():
+        names_of.setdefault(id(tensor), []).append(name)
+    complete = dict(given)
+    for names in names_of.values():
+        chosen = [name for name in names if name in given]
+        if not chosen or len(names) == 1:
+            continue
+        if len({id(given[name]) for name in chosen}) > 1:
+            raise ValueError(
+                f"functional_call got multiple values for keys {sorted(names)}, which are tied. Consider using "
+                "tie_weights=False"
+            )
+        complete.update(dict.fromkeys(names, given[chosen[0]]))
+    return complete
+
+
+def _check_names(module: Module, given: dict[str, Any]) -> None:
+    own = _named_tensors(module)
+    lines = [
+        f"{words} key(s): {', '.join(map(repr, names))}."
+        for words, names in (
+            ("Unexpected", [n for n in given if n not in own]), ("Missing", [n for n in own if n not in given])
+        )
+        if names
+    ]  # fmt: skip
+    if lines:
+        text = "\n\t".join(lines)
+        raise RuntimeError(f"Error(s) in reparametrizing for {module._get_name()}:\n\t{text}")
+
+
+def _swap(module: Module, name: str, tensor: Any) -> Any:
+    """Put a tensor at a dotted name, parameter or not, and return what stood there."""
+    path, _, last = name.rpartition(".")
+    members = module.get_submodule(path).__dict__
+    for kind in ("_parameters", "_buffers"):
+        if last in members[kind]:
+            before = members[kind][last]
+            members[kind][last] = tensor
+            return before
+    raise AttributeError(f"{module._get_name()} has no parameter or buffer `{name}`")
+
+
+@contextlib.contextmanager
+def replaced(module: Module, tensors: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
+    """Within the context the module has the given tensors; buffers that it rebinds are put into ``tensors``."""
+    complete = _with_ties(module, tensors) if tie_weights else dict(tensors)
+    if strict:
+        _check_names(module, complete)
+    before: dict[str, Any] = {}
+    known = _named_tensors(module)
+    try:
+        for name, tensor in complete.items():
+            if name in known:
+                before[name] = _swap(module, name, tensor)
+        yield
+    finally:
+        for name, tensor in reversed(before.items()):
+            now = _swap(module, name, tensor)
+            if name in tensors:
+                tensors[name] = now
+
+
+def called(
+    module: Module, tensors: dict[str, Any], args: Any = None, kwargs: dict[str, Any] | None = None, *,
+    tie_weights: bool = True, strict: bool = False,
+) -> Any:  # fmt: skip
+    """``module(*args, **kwargs)`` with the given tensors by dotted name."""
+    if isinstance(module, DataParallel):
+        raise RuntimeError("The stateless API can't be used with nn.DataParallel module")
+    arguments = () if args is None else args if isinstance(args, tuple) else (args,)
+    with replaced(module, tensors, tie_weights, strict):
+        return module(*arguments, **(kwargs or {}))
+
+
+def functional_call(
+    module: Module, parameters_and_buffers: dict[str, Any], args: Any = None, kwargs: dict[str, Any] | None = None, *,
+    tie_weights: bool = True, strict: bool = False,
+) -> Any:  # fmt: skip
+    """``module(*args, **kwargs)`` with the given tensors; torch warns (FutureWarning) in favour of torch.func's."""
+    warnings.warn(
+        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future version of "
+        "PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return called(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)

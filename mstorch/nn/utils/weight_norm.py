@@ -1,0 +1,95 @@
+"""Weight normalisation by a hook before forward (https://arxiv.org/abs/1602.07868)."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..._ops.native import norm_except_dim
+from ..modules.module import Module
+from ..parameter import Parameter, UninitializedParameter
+
+__all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
+
+
+def scaled_weight(direction: Any, size: Any, dim: int) -> Any:
+    """The directions with other norms."""
+    return direction * (size / norm_except_dim(direction, 2, dim))
+
+
+class WeightNorm:
+    """The hook that computes a weight from ``<name>_g``, its norms, and ``<name>_v``, its directions."""
+
+    name: str
+    dim: int
+
+    def __init__(self, name: str, dim: int | None) -> None:
+        self.name = name
+        self.dim = -1 if dim is None else dim
+
+    def compute_weight(self, module: Module) -> Any:
+        """The weight now."""
+        return scaled_weight(getattr(module, f"{self.name}_v"), getattr(module, f"{self.name}_g"), self.dim)
+
+    @staticmethod
+    def apply(module: Module, name: str, dim: int | None) -> WeightNorm:
+        """Add the hook to a module; RuntimeError if there is one of that name already."""
+        warnings.warn(
+            "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
+            FutureWarning,
+            stacklevel=3,
+        )
+        for hook in module._forward_pre_hooks.values():
+            if isinstance(hook, WeightNorm) and hook.name == name:
+                raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
+        made = WeightNorm(name, dim)
+        weight = getattr(module, name)
+        if isinstance(weight, UninitializedParameter):
+            raise ValueError(
+                "The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run the dummy forward "
+                "before applying weight normalization"
+            )
+        del module._parameters[name]
+        module.register_parameter(f"{name}_g", Parameter(norm_except_dim(weight, 2, made.dim).data))
+        module.register_parameter(f"{name}_v", Parameter(weight.data))
+        setattr(module, name, made.compute_weight(module))
+        module.register_forward_pre_hook(made)
+        return made
+
+    def remove(self, module: Module) -> None:
+        """Make the weight, with its present value, a parameter again."""
+        weight = self.compute_weight(module)
+        delattr(module, self.name)
+        del module._parameters[f"{self.name}_g"]
+        del module._parameters[f"{self.name}_v"]
+        setattr(module, self.name, Parameter(weight.data))
+
+    def __call__(self, module: Module, inputs: Any) -> None:
+        setattr(module, self.name, self.compute_weight(module))
+
+
+def take_hook(module: Module, hooks: dict[int, Any], kind: type, name: str) -> Any:
+    """Remove and return the hook of that kind whose ``name`` is ``name``; None if there is none."""
+    for key, hook in list(hooks.items()):
+        inner = hook[0] if isinstance(hook, tuple) else hook
+        if isinstance(inner, kind) and getattr(inner, "name", None) == name:
+            del hooks[key]
+            return inner
+    return None
+
+
+def weight_norm(module: Any, name: str = "weight", dim: int = 0) -> Any:
+    """Let a weight be computed before each forward from parameters ``<name>_g`` and ``<name>_v``; returns the module.
+
+    torch warns (FutureWarning) in favour of ``parametrizations.weight_norm``.
+    """
+    WeightNorm.apply(module, name, dim)
+    return module
+
+
+def remove_weight_norm(module: Any, name: str = "weight") -> Any:
+    """Undo ``weight_norm``; ValueError if there is none of that name."""
+    hook = take_hook(module, module._forward_pre_hooks, WeightNorm, name)
+    if hook is None:
+        raise ValueError(f"weight_norm of '{name}' not found in {module}")
+    hook.remove(module)
+    return module

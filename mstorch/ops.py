@@ -1,0 +1,87 @@
+"""torch.ops: operations under the names of torch's own library, ``torch.ops.aten.add.Tensor(a, b)``.
+
+Differs from torch: an operation is one function that takes every overload, so that the overload's name only selects it.
+"""
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+
+class OpOverload:
+    """One overload of an operation: calling it calls the operation."""
+
+    def __init__(self, packet: OpOverloadPacket, name: str) -> None:
+        self.overloadpacket = packet
+        self._overloadname = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.overloadpacket(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<OpOverload(op='{self.overloadpacket}', overload='{self._overloadname}')>"
+
+    def __str__(self) -> str:
+        return f"{self.overloadpacket}.{self._overloadname}"
+
+
+class OpOverloadPacket:
+    """An operation with all its overloads."""
+
+    def __init__(self, namespace: str, name: str, function: Callable[..., Any]) -> None:
+        self.__name__ = name
+        self._namespace = namespace
+        self._function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> OpOverload:
+        if name.startswith("_"):
+            raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
+        overload = self.__dict__[name] = OpOverload(self, name)
+        return overload
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='{self}')>"
+
+    def __str__(self) -> str:
+        return f"{self._namespace}.{self.__name__}"
+
+
+class _Namespace:
+    """The operations of one library; of them only ``aten`` has any here."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> OpOverloadPacket:
+        function = None if self._name != "aten" or name.startswith("__") else _find(name)
+        if function is None:
+            raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
+        packet = self.__dict__[name] = OpOverloadPacket(self._name, name, function)
+        return packet
+
+    def __repr__(self) -> str:
+        return f"<module 'torch.ops.{self._name}' from 'torch.ops'>"
+
+
+def _find(name: str) -> Callable[..., Any] | None:
+    """The function or method of that name."""
+    package = importlib.import_module(__package__ or "mstorch")
+    native = importlib.import_module("mstorch._ops.native")
+    for place in (vars(package), vars(native), vars(package.nn.functional), dict(vars(package.Tensor))):
+        found = place.get(name)
+        if callable(found) and not isinstance(found, type):
+            return found
+    return None
+
+
+aten = _Namespace("aten")
+
+
+def __getattr__(name: str) -> _Namespace:
+    if name.startswith("__"):
+        raise AttributeError(f"module 'torch.ops' has no attribute '{name}'")
+    return _Namespace(name)

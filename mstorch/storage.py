@@ -1,0 +1,570 @@
+"""torch.storage: the memory that tensors share, as bytes (``UntypedStorage``) and as elements (``TypedStorage``)."""
+from __future__ import annotations
+
+import mmap
+import sys
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ._backend import tape
+from ._backend.cast import numpy_cast
+from ._backend.raw import from_numpy
+from ._core import device as devices
+from ._core.device import device
+from ._core.dtype import (
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    dtype,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)  # fmt: skip
+from ._core.naming import NamedAsInTorch
+from ._core.storage import Storage as Cell
+from ._core.tensor_base import TensorBase, whole_storage
+from ._ops import from_data, views
+from ._ops.complex_views import view_dtype
+
+# The storage objects alive, by their cell: a tensor's storage is one object as long as somebody holds it.
+_OBJECTS: weakref.WeakValueDictionary[int, UntypedStorage] = weakref.WeakValueDictionary()
+
+_SHARED: weakref.WeakSet[Cell] = weakref.WeakSet()  # what share_memory_ has moved
+
+
+def _cell_of(array: np.ndarray) -> Cell:
+    return from_data.made(array)._storage
+
+
+def _lines(values: Sequence[Any]) -> str:
+    return "".join(f" {value}\n" for value in values)
+
+
+class UntypedStorage(metaclass=NamedAsInTorch):
+    """A block of memory as bytes. ``UntypedStorage(n)`` makes one, ``tensor.untyped_storage()`` shares the tensor's."""
+
+    is_sparse = is_sparse_csr = is_hpu = is_cuda = False
+    filename = None
+    _cell: Cell
+
+    def __new__(cls, *args: Any, device: Any = None) -> UntypedStorage:
+        devices.resolve(device)
+        if not args:
+            array = np.zeros(0, np.uint8)
+        elif isinstance(args[0], int):
+            array = np.zeros(args[0], np.uint8)
+        elif isinstance(args[0], Sequence):
+            array = np.array(args[0], np.int64).astype(np.uint8)
+        else:
+            raise TypeError(f"UntypedStorage(): expected a size or a sequence of bytes, got {type(args[0]).__name__}")
+        return _untyped(_cell_of(array))
+
+    def _flat(self) -> np.ndarray:
+        return self._cell.array().reshape(-1)
+
+    def _bytes(self) -> np.ndarray:
+        return self._flat().view(np.uint8)
+
+    def _write(self, index: Any, values: Any, kind: dtype = uint8) -> None:
+        """Write elements of a dtype into the memory, for every tensor that shares it."""
+        cell = self._cell
+        cell.own()
+        self._flat().view(kind.np)[index] = values
+        cell.version += 1
+        if cell.shared or cell.leaf:
+            tape.bump_versions([cell.value])
+
+    @property
+    def _cdata(self) -> int:
+        return id(self._cell)
+
+    @property
+    def device(self) -> device:
+        """Where the memory is."""
+        return devices.current()
+
+    def nbytes(self) -> int:
+        """The size in bytes."""
+        return int(self._flat().nbytes)
+
+    __len__ = size = nbytes
+
+    def element_size(self) -> int:
+        """1: the elements are bytes."""
+        return 1
+
+    def data_ptr(self) -> int:
+        """The address of the first byte (CPU)."""
+        return int(self._flat().ctypes.data)
+
+    def get_device(self) -> int:
+        """The index of the device, -1 on the CPU."""
+        index = self.device.index
+        return -1 if index is None else index
+
+    def untyped(self) -> UntypedStorage:
+        """The storage itself."""
+        return self
+
+    def tolist(self) -> list[int]:
+        """The bytes as a list of integers."""
+        return self._bytes().tolist()
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            if index.step not in (None, 1):
+                raise RuntimeError(f"Trying to slice with a step of {index.step}, but only a step of 1 is supported")
+            return _untyped(_cell_of(self._bytes()[index].copy()))
+        return int(self._bytes()[_checked(index, len(self), "UntypedStorage")])
+
+    def __setitem__(self, index: Any, value: int) -> None:
+        place = index if isinstance(index, slice) else _checked(index, len(self), "UntypedStorage")
+        self._write(place, np.int64(value).astype(np.uint8))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.tolist())
+
+    def fill_(self, value: int) -> UntypedStorage:
+        """Set every byte; returns the storage."""
+        self._write(slice(None), np.int64(value).astype(np.uint8))
+        return self
+
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> UntypedStorage:
+        """Copy the bytes of a storage of the same size; returns the storage."""
+        other = source.untyped()
+        if other.nbytes() != self.nbytes():
+            raise RuntimeError("size mismatch")
+        self._write(slice(None), other._bytes().copy())
+        return self
+
+    def clone(self) -> UntypedStorage:
+        """A copy in memory of its own."""
+        return _untyped(_cell_of(self._bytes().copy()))
+
+    def cpu(self) -> UntypedStorage:
+        """The storage, for it is on the CPU already; a copy there from a device."""
+        return self if self.device.type == "cpu" else self.clone()
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
+        """The storage on a device: itself, for there is one device in a process."""
+        devices.resolve(device)
+        return self
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
+        """The storage on a GPU; raises if there is none."""
+        devices.resolve("cuda" if device is None else device)
+        return self
+
+    def new(self) -> UntypedStorage:
+        """An empty storage."""
+        return UntypedStorage()
+
+    def type(self, dtype: str | None = None, non_blocking: bool = False) -> Any:
+        """The type's name."""
+        if dtype is not None:
+            raise NotImplementedError("mstorch: a storage converts by .float(), .double() and the like")
+        return "torch.storage.UntypedStorage"
+
+    def is_shared(self) -> bool:
+        """Whether ``share_memory_`` was called."""
+        return self._cell in _SHARED
+
+    def share_memory_(self) -> UntypedStorage:
+        """Move the elements to memory that processes forked from now on share; returns the storage.
+
+        Differs from torch: a leaf that requires grad cannot be moved, and a process that is not forked gets a copy.
+        """
+        cell = self._cell
+        if cell in _SHARED or not self.nbytes():
+            return self
+        if cell.leaf or cell.tracked:
+            raise NotImplementedError("mstorch: the memory of a tensor that requires grad cannot be shared between processes")
+        old = cell.array()
+        array = np.frombuffer(mmap.mmap(-1, old.nbytes), old.dtype).reshape(old.shape)
+        array[...] = old
+        cell.value = from_numpy(array)
+        cell.owned, cell.shared = False, True
+        cell.version += 1
+        _SHARED.add(cell)
+        return self
+
+    def is_pinned(self, device: Any = "cuda") -> bool:
+        """Whether the memory is page-locked: never."""
+        return False
+
+    def pin_memory(self, device: Any = "cuda") -> UntypedStorage:
+        """Page-locked memory; raises where there is no accelerator."""
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+
+    def resizable(self) -> bool:
+        """Whether ``resize_`` may change the size: MindSpore's memory cannot grow."""
+        return False
+
+    def resize_(self, size: int) -> UntypedStorage:
+        """Keep the size; another one raises NotImplementedError, for MindSpore's memory cannot grow or shrink."""
+        if size != self.nbytes():
+            raise NotImplementedError("mstorch: a storage cannot be resized")
+        return self
+
+    def byteswap(self, dtype: dtype) -> None:
+        """Reverse the order of the bytes in each element of a dtype, in place."""
+        size = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
+        self._write(slice(None), self._bytes().reshape(-1, size)[:, ::-1].reshape(-1).copy())
+
+    @classmethod
+    def from_buffer(
+        cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, *, dtype: dtype = uint8
+    ) -> UntypedStorage:
+        """A copy of a buffer's bytes, turned to the machine's order if ``byte_order`` is the other one."""
+        array = np.frombuffer(buffer, dtype.np, count, offset).copy()
+        if byte_order not in (None, "native", sys.byteorder):
+            array = array.byteswap()
+        return _untyped(_cell_of(array.view(np.uint8)))
+
+    @classmethod
+    def from_file(cls, filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """A file mapped into memory; with ``shared`` what is written goes into the file, which is made if need be."""
+        return _untyped(_cell_of(mapped(filename, shared, nbytes)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UntypedStorage) and other._cell is self._cell
+
+    def __hash__(self) -> int:
+        return id(self._cell)
+
+    def __repr__(self) -> str:
+        return f"{_lines(self.tolist())}[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
+
+    def __copy__(self) -> UntypedStorage:
+        return self.clone()
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> UntypedStorage:
+        key = ("untyped", id(self._cell))
+        if key not in memo:
+            memo[key] = self.clone()
+        return memo[key]
+
+    def __reduce__(self) -> Any:
+        return UntypedStorage.from_buffer, (self._bytes().tobytes(),)
+
+
+def _checked(index: Any, size: int, what: str) -> int:
+    if not isinstance(index, int):
+        raise TypeError(f"can't index a torch.{what} with {type(index).__name__}")
+    if not -size <= index < size:
+        raise IndexError(f"index {index} out of range for storage of size {size}")
+    return index % size
+
+
+def _untyped(cell: Cell) -> UntypedStorage:
+    found = _OBJECTS.get(id(cell))
+    if found is None:
+        found = object.__new__(UntypedStorage)
+        found._cell = cell
+        _OBJECTS[id(cell)] = found
+    return found
+
+
+def mapped(filename: str, shared: bool, nbytes: int) -> np.ndarray:
+    """A file's first bytes in memory (all of them for 0)."""
+    try:
+        if shared:
+            with open(filename, "a+b") as file:
+                file.seek(0, 2)
+                file.truncate(max(nbytes, file.tell()))
+        found = np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(nbytes,) if nbytes else None)
+    except OSError as error:
+        mode = "read-write mode" if shared else "read-only mode"
+        raise RuntimeError(f"unable to open file <{filename}> in {mode}: {error.strerror} ({error.errno})") from None
+    return np.asarray(found)
+
+
+class _LegacyStorage(NamedAsInTorch):
+    """``isinstance(storage, FloatStorage)`` asks for the dtype."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        kind = cls.__dict__.get("_legacy_dtype")
+        if kind is None:
+            return type.__instancecheck__(cls, instance)
+        return type(instance) is TypedStorage and instance.dtype is kind
+
+
+class TypedStorage(metaclass=_LegacyStorage):
+    """A block of memory as elements of one dtype."""
+
+    is_sparse = is_hpu = is_cuda = False
+    filename = None
+    dtype: dtype
+    _untyped_storage: UntypedStorage
+
+    def __new__(cls, *args: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None, _internal: bool = False) -> Any:
+        legacy = cls.__dict__.get("_legacy_dtype")
+        if legacy is not None and dtype is not None:
+            raise RuntimeError(f"{cls.__name__}.__new__() got an unexpected keyword argument 'dtype'")
+        made = object.__new__(TypedStorage)
+        made.dtype = legacy or dtype or get_default_dtype()
+        devices.resolve(device)
+        if wrap_storage is not None:
+            made._untyped_storage = wrap_storage.untyped()
+            return made
+        if len(args) > 1:
+            raise RuntimeError(f"Too many positional arguments ({len(args)}) for {cls.__name__}")
+        if not args or isinstance(args[0], int):
+            array = np.zeros(args[0] if args else 0, made.dtype.np)
+        elif isinstance(args[0], Sequence):
+            array = numpy_cast(np.array(args[0]), made.dtype.np)
+        else:
+            raise TypeError(f"Argument type not recognized: {type(args[0])}")
+        made._untyped_storage = _untyped(_cell_of(array))
+        return made
+
+    def _elements(self) -> np.ndarray:
+        flat = self._untyped_storage._bytes()
+        size = self.dtype.itemsize
+        return flat[: flat.size // size * size].view(self.dtype.np)
+
+    def _with(self, array: np.ndarray, kind: Any) -> TypedStorage:
+        return TypedStorage(wrap_storage=_untyped(_cell_of(array)), dtype=kind)
+
+    def _python(self, value: Any) -> Any:
+        return float(value) if self.dtype is bfloat16 else value.item()
+
+    @property
+    def device(self) -> device:
+        """Where the memory is."""
+        return self._untyped_storage.device
+
+    @property
+    def _cdata(self) -> int:
+        return self._untyped_storage._cdata
+
+    def untyped(self) -> UntypedStorage:
+        """The same memory as bytes."""
+        return self._untyped_storage
+
+    def size(self) -> int:
+        """The number of elements."""
+        return int(self._elements().size)
+
+    __len__ = size
+
+    def nbytes(self) -> int:
+        """The size in bytes."""
+        return self._untyped_storage.nbytes()
+
+    def element_size(self) -> int:
+        """Bytes an element takes."""
+        return self.dtype.itemsize
+
+    def data_ptr(self) -> int:
+        """The address of the first element (CPU)."""
+        return self._untyped_storage.data_ptr()
+
+    def get_device(self) -> int:
+        """The index of the device, -1 on the CPU."""
+        return self._untyped_storage.get_device()
+
+    def tolist(self) -> list[Any]:
+        """The elements as Python numbers."""
+        return [self._python(value) for value in self._elements()]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        if not isinstance(index, int):
+            raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
+        return self._python(self._elements()[_checked(index, self.size(), "TypedStorage")])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        place = index if isinstance(index, slice) else _checked(index, self.size(), "TypedStorage")
+        self._untyped_storage._write(place, numpy_cast(np.array(value), self.dtype.np), self.dtype)
+
+    def fill_(self, value: Any) -> TypedStorage:
+        """Set every element; returns the storage."""
+        self[:] = value
+        return self
+
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> TypedStorage:
+        """Copy the elements of a storage of the same length, converted; returns the storage."""
+        values = source._elements() if isinstance(source, TypedStorage) else source._bytes().view(self.dtype.np)
+        if values.size != self.size():
+            raise RuntimeError("size mismatch")
+        self._untyped_storage._write(slice(None), numpy_cast(values, self.dtype.np), self.dtype)
+        return self
+
+    def clone(self) -> TypedStorage:
+        """A copy in memory of its own."""
+        return self._with(self._elements().copy(), self.dtype)
+
+    def cpu(self) -> TypedStorage:
+        """The storage on the CPU."""
+        return TypedStorage(wrap_storage=self._untyped_storage.cpu(), dtype=self.dtype)
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
+        """The storage on a device: itself, for there is one device in a process."""
+        self._untyped_storage.to(device=device)
+        return self
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
+        """The storage on a GPU; raises if there is none."""
+        self._untyped_storage.cuda(device)
+        return self
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The type's name, or a copy in another dtype."""
+        if dtype is None:
+            return f"torch.{_NAMES[self.dtype]}" if self.dtype in _NAMES else "torch.storage.TypedStorage"
+        kind = getattr(_STORAGES.get(str(dtype).removeprefix("torch.")), "_legacy_dtype", dtype)
+        return self._converted(kind)
+
+    def _converted(self, kind: Any) -> TypedStorage:
+        return self._with(numpy_cast(self._elements(), kind.np), kind)
+
+    def is_shared(self) -> bool:
+        """Whether ``share_memory_`` was called."""
+        return self._untyped_storage.is_shared()
+
+    def share_memory_(self) -> TypedStorage:
+        """Move the elements to memory that processes forked from now on share; returns the storage."""
+        self._untyped_storage.share_memory_()
+        return self
+
+    def is_pinned(self, device: Any = "cuda") -> bool:
+        """Whether the memory is page-locked: never."""
+        return False
+
+    def pin_memory(self, device: Any = "cuda") -> TypedStorage:
+        """Page-locked memory; raises where there is no accelerator."""
+        self._untyped_storage.pin_memory(device)
+        return self
+
+    def resizable(self) -> bool:
+        """Whether ``resize_`` may change the size: MindSpore's memory cannot grow."""
+        return False
+
+    def resize_(self, size: int) -> None:
+        """Keep the size; another one raises NotImplementedError."""
+        self._untyped_storage.resize_(size * self.dtype.itemsize)
+
+    def pickle_storage_type(self) -> str:
+        """The class name that a checkpoint uses."""
+        return _NAMES[self.dtype]
+
+    @classmethod
+    def from_buffer(cls, *args: Any, dtype: Any = None, **kwargs: Any) -> TypedStorage:
+        """A copy of a buffer's elements."""
+        kind = cls.__dict__.get("_legacy_dtype") or dtype or get_default_dtype()
+        return TypedStorage(wrap_storage=UntypedStorage.from_buffer(*args, dtype=kind, **kwargs), dtype=kind)
+
+    @classmethod
+    def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> TypedStorage:
+        """A file mapped into memory; ``size`` counts elements."""
+        kind = cls.__dict__.get("_legacy_dtype") or get_default_dtype()
+        return TypedStorage(wrap_storage=UntypedStorage.from_file(filename, shared, size * kind.itemsize), dtype=kind)
+
+    def __repr__(self) -> str:
+        return f"{_lines(self.tolist())}[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
+
+    def __copy__(self) -> TypedStorage:
+        return self.clone()
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> TypedStorage:
+        return TypedStorage(wrap_storage=self._untyped_storage.__deepcopy__(memo), dtype=self.dtype)
+
+    def __reduce__(self) -> Any:
+        return _rebuilt, (self._untyped_storage, self.dtype)
+
+
+def _rebuilt(untyped: UntypedStorage, kind: dtype) -> TypedStorage:
+    return TypedStorage(wrap_storage=untyped, dtype=kind)
+
+
+_LEGACY = {
+    "DoubleStorage": float64, "FloatStorage": float32, "HalfStorage": float16, "LongStorage": int64, "IntStorage": int32,
+    "ShortStorage": int16, "CharStorage": int8, "ByteStorage": uint8, "BoolStorage": bool_, "BFloat16Storage": bfloat16,
+    "ComplexDoubleStorage": complex128, "ComplexFloatStorage": complex64,
+}  # fmt: skip
+_NAMES = {kind: name for name, kind in _LEGACY.items()}
+_STORAGES: dict[str, Any] = {
+    name: _LegacyStorage(
+        name, (TypedStorage,), {"_legacy_dtype": kind, "dtype": kind, "__doc__": f"Storage of {kind!r}.", "__module__": "mstorch"}
+    )
+    for name, kind in _LEGACY.items()
+}
+(
+    DoubleStorage, FloatStorage, HalfStorage, LongStorage, IntStorage, ShortStorage, CharStorage, ByteStorage, BoolStorage,
+    BFloat16Storage, ComplexDoubleStorage, ComplexFloatStorage,
+) = _STORAGES.values()  # fmt: skip
+
+
+def _give_conversions() -> None:
+    words = {
+        "double": float64, "float": float32, "half": float16, "long": int64, "int": int32, "short": int16, "char": int8,
+        "byte": uint8, "bool": bool_, "bfloat16": bfloat16, "complex_double": complex128, "complex_float": complex64,
+    }  # fmt: skip
+
+    def typed(kind: dtype) -> Any:
+        def method(self: TypedStorage) -> TypedStorage:
+            return self._converted(kind)
+
+        return method
+
+    def untyped(kind: dtype) -> Any:
+        def method(self: UntypedStorage) -> TypedStorage:
+            return TypedStorage(wrap_storage=self, dtype=uint8)._converted(kind)
+
+        return method
+
+    for word, kind in words.items():
+        for cls, make in ((TypedStorage, typed), (UntypedStorage, untyped)):
+            method = make(kind)
+            method.__name__, method.__qualname__ = word, f"{cls.__name__}.{word}"
+            method.__doc__ = f"A copy as elements of {kind!r}."
+            setattr(cls, word, method)
+
+
+_give_conversions()
+
+
+def is_storage(obj: Any, /) -> bool:
+    """Whether ``obj`` is a storage."""
+    return type(obj) in (TypedStorage, UntypedStorage)
+
+
+def untyped_storage(tensor: Any) -> UntypedStorage:
+    """The memory of a tensor, shared."""
+    return _untyped(tensor._storage)
+
+
+def typed_storage(tensor: Any) -> TypedStorage:
+    """The memory of a tensor as elements of its dtype, shared."""
+    return TypedStorage(wrap_storage=_untyped(tensor._storage), dtype=tensor._dtype)
+
+
+def tensor_over(storage: Any, kind: dtype) -> Any:
+    """A tensor of one dimension that shows all of a storage, sharing its memory."""
+    if isinstance(storage, TypedStorage) and storage.dtype is not kind:
+        raise RuntimeError(
+            f"Expected a Storage of type {kind.name} or an UntypedStorage, but got type {storage.dtype.name} for argument 1 "
+            "'storage'"
+        )
+    cell = storage.untyped()._cell
+    base = object.__new__(type(from_data.made(np.zeros(0, np.float32))))
+    base._storage, base._dtype, base._view, base._stride, base._offset = cell, cell.dtype, None, None, 0
+    flat = views.view(whole_storage(base), -1)
+    if isinstance(flat, TensorBase) and flat._dtype is not kind:
+        flat = view_dtype(flat, kind)
+    return flat

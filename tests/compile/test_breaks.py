@@ -1,0 +1,201 @@
+"""What no graph can hold: a warning that names the line, and the results of eager."""
+from __future__ import annotations
+
+import linecache
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import torch as real_torch
+
+import mstorch as torch
+from mstorch._compile import GraphBreak
+from mstorch._compile import compiled as compiled_module
+
+COUNTER: list[int] = []
+
+
+def item(x: Any) -> Any:
+    return x * x.sum().item()
+
+
+def branch(x: Any) -> Any:
+    if x.sum() > 0:
+        return x + 1
+    return x - 1
+
+
+def to_numpy(x: Any) -> Any:
+    return torch.from_numpy(np.sin(x.detach().numpy())) + x
+
+
+def loop(x: Any) -> Any:
+    while x.max() < 10:
+        x = x * 2
+    return x
+
+
+def appended(x: Any) -> Any:
+    COUNTER.append(1)
+    return x + len(COUNTER)
+
+
+def chosen(x: Any) -> Any:
+    return x[x > 0]
+
+
+def gradient(x: Any) -> Any:
+    y = (x * 1).requires_grad_() * 2
+    y.sum().backward()
+    return y.detach() + x
+
+
+def view_leaf(x: Any) -> Any:
+    y = x.detach().requires_grad_()
+    return y.detach() * y.is_leaf
+
+
+def _counting() -> Any:
+    count = 0
+
+    def nonlocal_count(x: Any) -> Any:
+        nonlocal count
+        count += 1
+        return x * 2
+
+    return nonlocal_count
+
+
+nonlocal_count = _counting()
+
+
+class Holder:
+    def __init__(self) -> None:
+        self.kept = 1
+
+
+HOLDER = Holder()
+KEPT: dict[str, int] = {}
+
+
+def new_attribute(x: Any) -> Any:
+    HOLDER.last = HOLDER.kept  # type: ignore[attr-defined]
+    return x * 2
+
+
+def new_key(x: Any) -> Any:
+    KEPT["calls"] = KEPT.get("calls", 0) + 1
+    return x * 2
+
+
+# Function, what the warning says, the text of the line that it names.
+BREAKS = [
+    (item, "are read on the host", "return x * x.sum().item()"),
+    (branch, "are read on the host", "if x.sum() > 0:"),
+    (to_numpy, "are read on the host", "return torch.from_numpy(np.sin(x.detach().numpy())) + x"),
+    (loop, "are read on the host", "while x.max() < 10:"),
+    (appended, "changes COUNTER", None),
+    (chosen, "are read on the host", "return x[x > 0]"),
+    (gradient, "gradients are computed", "y.sum().backward()"),
+    (view_leaf, "a view is made a leaf", "y = x.detach().requires_grad_()"),
+    (nonlocal_count, "changes count", None),
+    (new_attribute, "changes HOLDER.last", None),
+    (new_key, "changes KEPT", None),
+]
+
+
+@pytest.mark.parametrize("function, reason, line", BREAKS, ids=[case[0].__name__ for case in BREAKS])
+def test_one_warning_names_the_line(function: Any, reason: str, line: str | None) -> None:
+    compiled = torch.compile(function)
+    inputs = [torch.tensor([1.0, -2.0, 3.0]), torch.tensor([-1.0, 2.0, 0.5]), torch.tensor([4.0, 5.0])]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        COUNTER.clear()
+        found = [compiled(x) for x in inputs]
+    assert len(caught) == 1, [str(one.message) for one in caught]
+    message = str(caught[0].message)
+    assert message.startswith(f"torch.compile: {function.__name__} runs without a graph: ") and reason in message
+    if line is not None:
+        number = next(i for i in range(1, 200) if linecache.getline(__file__, i).strip() == line)
+        assert f"{__file__}:{number} in {function.__name__}: {line}" in message
+    COUNTER.clear()
+    for x, got in zip(inputs, found):
+        np.testing.assert_allclose(got.numpy(), function(x).numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("function, reason, line", BREAKS, ids=[case[0].__name__ for case in BREAKS])
+def test_fullgraph_raises(function: Any, reason: str, line: str | None) -> None:
+    compiled = torch.compile(function, fullgraph=True)
+    for state in (COUNTER, KEPT, vars(HOLDER)):
+        state.clear()
+    HOLDER.kept = 1
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=reason) as caught:
+            compiled(torch.tensor([1.0, -2.0, 3.0]))
+        assert isinstance(caught.value, GraphBreak) and (line is None or line in str(caught.value))
+        assert not COUNTER and not KEPT and vars(HOLDER) == {"kept": 1}, "nothing that the function did stays"
+    # torch too raises a RuntimeError for a branch on values
+    if function is branch:
+        with pytest.raises(RuntimeError):
+            real_torch.compile(branch, fullgraph=True, backend="eager")(real_torch.ones(2))
+
+
+def test_branches_on_shapes_and_numbers_are_no_breaks() -> None:
+    def function(x: Any, factor: int = 2, *, flip: bool = False) -> Any:
+        for _ in range(factor):
+            x = x + x.shape[0] if x.shape[0] > 2 else x * x.numel()
+        return -x if flip else x
+
+    compiled = torch.compile(function, fullgraph=True)
+    for shape in ((2,), (3, 2)):
+        for factor in (1, 3):
+            for flip in (False, True):
+                x = torch.arange(float(np.prod(shape))).reshape(shape)
+                assert torch.equal(compiled(x, factor, flip=flip), function(x, factor, flip=flip))
+
+
+def test_training_goes_on_without_a_graph() -> None:
+    class Odd(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = torch.nn.Linear(2, 2)
+
+        def forward(self, x: Any) -> Any:
+            out = self.inner(x)
+            return out * 2 if out.sum().item() > 0 else out * 3
+
+    torch.manual_seed(0)
+    model = Odd()
+    compiled = torch.compile(model)
+    x = torch.ones(1, 2)
+    with pytest.warns(UserWarning, match=r"Odd runs without a graph.*out \* 2 if out.sum\(\).item\(\)"):
+        out = compiled(x)
+    assert torch.equal(out, model(x))
+    out.sum().backward()
+    assert model.inner.weight.grad is not None
+
+
+def test_errors_of_the_function_are_its_own() -> None:
+    def wrong(x: Any) -> Any:
+        return x @ torch.ones(7, 2)
+
+    def refuses(x: Any) -> Any:
+        raise KeyError("of its own")
+
+    for function, kind, text in ((wrong, RuntimeError, "shapes cannot be multiplied"), (refuses, KeyError, "of its own")):
+        for options in ({}, {"fullgraph": True}):
+            compiled = torch.compile(function, **options)
+            for _ in range(2):
+                with pytest.raises(kind, match=text):
+                    compiled(torch.ones(2, 3))
+    assert torch.compile(lambda x: x + 1)(torch.ones(2)).tolist() == [2.0, 2.0], "later captures are not disturbed"
+
+
+def test_too_many_kinds_of_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled_module, "_LIMIT", 3)
+    compiled = torch.compile(lambda x, n: x * n)
+    x = torch.ones(2)
+    with pytest.warns(UserWarning, match="more than 3 graphs would be needed"):
+        for n in range(6):
+            assert compiled(x, n).tolist() == [float(n)] * 2

@@ -1,0 +1,175 @@
+"""Networks that train compiled: the losses of eager and of torch."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import torch as real_torch
+
+import mstorch
+from tests.compile.networks import NETWORKS, digits, losses
+
+
+def graphs(model: Any) -> list[Any]:
+    """The graphs that a compiled module has; None for kinds of arguments that run without one."""
+    return [entry.graph for entries in model.__dict__["_compiled"].entries.values() for entry in entries]
+
+
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
+@pytest.mark.parametrize("network", list(NETWORKS))
+def test_compiled_training_has_the_losses_of_eager_and_of_torch(network: str, optimizer: str) -> None:
+    compiled = losses(mstorch, network, compiled=True, optimizer=optimizer, fullgraph=True)
+    np.testing.assert_allclose(compiled, losses(mstorch, network, compiled=False, optimizer=optimizer), rtol=0, atol=1e-4)
+    np.testing.assert_allclose(compiled, losses(real_torch, network, compiled=False, optimizer=optimizer), rtol=0, atol=1e-4)
+    assert max(compiled) - min(compiled) > 0.02
+
+
+@pytest.mark.parametrize("network", list(NETWORKS))
+def test_one_graph_serves_all_steps(network: str) -> None:
+    torch = mstorch
+    model = torch.compile(NETWORKS[network](torch), fullgraph=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    images, labels = (torch.from_numpy(array) for array in digits())
+    for step in range(3):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(images[step : step + 8]), labels[step : step + 8]).backward()
+        optimizer.step()
+    assert len(graphs(model)) == 1 and graphs(model)[0] is not None
+
+
+@pytest.mark.parametrize("network", list(NETWORKS))
+def test_gradients_flow_to_inputs_and_parameters(network: str) -> None:
+    images, labels = digits()
+
+    def gradients(torch: Any, compiled: bool) -> list[Any]:
+        model = NETWORKS[network](torch)
+        run = torch.compile(model, fullgraph=True) if compiled else model
+        x = torch.from_numpy(images[:8].copy()).requires_grad_()
+        torch.nn.functional.cross_entropy(run(x), torch.from_numpy(labels[:8])).backward()
+        return [x.grad.numpy(), *(p.grad.numpy() for p in model.parameters())]
+
+    for want, got in zip(gradients(real_torch, False), gradients(mstorch, True)):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
+
+
+def test_modules_and_modes_get_graphs_of_their_own() -> None:
+    torch = mstorch
+    model = NETWORKS["cnn"](torch)
+    model.insert(9, torch.nn.Dropout(0.5))
+    plain = NETWORKS["cnn"](torch).eval()
+    compiled = torch.compile(model)
+    x = torch.rand(4, 1, 8, 8)
+    compiled(x)
+    compiled(x)
+    assert len(graphs(compiled)) == 1
+    compiled(torch.rand(6, 1, 8, 8))
+    assert len(graphs(compiled)) == 2, "another shape"
+    compiled.eval()
+    np.testing.assert_allclose(compiled(x).detach().numpy(), plain(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+    assert not model.training and len(graphs(compiled)) == 3, "another mode"
+    with torch.no_grad():
+        out = compiled(x)
+    assert not out.requires_grad and len(graphs(compiled)) == 4, "without gradients"
+    compiled.train()
+    compiled(x)
+    assert len(graphs(compiled)) == 4 and None not in graphs(compiled), "known again"
+
+
+def test_dropout_draws_torchs_masks_anew_in_each_call() -> None:
+    def outputs(torch: Any, compiled: bool) -> list[Any]:
+        torch.manual_seed(3)
+        model = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Dropout(0.5))
+        run = torch.compile(model, fullgraph=True) if compiled else model
+        x = torch.linspace(-1, 1, 8).reshape(2, 4)
+        return [run(x).detach().numpy() for _ in range(3)] + [torch.rand(2).numpy()]
+
+    want, got = outputs(real_torch, False), outputs(mstorch, True)
+    for one, other in zip(want, got):
+        np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-6)
+    assert not np.array_equal(want[0], want[1])
+
+
+def test_running_statistics_are_kept_up() -> None:
+    def state(torch: Any, compiled: bool) -> dict[str, Any]:
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Conv2d(1, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU())
+        run = torch.compile(model) if compiled else model
+        for seed in range(3):
+            torch.manual_seed(seed)
+            run(torch.rand(5, 1, 8, 8)).sum().backward()
+        return {name: value.detach().numpy() for name, value in model.state_dict().items()}
+
+    want, got = state(real_torch, False), state(mstorch, True)
+    assert list(want) == list(got) and want["1.num_batches_tracked"] == got["1.num_batches_tracked"] == 3
+    for name, value in want.items():
+        np.testing.assert_allclose(got[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+def test_writes_to_parameters_are_seen() -> None:
+    torch = mstorch
+    model = torch.nn.Linear(3, 2)
+    compiled = torch.compile(model, fullgraph=True)
+    x = torch.ones(1, 3)
+    compiled(x)
+    with torch.no_grad():
+        model.weight.fill_(2.0)
+        model.bias.zero_()
+    assert compiled(x).tolist() == [[6.0, 6.0]]
+    model.load_state_dict({"weight": torch.ones(2, 3), "bias": torch.ones(2)})
+    assert compiled(x).tolist() == [[4.0, 4.0]]
+    model.weight.data[0, 0] = 5.0
+    assert compiled(x).tolist() == [[8.0, 4.0]]
+    model.bias = torch.nn.Parameter(torch.tensor([10.0, 20.0]))
+    assert compiled(x).tolist() == [[17.0, 23.0]]
+    model.weight.requires_grad_(False)
+    compiled(x).sum().backward()
+    assert model.weight.grad is None and model.bias.grad.tolist() == [1.0, 1.0]
+
+
+def test_gradients_accumulate_over_calls() -> None:
+    torch = mstorch
+    model = torch.nn.Linear(3, 1)
+    compiled = torch.compile(model)
+    for _ in range(2):
+        compiled(torch.ones(4, 3)).sum().backward()
+    assert model.weight.grad.tolist() == [[8.0, 8.0, 8.0]]
+
+
+def test_second_derivatives_are_refused_as_in_torch() -> None:
+    for torch in (real_torch, mstorch):
+        x = torch.ones(3, requires_grad=True)
+        out = torch.compile(lambda value: (value**3).sum(), backend="aot_eager")(x)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with pytest.raises(RuntimeError, match="does not currently support double backward"):
+                (grad,) = torch.autograd.grad(out, x, create_graph=True)
+                grad.sum().backward()
+
+
+def test_a_compiled_module_and_its_state() -> None:
+    def body(torch: Any) -> Any:
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Tanh())
+        compiled = torch.compile(model, backend="aot_eager")
+        compiled.note = 3
+        return (
+            list(compiled.state_dict()), [name for name, _ in compiled.named_parameters()], compiled._orig_mod is model,
+            compiled.training, compiled.eval().training, model.training, model.note, len(compiled), isinstance(compiled, torch.nn.Module),
+        )  # fmt: skip
+
+    assert body(mstorch) == body(real_torch)
+
+
+def test_module_compile() -> None:
+    torch = mstorch
+    model = NETWORKS["cnn"](torch)
+    x = torch.rand(2, 1, 8, 8)
+    want = model(x)
+    model.compile(fullgraph=True)
+    got = model(x)
+    np.testing.assert_allclose(got.detach().numpy(), want.detach().numpy(), rtol=1e-5, atol=1e-6)
+    got.sum().backward()
+    assert all(p.grad is not None for p in model.parameters())
+    assert list(model.state_dict()) == list(NETWORKS["cnn"](torch).state_dict())

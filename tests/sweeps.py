@@ -1,0 +1,143 @@
+"""Sweeps over torch's operator database that look at more than values: captures and second derivatives.
+
+    python -m tests.sweeps trace       # where an operator's forward reads tensors on the host while it is captured
+    python -m tests.sweeps gradgrad    # gradgradcheck of what torch marks as twice differentiable
+    python -m tests.sweeps gradgrad -k norm
+
+``tests/test_sweeps.py`` runs a part of this in the suite.
+"""
+from __future__ import annotations
+
+import argparse
+import functools
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+import mstorch
+from mstorch._backend import trace
+from mstorch._core.tensor_base import value_of, wrap
+from tests import databases
+
+# Above so many numbers in all inputs a sample is not tried: one of the small ones stands for it.
+LARGEST = 200
+SAMPLES = 3
+
+
+def _tensors(value: Any, found: list[Any]) -> None:
+    if isinstance(value, mstorch.Tensor):
+        found.append(value)
+    elif isinstance(value, dict):
+        _tensors(list(value.values()), found)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _tensors(item, found)
+
+
+def _with(value: Any, replacements: dict[int, Any]) -> Any:
+    """The value with tensors exchanged, by identity."""
+    if isinstance(value, mstorch.Tensor):
+        return replacements.get(id(value), value)
+    return databases._mapped(value, lambda item: _with(item, replacements))
+
+
+def _samples(info: Any, kind: torch.dtype, needs_grad: bool) -> list[Any]:
+    databases._seed()
+    found = []
+    for sample in info.sample_inputs("cpu", kind, requires_grad=needs_grad):
+        whole = (sample.input, sample.args, sample.kwargs)
+        size = sum(t.numel() for t in databases._flat(whole) if isinstance(t, torch.Tensor))
+        if 0 < size <= LARGEST:
+            found.append(sample)
+        if len(found) == 4 * SAMPLES:
+            break
+    return found[:: max(1, len(found) // SAMPLES)][:SAMPLES]
+
+
+def check_trace(info: Any) -> None:
+    """Raise if the operator's forward reads values on the host while it is captured."""
+    kind = next(d for d in (torch.float32, torch.int64, torch.bool, torch.complex64) if d in info.dtypes)
+    function = databases._counterpart(info.name, info.op)
+    for number, sample in enumerate(_samples(info, kind, False)):
+        whole = databases.ours(((sample.input, *sample.args), sample.kwargs), [])
+        tensors: list[Any] = []
+        _tensors(whole, tensors)
+
+        def forward(*raws: Any, whole: Any = whole, tensors: list[Any] = tensors) -> Any:
+            args, kwargs = _with(whole, {id(t): wrap(raw) for t, raw in zip(tensors, raws)})
+            return function(*args, **kwargs)
+
+        databases._seed()
+        reads = trace.round_trips(forward, [value_of(t) for t in tensors])
+        assert not reads, f"sample {number}: {reads[0]}"
+
+
+def check_gradgrad(info: Any) -> None:
+    """Raise unless gradgradcheck passes for float64 samples."""
+    function = databases._counterpart(info.name, info.op)
+    wrapper = info.gradcheck_wrapper
+    if isinstance(wrapper, functools.partial) or wrapper.__closure__:
+        raise databases.Missing(f"gradcheck wrapper of {info.name}")
+    wrapped = databases._counterpart(wrapper.__name__, wrapper)
+    for _number, sample in enumerate(_samples(info, torch.float64, True)):
+        leaves: list[Any] = []
+        args, kwargs = databases.ours(((sample.input, *sample.args), sample.kwargs), leaves)
+        process = sample.output_process_fn_grad
+        if not leaves:
+            continue
+
+        def run(*values: Any, args: Any = args, kwargs: Any = kwargs, leaves: list[Any] = leaves, process: Any = process) -> Any:
+            exchanged = {id(leaf): value for leaf, value in zip(leaves, values)}
+            databases._seed()
+            result = process(wrapped(function, *_with(args, exchanged), **_with(kwargs, exchanged)))
+            results = result if isinstance(result, (tuple, list)) else (result,)
+            return tuple(
+                part for r in databases._flat(results) if isinstance(r, mstorch.Tensor)
+                for part in ((mstorch.view_as_real(r),) if r.is_complex() else (r,)) if part.requires_grad or not leaves[0].requires_grad
+            )  # fmt: skip
+
+        if not any(r.requires_grad for r in run(*leaves)):
+            continue
+        mstorch.autograd.gradgradcheck(run, leaves, fast_mode=True, atol=1e-4, rtol=1e-3, nondet_tol=1e-9)
+
+
+def items(kind: str) -> dict[str, Callable[[], None]]:
+    """The checks of a sweep by operator, in the database's order."""
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    usual = {torch.float32, torch.int64, torch.bool, torch.complex64}
+    found: dict[str, Callable[[], None]] = {}
+    for info in op_db:
+        if databases._INTERNAL.match(info.name) or not usual & set(info.dtypes):
+            continue
+        name = info.name + (f".{info.variant_test_name}" if info.variant_test_name else "")
+        if kind == "trace":
+            found[name] = functools.partial(check_trace, info)
+        elif info.supports_gradgrad and info.supports_autograd and torch.float64 in info.backward_dtypes:
+            found[name] = functools.partial(check_gradgrad, info)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("kind", choices=("trace", "gradgrad"))
+    parser.add_argument("-k", default="", help="only names that match this pattern")
+    options = parser.parse_args()
+    passed = total = 0
+    for name, check in items(options.kind).items():
+        if re.search(options.k, name):
+            wrong = databases.outcome(check)
+            passed, total = passed + (not wrong), total + 1
+            if wrong:
+                print(f"{name}: {wrong}", flush=True)
+    print(f"{options.kind}: {passed} of {total} pass")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    np.seterr(all="ignore")
+    main()
