@@ -26,7 +26,7 @@ from ._core.dtype import complex32 as chalf, uint1 as bit
 from ._core.device import device
 from ._core.formats import (
     channels_last, channels_last_3d, contiguous_format, jagged, layout, legacy_contiguous_format, memory_format, preserve_format,
-    strided,
+    sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided,
 )  # fmt: skip
 from ._core.promotion import can_cast, promote_types
 from ._core.size import Size
@@ -158,6 +158,9 @@ from ._ops.reduce import (
     sum, nansum, mean, nanmean, prod, amax, amin, aminmax, argmax, argmin, max, min, all, any, var, std, var_mean,
     std_mean, count_nonzero, logsumexp,
 )  # fmt: skip
+from ._ops.removed import (
+    eig, solve, symeig, lstsq, matrix_rank,
+)  # fmt: skip
 from ._ops.scan import (
     cumsum, cumprod, cummax, cummin, logcumsumexp, diff, trapezoid, trapz, cumulative_trapezoid, gradient,
 )  # fmt: skip
@@ -203,12 +206,13 @@ from .storage import (
     HalfStorage, IntStorage, LongStorage, ShortStorage,
     TypedStorage, UntypedStorage, is_storage,
 )  # fmt: skip
-from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state, thread_safe_generator
 from .serialization import load, save
 
 from . import (
-    autograd, backends, compiler, cuda, fft, func, interop, linalg, masked, nn, ops, optim, random, return_types, serialization, signal,
-    special, storage, utils,
+    amp, autograd, backends, compiler, cpu, cuda, fft, func, interop, linalg, masked, nn, ops, optim, random, return_types,
+    serialization, signal,
+    sparse, special, storage, utils,
 )  # fmt: skip
 from ._functions.control import cond, while_loop
 from ._functions.in_place import addmv_, celu_, detach_, fill, fill_, rrelu, rrelu_, selu_, threshold_, zero_
@@ -226,8 +230,29 @@ from ._functions.process import (
 from ._functions.recurrent import (
     embedding_bag, embedding_renorm_, gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell,
 )  # fmt: skip
-from ._functions.removed import eig, lstsq, matrix_rank, solve, symeig
+from ._sparse.compressed import (
+    sparse_bsc_tensor, sparse_bsr_tensor, sparse_compressed_tensor, sparse_csc_tensor, sparse_csr_tensor,
+)  # fmt: skip
+from ._sparse.coo import sparse_coo_tensor
+from ._sparse.dispatch import (
+    ccol_indices_copy, col_indices_copy, crow_indices_copy, hsmm, hspmm, indices_copy, resize_as_sparse_, row_indices_copy, saddmm,
+    smm, sspaddmm, values_copy,
+)  # fmt: skip
+from ._sparse.dispatch import install as _install
+from ._functions.absent import (
+    batch_norm_backward_elemt, batch_norm_backward_reduce, batch_norm_elemt, batch_norm_gather_stats,
+    batch_norm_gather_stats_with_counts, batch_norm_stats, empty_quantized, native_norm,
+)  # fmt: skip
 from ._compile import compile
+from .amp import GradScaler, autocast
+from .amp._settings import (
+    autocast_decrement_nesting, autocast_increment_nesting, clear_autocast_cache, get_autocast_cpu_dtype, get_autocast_dtype,
+    get_autocast_gpu_dtype, get_autocast_ipu_dtype, get_autocast_xla_dtype, is_autocast_cache_enabled, is_autocast_cpu_enabled,
+    is_autocast_enabled, is_autocast_ipu_enabled, is_autocast_xla_enabled, set_autocast_cache_enabled, set_autocast_cpu_dtype,
+    set_autocast_cpu_enabled, set_autocast_dtype, set_autocast_enabled, set_autocast_gpu_dtype, set_autocast_ipu_dtype,
+    set_autocast_ipu_enabled, set_autocast_xla_dtype, set_autocast_xla_enabled,
+)  # fmt: skip
+from .autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
 from .autograd import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
 )  # fmt: skip
@@ -235,6 +260,8 @@ from .func import vmap
 
 
 newaxis = None
+dsmm = spmm = mm
+_install(globals())
 
 
 def __getattr__(name: str) -> Any:

@@ -26,6 +26,7 @@ from ._ops import (
     matmul,
     measure,
     memory,
+    method_forms,
     positions,
     random,
     reduce,
@@ -44,8 +45,9 @@ from ._ops.indexing import views_tensor
 # The families that name methods of Tensor, in METHODS, ALIASES, IN_PLACE, OPERATORS and the like.
 FAMILIES: tuple[ModuleType, ...] = (
     activation, bitwise, compare, complex_views, contract, copying, count, creation, elementwise, index, join,
-    linalg_torch, lowrank, math, matmul, measure, memory, positions, random, reduce, scan, scatter, shape, softmax, sort, special,
-    spectral, views,
+    linalg_torch, lowrank, math, matmul, measure, memory, positions, random, reduce, scan,
+    scatter, shape, softmax, sort, special, spectral, views,
+    method_forms,  # what comes later stands
 )  # fmt: skip
 
 

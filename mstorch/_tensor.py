@@ -194,11 +194,12 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         raw = value_of(self)
         if raw.size != 1:
             raise RuntimeError(f"a Tensor with {raw.size} elements cannot be converted to Scalar")
-        return raw.asnumpy().reshape(-1)[0].item() if self._dtype.name != "bfloat16" else float(raw.asnumpy().reshape(-1)[0])
+        value = tape.read(raw).reshape(-1)[0]
+        return value.item() if self._dtype.name != "bfloat16" else float(value)
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers; a number for a 0-d tensor."""
-        array = value_of(self).asnumpy()
+        array = tape.read(value_of(self))
         return (array.astype(np.float32) if self._dtype.name == "bfloat16" else array).tolist()
 
     def __bool__(self) -> bool:
@@ -207,7 +208,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             if raw.size == 0:
                 raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-        return bool(raw.asnumpy().reshape(-1)[0])
+        return bool(tape.read(raw).reshape(-1)[0])
 
     def __float__(self) -> float:
         return float(self.item())
@@ -271,6 +272,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         if self._dtype.name == "bfloat16":
             raise TypeError("Got unsupported ScalarType BFloat16")
         self._storage.share()
+        tape.values_read()
         return strided_array(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -514,7 +516,7 @@ def copy_storage(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
 
 def _text(tensor: Tensor) -> str:
     """The repr of a tensor."""
-    array = value_of(tensor).asnumpy()
+    array = tape.read(value_of(tensor))
     here = devices.current()
     node = tensor.grad_fn
     return _tensor_str.format_tensor(
@@ -556,7 +558,9 @@ _methods.attach(Tensor)
 
 
 def from_mindspore(tensor: Raw) -> Tensor:
-    """A tensor over a mindspore.Tensor, sharing memory and the tape."""
+    """A tensor over a mindspore.Tensor, sharing memory and the tape. Raises TypeError for anything else."""
+    if not isinstance(tensor, Raw):
+        raise TypeError(f"from_mindspore expects a mindspore.Tensor, not {type(tensor).__name__}")
     made = wrap(tensor)
     if tensor._requires_grad:
         made._storage.tracked = True

@@ -166,7 +166,8 @@ def _nested(array: np.ndarray, indent: int, summarize: bool, column: _Column | _
     return "[" + ("," + "\n" * (array.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
 
 
-def _values_text(array: np.ndarray, indent: int) -> str:
+def values_text(array: np.ndarray, indent: int) -> str:
+    """The numbers of an array in brackets; ``indent`` is the column that they begin in."""
     if array.size == 0:
         return "[]"
     summarize = array.size > PRINT_OPTS.threshold
@@ -175,13 +176,17 @@ def _values_text(array: np.ndarray, indent: int) -> str:
     return _nested(array, indent, summarize, column)
 
 
-def _close(text: str, suffixes: Sequence[str], indent: int) -> str:
-    """Append the suffixes, each on a new line where it would pass the line width, and the closing bracket."""
+def close_text(text: str, suffixes: Sequence[str], indent: int, new_line: bool = False) -> str:
+    """Append the suffixes, each on a new line where it would pass the line width, and the closing bracket.
+
+    With ``new_line`` the first suffix stands on a new line in any case.
+    """
     pieces = [text]
     # torch counts from the last newline itself, so a text of one line measures one character more than it has.
     used = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
-        if used + len(suffix) + 2 > PRINT_OPTS.linewidth:
+        if new_line or used + len(suffix) + 2 > PRINT_OPTS.linewidth:
+            new_line = False
             pieces.append(",\n" + " " * indent + suffix)
             used = indent + len(suffix)
         else:
@@ -230,8 +235,8 @@ def format_tensor(
         suffixes.append(f"grad_fn=<{grad_fn_name}>")
     elif requires_grad:
         suffixes.append("requires_grad=True")
-    values = "..." if array is None else _values_text(array, len(prefix))
-    text = _close(prefix + values, suffixes, len(prefix))
+    values = "..." if array is None else values_text(array, len(prefix))
+    text = close_text(prefix + values, suffixes, len(prefix))
     if not is_parameter:
         return text
     if not plain:

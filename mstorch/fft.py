@@ -26,6 +26,7 @@ from ._ops.fft import (
     rfftfreq,
     rfftn,
 )  # fmt: skip
+from ._tensor import Tensor as Tensor  # torch.fft names it too
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",

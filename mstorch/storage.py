@@ -328,6 +328,11 @@ class TypedStorage(metaclass=_LegacyStorage):
         made._untyped_storage = _untyped(_cell_of(array))
         return made
 
+    def __init__(
+        self, *args: Any, device: Any = None, dtype: Any = None, wrap_storage: Any = None, _internal: bool = False
+    ) -> None:
+        """Everything is done in ``__new__``, which may give another class."""
+
     def _elements(self) -> np.ndarray:
         flat = self._untyped_storage._bytes()
         size = self.dtype.itemsize

@@ -28,7 +28,7 @@ def values(tensor: Any) -> np.ndarray:
         tensor = tensor.float()
     if hasattr(tensor, "resolve_conj"):
         tensor = tensor.resolve_conj().resolve_neg()
-    return np.array(tensor.numpy())
+    return np.array(tensor.numpy(force=True))  # torch's gradients may be tensors of zeros without memory
 
 
 def is_tensor(value: Any) -> bool:

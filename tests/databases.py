@@ -47,11 +47,7 @@ def _named(constant: Any) -> Any:
 def ours(value: Any, leaves: list[Any]) -> Any:
     """A torch value as mstorch's; tensors that require grad become new leaves."""
     if isinstance(value, torch.Tensor):
-        plain = value.detach().clone()
-        if plain.dtype is torch.bfloat16:
-            made = mstorch.tensor(plain.float().numpy()).to(mstorch.bfloat16)
-        else:
-            made = mstorch.tensor(plain.resolve_conj().numpy())
+        made = _part_of_storage(value) if _is_part(value) else _copied(value)
         if value.requires_grad:
             leaves.append(made.requires_grad_())
         return made
@@ -62,6 +58,27 @@ def ours(value: Any, leaves: list[Any]) -> Any:
     if isinstance(value, torch.nn.Module):
         return _through_file(value)
     return _mapped(value, lambda item: ours(item, leaves))
+
+
+def _copied(value: torch.Tensor) -> Any:
+    plain = value.detach().clone()
+    if plain.dtype is torch.bfloat16:
+        return mstorch.tensor(plain.float().numpy()).to(mstorch.bfloat16)
+    return mstorch.tensor(plain.resolve_conj().numpy())
+
+
+def _part_of_storage(value: torch.Tensor) -> Any:
+    """The same part of a storage of the same size, for operators that look beyond their input."""
+    return _copied(_whole(value.detach())).as_strided(tuple(value.shape), value.stride(), value.storage_offset())
+
+
+def _is_part(value: torch.Tensor) -> bool:
+    return value.layout is torch.strided and not value.is_conj() and value.untyped_storage().nbytes() > value.nbytes
+
+
+def _whole(plain: torch.Tensor) -> torch.Tensor:
+    """The storage of a tensor, flat."""
+    return torch.as_strided(plain, (plain.untyped_storage().nbytes() // plain.element_size(),), (1,), 0)
 
 
 def _through_file(module: torch.nn.Module) -> Any:
@@ -75,7 +92,11 @@ def _through_file(module: torch.nn.Module) -> Any:
 def theirs(value: Any, leaves: list[Any]) -> Any:
     """A copy of a torch value; tensors that require grad become new leaves."""
     if isinstance(value, torch.Tensor):
-        made = value.detach().clone()
+        plain = value.detach()
+        if _is_part(value):
+            made = torch.as_strided(_whole(plain).clone(), plain.shape, plain.stride(), plain.storage_offset())
+        else:
+            made = plain.clone()
         if value.requires_grad:
             leaves.append(made.requires_grad_())
         return made
@@ -190,6 +211,8 @@ def _counterpart(name: str, op: Any) -> Callable[..., Any]:
         if "F" in names:
             names["F"] = mstorch.nn.functional
         return types.FunctionType(op.__code__, names, op.__name__, op.__defaults__, op.__closure__)
+    if isinstance(op, types.MethodDescriptorType):  # torch.cdouble is a dtype, Tensor.cdouble a method
+        return _dotted(name, mstorch.Tensor)
     try:
         return _dotted(name)
     except Missing:

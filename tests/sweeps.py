@@ -1,8 +1,9 @@
-"""Sweeps over torch's operator database that look at more than values: captures and second derivatives.
+"""Sweeps over torch's operator database that look at more than values: captures, second derivatives, errors.
 
     python -m tests.sweeps trace       # where an operator's forward reads tensors on the host while it is captured
     python -m tests.sweeps gradgrad    # gradgradcheck of what torch marks as twice differentiable
     python -m tests.sweeps gradgrad -k norm
+    python -m tests.sweeps errors      # samples that torch refuses: the type of the error and its key sentence
 
 ``tests/test_sweeps.py`` runs a part of this in the suite.
 """
@@ -105,6 +106,45 @@ def check_gradgrad(info: Any) -> None:
         mstorch.autograd.gradgradcheck(run, leaves, fast_mode=True, atol=1e-4, rtol=1e-3, nondet_tol=1e-9)
 
 
+def _mirrored(value: Any, storages: dict[int, Any]) -> Any:
+    """A torch value as mstorch's; tensors that share a storage, or overlap themselves, do so here."""
+    if isinstance(value, torch.Tensor) and value.layout is torch.strided and value.device.type == "cpu" and not value.is_conj():
+        flat = torch.empty(0, dtype=value.dtype).set_(value.untyped_storage())  # type: ignore[call-overload]
+        if flat.numel() and value.dtype is not torch.bfloat16:
+            base = storages.setdefault(value.untyped_storage().data_ptr(), mstorch.tensor(flat.numpy()))
+            made = mstorch.as_strided(base, tuple(value.shape), value.stride(), value.storage_offset())
+            return made.detach().clone().requires_grad_() if value.requires_grad else made
+    if isinstance(value, (torch.Tensor, torch.dtype, torch.memory_format, torch.layout, torch.device, torch.nn.Module)):
+        return databases.ours(value, [])
+    return databases._mapped(value, lambda item: _mirrored(item, storages))
+
+
+def check_error(info: Any, number: int) -> None:
+    """Raise unless a sample that torch refuses raises torch's type here, with the sentence that torch's own tests look for."""
+    error = list(info.error_inputs_func(info, "cpu"))[number]
+    sample = error.sample_input
+    args, kwargs = _mirrored(((sample.input, *sample.args), sample.kwargs), {})
+    function = databases._counterpart(info.name, info.op)
+    try:
+        got = function(*args, **kwargs)
+    except databases.Missing:
+        raise
+    except Exception as mine:  # noqa: BLE001 - whatever is raised is what is compared
+        assert isinstance(mine, error.error_type), (
+            f"{error.error_type.__name__} ({error.error_regex[:80]}) expected, {type(mine).__name__} raised: {str(mine)[:80]}"
+        )
+        assert re.search(error.error_regex, str(mine)), f"words: {error.error_regex[:110]!r} expected, {str(mine)[:110]!r} given"
+    else:
+        raise AssertionError(f"{error.error_type.__name__} ({error.error_regex[:80]}) expected, a {type(got).__name__} returned")
+
+
+def _error_items(info: Any, name: str) -> dict[str, Callable[[], None]]:
+    if info.error_inputs_func is None:
+        return {}
+    count = len(list(info.error_inputs_func(info, "cpu")))
+    return {f"{name} {number}": functools.partial(check_error, info, number) for number in range(count)}
+
+
 def items(kind: str) -> dict[str, Callable[[], None]]:
     """The checks of a sweep by operator, in the database's order."""
     from torch.testing._internal.common_methods_invocations import op_db
@@ -115,7 +155,9 @@ def items(kind: str) -> dict[str, Callable[[], None]]:
         if databases._INTERNAL.match(info.name) or not usual & set(info.dtypes):
             continue
         name = info.name + (f".{info.variant_test_name}" if info.variant_test_name else "")
-        if kind == "trace":
+        if kind == "errors":
+            found.update(_error_items(info, name))
+        elif kind == "trace":
             found[name] = functools.partial(check_trace, info)
         elif info.supports_gradgrad and info.supports_autograd and torch.float64 in info.backward_dtypes:
             found[name] = functools.partial(check_gradgrad, info)
@@ -124,7 +166,7 @@ def items(kind: str) -> dict[str, Callable[[], None]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("kind", choices=("trace", "gradgrad"))
+    parser.add_argument("kind", choices=("trace", "gradgrad", "errors"))
     parser.add_argument("-k", default="", help="only names that match this pattern")
     options = parser.parse_args()
     passed = total = 0

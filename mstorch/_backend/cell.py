@@ -98,6 +98,8 @@ def convert_calls(
     def before(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not ours(args) and not ours(kwargs):
             return None
+        if tape.grad_mode.enabled:
+            tape.start_recording()  # MindSpore's layers record only where the flag is on already
         return _Converted(to_native(item) for item in args), to_native(kwargs)
 
     def after(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:

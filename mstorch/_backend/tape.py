@@ -7,7 +7,8 @@ descendants comes back as None, so gradients of non-leaves are caught by hooks.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import mindspore
@@ -31,13 +32,18 @@ tracing: Callable[[], Any] = jit_context  # None in eager mode, the capture cont
 
 
 class _GradMode:
-    """Whether operations are recorded. ``enabled`` mirrors MindSpore's own switch, so that reading it is cheap."""
+    """Whether operations are recorded. ``enabled`` mirrors MindSpore's own switch, so that reading it is cheap.
 
-    __slots__ = ("enabled", "inference")
+    ``deep`` is on where gradients of gradients are differentiated with respect to what they were pulled back from. There the
+    engine loses the history of what it broadcasts itself, so that operands are expanded by a node of our own before.
+    """
+
+    __slots__ = ("enabled", "inference", "deep")
 
     def __init__(self) -> None:
         self.enabled = True
         self.inference = False
+        self.deep = False
 
 
 grad_mode = _GradMode()
@@ -48,6 +54,16 @@ def set_grad_enabled(mode: bool) -> None:
     """Turn recording on or off."""
     grad_mode.enabled = mode
     _pynative_executor.set_enable_grad(mode)
+
+
+@contextmanager
+def deep_recording() -> Iterator[None]:
+    """``grad_mode.deep`` on for a block."""
+    before, grad_mode.deep = grad_mode.deep, True
+    try:
+        yield
+    finally:
+        grad_mode.deep = before
 
 
 _recording = _pynative_executor._executor.grad_flag
@@ -73,9 +89,41 @@ def stop_recording() -> None:
         _started[0] = False
 
 
-def is_recording() -> bool:
-    """Whether MindSpore's flag is on, because of us or of ``mindspore.value_and_grad``."""
-    return _recording()
+def values_read() -> None:
+    """Whoever looks at results is done recording: MindSpore's own code may be next. Not so inside of a node or a hook."""
+    if _started[0] and grad_mode.enabled and not _running[0]:
+        stop_recording()
+
+
+def read(raw: Raw) -> Any:
+    """The values as a NumPy array, for the user."""
+    values_read()
+    return raw.asnumpy()
+
+
+@contextmanager
+def lent() -> Iterator[None]:
+    """MindSpore's side calls ours: where it records, nothing of ours switches that off; where it does not, all is as before."""
+    native, started = _recording(), _started[0]
+    if native:
+        _started[0] = False
+    try:
+        yield
+    finally:
+        if native:
+            _started[0] = started
+        else:
+            stop_recording()
+
+
+@contextmanager
+def own_dtypes() -> Iterator[None]:
+    """Operations get the dtypes that they are given, whatever ``Cell.to_float`` asks for around this block."""
+    _pynative_executor.set_mixed_precision_type(_native.MixedPrecisionType.NOTSET)
+    try:
+        yield
+    finally:
+        _pynative_executor.set_mixed_precision_type(_native.MixedPrecisionType.NOTSET, False)
 
 
 def mark_leaf(raw: Raw, requires_grad: bool = True) -> None:
@@ -122,6 +170,29 @@ def reaches_others(raws: Sequence[Raw], own: set[int]) -> bool:
             return True
         waiting.extend(below for below, _ in node.next_functions)
     return False
+
+
+def leaf_identity(raw: Raw) -> int | None:
+    """The identity of a leaf, as ``ends_below`` gives it; None for one that no operation has used."""
+    node = raw._grad_node
+    return None if node is None else node._unique_id()
+
+
+def ends_below(raws: Sequence[Raw]) -> set[int]:
+    """The identities of the leaves that recorded tensors depend on."""
+    waiting = [raw._grad_node for raw in raws]
+    seen: set[int] = set()
+    ends: set[int] = set()
+    while waiting:
+        node = waiting.pop()
+        key = None if node is None else node._unique_id()
+        if key is None or key in seen:
+            continue
+        seen.add(key)
+        if node.is_leaf():
+            ends.add(key)
+        waiting.extend(below for below, _ in node.next_functions)
+    return ends
 
 
 def node_name(raw: Raw) -> str:
@@ -225,12 +296,30 @@ class _NoNode:
         """Keeps nothing."""
 
 
+_add = mindspore.ops.Add()
+
+
+def _in_own_memory(gradient: Any) -> Any:
+    return _add(gradient, 0) if isinstance(gradient, Raw) and gradient._requires_grad else gradient
+
+
 def function_node(name: str, forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
     """A raw operation from two functions ``forward(ctx, *args)`` and ``backward(ctx, *gradients)``.
 
+    MindSpore's engine loses the history of a gradient that is a view (2.7.2 to 2.10): double backward through Reshape,
+    Transpose, BroadcastTo, ReduceSum or ReduceMean gives None, or a part of the sum, without a word. So what is recorded of
+    these takes nodes of our own, and a gradient that may be differentiated again leaves a node in memory of its own.
+
     Under a trace only ``forward`` is captured: a graph has the derivatives of the operations that it is made of.
     """
-    made: Any = type(name, (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+
+    def ending(ctx: Any, *gradients: Any) -> Any:
+        found = backward(ctx, *gradients)
+        if not grad_mode.enabled:
+            return found
+        return tuple(map(_in_own_memory, found)) if isinstance(found, tuple) else _in_own_memory(found)
+
+    made: Any = type(name, (Function,), {"forward": staticmethod(forward), "backward": staticmethod(ending)})
     recorded = made.apply
 
     def apply(*args: Any) -> Any:

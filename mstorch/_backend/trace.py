@@ -154,7 +154,12 @@ class Capture(_jit.TraceJitContext):  # type: ignore[misc]
             self.replaced[key] = made
             return made
         args = self._enter(name, prim_res, args)
-        _recorder.new_node(prim, (prim_res, _FILES, _LINES, False), *args)
+        if any(id(raw) in self.depends for raw in _raws((prim_res,))):
+            _recorder.new_node(prim, (prim_res, _FILES, _LINES, False), *args)
+        else:
+            # A constant of the graph: what MindSpore folds into one by itself cannot be exported (2.10).
+            for raw in _raws((prim_res,)):
+                self.known.pop(id(raw), None)
         return prim_res
 
     def prepare_op(self, prim_name: str, prim_res: Any, *args: Any) -> Any:

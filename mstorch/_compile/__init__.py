@@ -15,15 +15,17 @@ _GRAPH_BACKENDS = ("inductor", "aot_eager", "mindspore", "cudagraphs")
 def compile(
     model: Callable[..., Any] | None = None, *, fullgraph: bool = False, dynamic: bool | None = None,
     backend: str | Callable[..., Any] | None = None, mode: str | None = None, options: Mapping[str, Any] | None = None,
-    name: str | None = None, disable: bool = False,
+    name: str | None = None, disable: bool = False, recompile_limit: int | None = None, isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
 ) -> Any:  # fmt: skip
     """A function or module that runs as one MindSpore graph for each shape, dtype and mode of its arguments.
 
     What a graph cannot hold (control flow on values, ``.item()``) makes it run as before, with one warning that names the
     line; with ``fullgraph`` it raises. A first call runs the function up to three times (captured, checked, and once more
-    where no graph holds it): what it prints then appears more than once. Differs from torch: shapes are always static, and ``dynamic``, ``mode`` and
-    ``options`` choose nothing; a break puts the whole function back, not a part of it; gradients cannot be
-    differentiated again. Raises RuntimeError for an unknown mode or backend.
+    where no graph holds it): what it prints then appears more than once. Differs from torch: shapes are always static,
+    and ``dynamic``, ``mode`` and ``options`` choose nothing; a break puts the whole function back, not a part of it;
+    gradients cannot be differentiated again. After ``recompile_limit`` graphs (64) other arguments run without one.
+    Raises RuntimeError for an unknown mode or backend.
     """
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
@@ -33,12 +35,14 @@ def compile(
         raise NotImplementedError("mstorch: torch.compile has no FX graphs to give to a backend of your own")
     if isinstance(backend, str) and backend not in (*_GRAPH_BACKENDS, "eager"):
         raise RuntimeError(f"Invalid backend: {backend!r}, see `torch.compiler.list_backends()` for available backends.")
+    if shapes_spec is not None:
+        raise NotImplementedError("mstorch: torch.compile has static shapes only: shapes_spec has no meaning")
     if model is None:
 
         def decorator(function: Callable[..., Any]) -> Any:
             return compile(
                 function, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, name=name,
-                disable=disable,
+                disable=disable, recompile_limit=recompile_limit, isolate_recompiles=isolate_recompiles,
             )  # fmt: skip
 
         return decorator
@@ -47,14 +51,14 @@ def compile(
     if disable or backend == "eager":
         return model
     if isinstance(model, Module):
-        return OptimizedModule(model, fullgraph)
+        return OptimizedModule(model, fullgraph, recompile_limit)
     title = name or str(getattr(model, "__qualname__", type(model).__qualname__))
-    return bind(Compiled(model, title, fullgraph), model)
+    return bind(Compiled(model, title, fullgraph, recompile_limit), model)
 
 
-def compiled_call(module: Module, fullgraph: bool = False) -> Compiled:
+def compiled_call(module: Module, fullgraph: bool = False, limit: int | None = None) -> Compiled:
     """The graphs of a module's calls."""
-    return Compiled(module._call_impl, type(module).__qualname__, fullgraph)
+    return Compiled(module._call_impl, type(module).__qualname__, fullgraph, limit)
 
 
 def graph_mode_call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -72,10 +76,10 @@ class OptimizedModule(Module):
 
     _orig_mod: Module
 
-    def __init__(self, mod: Module, fullgraph: bool = False) -> None:
+    def __init__(self, mod: Module, fullgraph: bool = False, limit: int | None = None) -> None:
         super().__init__()
         self._orig_mod = mod
-        self.__dict__["_compiled"] = compiled_call(mod, fullgraph)
+        self.__dict__["_compiled"] = compiled_call(mod, fullgraph, limit)
 
     @property
     def training(self) -> bool:  # type: ignore[override]

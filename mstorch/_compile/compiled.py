@@ -19,7 +19,7 @@ from .._core.tensor_base import TensorBase, grad_mode, is_leaf, is_tracked, stri
 from . import verify
 from .functional import Plan, detached, exchanged, plan, source, stand_ins_for, storages
 from .guards import Guards, setting_key
-from .trees import check_result, flatten, unflatten
+from .trees import check_result, flatten, leaves, unflatten
 
 _LIMIT = 64
 _lock = threading.RLock()  # MindSpore's recorder is one for the process
@@ -107,8 +107,10 @@ class Entry:
                 tensors.append(used[recipe.number])
             elif recipe.owner == "known":
                 tensors.append(recipe.number)
+            elif recipe.owner == "state":
+                tensors.append(recipe.make(recipe.number))
             else:
-                tensors.append(recipe.make(recipe.number if recipe.owner == "state" else used[recipe.number]._storage))
+                tensors.append(recipe.make(used[recipe.number]._storage, used[recipe.number]))
         return unflatten(made.form, iter(tensors))
 
 
@@ -131,17 +133,17 @@ inside = _Inside()
 class Compiled:
     """The graphs of one function, by the kind of its arguments."""
 
-    def __init__(self, function: Callable[..., Any], name: str, fullgraph: bool = False) -> None:
+    def __init__(self, function: Callable[..., Any], name: str, fullgraph: bool = False, limit: int | None = None) -> None:
         self.function = function
+        self.limit = _LIMIT if limit is None else limit
         self.name = name
         self.fullgraph = fullgraph
         self.entries: dict[Any, list[Entry]] = {}
-        self.full = False
         self._warned = False
         _all.add(self)
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self.full or stance[0] == "force_eager" or inside.active or tape.tracing() is not None:
+        if stance[0] == "force_eager" or inside.active or tape.tracing() is not None:
             return self._plainly(args, kwargs)
         arguments: list[Any] = []
         form = flatten((args, kwargs), arguments)
@@ -150,37 +152,37 @@ class Compiled:
             if entry.fits(arguments):
                 break
         else:
+            if sum(map(len, self.entries.values())) >= self.limit:
+                return self._give_up(GraphBreak(f"more than {self.limit} graphs would be needed", self.name), args, kwargs)
             with _lock, inside:
                 found = self._compile(form, arguments)
             if found is None:
                 return self._plainly(args, kwargs)  # which raises
             entry = found
             self.entries.setdefault(key, []).insert(0, entry)
-            if sum(map(len, self.entries.values())) > _LIMIT:
-                self.full = True
-                self._warn(GraphBreak(f"more than {_LIMIT} graphs would be needed", place=self.name))
         if entry.reason is None:
             return entry.run(arguments)
-        if self.fullgraph:
-            raise entry.reason
-        self._warn(entry.reason)
-        return self._plainly(args, kwargs)
+        return self._give_up(entry.reason, args, kwargs)
 
     def _plainly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with inside:
             return self.function(*args, **kwargs)
 
-    def _warn(self, reason: GraphBreak) -> None:
+    def _give_up(self, reason: GraphBreak, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result without a graph, after one warning in all."""
+        if self.fullgraph:
+            raise reason
         if not self._warned:
             self._warned = True
             warnings.warn(
                 f"torch.compile: {self.name} runs without a graph: {reason.reason}, at {reason.place}", UserWarning, stacklevel=4
             )
+        return self._plainly(args, kwargs)
 
     def reset(self) -> None:
         """Forget all graphs."""
         self.entries.clear()
-        self.full = self._warned = False
+        self._warned = False
 
     # Capturing
 
@@ -190,7 +192,7 @@ class Compiled:
         enabled = grad_mode.enabled
         entry = Entry()
         try:
-            entry.guards = Guards(self.function)
+            entry.guards = Guards(self.function, leaves(form))
             entry.states = _states(entry.guards)
             self._capture(entry, form, arguments)
             default_generator.engine.set_state(stream)
@@ -255,6 +257,7 @@ class Compiled:
                 entry.plan = plan(
                     result_form, outputs, [stand_ins[i] for i in numbers], argument_raws, states, state_raws, known,
                     lambda raw: id(raw) in context.depends,
+                    [strides_of(stand_ins[i]) != strides_of(arguments[i]) for i in numbers],
                 )  # fmt: skip
                 del args, kwargs
                 _check_escapes(context, outputs, stand_ins, states)

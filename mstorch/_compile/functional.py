@@ -62,31 +62,37 @@ class Recipe:
 
     __slots__ = ("owner", "number", "links", "kind", "cls", "stride", "offset", "leaf")
 
-    def __init__(self, owner: str, number: Any, tensor: Any, depends: Callable[[Raw], bool]) -> None:
+    def __init__(self, owner: str, number: Any, tensor: Any, depends: Callable[[Raw], bool], base: View | None = None) -> None:
         self.owner = owner
         self.number = number
-        self.links = _links(tensor, depends) if owner != "same" else ()
+        self.links = _links(tensor, depends, base) if owner != "same" else ()
         self.kind = tensor._dtype
         self.cls = type(tensor)
         self.stride = tensor._stride
         self.offset = tensor._offset
         self.leaf = tensor._storage.leaf
 
-    def make(self, storage: Storage) -> Any:
-        """The tensor over a storage."""
-        view = None
+    def make(self, storage: Storage, base: Any = None) -> Any:
+        """The tensor over a storage, as a view of ``base`` if that is given."""
+        view = None if base is None else base._view
         for read, detached, space in self.links:
             view = View(view, read, storage.value, -1, detached, space)
-        made = _make(storage, self.kind, view, self.stride, self.offset)
+        offset = self.offset
+        if base is not None and base._offset:
+            offset = base._offset + (offset or 0)
+        made = _make(storage, self.kind, view, self.stride, offset)
         if self.cls is not type(made):
             made.__class__ = self.cls
         return made
 
 
-def _links(tensor: Any, depends: Callable[[Raw], bool]) -> tuple[Any, ...]:
+def _links(tensor: Any, depends: Callable[[Raw], bool], base: View | None) -> tuple[Any, ...]:
+    """How the tensor's view is read, step by step from the view ``base`` or the storage."""
     links = []
     view = tensor._view
-    while view is not None:
+    while view is not base:
+        if view is None:
+            raise GraphBreak("a view of the memory of an argument is returned")
         if view.leaf or view.own:
             raise GraphBreak("a view with a history of its own is returned")
         for cell in view.read.__closure__ or ():
@@ -124,9 +130,12 @@ class Plan:
 
 def plan(
     form: Any, outputs: Sequence[Any], arguments: Sequence[Any], argument_raws: Sequence[Raw], states: Sequence[Storage],
-    state_raws: Sequence[Raw], known: dict[int, Any], depends: Callable[[Raw], bool],
+    state_raws: Sequence[Raw], known: dict[int, Any], depends: Callable[[Raw], bool], packed: Sequence[bool],
 ) -> Plan:  # fmt: skip
-    """The plan of a run that has just ended: its outputs, and what it wrote to arguments and states."""
+    """The plan of a run that has just ended: its outputs, and what it wrote to arguments and states.
+
+    ``packed`` says which stand-ins have no gaps in memory where their arguments have.
+    """
     made = Plan()
     made.form = form
     by_storage = {id(a._storage): i for i, a in enumerate(arguments)}
@@ -141,7 +150,9 @@ def plan(
         elif id(tensor) in known:
             made.recipes.append(Recipe("known", tensor, tensor, depends))
         elif key in by_storage:
-            made.recipes.append(Recipe("argument", by_storage[key], tensor, depends))
+            if packed[by_storage[key]]:
+                raise GraphBreak("a view of an argument whose memory is not in order is returned")
+            made.recipes.append(Recipe("argument", by_storage[key], tensor, depends, arguments[by_storage[key]]._view))
         elif key in state_numbers:
             made.recipes.append(Recipe("state", storage, tensor, depends))
         else:

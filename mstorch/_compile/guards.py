@@ -5,7 +5,7 @@ import os
 import sys
 import sysconfig
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,7 @@ def _names(code: types.CodeType) -> Iterator[str]:
 class Guards:
     """The values that a function can reach, as they are now: ``holds()`` says whether they still are."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], arguments: Iterable[Any] = ()) -> None:
         self.dicts: list[tuple[dict[str, Any], list[tuple[str, Any, bool]], str]] = []
         self.sizes: list[tuple[Any, Any, str]] = []  # lists and dictionaries with copies of them
         self.items: list[tuple[Any, Any, Any, bool, str]] = []
@@ -73,6 +73,8 @@ class Guards:
         self._seen: set[int] = set()
         self._by_dict: dict[int, list[tuple[str, Any, bool]]] = {}
         self._function(function, getattr(function, "__qualname__", type(function).__name__))
+        for value in arguments:
+            self.look(value, type(value).__name__)
         self._seen.clear()
         self._by_dict.clear()
         self._alive.clear()

@@ -53,6 +53,16 @@ def flatten(value: Any, tensors: list[Any]) -> Any:
     return Leaf(value)
 
 
+def leaves(form: Any) -> Iterator[Any]:
+    """The values of a form that are neither tensors nor plain."""
+    if isinstance(form, Leaf):
+        if not isinstance(form.key, tuple):
+            yield form.value
+    elif isinstance(form, tuple):
+        for item in form:
+            yield from leaves(item)
+
+
 def unflatten(form: Any, tensors: Iterator[Any]) -> Any:
     """The tree of a form, with other tensors."""
     if isinstance(form, Leaf):

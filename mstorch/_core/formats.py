@@ -44,8 +44,14 @@ channels_last_3d = memory_format("channels_last_3d")
 legacy_contiguous_format = contiguous_format
 strided = layout("strided")
 jagged = layout("jagged")
+sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = (
+    layout(f"sparse_{kind}") for kind in ("coo", "csr", "csc", "bsr", "bsc")
+)
 
-_ALL = {c.name: c for c in (contiguous_format, preserve_format, channels_last, channels_last_3d, strided, jagged)}
+_ALL = {c.name: c for c in (
+    contiguous_format, preserve_format, channels_last, channels_last_3d, strided, jagged, sparse_coo, sparse_csr, sparse_csc,
+    sparse_bsr, sparse_bsc,
+)}  # fmt: skip
 
 
 def by_name(name: str) -> Any:

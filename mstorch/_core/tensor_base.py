@@ -88,6 +88,10 @@ class View:
         return self.value
 
 
+class SparseOperand(NotImplementedError):
+    """A strided operation was given a sparse tensor."""
+
+
 class TensorBase:
     """Data members of a tensor. ``_stride`` is None for row-major strides."""
 
@@ -369,6 +373,7 @@ def register_leaf(tensor: Any) -> None:
 def require_grad(tensor: Any, requires_grad: bool) -> None:
     """Make a tensor a leaf of the tape, or no longer one."""
     if requires_grad:
+        tape.refuse_in_trace("a tensor is made a leaf")
         register_leaf(tensor)
     else:
         _LEAVES.pop(id(tensor), None)
@@ -382,7 +387,6 @@ def require_grad(tensor: Any, requires_grad: bool) -> None:
         storage.owned = False
         return
     if requires_grad:
-        tape.refuse_in_trace("a view is made a leaf")
         view.value = from_numpy(np.array(view.current(storage).asnumpy(), order="C", copy=True))
     tape.mark_leaf(view.value, requires_grad)
     view.leaf = requires_grad

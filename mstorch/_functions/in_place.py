@@ -17,7 +17,7 @@ def fill(input: Any, value: Any) -> Any:
         raise RuntimeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {len(shape_of(value))} dimensions."
         )
-    return clone(input.detach()).fill_(value)
+    return clone(input).fill_(value)
 
 
 def fill_(input: Any, value: Any) -> Any:

@@ -123,7 +123,7 @@ def embedding_bag(
     starts = value_of(offsets).asnumpy().astype(np.int64)
     if not include_last_offset:
         starts = np.append(starts, count)
-    result = embedding.bag(weight, indices, starts, words[mode], scale_grad_by_freq, per_sample_weights, padding_idx)
+    result = embedding.bag(weight, indices, starts, words[mode], scale_grad_by_freq, per_sample_weights, padding_idx, sparse)
     bags = shape_of(offsets)[0]
     if mode == 0:
         return result, zeros(0, dtype=int64), zeros(bags, dtype=int64), zeros(bags, dtype=int64)

@@ -15,7 +15,7 @@ from .._backend.raw import Raw, scalar
 from .._backend.table import Kernel
 from .._core.dtype import OF_MS, by_name, dtype, get_default_dtype
 from .._core.promotion import WORDS, can_cast, combine, promote_types, scalar_dtype
-from .._core.strides import elementwise_strides
+from .._core.strides import elementwise_strides, flat_index
 from .._core.tensor_base import (
     TensorBase,
     check_writable,
@@ -145,7 +145,9 @@ def binary(kernel: Kernel, input: Any, other: Any, out: Any = None, *, to_float:
             first, second = input._storage, other._storage
             a, b = first.value, second.value
             if a.shape != b.shape:
-                broadcast_shape(a.shape, b.shape)
+                shape = broadcast_shape(a.shape, b.shape)
+                if grad_mode.deep:
+                    a, b = (raw if tuple(raw.shape) == shape else _expand[kind.name](raw, shape) for raw in (a, b))
             if grad_mode.enabled and (first.tracked or second.tracked):
                 tape.start_recording()
                 first.owned = second.owned = False
@@ -153,6 +155,28 @@ def binary(kernel: Kernel, input: Any, other: Any, out: Any = None, *, to_float:
                 return wrap(raw, OF_MS[raw.dtype].category >= 2)
             return wrap(kernel[kind.name](a, b))
     return elementwise(kernel, (input, other), out, to_float=to_float)
+
+
+def expect_tensor(name: str, value: Any, position: int = 1) -> None:
+    """Raise torch's TypeError unless the operand of a binary operation is a tensor."""
+    if not isinstance(value, TensorBase):
+        word = ("input", "other")[position - 1]
+        raise TypeError(f"{name}(): argument '{word}' (position {position}) must be Tensor, not {type(value).__name__}")
+
+
+def expect_tensors(name: str, input: Any, other: Any) -> None:
+    """Raise torch's TypeError unless both operands are tensors."""
+    expect_tensor(name, input)
+    expect_tensor(name, other, 2)
+
+
+def expect_a_tensor(name: str, input: Any, other: Any) -> None:
+    """Raise torch's TypeError where both operands are numbers."""
+    if not isinstance(input, TensorBase) and not isinstance(other, TensorBase):
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got ({type(input).__name__}, {type(other).__name__}): one of "
+            "them must be a Tensor"
+        )
 
 
 def elementwise(kernel: Kernel, operands: Sequence[Any], out: Any = None, *, to_float: bool = False) -> Any:
@@ -174,6 +198,11 @@ def elementwise(kernel: Kernel, operands: Sequence[Any], out: Any = None, *, to_
         else:
             raw = scalar_raw(python_number(operand), kind.name)
         raws.append(raw)
+    if grad_mode.deep and tracked and shape is not None:
+        raws = [
+            raw if not isinstance(operand, TensorBase) or tuple(raw.shape) == shape else _expand[kind.name](raw, shape)
+            for operand, raw in zip(operands, raws)
+        ]  # fmt: skip
     result = wrap_like(kernel[kind.name](*raws), tensors, tracked)
     return result if out is None else deliver(result, out)
 
@@ -200,6 +229,7 @@ def contiguous_copy(tensor: Any) -> Any:
 
 
 _clone = Kernel("clone")
+_expand = Kernel("expand")
 
 
 def check_result_cast(kind: dtype, target: dtype) -> None:
@@ -245,6 +275,33 @@ def deliver(result: Any, out: Any) -> Any:
     return out
 
 
+def refuse_overlap(out: Any, *inputs: Any) -> None:
+    """Raise torch's error if ``out`` holds an element twice, or shares one with an input: for what is read while it writes."""
+    if out is None or not isinstance(out, TensorBase):
+        return
+    check_writable(out)
+    for input in inputs:
+        if input._storage is out._storage and np.intersect1d(_places(input), _places(out)).size:
+            raise RuntimeError(
+                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+                "location. Please clone() the tensor before performing the operation."
+            )
+
+
+def _places(tensor: Any) -> np.ndarray:
+    return flat_index(shape_of(tensor), strides_of(tensor), tensor._offset)
+
+
+def expect_out_dtype(out: Any, kind: dtype) -> None:
+    """Raise torch's error unless ``out`` (a tensor or None) has exactly this dtype."""
+    if isinstance(out, TensorBase) and out._dtype is not kind:
+        raise RuntimeError(f"Expected out tensor to have dtype {_spoken(kind)}, but got {_spoken(out._dtype)} instead")
+
+
+def _spoken(kind: dtype) -> str:
+    return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}.get(kind.name, kind.name)
+
+
 def finish(result: Any, out: Any) -> Any:
     """The result, stored in ``out`` if that is given."""
     return result if out is None else deliver(result, out)
@@ -282,9 +339,11 @@ def in_place(tensor: Any, result: Any) -> Any:
 def in_place_form(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """The method ``name`` (``add_``) that stores what ``function`` (``add``) returns in the tensor itself."""
 
+    run = getattr(function, "outside_autocast", function)
+
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         check_writable(self)
-        return in_place(self, function(self, *args, **kwargs))
+        return in_place(self, run(self, *args, **kwargs))
 
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"
@@ -299,7 +358,7 @@ def accept_numpy_names(namespace: dict[str, Any], names: Sequence[str]) -> None:
     """Let the functions of a module take NumPy's keywords too, as torch does: ``axis`` for ``dim``, ``keepdims``."""
     for name in names:
         function = namespace[name]
-        code = function.__code__
+        code = getattr(function, "__wrapped__", function).__code__
         own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         if "dim" in own or "keepdim" in own:
             aliases = {alias: target for target in own for alias in _NUMPY_NAMES.get(target, ()) if alias not in own}

@@ -4,9 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 from .._backend.table import kernel, torch_type_name
+from .._core.dtype import finfo
 from .._core.tensor_base import TensorBase, recording, value_of
 from . import views
-from ._dispatch import call, deliver, in_place, unary, wrap_dim, wrap_like
+from ._autocast import follow
+from ._dispatch import call, deliver, in_place, type_word, unary, wrap_dim, wrap_like
 
 _relu = kernel("relu")
 _hardtanh = kernel("hardtanh")
@@ -174,7 +176,10 @@ def hardswish(input: Any) -> Any:
 def softshrink(input: Any, lambd: float = 0.5) -> Any:
     """``x`` moved towards 0 by ``lambd``, and 0 where that would pass it."""
     if lambd < 0:
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
+        most = finfo(input._dtype).max if input._dtype.category >= 2 else 0
+        raise RuntimeError(
+            f"lambda must be in range [0, {most:g}] for input dtype {type_word(input._dtype)}, but found {lambd:g}"
+        )
     _floating("softshrink_cpu", input)
     return _apply(_softshrink, "softshrink", input, lambd)
 
@@ -230,6 +235,8 @@ def relu_(input: Any) -> Any:
     """In-place version of ``relu``."""
     return in_place(input, relu(input))
 
+
+follow(globals())
 
 FUNCTIONS = tuple("relu prelu selu celu hardshrink threshold relu_".split())
 METHODS = ("relu", "prelu", "hardshrink")

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import views
+from ._autocast import follow
 from .conv import shape_of
 from .elementwise import add, mul
 from .matmul import mm
@@ -36,6 +37,8 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
         result = add(result, bias)
     return views.reshape(result, (*a[:-1], w[0]))
 
+
+follow(globals())
 
 FUNCTIONS = ("bilinear",)
 METHODS = ()

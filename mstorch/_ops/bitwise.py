@@ -6,7 +6,17 @@ from typing import Any
 
 from .._backend.table import Kernel, kernel
 from .._core.dtype import dtype, int32
-from ._dispatch import binary, deliver, elementwise, in_place_form, result_dtype, type_word, unary
+from ._dispatch import (
+    binary,
+    deliver,
+    elementwise,
+    expect_a_tensor,
+    expect_tensors,
+    in_place_form,
+    result_dtype,
+    type_word,
+    unary,
+)
 
 _and, _or, _xor, _not = (kernel(f"bitwise_{op}") for op in ("and", "or", "xor", "not"))
 _left, _right, _gcd = kernel("bitwise_left_shift"), kernel("bitwise_right_shift"), kernel("gcd")
@@ -24,16 +34,19 @@ def _check(name: str, kind: dtype) -> None:
 
 def bitwise_and(input: Any, other: Any, *, out: Any = None) -> Any:
     """The bits set in both; of bools, logical and."""
+    expect_a_tensor("bitwise_and", input, other)
     return _integral("bitwise_and_cpu", _and, input, other, out)
 
 
 def bitwise_or(input: Any, other: Any, *, out: Any = None) -> Any:
     """The bits set in either; of bools, logical or."""
+    expect_a_tensor("bitwise_or", input, other)
     return _integral("bitwise_or_cpu", _or, input, other, out)
 
 
 def bitwise_xor(input: Any, other: Any, *, out: Any = None) -> Any:
     """The bits set in exactly one; of bools, logical xor."""
+    expect_a_tensor("bitwise_xor", input, other)
     return _integral("bitwise_xor_cpu", _xor, input, other, out)
 
 
@@ -45,6 +58,7 @@ def bitwise_not(input: Any, *, out: Any = None) -> Any:
 
 def bitwise_left_shift(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input`` shifted left by ``other`` bits."""
+    expect_a_tensor("bitwise_left_shift", input, other)
     kind = result_dtype((input, other))
     _check("lshift_cpu", kind)
     return elementwise(_left, (input, other), out)
@@ -52,6 +66,7 @@ def bitwise_left_shift(input: Any, other: Any, *, out: Any = None) -> Any:
 
 def bitwise_right_shift(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input`` shifted right by ``other`` bits, keeping the sign."""
+    expect_a_tensor("bitwise_right_shift", input, other)
     kind = result_dtype((input, other))
     _check("rshift_cpu", kind)
     return elementwise(_right, (input, other), out)
@@ -66,12 +81,14 @@ def invert(self: Any) -> Any:
 
 def gcd(input: Any, other: Any, *, out: Any = None) -> Any:
     """The greatest common divisor, not negative."""
+    expect_tensors("gcd", input, other)
     _check("gcd_cpu", result_dtype((input, other)))
     return binary(_gcd, input, other, out)
 
 
 def lcm(input: Any, other: Any, *, out: Any = None) -> Any:
     """The least common multiple, not negative."""
+    expect_tensors("lcm", input, other)
     from .compare import eq, where
     from .copying import to_dtype
     from .elementwise import abs, div, mul

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend import tape
 from .._backend.cast import cast
 from .._backend.raw import from_numpy
 from .._backend.table import kernel
@@ -16,6 +17,8 @@ from ._dispatch import (
     binary,
     broadcast_shape,
     deliver,
+    expect_tensor,
+    expect_tensors,
     in_place_form,
     python_number,
     result_dtype,
@@ -34,31 +37,37 @@ _clamp, _where = kernel("clamp"), kernel("where")
 
 def eq(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input == other``, elementwise."""
+    expect_tensor("eq", input)
     return binary(_eq, input, other, out)
 
 
 def ne(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input != other``, elementwise."""
+    expect_tensor("ne", input)
     return binary(_ne, input, other, out)
 
 
 def lt(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input < other``, elementwise."""
+    expect_tensor("lt", input)
     return binary(_lt, input, other, out)
 
 
 def le(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input <= other``, elementwise."""
+    expect_tensor("le", input)
     return binary(_le, input, other, out)
 
 
 def gt(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input > other``, elementwise."""
+    expect_tensor("gt", input)
     return binary(_gt, input, other, out)
 
 
 def ge(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input >= other``, elementwise."""
+    expect_tensor("ge", input)
     return binary(_ge, input, other, out)
 
 
@@ -67,16 +76,19 @@ less, less_equal, greater, greater_equal, not_equal = lt, le, gt, ge, ne
 
 def logical_and(input: Any, other: Any, *, out: Any = None) -> Any:
     """Whether both are nonzero, elementwise."""
+    expect_tensors("logical_and", input, other)
     return binary(_and, input, other, out)
 
 
 def logical_or(input: Any, other: Any, *, out: Any = None) -> Any:
     """Whether either is nonzero, elementwise."""
+    expect_tensors("logical_or", input, other)
     return binary(_or, input, other, out)
 
 
 def logical_xor(input: Any, other: Any, *, out: Any = None) -> Any:
     """Whether exactly one is nonzero, elementwise."""
+    expect_tensors("logical_xor", input, other)
     return binary(_xor, input, other, out)
 
 
@@ -154,9 +166,9 @@ def is_nonzero(input: Any) -> bool:
 def equal(input: Any, other: Any) -> bool:
     """Whether both have the same size and the same elements."""
     if input._dtype is not other._dtype and tuple(value_of(input).shape) == tuple(value_of(other).shape):
-        return bool(value_of(eq(input, other)).asnumpy().all())
+        return bool(tape.read(value_of(eq(input, other))).all())
     first, second = value_of(input), value_of(other)
-    return tuple(first.shape) == tuple(second.shape) and bool((first.asnumpy() == second.asnumpy()).all())
+    return tuple(first.shape) == tuple(second.shape) and bool((tape.read(first) == second.asnumpy()).all())
 
 
 def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
@@ -186,7 +198,7 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
 
 def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements are close (see ``isclose``)."""
-    return bool(value_of(isclose(input, other, rtol, atol, equal_nan)).asnumpy().all())
+    return bool(tape.read(value_of(isclose(input, other, rtol, atol, equal_nan))).all())
 
 
 def _no_complex(name: str, *operands: Any) -> None:
@@ -195,27 +207,23 @@ def _no_complex(name: str, *operands: Any) -> None:
             raise RuntimeError(f"{name} not implemented for complex tensors.")
 
 
-def _two_tensors(name: str, other: Any) -> None:
-    if not isinstance(other, TensorBase):
-        raise TypeError(f"{name}(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
-
-
 def maximum(input: Any, other: Any, *, out: Any = None) -> Any:
     """The larger of the two, elementwise; NaN if either is."""
-    _two_tensors("maximum", other)
+    expect_tensors("maximum", input, other)
     _no_complex("maximum", input, other)
     return binary(_maximum, input, other, out)
 
 
 def minimum(input: Any, other: Any, *, out: Any = None) -> Any:
     """The smaller of the two, elementwise; NaN if either is."""
-    _two_tensors("minimum", other)
+    expect_tensors("minimum", input, other)
     _no_complex("minimum", input, other)
     return binary(_minimum, input, other, out)
 
 
 def fmax(input: Any, other: Any, *, out: Any = None) -> Any:
     """The larger of the two, elementwise; a NaN gives way to a number."""
+    expect_tensors("fmax", input, other)
     if kind_is_integral(input, other):
         return binary(_maximum, input, other, out)
     return binary(_fmax, input, other, out)
@@ -223,6 +231,7 @@ def fmax(input: Any, other: Any, *, out: Any = None) -> Any:
 
 def fmin(input: Any, other: Any, *, out: Any = None) -> Any:
     """The smaller of the two, elementwise; a NaN gives way to a number."""
+    expect_tensors("fmin", input, other)
     if kind_is_integral(input, other):
         return binary(_minimum, input, other, out)
     return binary(_fmin, input, other, out)

@@ -10,6 +10,7 @@ from .._backend.table import kernel
 from .._core.dtype import dtype
 from .._core.strides import contiguous_strides, flat_index
 from .._core.tensor_base import Space, make_space_view, strides_of, value_of
+from ._autocast import follow
 from ._dispatch import deliver, elementwise, in_place, type_word, unary
 
 _conj, _complex, _polar, _reinterpret = kernel("conj"), kernel("complex"), kernel("polar"), kernel("view_dtype")
@@ -169,6 +170,11 @@ def resolve_neg(input: Any) -> Any:
 def complex(real: Any, imag: Any, *, out: Any = None) -> Any:
     """The complex tensor of two real ones."""
     _check_parts(real, imag)
+    if out is not None and out._dtype is not real._dtype.to_complex():
+        raise RuntimeError(
+            f"Expected object of scalar type {type_word(real._dtype.to_complex())} but got scalar type {type_word(out._dtype)} for "
+            "argument 'out'"
+        )
     return elementwise(_complex, (real, imag), out)
 
 
@@ -205,6 +211,8 @@ def set_imag(self: Any, value: Any) -> None:
 
     copy_(imag(self), value)
 
+
+follow(globals())
 
 FUNCTIONS = tuple(
     "real imag conj conj_physical conj_physical_ resolve_conj resolve_neg complex polar view_as_real "

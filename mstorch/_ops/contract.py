@@ -6,6 +6,7 @@ from typing import Any
 
 from .._core.tensor_base import TensorBase, value_of
 from . import views
+from ._autocast import follow
 from ._dispatch import finish, shape_of, type_word, wrap_dim
 from .matmul import bmm, dot, matmul
 
@@ -419,6 +420,8 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({a[1]}x{a[2]} and {b[1]}x{b[2]})")
     return finish(_scaled_sum("addbmm", input, bmm(batch1, batch2).sum(0), beta, alpha), out)
 
+
+follow(globals())
 
 FUNCTIONS = tuple(
     "einsum tensordot outer ger inner vdot kron trace matrix_power chain_matmul addmm addmv addr baddbmm addbmm".split()

@@ -7,6 +7,7 @@ from typing import Any
 from .._backend.table import kernel, torch_type_name
 from .._core.tensor_base import TensorBase, value_of
 from . import views
+from ._autocast import follow
 from ._dispatch import call, type_word
 
 _conv = kernel("conv")
@@ -55,9 +56,12 @@ def _check(
     if any(s <= 0 for s in stride):
         raise RuntimeError("non-positive stride is not supported")
     if any(d <= 0 for d in dilation):
-        raise RuntimeError("non-positive dilation is not supported")
+        shown = [1, *dilation] if len(dilation) == 1 else list(dilation)
+        raise RuntimeError(f"dilation should be greater than zero, but got {shown}")
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
+    if len(w) < 3:
+        raise RuntimeError("weight should have at least three dimensions")
     if len(w) != len(x):
         raise RuntimeError(
             f"Expected {len(w)}-dimensional input for {len(w)}-dimensional weight {list(w)}, but got {len(x)}-dimensional input "
@@ -262,6 +266,8 @@ def convolution(
 
 
 BY_RANK: dict[int, Callable[..., Any]] = {1: conv1d, 2: conv2d, 3: conv3d}
+
+follow(globals())
 
 FUNCTIONS = tuple(
     "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc convolution".split()

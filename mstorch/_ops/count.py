@@ -332,7 +332,9 @@ def histogramdd(
         bins = [bins] * rank
     if len(bins) != rank:
         raise RuntimeError(
-            f"torch.histogramdd: expected {rank} sequences of bin edges for a {rank}-dimensional histogram but got {len(bins)}"
+            "histogramdd: The size of bins must be equal to the innermost dimension of the input."
+            if all(map(is_number, bins))
+            else f"torch.histogramdd: expected {rank} sequences of bin edges for a {rank}-dimensional histogram but got {len(bins)}"
         )
     edges = []
     for d, item in enumerate(bins):

@@ -11,6 +11,7 @@ import numpy as np
 from .._backend.cast import numpy_cast
 from .._core import device as devices
 from .._core.dtype import by_name, dtype, float64, get_default_dtype, int64
+from .._core.formats import strided
 from .._core.promotion import scalar_dtype
 from .._core.strides import channels_last_strides, contiguous_strides, dense_order, elementwise_strides, normalize
 from .._core.tensor_base import TensorBase, strides_of, value_of, wrap_strided
@@ -54,6 +55,18 @@ def _size_and_out(
     return _filled(shape, value, kind or get_default_dtype(), requires_grad)
 
 
+def _unspecified(layout: Any, shape: tuple[int, ...], kind: dtype | None, requires_grad: bool) -> Any:
+    """A tensor of a sparse layout in which no element is specified."""
+    from .._sparse.convert import nothing_of
+
+    return nothing_of(layout, shape, kind or get_default_dtype(), requires_grad)
+
+
+def _strided_only(layout: Any) -> None:
+    if layout is not None and layout is not strided:
+        raise RuntimeError("full(...) is not implemented for sparse layout")
+
+
 def zeros(
     *size: Any, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
@@ -61,6 +74,8 @@ def zeros(
     """A tensor of zeros."""
     if any(isinstance(length, int) and length < 0 for length in size):
         raise RuntimeError("zeros: Dimension size must be non-negative.")
+    if layout is not None and layout is not strided:
+        return _unspecified(layout, shape_args(size), dtype, requires_grad)
     return _size_and_out(size, out, 0, dtype, device, requires_grad)
 
 
@@ -69,6 +84,7 @@ def ones(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor of ones."""
+    _strided_only(layout)
     return _size_and_out(size, out, 1, dtype, device, requires_grad)
 
 
@@ -77,6 +93,8 @@ def empty(
     pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
 ) -> Any:  # fmt: skip
     """A tensor whose values are not defined (zeros here)."""
+    if layout is not None and layout is not strided:
+        return _unspecified(layout, shape_args(size), dtype, requires_grad)
     made_tensor = _size_and_out(size, out, 0, dtype, device, requires_grad)
     if memory_format is not None and out is None:
         return _formatted(made_tensor, memory_format)
@@ -96,6 +114,7 @@ def full(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor of one value; its dtype is inferred from the value."""
+    _strided_only(layout)
     devices.resolve(device)
     if isinstance(fill_value, TensorBase):
         fill_value = fill_value.item()
@@ -175,6 +194,8 @@ def zeros_like(
     memory_format: Any = None, pin_memory: bool = False, out: Any = None,
 ) -> Any:  # fmt: skip
     """Zeros of the size and dtype of ``input``."""
+    if layout is not None and layout is not strided:
+        return _unspecified(layout, tuple(input.shape), dtype or input._dtype, requires_grad)
     return _like(input, 0, dtype, device, requires_grad, memory_format)
 
 
@@ -183,6 +204,7 @@ def ones_like(
     memory_format: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """Ones of the size and dtype of ``input``."""
+    _strided_only(layout)
     return _like(input, 1, dtype, device, requires_grad, memory_format)
 
 
@@ -191,6 +213,8 @@ def empty_like(
     memory_format: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor of the size and dtype of ``input``, values not defined (zeros here)."""
+    if layout is not None and layout is not strided:
+        return _unspecified(layout, tuple(input.shape), dtype or input._dtype, requires_grad)
     return _like(input, 0, dtype, device, requires_grad, memory_format)
 
 
@@ -199,6 +223,7 @@ def full_like(
     requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """One value in the size and dtype of ``input``."""
+    _strided_only(layout)
     if isinstance(fill_value, TensorBase):
         fill_value = fill_value.item()
     return _like(input, python_number(fill_value), dtype, device, requires_grad, memory_format)
@@ -218,6 +243,8 @@ def arange(
     kind = dtype or (get_default_dtype() if any(isinstance(v, float) for v in (start, end, step)) else int64)
     if step == 0:
         raise RuntimeError("step must be nonzero")
+    if dtype is not None and dtype.category <= 1 and int(step) == 0:
+        raise ValueError("step must be nonzero")
     if any(isinstance(v, float) and (v != v or abs(v) == float("inf")) for v in (start, end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (step > 0) != (end >= start) and start != end:
@@ -265,6 +292,11 @@ def _ends(start: Any, end: Any, steps: int, kind: dtype | None) -> tuple[Any, An
                 raise RuntimeError("linspace only supports 0-dimensional start and end tensors")
             value = value.item()
         values.append(python_number(value))
+    if isinstance(steps, float):
+        raise TypeError(
+            f"linspace() received an invalid combination of arguments - got ({type(start).__name__}, {type(end).__name__}, float, "
+            "...): steps must be an int"
+        )
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     if kind is None:

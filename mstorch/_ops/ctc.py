@@ -9,6 +9,7 @@ from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.tensor_base import TensorBase, recording, value_of, wrap
 from . import views
+from ._autocast import follow
 from .compare import where
 from .conv import shape_of
 from .elementwise import div
@@ -85,6 +86,8 @@ def _rows(targets: Any, lengths: np.ndarray, batch: int) -> np.ndarray:
         start += length
     return rows
 
+
+follow(globals())
 
 FUNCTIONS = ()
 METHODS = ()

@@ -8,6 +8,7 @@ import numpy as np
 from .._backend.table import kernel
 from .._core.promotion import promote_types
 from . import views
+from ._autocast import follow
 from ._dispatch import broadcast_shape, call, deliver, wrap_dim
 from .compare import clamp_min
 from .conv import shape_of
@@ -101,6 +102,8 @@ def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out:
     result = div(input, length)
     return result if out is None else deliver(result, out)
 
+
+follow(globals())
 
 FUNCTIONS = ("cosine_similarity", "pairwise_distance", "pdist", "cdist")
 METHODS = ()

@@ -11,11 +11,14 @@ from .._backend.cast import cast
 from .._backend.table import Kernel, kernel
 from .._core.dtype import bfloat16, complex128, dtype, float16, float64
 from .._core.tensor_base import TensorBase, recording, value_of, wrap
+from ._autocast import follow
 from ._dispatch import (
     binary,
     broadcast_shape,
     deliver,
     elementwise,
+    expect_a_tensor,
+    expect_tensor,
     finish,
     in_place,
     in_place_form,
@@ -122,6 +125,7 @@ def subtract(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
 
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """``other - alpha * input``, elementwise."""
+    expect_tensor("rsub", input)
     return sub(other, input, alpha=alpha)
 
 
@@ -172,6 +176,7 @@ def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
 
 def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
     """The remainder with the sign of the divisor, as Python's ``%``."""
+    expect_a_tensor("remainder", input, other)
     kind = result_dtype((input, other))
     if kind.category >= 2:
         return elementwise(_remainder, (input, other), out)
@@ -180,6 +185,7 @@ def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
 
 def fmod(input: Any, other: Any, *, out: Any = None) -> Any:
     """The remainder with the sign of the dividend, as C's ``fmod``."""
+    expect_tensor("fmod", input)
     kind = result_dtype((input, other))
     if kind.category >= 2:
         return elementwise(_fmod, (input, other), out)
@@ -414,6 +420,8 @@ neg_, reciprocal_, rsqrt_, sqrt_, square_ = (
     in_place_form(function, f"{function.__name__}_") for function in (neg, reciprocal, rsqrt, sqrt, square)
 )
 negative_ = neg_
+
+follow(globals())
 
 FUNCTIONS = tuple(
     "add sub subtract rsub mul multiply div divide true_divide floor_divide remainder fmod pow float_power neg "

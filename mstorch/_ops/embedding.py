@@ -1,6 +1,7 @@
 """Embeddings and one-hot vectors."""
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ from .._backend import tape
 from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.dtype import int32, int64
-from .._core.tensor_base import recording, value_of, wrap
+from .._core.sparse_parts import leave
+from .._core.tensor_base import is_leaf, recording, value_of, wrap
 from . import views
 from ._dispatch import readable, type_word
 from .compare import eq, where
@@ -22,33 +24,42 @@ from .reduce import amax
 from .scatter import index_add
 
 _embedding = kernel("embedding")
+_embedding_sparse = kernel("embedding_sparse")
 
 
-def _indices(input: Any, rows: int, name: str) -> np.ndarray:
+def _check_indices(input: Any, rows: int, name: str) -> None:
     if input._dtype not in (int64, int32):
         raise RuntimeError(
             f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
             f"torch.{type_word(input._dtype)}Tensor instead (while checking arguments for {name})"
         )
-    values = value_of(input).asnumpy()
-    if values.size and (values.min() < 0 or values.max() >= rows):
+    values = readable(input)
+    if values is not None and values.size and (values.min() < 0 or values.max() >= rows):
         raise IndexError("index out of range in self")
-    return values
 
 
-def _lookup(weight: Any, input: Any, padding: int, by_frequency: bool) -> Any:
+def _lookup_sparse(weight: Any, input: Any, padding: int, by_frequency: bool) -> Any:
+    if by_frequency:
+        raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+    kernel_ = _embedding_sparse[weight._dtype.name]
+    return wrap(kernel_(value_of(weight), value_of(input), padding, functools.partial(leave, weight)), True)
+
+
+def _lookup(weight: Any, input: Any, padding: int, by_frequency: bool, sparse: bool = False) -> Any:
     tracked = recording((weight,))
+    if sparse and tracked and tape.tracing() is None and is_leaf(weight) and input.numel() and weight.numel():
+        return _lookup_sparse(weight, input, padding, by_frequency)
     return wrap(_embedding[weight._dtype.name](value_of(weight), value_of(input), padding, by_frequency), tracked)
 
 
 def embedding(
     weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Any:
-    """Rows of ``weight`` (rows, D) at ``indices`` (*): (*, D). The gradient is dense, also with ``sparse``."""
+    """Rows of ``weight`` (rows, D) at ``indices`` (*): (*, D). With ``sparse`` the gradient of a leaf is a COO tensor."""
     if len(shape_of(weight)) != 2:
         raise RuntimeError("'weight' must be 2-D")
-    _indices(indices, shape_of(weight)[0], "embedding")
-    return _lookup(weight, indices, padding_idx, scale_grad_by_freq)
+    _check_indices(indices, shape_of(weight)[0], "embedding")
+    return _lookup(weight, indices, padding_idx, scale_grad_by_freq, sparse)
 
 
 def renorm_rows_(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
@@ -93,17 +104,19 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
 
 
 def bag(
-    weight: Any, indices: Any, starts: np.ndarray, mode: str, by_frequency: bool, per_sample_weights: Any, padding_idx: int | None
-) -> Any:
+    weight: Any, indices: Any, starts: np.ndarray, mode: str, by_frequency: bool, per_sample_weights: Any, padding_idx: int | None,
+    sparse: bool = False,
+) -> Any:  # fmt: skip
     """Sums, means or maxima of the rows in each bag; bag ``i`` holds the indices from ``starts[i]`` to ``starts[i + 1]``."""
-    rows = _indices(indices, shape_of(weight)[0], "embedding_bag").astype(np.int64)
+    _check_indices(indices, shape_of(weight)[0], "embedding_bag")
+    rows = value_of(indices).asnumpy().astype(np.int64)
     count, width = len(starts) - 1, shape_of(weight)[1]
     sizes = np.diff(starts)
     bags = np.repeat(np.arange(count), sizes)
     used = rows[starts[0] : starts[-1]]
     kept = np.ones(used.shape, bool) if padding_idx is None else used != padding_idx
     padding = -1 if padding_idx is None else padding_idx
-    taken = _lookup(weight, made(np.ascontiguousarray(used)), padding, by_frequency)
+    taken = _lookup(weight, made(np.ascontiguousarray(used)), padding, by_frequency, sparse)
     if mode == "max":
         return _maxima(taken, bags, kept, count, width)
     if per_sample_weights is not None:

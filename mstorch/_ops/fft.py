@@ -9,6 +9,7 @@ from typing import Any
 from .._backend.table import kernel
 from .._core.tensor_base import TensorBase
 from . import views
+from ._autocast import follow
 from ._dispatch import call, finish, shape_of, type_word, wrap_dim
 from .creation import arange, zeros
 from .join import cat, flip, roll
@@ -66,6 +67,11 @@ def _run(input: Any, dims: Sequence[int], inverse: bool, norm: str) -> Any:
     return call(_fft, (input,), tuple(dims), inverse, norm)
 
 
+def _check_rank(rank: int, dim: Any) -> None:
+    if rank == 0 and dim is not None and len(dim):
+        raise IndexError(f"Dimension specified as {dim[0] if len(dim) == 1 else 0} but tensor has no dimensions")
+
+
 def _dims(input: Any, s: Any, dim: Any) -> tuple[list[int], list[int | None]]:
     """The dimensions to transform and the lengths asked for (None: as they are)."""
     rank = len(shape_of(input))
@@ -73,6 +79,7 @@ def _dims(input: Any, s: Any, dim: Any) -> tuple[list[int], list[int | None]]:
         s = (s,)
     if isinstance(dim, int):
         dim = (dim,)
+    _check_rank(rank, dim)
     if dim is not None:
         dims = [wrap_dim(d, rank) for d in dim]
         if len(set(dims)) != len(dims):
@@ -289,3 +296,6 @@ def fftshift(input: Any, dim: Any = None) -> Any:
 def ifftshift(input: Any, dim: Any = None) -> Any:
     """The inverse of ``fftshift``."""
     return _shifted(input, dim, lambda length: math.ceil(length / 2))
+
+
+follow(globals())

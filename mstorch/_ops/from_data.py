@@ -167,8 +167,11 @@ def array_of(data: Any, kind: dtype | None) -> np.ndarray:
     """A fresh row-major array of ``data`` in the wanted (or inferred) dtype."""
     if isinstance(data, np.generic):
         data = np.asarray(data)
-    elif not isinstance(data, (np.ndarray, list, tuple, bool, int, float, complex)) and hasattr(data, "__array__"):
-        data = np.asarray(data)
+    elif not isinstance(data, (np.ndarray, list, tuple, bool, int, float, complex)):
+        if hasattr(data, "__array__"):
+            data = np.asarray(data)
+        elif hasattr(data, "__dlpack__"):
+            data = np.from_dlpack(data)
     if isinstance(data, np.ndarray):
         return numpy_cast(data, (kind or of_numpy(data.dtype)).np)
     if isinstance(data, (list, tuple)) and data and isinstance(data[0], TensorBase) and data[0].dim() > 0:
@@ -206,6 +209,11 @@ def as_tensor(data: Any, dtype: dtype | None = None, device: Any = None) -> Any:
     if isinstance(data, np.ndarray):
         shared = from_numpy(data)
         return shared if dtype is None or dtype is shared._dtype else shared.to(dtype)
+    if hasattr(data, "__dlpack__"):
+        from .memory import from_dlpack
+
+        shared = from_dlpack(data)
+        return shared if dtype is None or dtype is shared._dtype else shared.to(dtype)
     return made(array_of(data, dtype))
 
 
@@ -240,7 +248,7 @@ def from_numpy(ndarray: np.ndarray, /) -> Any:
     if any(stride < 0 for stride in ndarray.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
-            "currently supported. (You can probably work around this by making a copy of your array with array.copy().) "
+            "currently supported. (You can probably work around this by making a copy of your array  with array.copy().) "
         )
     if not ndarray.flags.writeable:
         warnings.warn(

@@ -9,13 +9,16 @@ import numpy as np
 
 from .._backend import tape
 from .._backend.table import kernel
+from .._core.dtype import int64
 from .._core.tensor_base import is_tracked, recording, value_of
 from . import views
+from ._autocast import follow
 from ._dispatch import call
-from .compare import clamp, where
+from .compare import clamp, ge, le, logical_and, ne, where
 from .conv import shape_of
+from .copying import to_dtype
 from .elementwise import abs as abs_of
-from .elementwise import add, div, mul, neg, sub
+from .elementwise import add, div, mul, neg, remainder, sub
 from .from_data import made
 from .index import gather
 from .join import stack
@@ -82,7 +85,7 @@ def _reflected(x: Any, low2: int, high2: int) -> Any:
     distance = abs_of(sub(x, low))
     flips = floor(div(distance, span)).detach()
     extra = sub(distance, mul(flips, span))
-    odd = made((value_of(flips).asnumpy() % 2) == 1)
+    odd = ne(remainder(flips, 2), 0)
     return where(odd, sub(span + low, extra), add(extra, low))
 
 
@@ -97,18 +100,15 @@ def _bounded(x: Any, n: int, padding: str, corners: bool) -> Any:
 
 def _taken(flat: Any, places: list[Any], sizes: tuple[int, ...]) -> Any:
     """The elements at whole positions (N, L) of each axis, 0 outside: (N, C, L)."""
-    inside = np.ones((), bool)
-    index = np.zeros((), np.int64)
+    inside = index = None
     for place, n in zip(places, sizes):
-        values = value_of(place).asnumpy()
-        with np.errstate(invalid="ignore"):
-            good = (values >= 0) & (values <= n - 1)
-        inside = inside & good
-        index = index * n + np.where(good, values, 0).astype(np.int64)
+        good = logical_and(ge(place, 0), le(place, n - 1))
+        position = to_dtype(where(good, place, 0.0), int64)
+        inside = good if inside is None else logical_and(inside, good)
+        index = position if index is None else add(mul(index, n), position)
     n, c = shape_of(flat)[:2]
-    wide = made(np.ascontiguousarray(np.broadcast_to(index[:, None, :], (n, c, index.shape[-1]))))
-    taken = gather(flat, 2, wide)
-    return taken if inside.all() else mul(taken, made(inside[:, None, :].astype(flat._dtype.np)))
+    taken = gather(flat, 2, views.expand(views.unsqueeze(index, 1), (n, c, shape_of(index)[-1])))
+    return mul(taken, views.unsqueeze(to_dtype(inside, flat._dtype), 1))
 
 
 def _cubic_weights(t: Any) -> list[Any]:
@@ -285,6 +285,8 @@ def affine_grid_generator(theta: Any, size: Any, align_corners: bool) -> Any:
     """The same as ``affine_grid``."""
     return affine_grid(theta, size, align_corners)
 
+
+follow(globals())
 
 FUNCTIONS = ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "affine_grid_generator")
 METHODS = ()

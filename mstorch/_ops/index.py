@@ -14,15 +14,18 @@ from .._core.formats import contiguous_format
 from .._core.strides import normalize
 from .._core.tensor_base import TensorBase, check_writable, is_tracked, recording, value_of, wrap, wrap_strided
 from . import views
+from ._autocast import follow
 from ._dispatch import (
     accept_numpy_names,
     broadcast_shape,
     deliver,
+    expect_out_dtype,
     finish,
     in_place,
     is_number,
     python_number,
     readable,
+    refuse_overlap,
     result,
     scalar_raw,
     shape_of,
@@ -85,6 +88,8 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: 
     """``input`` taken along ``dim`` at ``index``, whose other dimensions run along those of ``input``."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
+    refuse_overlap(out, input, index)
+    expect_out_dtype(out, input._dtype)
     positions = index_raw(index, "gather", text="gather(): Expected dtype int32/int64 for index")
     own = tuple(positions.shape)
     if 0 not in own:
@@ -105,6 +110,7 @@ def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
     """The entries ``index`` (a vector) along a dimension, as a copy."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
+    refuse_overlap(out, input, index)
     positions = index_raw(index, "index_select", text="index_select(): Expected dtype int32 or int64 for index")
     if len(positions.shape) > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
@@ -121,6 +127,7 @@ def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
 
 def take(input: Any, index: Any, *, out: Any = None) -> Any:
     """The elements at positions of the flat tensor, in the shape of ``index``."""
+    refuse_overlap(out, input, index)
     positions = index_raw(index, "take", int32_too=False)
     size = value_of(input).size
     if size == 0 and positions.size:
@@ -148,11 +155,20 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
     dim = wrap_dim(dim, len(own))
     common = broadcast_shape((*own[:dim], 1, *own[dim + 1 :]), (*other[:dim], 1, *other[dim + 1 :]))
     spread = views.expand(input, (*common[:dim], own[dim], *common[dim + 1 :]))
-    positions = value_of(views.expand(indices, (*common[:dim], other[dim], *common[dim + 1 :])))
-    if positions.size and (positions.asnumpy() < 0).any():
-        values = positions.asnumpy()
-        positions = from_numpy(np.ascontiguousarray(np.where(values < 0, values + own[dim], values)))
-    return gather(spread, dim, wrap(positions), out=out)
+    positions = views.expand(indices, (*common[:dim], other[dim], *common[dim + 1 :]))
+    values = readable(positions)
+    if values is None or (values < 0).any():
+        from .compare import lt, where
+        from .elementwise import add
+
+        positions = where(lt(positions, 0), add(positions, own[dim]), positions)
+    return gather(spread, dim, positions, out=out)
+
+
+_C_TYPE = {
+    "float32": "float", "float64": "double", "int64": "int64_t", "int32": "int", "int16": "int16_t", "int8": "int8_t",
+    "uint8": "uint8_t", "float16": "at::Half", "bfloat16": "at::BFloat16",
+}  # fmt: skip
 
 
 def masked_fill(input: Any, mask: Any, value: Any) -> Any:
@@ -169,6 +185,8 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
                 "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                 f"{len(shape_of(value))} dimension(s)."
             )
+        if value._dtype.category == 3 and input._dtype.category < 3:
+            raise RuntimeError(f"value cannot be converted to type {_C_TYPE.get(name, name)} without overflow")
         tensors.append(value)
     elif not is_number(value):
         raise TypeError(
@@ -197,6 +215,7 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     """The elements where the mask holds, in one dimension; the shapes broadcast."""
     if mask._dtype is not bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
+    refuse_overlap(out, input, mask)
     shape = broadcast_shape(shape_of(mask), shape_of(input))
     spread = views.expand(input, shape) if shape_of(input) != shape else input
     chosen = np.broadcast_to(value_of(mask).asnumpy(), shape)
@@ -374,6 +393,8 @@ def _masked_scatter_without_counting(input: Any, mask: Any, source: Any) -> Any:
 
 
 
+
+follow(globals())
 
 FUNCTIONS = tuple(
     "gather index_select take take_along_dim masked_fill masked_select nonzero argwhere nonzero_static index_put index_put_ put "

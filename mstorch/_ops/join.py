@@ -9,12 +9,14 @@ from .._backend.table import kernel
 from .._core.dtype import OF_MS
 from .._core.promotion import can_cast, promote_types
 from .._core.strides import channels_last_strides, is_channels_last, normalize
-from .._core.tensor_base import TensorBase, recording, value_of, wrap_strided
+from .._core.tensor_base import TensorBase, grad_mode, recording, value_of, wrap_strided
 from . import views
+from ._autocast import follow
 from ._dispatch import (
     accept_numpy_names,
     call,
     finish,
+    refuse_overlap,
     result,
     shape_args,
     shape_of,
@@ -74,6 +76,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
                     f"number {number} in the list."
                 )
     kind = _common(tensors)
+    refuse_overlap(out, *tensors)
     if out is not None and not can_cast(kind, out._dtype):
         raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_word(out._dtype)}")
     tracked = recording(tensors)
@@ -110,6 +113,8 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
                 f"entry {number}"
             )
     axis = wrap_dim(dim, len(first) + 1)
+    if grad_mode.deep:  # MindSpore 2.10: Stack loses the history of its second gradient
+        return cat([views.unsqueeze(tensor, axis) for tensor in tensors], axis, out=out)
     kind = _common(tensors)
     tracked = recording(tensors)
     raws = tuple(value_of(t) if t._dtype is kind else cast(value_of(t), kind.name) for t in tensors)
@@ -343,6 +348,8 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     if len(axes) != len(moves):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(axes)}")
     rank = len(shape_of(input))
+    if not rank:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     return call(_roll, (input,), moves, tuple(wrap_dim(d, rank) for d in axes))
 
 
@@ -473,3 +480,4 @@ FUNCTIONS = tuple(
 NAMED_METHODS = {"flip": _flip_method, "tile": _tile_method}
 METHODS = tuple("repeat repeat_interleave fliplr flipud roll rot90".split())
 accept_numpy_names(globals(), FUNCTIONS)
+follow(globals())

@@ -14,6 +14,7 @@ from .._backend.table import kernel
 from .._core.dtype import int64
 from .._core.tensor_base import TensorBase, value_of, wrap
 from . import contract, measure, reduce, views
+from ._autocast import follow
 from ._dispatch import broadcast_shape, wrap_dim
 from .compare import where
 from .creation import eye, zeros
@@ -475,6 +476,7 @@ def cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> Any:
     a, b = len(shape_of(input)), len(shape_of(other))
     if a != b:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    wrap_dim(dim, a)
     if shape_of(input)[dim] != 3 or shape_of(other)[dim] != 3:
         raise RuntimeError(
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {shape_of(input)[dim]} and {shape_of(other)[dim]}"
@@ -571,3 +573,6 @@ def tensorsolve(A: Any, B: Any, dims: Sequence[int] | None = None, *, out: Any =
         )
     found = solve(views.reshape(A, (rows, rows)), views.reshape(B, (rows,)))
     return finish(views.reshape(found, rest), out)
+
+
+follow(globals())

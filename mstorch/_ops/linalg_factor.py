@@ -12,6 +12,7 @@ from .._backend import tape
 from .._backend.table import kernel
 from .._core.tensor_base import grad_mode, recording, value_of, wrap
 from . import views
+from ._autocast import follow
 from ._dispatch import broadcast_shape, deliver, type_word
 from .creation import eye, zeros_like
 from .shape import diag_embed, tril, triu
@@ -391,7 +392,9 @@ def _eigh_backward(gradients: Any, outputs: Any, inputs: Any, triangle: str) -> 
     w, v = outputs
     inner = None
     if gv is not None:
-        inner = (v.mH @ gv) / _gaps(w)
+        # Only the skew-Hermitian part turns the eigenvectors: the gradient is Hermitian, as the matrix.
+        turned = v.mH @ gv
+        inner = (turned - turned.mH) / (2 * _gaps(w))
         inner = inner - diag_embed(inner.diagonal(0, -2, -1))
     if gw is not None:
         part = diag_embed(gw.to(v.dtype))
@@ -527,3 +530,6 @@ def geqrf(input: Any, *, out: Any = None) -> Any:
     check_matrix(input, "torch.geqrf", "input")
     found = tuple(wrap(item) for item in _run(_geqrf, input))
     return finish(return_types.geqrf(found), out)
+
+
+follow(globals())

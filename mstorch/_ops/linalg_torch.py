@@ -9,6 +9,7 @@ from .. import return_types
 from .._core.tensor_base import value_of
 from . import linalg, views
 from . import linalg_factor as factor
+from ._autocast import follow
 from ._dispatch import broadcast_shape
 from .compare import where
 from .creation import eye, zeros
@@ -117,6 +118,11 @@ def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
 
 def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False, *, out: Any = None) -> Any:
     """``Q @ other`` (``other @ Q``, the adjoint of Q) for the whole Q of ``geqrf``."""
+    if len(shape_of(input)) < 2 or len(shape_of(other)) < 2:
+        raise RuntimeError(f"torch.ormqr: {'input' if len(shape_of(input)) < 2 else 'other'} must have at least 2 dimensions.")
+    side = -2 if left else -1
+    if shape_of(tau)[-1:] != (min(shape_of(other)[side], shape_of(input)[-1]),):
+        raise RuntimeError(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
     rows = shape_of(input)[-2]
     count = shape_of(tau)[-1]
     unit = tril(input, -1) + eye(rows, shape_of(input)[-1], dtype=input._dtype)
@@ -159,6 +165,8 @@ def triangular_solve(
     found = triangular(matrix, b, turned, unitriangular)
     return finish(return_types.triangular_solve((found, batch_of(A, batch).clone())), out)
 
+
+follow(globals())
 
 FUNCTIONS = tuple(
     "det inverse matrix_exp geqrf orgqr ormqr lu_unpack lu_solve slogdet logdet pinverse cholesky cholesky_solve "

@@ -8,6 +8,7 @@ from typing import Any
 from .._backend.table import kernel
 from .._core.tensor_base import value_of
 from . import views
+from ._autocast import follow
 from ._dispatch import broadcast_shape, call, readable
 from .activation import logsigmoid
 from .compare import where
@@ -191,7 +192,7 @@ def gaussian_nll_loss(
         var = mul(filled((), 1.0, dtype=input._dtype), var) if not shape_of(input) else filled(
             shape_of(input), float(var), dtype=input._dtype
         )
-    elif value_of(var).size and (value_of(var).asnumpy() < 0).any():
+    elif (variances := readable(var)) is not None and (variances < 0).any():
         raise ValueError("var has negative entry/entries")
     x, v = shape_of(input), shape_of(var)
     if v != x:
@@ -216,7 +217,7 @@ def soft_margin_loss(
 ) -> Any:
     """``log(1 + exp(-target * input))``."""
     reduction = chosen(reduction, size_average, reduce)
-    return reduced(neg(logsigmoid(mul(target, input))), reduction)
+    return reduced(neg(logsigmoid(mul(input, target))), reduction)
 
 
 def multilabel_soft_margin_loss(
@@ -230,6 +231,8 @@ def multilabel_soft_margin_loss(
         loss = mul(loss, weight)
     return reduced(div(sum_of(loss, -1), shape_of(input)[-1]), reduction)
 
+
+follow(globals())
 
 FUNCTIONS = ()
 METHODS = ()

@@ -5,15 +5,19 @@ from typing import Any
 
 import numpy as np
 
+from .._backend import tape
 from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.dtype import float32, int64, uint8
 from .._core.tensor_base import recording, value_of, wrap
 from . import views
+from ._autocast import follow
 from ._dispatch import type_word
 from .conv import shape_of
+from .copying import to_dtype
 from .elementwise import add, div, mul, neg
 from .from_data import made
+from .index import gather, index_select
 from .reduce import sum as sum_of
 from .reduction import chosen
 from .softmax import log_softmax
@@ -70,6 +74,8 @@ def _nll_loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
             f"{list(shape_of(weight))}"
         )
+    if tape.tracing() is not None:
+        return _nll_in_graph(input, target, weight, ignore_index, reduction)
     values, counted = _classes(target, classes, ignore_index)
     kind = input._dtype
     shares = np.ones(values.shape, kind.np) if weight is None else None
@@ -99,6 +105,26 @@ def _nll_loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction
     return div(total, made(np.asarray(shares.astype(np.float64).sum(), kind.np)))
 
 
+def _nll_in_graph(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
+    """The same where a graph is captured: which targets count is a part of the graph."""
+    from .compare import ne, where
+
+    x, t = shape_of(input), shape_of(target)
+    n, classes = (1, x[0]) if len(x) == 1 else x[:2]
+    target = views.reshape(to_dtype(target, int64), (n, -1))
+    counted = ne(target, ignore_index)
+    known = where(counted, target, 0)
+    shares = to_dtype(counted, input._dtype)
+    if weight is not None:
+        shares = mul(shares, views.reshape(index_select(weight, 0, views.reshape(known, (-1,))), shape_of(known)))
+    picked = views.squeeze(gather(views.reshape(input, (n, classes, -1)), 1, views.unsqueeze(known, 1)), 1)
+    flat = where(counted, neg(mul(picked, shares)), 0.0)
+    if reduction == "none":
+        return views.reshape(flat, () if len(x) == 1 else t)
+    total = sum_of(flat)
+    return total if reduction == "sum" else div(total, sum_of(shares))
+
+
 def _without(losses: Any, counted: np.ndarray) -> Any:
     from .compare import where
 
@@ -116,7 +142,8 @@ def cross_entropy(
         return _probabilities(input, target, weight, reduction, label_smoothing)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-    if len(x) == 2 and weight is None and label_smoothing == 0 and reduction == "mean" and input._dtype is float32:
+    plain = len(x) == 2 and weight is None and label_smoothing == 0 and reduction == "mean" and input._dtype is float32
+    if plain and tape.tracing() is None:
         _shapes(input, target)
         _check_target(target)
         if shape_of(target) == x[:1] and value_of(input).size:
@@ -143,19 +170,37 @@ def _smoothed(
     classes = x[axis]
     wide = logs if weight is None else mul(logs, views.reshape(weight, _channel_shape(len(x), axis)))
     spread = neg(sum_of(wide, axis))
+    if tape.tracing() is not None:
+        count: Any
+        spread, count = _spread_in_graph(spread, target, weight, ignore_index)
+        total = spread if reduction == "none" else sum_of(spread)
+        total = div(total, count) if reduction == "mean" else total
+        return add(mul(loss, 1 - smoothing), mul(total, smoothing / classes))
     values = value_of(target).asnumpy()
     counted = values != ignore_index
     if not counted.all():
         spread = _without(spread, counted)
     if reduction == "mean":
         if weight is None:
-            count: Any = int(counted.sum())
+            count = int(counted.sum())
         else:
             count = float(value_of(weight).asnumpy().astype(np.float64)[values[counted]].sum())
         spread = div(sum_of(spread), made(np.asarray(count, logs._dtype.np)))
     elif reduction == "sum":
         spread = sum_of(spread)
     return add(mul(loss, 1 - smoothing), mul(spread, smoothing / classes))
+
+
+def _spread_in_graph(spread: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any]:
+    """The terms of targets that count, and by what their mean divides."""
+    from .compare import ne, where
+
+    counted = ne(target, ignore_index)
+    shares = to_dtype(counted, spread._dtype)
+    if weight is not None:
+        known = views.reshape(to_dtype(where(counted, target, 0), int64), (-1,))
+        shares = mul(shares, views.reshape(index_select(weight, 0, known), shape_of(target)))
+    return where(counted, spread, 0.0), sum_of(shares)
 
 
 def _channel_shape(rank: int, axis: int) -> tuple[int, ...]:
@@ -181,6 +226,8 @@ def _probabilities(input: Any, target: Any, weight: Any, reduction: str, smoothi
     count = value_of(input).size // x[axis] if x[axis] else 0
     return div(total, count)
 
+
+follow(globals())
 
 FUNCTIONS = ()
 METHODS = ()

@@ -6,16 +6,22 @@ from typing import Any
 
 import numpy as np
 
+from .._core.dtype import int64
 from .._core.tensor_base import value_of
 from . import views
-from .compare import clamp_min, minimum, where
+from ._autocast import follow
+from ._dispatch import readable, type_word
+from .compare import clamp_min, eq, le, logical_and, logical_not, lt, minimum, ne, where
 from .conv import shape_of
+from .copying import to_dtype
 from .distance import pairwise_distance
 from .elementwise import add, div, mul, neg, rsqrt, square, sub
 from .from_data import made
 from .index import gather, index_select
+from .reduce import any as any_of
 from .reduce import sum as sum_of
 from .reduction import chosen, reduced
+from .scan import cumsum
 
 
 def hinge_embedding_loss(
@@ -133,20 +139,26 @@ def multi_margin_loss(
         )
     rows = views.reshape(input, (-1, shape[-1] if shape else 1))
     n, classes = shape_of(rows)
-    chosen_classes = value_of(target).asnumpy().reshape(-1)
-    if chosen_classes.size != n:
-        raise RuntimeError(f"inconsistent target size, expected {n} but got {list(shape_of(target))}")
-    if chosen_classes.size and (chosen_classes.min() < 0 or chosen_classes.max() >= classes):
+    if value_of(target).size != n or len(shape_of(target)) > 1:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected "
+            f"target size [{n}], but got {list(shape_of(target))}. Input has shape {list(shape)}."
+        )
+    if weight is not None and shape_of(weight) != (classes,):
+        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(shape_of(weight))}")
+    if target._dtype is not int64:
+        raise RuntimeError(f"expected scalar type Long but found {type_word(target._dtype)}")
+    chosen_classes = readable(target)
+    if chosen_classes is not None and n and (chosen_classes.min() < 0 or chosen_classes.max() >= classes):
         raise RuntimeError("target out of range")
-    column = made(chosen_classes.reshape(n, 1).astype(np.int64))
+    column = to_dtype(views.reshape(target, (n, 1)), int64)
     loss = clamp_min(sub(add(rows, margin), gather(rows, 1, column)), 0)
     if p == 2:
         loss = square(loss)
     if weight is not None:
-        loss = mul(loss, views.unsqueeze(index_select(weight, 0, made(chosen_classes.astype(np.int64))), 1))
-    others = np.ones((n, classes), input._dtype.np)
-    others[np.arange(n), chosen_classes] = 0
-    loss = div(sum_of(mul(loss, made(others)), 1), classes)
+        loss = mul(loss, views.unsqueeze(index_select(weight, 0, views.reshape(column, (n,))), 1))
+    others = to_dtype(ne(column, made(np.arange(classes))), input._dtype)
+    loss = div(sum_of(mul(loss, others), 1), classes)
     return reduced(views.reshape(loss, ()) if len(shape) < 2 else loss, reduction)
 
 
@@ -164,21 +176,21 @@ def multilabel_margin_loss(
         raise RuntimeError(f"inconsistent target size: {list(shape_of(target))} for input of size: {list(shape)}")
     rows = views.reshape(input, (-1, shape[-1] if shape else 1))
     n, classes = shape_of(rows)
-    labels = value_of(target).asnumpy().reshape(n, classes)
-    if labels.size and (labels.min() < -1 or labels.max() >= classes):
+    found = readable(target)
+    if found is not None and found.size and (found.min() < -1 or found.max() >= classes):
         raise RuntimeError("target out of range")
-    pairs = np.zeros((n, classes, classes), input._dtype.np)
-    for row, found in enumerate(labels):
-        ends = np.flatnonzero(found < 0)
-        wanted = found[: ends[0]] if ends.size else found
-        is_target = np.zeros(classes, bool)
-        is_target[wanted] = True
-        # A target that is named twice counts twice.
-        np.add.at(pairs[row], wanted, (~is_target).astype(pairs.dtype))
-    hinge = clamp_min(add(sub(views.unsqueeze(rows, 1), views.unsqueeze(rows, 2)), 1), 0)
-    loss = div(sum_of(mul(hinge, made(pairs)), (1, 2)), classes)
+    labels = views.reshape(to_dtype(target, int64), (n, classes))
+    # The targets of a row end before the first negative entry; one that is named twice counts twice.
+    named = le(cumsum(to_dtype(lt(labels, 0), int64), 1), 0)
+    labels = where(named, labels, 0)
+    hot = logical_and(eq(views.unsqueeze(labels, 2), made(np.arange(classes))), views.unsqueeze(named, 2))
+    counted = logical_and(views.unsqueeze(named, 2), views.unsqueeze(logical_not(any_of(hot, 1)), 1))
+    hinge = clamp_min(add(sub(views.unsqueeze(rows, 1), views.unsqueeze(gather(rows, 1, labels), 2)), 1), 0)
+    loss = div(sum_of(mul(hinge, to_dtype(counted, input._dtype)), (1, 2)), classes)
     return reduced(views.reshape(loss, ()) if len(shape) < 2 else loss, reduction)
 
+
+follow(globals())
 
 FUNCTIONS = ()
 METHODS = ()

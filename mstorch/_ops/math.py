@@ -9,7 +9,18 @@ from .._backend.cast import cast
 from .._backend.table import Kernel, kernel
 from .._core.dtype import get_default_dtype
 from .._core.tensor_base import TensorBase, recording, value_of, wrap
-from ._dispatch import binary, deliver, in_place_form, type_word, unary, wrap_like
+from ._autocast import follow
+from ._dispatch import (
+    binary,
+    deliver,
+    expect_a_tensor,
+    expect_tensor,
+    expect_tensors,
+    in_place_form,
+    type_word,
+    unary,
+    wrap_like,
+)
 from .copying import clone, to_dtype
 from .elementwise import mul, pow, with_args
 
@@ -150,6 +161,7 @@ arcsin, arccos, arctan, arcsinh, arccosh, arctanh = asin, acos, atan, asinh, aco
 
 def atan2(input: Any, other: Any, *, out: Any = None) -> Any:
     """The angle of the point (``other``, ``input``)."""
+    expect_tensors("atan2", input, other)
     return binary(_atan2, input, other, out, to_float=True)
 
 
@@ -163,6 +175,7 @@ def hypot(input: Any, other: Any, *, out: Any = None) -> Any:
 
 def copysign(input: Any, other: Any, *, out: Any = None) -> Any:
     """The size of ``input`` with the sign of ``other``."""
+    expect_tensor("copysign", input)
     return binary(_copysign, input, other, out, to_float=True)
 
 
@@ -192,6 +205,7 @@ def logaddexp2(input: Any, other: Any, *, out: Any = None) -> Any:
 
 def xlogy(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input * log(other)``, 0 where ``input`` is 0."""
+    expect_a_tensor("xlogy", input, other)
     return binary(_xlogy, input, other, out, to_float=True)
 
 
@@ -332,6 +346,8 @@ tan_ = in_place_form(tan, "tan_")
 tanh_ = in_place_form(tanh, "tanh_")
 trunc_ = in_place_form(trunc, "trunc_")
 xlogy_ = in_place_form(xlogy, "xlogy_")
+
+follow(globals())
 
 FUNCTIONS = tuple(
     "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sinc sigmoid "

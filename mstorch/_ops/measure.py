@@ -6,7 +6,8 @@ from typing import Any
 
 from .._core.tensor_base import TensorBase, recording
 from . import reduce, views
-from ._dispatch import accept_numpy_names, broadcast_shape, finish, shape_of, type_word, wrap_dim, wrap_dims
+from ._autocast import follow
+from ._dispatch import accept_numpy_names, broadcast_shape, finish, readable, shape_of, type_word, wrap_dim, wrap_dims
 from .compare import where
 
 
@@ -38,7 +39,7 @@ def _norm(x: Any, p: float, dims: Any, keepdim: bool) -> Any:
     if p == 0:
         count = reduce.sum(x.detach().ne(0).to(x._dtype.to_real()), dims, keepdim)
         # A step function: its gradient is zero, not absent.
-        return count + reduce.sum(where(x.detach().eq(x.detach()).logical_or(True), 0.0, x.abs()), dims, keepdim) if recording(
+        return count + reduce.sum(where(x.detach().eq(x.detach()).bitwise_or(True), 0.0, x.abs()), dims, keepdim) if recording(
             (x,)
         ) else count
     if p == 2:
@@ -152,6 +153,9 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
                 f"cov(): expected {name} to have the same numel as there are observations in the input but got {given.numel()} "
                 f"!= {count}"
             )
+        values = readable(given)
+        if values is not None and (values < 0).any():
+            raise RuntimeError(f"cov(): {name} cannot be negative")
         weights = given if weights is None else weights * given
     total = reduce.sum(weights) if weights is not None else count
     if weights is None:
@@ -216,6 +220,8 @@ def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) ->
     made = roll(first, -1, axis) * roll(second, -2, axis) - roll(first, -2, axis) * roll(second, -1, axis)
     return finish(made, out)
 
+
+follow(globals())
 
 FUNCTIONS = ("norm", "dist", "renorm", "cov", "corrcoef", "cross")
 METHODS = ("dist", "renorm", "cov", "corrcoef", "cross")

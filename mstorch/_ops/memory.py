@@ -10,6 +10,9 @@ import numpy as np
 from .._backend.cast import numpy_cast
 from .._backend.raw import from_numpy
 from .._core import device as devices
+from .._core.dlpack import CPU, capsule_of
+from .._core.dlpack import array_of as array_of_capsule
+from .._core.dtype import bfloat16, int16
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format
 from .._core.size import Size
 from .._core.tensor_base import TensorBase, check_writable, is_tracked, strides_of, write
@@ -283,38 +286,25 @@ def _grad_dtype(self: Any) -> Any:
     return self._dtype
 
 
-def dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
+def dlpack(
+    self: Any, *, stream: Any = -1, max_version: tuple[int, int] | None = None, dl_device: Any = None, copy: bool | None = None
+) -> Any:
     """A DLPack capsule over the tensor's memory, or over a copy's."""
     if is_tracked(self):
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    array = self.clone().numpy() if copy else self.numpy()
-    return array.__dlpack__()
+    if stream not in (-1, None):
+        raise AssertionError("stream should be None on cpu.")
+    if dl_device is not None and tuple(dl_device) != dlpack_device(self):
+        raise BufferError("memory of another device would have to be copied")
+    source = self.clone() if copy else self
+    if self._dtype.name == "bfloat16":
+        return capsule_of(views.view(source, int16).numpy(), bfloat16=True)
+    return capsule_of(source.numpy())
 
 
 def dlpack_device(self: Any) -> tuple[int, int]:
     """DLPack's numbers for where the memory is: (1, 0), the CPU."""
-    return 1, 0
-
-
-class _Capsule:
-    """A capsule as an object with the protocol's methods."""
-
-    def __init__(self, capsule: Any) -> None:
-        self.capsule = capsule
-
-    def __dlpack__(self, **kwargs: Any) -> Any:
-        return self.capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0
-
-
-class _Writable:
-    """An array's memory as one that may be written: NumPy 1 marks what comes by DLPack as read-only."""
-
-    def __init__(self, array: np.ndarray) -> None:
-        self.array = array
-        self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
+    return CPU, 0
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:
@@ -326,15 +316,9 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         if is_tracked(ext_tensor):
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
         return ext_tensor.clone() if copy else views.alias(ext_tensor)
-    if not hasattr(ext_tensor, "__dlpack__") and type(ext_tensor).__name__ != "PyCapsule":
-        raise RuntimeError(
-            "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have "
-            "already constructed a tensor from it once."
-        )
-    array = np.from_dlpack(ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Capsule(ext_tensor))
-    if not array.flags.writeable:
-        array = np.asarray(_Writable(array))
-    found = tensor_of(array)
+    capsule = ext_tensor.__dlpack__() if hasattr(ext_tensor, "__dlpack__") else ext_tensor
+    array, narrow = array_of_capsule(capsule)
+    found = views.view(tensor_of(array), bfloat16) if narrow else tensor_of(array)
     return found.clone() if copy else found
 
 

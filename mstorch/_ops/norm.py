@@ -9,10 +9,11 @@ from .._backend.cast import cast
 from .._backend.table import kernel
 from .._core.tensor_base import value_of, write
 from . import views
+from ._autocast import follow
 from ._dispatch import call
 from .conv import shape_of
 from .creation import ones, zeros
-from .elementwise import add, mul, rsqrt, square
+from .elementwise import add, mul, rsqrt, square, sub
 from .reduce import mean
 
 _train = kernel("batch_norm_train")
@@ -64,7 +65,13 @@ def batch_norm(
         return mul(input, 1)
     if not training:
         return call(_eval, (input, weight, bias, running_mean, running_var), eps)
-    y, batch_mean, batch_var = call(_train, (input, weight, bias), eps)
+    if tape.grad_mode.deep:
+        rest = (1, -1, *(1,) * (len(shape) - 2))
+        y, batch_mean, batch_var = _standardised(input, (0, *range(2, len(shape))), eps)
+        y = add(mul(y, views.reshape(weight, rest)), views.reshape(bias, rest))
+        batch_mean, batch_var = (views.reshape(views.detach(part), (-1,)) for part in (batch_mean, batch_var))
+    else:
+        y, batch_mean, batch_var = call(_train, (input, weight, bias), eps)
     if running_mean is not None:
         _update(running_mean, batch_mean, momentum)
     if running_var is not None:
@@ -83,7 +90,18 @@ def layer_norm(
     kind = input._dtype
     weight = ones(wanted, dtype=kind) if weight is None else weight
     bias = zeros(wanted, dtype=kind) if bias is None else bias
+    if tape.grad_mode.deep and value_of(input).size:
+        dims = tuple(range(len(shape) - len(wanted), len(shape)))
+        return add(mul(_standardised(input, dims, eps)[0], weight), bias)
     return call(_layer_norm, (input, weight, bias), len(shape) - len(wanted), eps)
+
+
+def _standardised(input: Any, dims: tuple[int, ...], eps: float) -> tuple[Any, Any, Any]:
+    """Mean 0 and variance 1 over some dimensions, the mean and the variance, differentiable any number of times."""
+    centre = mean(input, dims, True)
+    apart = sub(input, centre)
+    spread = mean(square(apart), dims, True)
+    return mul(apart, rsqrt(add(spread, eps))), centre, spread
 
 
 def _check_normalized(shape: tuple[int, ...], wanted: tuple[int, ...], weight: Any, bias: Any = None) -> None:
@@ -181,6 +199,8 @@ def instance_norm(
 
 
 
+
+follow(globals())
 
 FUNCTIONS = ("batch_norm", "layer_norm", "rms_norm", "group_norm", "instance_norm")
 METHODS = ()

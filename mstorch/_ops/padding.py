@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._backend.table import kernel
+from ._autocast import follow
 from ._dispatch import call
 from .conv import shape_of
 
@@ -65,8 +66,23 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
             raise RuntimeError("Padding value causes wrapping around more than once.")
         if size + before + after < (0 if mode == "circular" else 1):
             raise RuntimeError("Negative padding value is resulting in an empty dimension")
-    return call(_pad_like, (input,), pads, mode)
+    # Under autocast the two below compute in float32; torch has no such rule for the rest.
+    padded = {("reflect", True): reflection_pad, ("replicate", True): replication_pad, ("replicate", False): replication_pad}
+    chosen = padded.get((mode, spatial < 3))
+    return call(_pad_like, (input,), pads, mode) if chosen is None else chosen(input, pads)
 
+
+def reflection_pad(input: Any, pads: tuple[int, ...]) -> Any:
+    """The elements mirrored at the edges of the last one or two dimensions; ``pad`` has checked the arguments."""
+    return call(_pad_like, (input,), pads, "reflect")
+
+
+def replication_pad(input: Any, pads: tuple[int, ...]) -> Any:
+    """The elements at the edges repeated; ``pad`` has checked the arguments."""
+    return call(_pad_like, (input,), pads, "replicate")
+
+
+follow(globals())
 
 FUNCTIONS = ("constant_pad_nd",)
 METHODS = ()

@@ -5,6 +5,7 @@ from typing import Any
 
 from .._backend.table import kernel
 from . import views
+from ._autocast import follow
 from ._dispatch import call
 from .conv import expand_numbers, shape_of
 
@@ -40,7 +41,8 @@ def pooled_sizes(
 
 
 def _prepare(
-    function: str, rank: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+    function: str, rank: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
+    indices: bool = False,
 ) -> tuple[Any, bool, Sizes, Sizes, Sizes, Sizes, Sizes]:
     """The batched input, whether it came without a batch, kernel, stride, padding, dilation, output sizes."""
     kernel_ = _numbers(kernel_size, rank, function, "kernel_size")
@@ -51,14 +53,12 @@ def _prepare(
     padding_ = _numbers(padding, rank, function, "padding")
     dilation_ = _numbers(dilation, rank, function, "dilation")
     shape = shape_of(input)
+    if function == "max_pool1d" and not indices:
+        _check_line(shape, kernel_, stride_, padding_, dilation_)
     if len(shape) not in (rank + 1, rank + 2):
-        if rank == 1 and "max" in function:
-            raise RuntimeError(
-                f"max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(shape)}"
-            )
         raise RuntimeError(f"non-empty {rank + 1}D or {rank + 2}D (batch mode) tensor expected for input")
     if any(s <= 0 for s in stride_):
-        raise RuntimeError("max_pool1d() stride must be greater than zero, but got 0" if rank == 1 else "stride should not be zero")
+        raise RuntimeError("stride should not be zero")
     if any(k <= 0 for k in kernel_):
         raise RuntimeError(f"kernel size should be greater than zero, but got {_dims('k', kernel_)}")
     if any(d <= 0 for d in dilation_):
@@ -67,22 +67,54 @@ def _prepare(
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
         if p > ((k - 1) * d + 1) // 2:
-            if rank == 1 and "max" in function:
-                raise RuntimeError(
-                    f"max_pool1d() padding should be at most half of kernel size, but got padding={p} and kernel_size={k}"
-                )
             raise RuntimeError(
                 f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
             )
+    if "max" in function:
+        _check_not_empty(rank, shape)
     sizes = shape[len(shape) - rank :]
     out = pooled_sizes(sizes, kernel_, stride_, padding_, dilation_, ceil_mode)
     if any(o < 1 for o in out):
         c = shape[len(shape) - rank - 1]
+        if function == "max_pool1d" and not indices:
+            raise RuntimeError(f"max_pool1d() Invalid computed output size: {out[0]}")
         raise RuntimeError(
             f"Given input size: ({_x(c, *sizes)}). Calculated output size: ({_x(c, *out)}). Output size is too small"
         )
     single = len(shape) == rank + 1
     return views.unsqueeze(input, 0) if single else input, single, kernel_, stride_, padding_, dilation_, out
+
+
+def _check_line(shape: Sizes, kernel_: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> None:
+    """torch's errors of ``max_pool1d`` where the positions are not wanted."""
+    if len(shape) not in (2, 3) or 0 in shape[len(shape) - 2 :]:
+        raise RuntimeError(
+            f"max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(shape)}"
+        )
+    (k,), (s,), (p,), (d,) = kernel_, stride, padding, dilation
+    for name, value in (("kernel_size", k), ("stride", s)):
+        if value <= 0:
+            raise RuntimeError(f"max_pool1d() {name} must be greater than zero, but got {value}")
+    if p < 0:
+        raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {p}")
+    if p > k // 2:
+        raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got padding={p} and kernel_size={k}")
+    if d <= 0:
+        raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {d}")
+
+
+def _check_not_empty(rank: int, shape: Sizes) -> None:
+    """torch's errors of the maximum's pools for dimensions of length 0."""
+    first = len(shape) - rank - 1
+    if 0 not in shape[first:]:
+        return
+    if rank == 3:
+        raise RuntimeError(
+            "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to have positive length, but input "
+            f"has a shape of {list(shape)} and non-batch dimension {shape.index(0, first)} has length zero!"
+        )
+    seen = list(shape) if rank == 2 else [*shape[:-1], 1, *shape[-1:]]
+    raise RuntimeError(f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{seen}")
 
 
 def _x(*sizes: int) -> str:
@@ -99,7 +131,7 @@ def max_pool(
 ) -> Any:
     """The largest value of each window, and with ``indices`` its position in the flattened spatial dimensions."""
     input, single, *numbers = _prepare(
-        f"max_pool{rank}d", rank, input, kernel_size, stride, padding, dilation, ceil_mode
+        f"max_pool{rank}d", rank, input, kernel_size, stride, padding, dilation, ceil_mode, indices
     )
     if indices:
         values, positions = call(_max_pool_indices, (input,), *numbers)
@@ -124,6 +156,8 @@ def avg_pool(
 
 def _adaptive(rank: int, name: str, input: Any, output_size: Any) -> tuple[Any, bool, Sizes]:
     shape = shape_of(input)
+    if rank > 1 and isinstance(output_size, (tuple, list)) and len(output_size) >= len(shape):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     if len(shape) not in (rank + 1, rank + 2):
         raise RuntimeError(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got {list(shape)}")
     sizes = shape[len(shape) - rank :]
@@ -132,10 +166,15 @@ def _adaptive(rank: int, name: str, input: Any, output_size: Any) -> tuple[Any, 
     if len(output_size) == 1 and rank > 1 and "avg" in name:
         output_size = tuple(output_size) * rank
     if len(output_size) != rank:
-        raise RuntimeError(f"{name}(): internal error: output_size.size() must be {rank}")
+        raise RuntimeError(
+            "'output_size' should contain one int" if rank == 1 else f"{name}(): internal error: output_size must be {rank}"
+        )
     out = tuple(n if o is None else int(o) for n, o in zip(sizes, output_size))
     if any(o < 0 for o in out):
-        raise RuntimeError(f"{name}(): elements of output_size must be greater than or equal to 0 but received {list(out)}")
+        if "max" in name:
+            whole = [*shape[: len(shape) - rank], *([1] if rank == 1 else []), *out]
+            raise RuntimeError(f"Trying to create tensor with negative dimension {min(out)}: {whole}")
+        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {list(out)}")
     if 0 in shape[1:]:
         place = next(i for i in range(1, len(shape)) if shape[i] == 0)
         raise RuntimeError(
@@ -220,6 +259,8 @@ def adaptive_max_pool1d(input: Any, output_size: Any) -> tuple[Any, Any]:
     """Largest values of windows that divide (N, C, L) or (C, L) into ``output_size`` parts, and their positions."""
     return adaptive_max_pool(1, input, output_size)
 
+
+follow(globals())
 
 FUNCTIONS = tuple(
     "max_pool1d max_pool1d_with_indices max_pool2d max_pool3d avg_pool1d adaptive_avg_pool1d adaptive_max_pool1d".split()

@@ -23,7 +23,7 @@ from .creation import _checked_size, empty_like
 from .from_data import made
 from .views import permute
 
-_drawn_kernel = kernel("drawn")
+_unmoved = kernel("unmoved_by")
 
 
 def draw(name: str, engine: Any, *args: Any) -> Any:
@@ -63,7 +63,7 @@ def _sampled(array: Any, kind: dtype, parameters: Sequence[Any], out: Any) -> An
     sample = _tensor(array, kind, False, out)
     if out is not None or kind.category < 2 or not recording(parameters):
         return sample
-    return wrap(_drawn_kernel[kind.name](value_of(sample), *(value_of(p) for p in parameters)), True)
+    return wrap(_unmoved[kind.name](value_of(sample), *(value_of(p) for p in parameters)), True)
 
 
 def _floating(kind: dtype | None, out: Any, name: str) -> dtype:
@@ -395,10 +395,17 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
         )
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if out is not None and out._dtype is not int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {_word(out)}")
+    if shape[-1] > 2**24:
+        raise RuntimeError("number of categories cannot exceed 2^24")
     if not replacement and num_samples > shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     weights = _array(input)
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        if replacement and num_samples > 1:
+            wrong = "= infinity or NaN" if not np.isfinite(weights).all() else "< 0"
+            raise RuntimeError(f"invalid multinomial distribution (encountering probability entry {wrong})")
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     if shape[-1] and weights.size and (weights.sum(-1) == 0).any():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")

@@ -7,9 +7,10 @@ from typing import Any
 from .. import return_types
 from .._backend.table import kernel
 from .._core.dtype import bool_, dtype, float32, int64, uint8
-from .._core.tensor_base import TensorBase, recording, value_of
+from .._core.tensor_base import TensorBase, grad_mode, recording, value_of
 from . import views
-from ._dispatch import accept_numpy_names, call, finish, shape_of, type_word, wrap_dim, wrap_dims
+from ._autocast import follow
+from ._dispatch import accept_numpy_names, call, expect_out_dtype, finish, shape_of, type_word, wrap_dim, wrap_dims
 
 _sum = kernel("sum")
 _mean = kernel("mean")
@@ -80,7 +81,31 @@ def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dt
             " * (Tensor input, int dim, bool keepdim = False, *, torch.dtype dtype = None, Tensor out = None)"
         )
     dims = wrap_dims(dim, rank) if dim is None else (wrap_dim(dim, rank),)
+    if grad_mode.deep and kind.category >= 2 and value_of(input).size and rank:
+        return finish(_halved(input if input._dtype is kind else input.to(kind), dim, keepdim), out)
     return finish(call(_prod, (input,), dims, keepdim, dtype=kind), out)
+
+
+def _halved(input: Any, dim: int | None, keepdim: bool) -> Any:
+    """The product by multiplying halves: its third derivative is right, that of the kernel is not."""
+    from .elementwise import mul
+
+    own = shape_of(input)
+    axis = 0 if dim is None else wrap_dim(dim, len(own))
+    rest = views.reshape(input, (-1,)) if dim is None else input
+    while (length := shape_of(rest)[axis]) > 1:
+        half = length // 2
+        both = mul(views.narrow(rest, axis, 0, half), views.narrow(rest, axis, half, half))
+        last = views.narrow(rest, axis, length - 1, 1)
+        rest = both if length % 2 == 0 else (mul(both, last) if half == 1 else _with(both, last, axis))
+    shape = (1,) * len(own) if dim is None else (*own[:axis], 1, *own[axis + 1 :])
+    return views.reshape(rest, shape if keepdim else () if dim is None else (*own[:axis], *own[axis + 1 :]))
+
+
+def _with(both: Any, last: Any, axis: int) -> Any:
+    from .join import cat
+
+    return cat([both, last], axis)
 
 
 def _check_not_empty(name: str, shape: tuple[int, ...], dims: tuple[int, ...], whole: bool) -> None:
@@ -110,13 +135,23 @@ def _empty_result(input: Any, shape: tuple[int, ...], dims: tuple[int, ...], kee
     return views.reshape(input, tuple(1 if i in dims else n for i, n in enumerate(shape) if keepdim or i not in dims)).clone()
 
 
+def _match_out(input: Any, out: Any) -> None:
+    if isinstance(out, TensorBase) and out._dtype is not input._dtype:
+        raise RuntimeError(
+            f"Expected the dtype for input and out to match, but got {type_word(input._dtype)} for input's dtype and "
+            f"{type_word(out._dtype)} for out's dtype."
+        )
+
+
 def amax(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
     """The largest element, of all or along ``dim``; equal ones share the gradient."""
+    _match_out(input, out)
     return finish(_extreme(_amax, "amax", input, dim, keepdim), out)
 
 
 def amin(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
     """The smallest element, of all or along ``dim``; equal ones share the gradient."""
+    _match_out(input, out)
     return finish(_extreme(_amin, "amin", input, dim, keepdim), out)
 
 
@@ -126,6 +161,8 @@ def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False, out: A
     dims = wrap_dims(dim, len(shape))
     if dim is None and value_of(input).size == 0:
         raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+    for target in out or ():
+        expect_out_dtype(target, input._dtype)
     low = _extreme(_amin, "aminmax", input, dims, keepdim)
     high = _extreme(_amax, "aminmax", input, dims, keepdim)
     return finish(return_types.aminmax((low, high)), out)
@@ -317,3 +354,4 @@ FUNCTIONS = tuple(
 _NOT_METHODS = ("var_mean", "std_mean")
 METHODS = tuple(name for name in FUNCTIONS if name not in _NOT_METHODS)
 accept_numpy_names(globals(), FUNCTIONS)
+follow(globals())

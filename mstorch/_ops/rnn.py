@@ -1,11 +1,13 @@
 """Recurrent layers: steps, layers, directions, packed sequences."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
-from .._backend.table import kernel
-from . import views
+from .._backend.table import Kernel, kernel
+from .._core.promotion import promote_types
+from . import _autocast, views
 from ._dispatch import call
 from .activation import relu
 from .conv import shape_of
@@ -25,12 +27,17 @@ def step(mode: str, gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any = 
     """The next state from what the input gives to the gates and the state before."""
     hidden = state[0]
     if mode == "LSTM":
-        h, c = call(_lstm_cell, (add(gates, linear(hidden, w_hh, b_hh)), state[1]))
+        h, c = _fused(_lstm_cell, add(gates, linear(hidden, w_hh, b_hh)), state[1])
         return (h if w_hr is None else linear(h, w_hr)), c
     if mode == "GRU":
-        return (call(_gru_cell, (gates, linear(hidden, w_hh, b_hh), hidden)),)
+        return (_fused(_gru_cell, gates, linear(hidden, w_hh, b_hh), hidden),)
     total = add(gates, linear(hidden, w_hh, b_hh))
     return ((tanh if mode == "RNN_TANH" else relu)(total),)
+
+
+def _fused(cell: Kernel, *tensors: Any) -> Any:
+    """The kernel in the widest dtype of its arguments: the gates may come from autocast in another one than the state."""
+    return call(cell, tensors, dtype=functools.reduce(promote_types, (tensor._dtype for tensor in tensors)))
 
 
 def _rows(state: State, start: int, count: int) -> State:
@@ -70,6 +77,8 @@ def run(
     bidirectional: bool, drop: float, training: bool,
 ) -> tuple[Any, State]:  # fmt: skip
     """All layers over packed rows; ``state`` holds (layers * directions, N, H) tensors, as does the state returned."""
+    if _autocast.state.on and mode == "LSTM":  # torch has one fused kernel for it, and casts its arguments
+        return _autocast.lowered(run, mode, x, batch_sizes, state, weights, layers, bidirectional, drop, training)
     directions = 2 if bidirectional else 1
     lasts: list[State] = []
     for layer in range(layers):

@@ -10,7 +10,8 @@ from .._backend.table import kernel
 from .._core.dtype import bool_, dtype, get_default_dtype, int64
 from .._core.tensor_base import TensorBase, value_of, wrap
 from . import views
-from ._dispatch import accept_numpy_names, call, finish, shape_of, type_word, wrap_dim
+from ._autocast import follow
+from ._dispatch import accept_numpy_names, call, finish, shape_of, type_word, wrap_dim, wrap_dims
 from .index import gather
 
 _cumsum = kernel("cumsum")
@@ -166,8 +167,8 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
         spacings = (spacing,) * len(dims)
     if len(spacings) != len(dims):
         raise RuntimeError(
-            f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length {len(dims)} but got a list of "
-            f"length {len(spacings)}"
+            "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments to have the same "
+            f"length, but got a spacing argument of length {len(spacings)} and a dim argument of length {len(dims)}."
         )
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
@@ -181,7 +182,7 @@ def _gradient_dims(dim: Any, spacing: Any, rank: int) -> tuple[int, ...]:
     if dim is None:
         return tuple(range(rank))
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
-    return tuple(wrap_dim(d, rank) for d in dims)
+    return wrap_dims(dims, rank) if dims else ()
 
 
 def _derivative(input: Any, dim: int, step: Any, edge_order: int) -> Any:
@@ -228,6 +229,8 @@ def _derivative(input: Any, dim: int, step: Any, edge_order: int) -> Any:
         )
     return cat(pieces, dim)
 
+
+follow(globals())
 
 FUNCTIONS = tuple(
     "cumsum cumprod cummax cummin logcumsumexp diff trapezoid trapz cumulative_trapezoid gradient".split()

@@ -9,6 +9,7 @@ from .._core.dtype import int64
 from .._core.formats import contiguous_format
 from .._core.tensor_base import TensorBase, recording, value_of
 from . import views
+from ._autocast import follow
 from ._dispatch import accept_numpy_names, finish, result, shape_of, type_word, wrap_dim
 from .index import check_index_dim, check_range, index_raw
 
@@ -137,7 +138,7 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, 
         raise RuntimeError(
             f"index_add_(): Number of indices ({positions.size}) should be equal to source.size(dim): ({count}), for dim: {dim}"
         )
-    if len(shape) == len(other) and shape[:dim] + shape[dim + 1 :] != other[:dim] + other[dim + 1 :]:
+    if (shape and len(shape) != len(other)) or shape[:dim] + shape[dim + 1 :] != other[:dim] + other[dim + 1 :]:
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{list(shape)} source.shape = {list(other)}"
@@ -234,3 +235,4 @@ FUNCTIONS = ("scatter", "scatter_add", "scatter_reduce", "index_add", "index_cop
 METHODS = FUNCTIONS
 IN_PLACE = FUNCTIONS
 accept_numpy_names(globals(), FUNCTIONS)
+follow(globals())

@@ -105,6 +105,13 @@ def as_strided_scatter(
     offset = input._offset if storage_offset is None else storage_offset
     shape, own = shape_of(input), strides_of(input)
     positions = flat_index(tuple(size), tuple(stride), offset)
+    limit = value_of(whole_storage(input)).size
+    if positions.size and positions.max() >= limit:
+        item = input._dtype.itemsize
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {item} requiring "
+            f"a storage size of {(int(positions.max()) + 1) * item} are out of bounds for storage of size {limit * item}"
+        )
     if own != contiguous_strides(shape) or input._offset:
         # Each storage position that the part names, as a place among the elements of ``input``.
         mine = flat_index(shape, own, input._offset).reshape(-1)
@@ -238,13 +245,18 @@ def _directed_split(name: str, input: Any, sections: Any, dim: int, least: int) 
             f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {len(shape)} dimensions!"
         )
     if isinstance(sections, int):
-        if sections <= 0:
-            raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
-        if shape[dim] % sections:
+        if sections <= 0 or shape[dim] % sections:
             raise RuntimeError(
                 f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {shape[dim]} is not "
                 f"divisible by the split_size {sections}!"
             )
+    elif not isinstance(sections, TensorBase) and (
+        not isinstance(sections, (tuple, list)) or any(isinstance(place, float) for place in sections)
+    ):
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got (Tensor, {type(sections).__name__}): sections must be an "
+            "int or a tuple of ints"
+        )
     return tensor_split(input, sections, dim)
 
 
@@ -391,7 +403,19 @@ as_strided_copy = _copying(views.as_strided, "as_strided_copy")
 detach_copy = _copying(views.detach, "detach_copy")
 diagonal_copy = _copying(views.diagonal, "diagonal_copy")
 expand_copy = _copying(views.expand, "expand_copy")
-narrow_copy = _copying(views.narrow, "narrow_copy")
+_narrow_copy = _copying(views.narrow, "narrow_copy")
+
+
+def narrow_copy(input: Any, dim: int, start: int, length: int, *, out: Any = None) -> Any:
+    """What ``narrow`` shows, as a copy."""
+    shape = shape_of(input)
+    if dim >= max(len(shape), 1):
+        raise RuntimeError("Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.")
+    if shape and length < 0:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({shape[dim]}).")
+    return _narrow_copy(input, dim, start, length, out=out)
+
+
 permute_copy = _copying(views.permute, "permute_copy")
 select_copy = _copying(views.select, "select_copy")
 slice_copy = _copying(_slice, "slice_copy")

@@ -6,6 +6,7 @@ from typing import Any
 from .._backend.table import kernel, torch_type_name
 from .._core.dtype import dtype
 from .._core.tensor_base import value_of
+from ._autocast import follow
 from ._dispatch import call, deliver, wrap_dim
 from .elementwise import neg
 
@@ -36,6 +37,8 @@ def softmin(input: Any, dim: int, dtype: dtype | None = None) -> Any:
     """The softmax of ``-x``."""
     return softmax(neg(input), dim, dtype)
 
+
+follow(globals())
 
 FUNCTIONS = ("softmax", "log_softmax")
 METHODS = ("softmax", "log_softmax")

@@ -11,7 +11,8 @@ from .._backend.table import kernel
 from .._core.dtype import bool_, float32, float64, int64
 from .._core.tensor_base import TensorBase, value_of, wrap
 from . import views
-from ._dispatch import accept_numpy_names, finish, shape_of, type_word, wrap_dim
+from ._autocast import follow
+from ._dispatch import accept_numpy_names, finish, refuse_overlap, shape_of, type_word, wrap_dim
 from .index import gather, keep_layout
 
 _argsort = kernel("argsort")
@@ -112,6 +113,8 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False, *, out: A
     _check_rows("kthvalue", shape, dim)
     if not 1 <= k <= (shape[dim] if shape else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
+    if out is not None:
+        refuse_overlap(out[0], input)
     order = _order(input, dim, False)
     if shape:
         order = views.slice_dim(order, dim, k - 1, k, 1)
@@ -275,3 +278,4 @@ def nanquantile(
 FUNCTIONS = tuple("sort argsort msort topk kthvalue median nanmedian mode quantile nanquantile".split())
 METHODS = FUNCTIONS
 accept_numpy_names(globals(), FUNCTIONS)
+follow(globals())

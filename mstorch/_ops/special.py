@@ -9,7 +9,8 @@ from typing import Any
 from .._backend.table import kernel
 from .._core.dtype import get_default_dtype
 from .._core.tensor_base import TensorBase, value_of
-from ._dispatch import binary, deliver, in_place, in_place_form, result_dtype, unary
+from ._autocast import follow
+from ._dispatch import binary, deliver, expect_a_tensor, expect_tensors, in_place, in_place_form, result_dtype, unary
 from .compare import eq, gt, isinf, lt, where
 from .copying import to_dtype
 from .elementwise import add, div, mul, scalar_like, sub, with_args
@@ -151,11 +152,13 @@ def gammaincc(input: Any, other: Any, *, out: Any = None) -> Any:
 
 def zeta(input: Any, other: Any, *, out: Any = None) -> Any:
     """Hurwitz's zeta function. Differs from torch: the gradient of ``input`` is zero."""
+    expect_a_tensor("zeta", input, other)
     return binary(_zeta, input, other, out, to_float=True)
 
 
 def xlog1py(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input * log1p(other)``, 0 where ``input`` is 0."""
+    expect_a_tensor("xlog1py", input, other)
     return binary(_xlog1py, input, other, out, to_float=True)
 
 
@@ -204,6 +207,7 @@ def _polynomial(name: str, words: str, first: Callable[[Any], Any], step: Callab
     """An orthogonal polynomial of degree ``n``: 1 for degree 0, ``first(x)`` for degree 1, then a recurrence."""
 
     def function(x: Any, n: Any, *, out: Any = None) -> Any:
+        expect_a_tensor(name, x, n)
         kind = result_dtype((x, n))
         if kind.category < 2:
             kind = get_default_dtype()
@@ -306,9 +310,23 @@ laguerre_polynomial_l = _polynomial(
 )
 legendre_polynomial_p = _polynomial("legendre_polynomial_p", "Legendre's polynomial of degree ``n``.", _same, _legendre)
 
-igamma, igammac = gammainc, gammaincc
+
+
+def igamma(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The regularized lower incomplete gamma function."""
+    expect_tensors("igamma", input, other)
+    return gammainc(input, other, out=out)
+
+
+def igammac(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The regularized upper incomplete gamma function."""
+    expect_tensors("igammac", input, other)
+    return gammaincc(input, other, out=out)
+
 erf_, erfc_ = in_place_form(erf, "erf_"), in_place_form(erfc, "erfc_")
 i0_ = in_place_form(i0, "i0_")
+
+follow(globals())
 
 FUNCTIONS = tuple("erf erfc erfinv lgamma digamma polygamma mvlgamma i0 igamma igammac erf_ erfc_ i0_".split())
 METHODS = tuple("erf erfc erfinv lgamma digamma mvlgamma i0 igamma igammac polygamma_".split())

@@ -10,6 +10,7 @@ import numpy as np
 from .._backend.raw import from_numpy
 from .._core.tensor_base import wrap
 from . import fft, views
+from ._autocast import follow
 from ._dispatch import shape_of, type_word
 from .complex_views import view_as_complex, view_as_real
 from .creation import ones, zeros
@@ -229,6 +230,8 @@ def _check_istft(call: str, input: Any, n_fft: int, hop: int, size: int, window:
     if problem:
         raise RuntimeError(f"{call}: {problem}")
 
+
+follow(globals())
 
 FUNCTIONS = ("stft", "istft")
 METHODS = FUNCTIONS

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._core.dtype import int64
 from . import views
+from ._autocast import follow
 from ._dispatch import readable
 from .conv import expand_numbers, shape_of
 from .creation import zeros
@@ -91,6 +92,8 @@ def max_unpool3d(
     """The values of (N, C, D, H, W) or (C, D, H, W) put back where ``max_pool3d`` found them."""
     return max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
 
+
+follow(globals())
 
 FUNCTIONS = ()
 METHODS = ()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.table import kernel, torch_type_name
+from ._autocast import follow
 from ._dispatch import call
 from .conv import shape_of
 from .pool import adaptive_avg_pool
@@ -231,6 +232,8 @@ def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) ->
     )
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
+
+follow(globals())
 
 FUNCTIONS = ()
 METHODS = ()

@@ -21,6 +21,7 @@ _slice = kernel("slice")
 _select = kernel("select")
 _gather = kernel("storage_gather")
 _scatter = kernel("storage_scatter")
+_unmoved = kernel("unmoved_by")
 _clone = kernel("clone")
 
 
@@ -184,11 +185,12 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
             f"movedim: Invalid source or destination dims: source ({sources} dims) should contain the same number of dims "
             f"as destination ({destinations} dims)"
         )
+    given = (("source", sources), ("destination", destinations))
     sources = [wrap_dim(d, rank) for d in sources]
     destinations = [wrap_dim(d, rank) for d in destinations]
-    for name, dims in (("source", sources), ("destination", destinations)):
+    for (name, asked), dims in zip(given, (sources, destinations)):
         if len(set(dims)) != len(dims):
-            raise RuntimeError(f"movedim: repeated dim in `{name}` ({dims})")
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({asked})")
     order = [-1] * rank
     for s, d in zip(sources, destinations):
         order[d] = s
@@ -281,10 +283,12 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     dim = wrap_dim(dim, len(own))
+    if isinstance(start, TensorBase) and (shape_of(start) or start._dtype.category != 1):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     start = int(start)
     if not -own[dim] <= start <= own[dim]:
         raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-own[dim]}, {own[dim]}], but got {start})"
+            f"start out of range (expected to be in range of [{-own[dim]}, {own[dim]}], but got {start})"
         )
     if start < 0:
         start += own[dim]
@@ -332,7 +336,7 @@ def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
     """The entries along a dimension, as views."""
     own = shape_of(input)
     if not own:
-        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     dim = wrap_dim(dim, len(own))
     return tuple(select(input, dim, i) for i in range(own[dim]))
 
@@ -427,6 +431,8 @@ def _strided_part(input: Any, shape: tuple[int, ...], strides: tuple[int, ...], 
 
     def read(raw: Any) -> Any:
         elsewhere = gather(tape.detached(storage.value), everywhere)
+        if not inside.any():
+            return _unmoved[input._dtype.name](elsewhere, raw)
         return scatter(elsewhere, here, gather(raw, mine_index))
 
     return make_view(input, read, shape, strides, offset)

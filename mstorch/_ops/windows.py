@@ -11,14 +11,17 @@ import numpy as np
 from .._backend.raw import from_numpy
 from .._core import device as devices
 from .._core.dtype import float64, get_default_dtype
+from .._core.formats import strided
 from .._core.tensor_base import wrap
 from .special import i0
 
 
-def _kind(name: str, M: int, dtype: Any) -> Any:
+def _kind(name: str, M: int, dtype: Any, layout: Any = None) -> Any:
     kind = dtype or get_default_dtype()
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
+    if layout is not None and layout is not strided:
+        raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
     if kind.name not in ("float32", "float64"):
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {kind}")
     return kind
@@ -48,7 +51,7 @@ def general_cosine(
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The sum of cosines with the weights ``a``, alternating in sign."""
-    kind = _kind("general_cosine", M, dtype)
+    kind = _kind("general_cosine", M, dtype, layout)
     if M and not isinstance(a, Iterable):
         raise TypeError("Coefficients must be a list/tuple")
     if M and not list(a):
@@ -61,29 +64,29 @@ def general_hamming(
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``alpha`` less ``1 - alpha`` times a cosine."""
-    return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, dtype=dtype, device=device, requires_grad=requires_grad)
+    return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
 def hamming(
     M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Any:
     """The Hamming window."""
-    return general_hamming(M, sym=sym, dtype=dtype, device=device, requires_grad=requires_grad)
+    return general_hamming(M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
 def hann(
     M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Any:
     """The Hann window: a raised cosine."""
-    return general_hamming(M, alpha=0.5, sym=sym, dtype=dtype, device=device, requires_grad=requires_grad)
+    return general_hamming(M, alpha=0.5, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
 def blackman(
     M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Any:
     """The Blackman window."""
-    _kind("blackman", M, dtype)
-    return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, dtype=dtype, device=device, requires_grad=requires_grad)
+    _kind("blackman", M, dtype, layout)
+    return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
 def nuttall(
@@ -91,14 +94,14 @@ def nuttall(
 ) -> Any:
     """The Nuttall window of minimum side lobes."""
     weights = [0.3635819, 0.4891775, 0.1365995, 0.0106411]
-    return general_cosine(M, a=weights, sym=sym, dtype=dtype, device=device, requires_grad=requires_grad)
+    return general_cosine(M, a=weights, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
 def bartlett(
     M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Any:
     """The Bartlett window: a triangle."""
-    kind = _kind("bartlett", M, dtype)
+    kind = _kind("bartlett", M, dtype, layout)
     found = np.ones(M) if M <= 1 else 1 - np.abs(np.arange(M) * (2 / (M - 1 if sym else M)) - 1)
     return _tensor(found, kind, device, requires_grad)
 
@@ -107,7 +110,7 @@ def cosine(
     M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Any:
     """Half a period of a sine."""
-    kind = _kind("cosine", M, dtype)
+    kind = _kind("cosine", M, dtype, layout)
     found = np.sin((np.arange(M) + 0.5) * (math.pi / max(M if sym or M <= 1 else M + 1, 1)))
     return _tensor(found, kind, device, requires_grad)
 
@@ -117,7 +120,7 @@ def exponential(
     device: Any = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The exponential decay to both sides of ``center`` over the length ``tau``."""
-    kind = _kind("exponential", M, dtype)
+    kind = _kind("exponential", M, dtype, layout)
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
@@ -132,7 +135,7 @@ def gaussian(
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The normal curve of the deviation ``std``."""
-    kind = _kind("gaussian", M, dtype)
+    kind = _kind("gaussian", M, dtype, layout)
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
     found = np.exp(-(((np.arange(M) - (M - 1 if sym or M <= 1 else M) / 2.0) / (std * math.sqrt(2))) ** 2))
@@ -152,7 +155,7 @@ def kaiser(
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The Kaiser window of shape ``beta``."""
-    kind = _kind("kaiser", M, dtype)
+    kind = _kind("kaiser", M, dtype, layout)
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
     return _tensor(_kaiser(M, beta, sym), kind, device, requires_grad)

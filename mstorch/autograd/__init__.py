@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import graph
+from . import anomaly_mode, functional, graph
+from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .backward import backward, grad
-from .function import Function, FunctionCtx
+from .function import Function, FunctionCtx, NestedIOFunction
 from .grad_mode import (
     enable_grad,
+    enforce_grad_layout_policy,
     inference_mode,
     is_grad_enabled,
     is_inference_mode_enabled,
     no_grad,
     set_grad_enabled,
+    set_multithreading_enabled,
 )
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 
@@ -23,8 +26,14 @@ def Variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> 
     return data.detach().requires_grad_(requires_grad)
 
 
+def variable(*args: Any, **kwargs: Any) -> Any:
+    """Removed from torch: raises RuntimeError."""
+    raise RuntimeError("torch.autograd.variable(...) is deprecated, use torch.tensor(...) instead")
+
+
 __all__ = [
-    "Function", "FunctionCtx", "GradcheckError", "Variable", "backward", "enable_grad", "grad", "gradcheck",
-    "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
-    "set_grad_enabled",
+    "Function", "FunctionCtx", "GradcheckError", "NestedIOFunction", "Variable", "anomaly_mode", "backward", "detect_anomaly",
+    "enable_grad", "enforce_grad_layout_policy", "functional", "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode",
+    "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+    "set_multithreading_enabled", "variable",
 ]  # fmt: skip

@@ -8,10 +8,21 @@ from .._backend import tape
 from .._backend.cast import cast
 from .._backend.raw import Raw
 from .._backend.table import kernel
+from .._core import sparse_parts
 from .._core.tensor_base import TensorBase, is_leaf, is_tracked, value_of, wrap
 from . import graph
+from .anomaly_mode import check as check_anomaly
 
 _ones = kernel("ones_like")
+
+
+class _Checkpoints:
+    """Whether the backward that is going on accumulates into all leaves: what ``torch.utils.checkpoint`` may rely on."""
+
+    valid = True
+
+
+checkpoints = _Checkpoints()
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
@@ -82,6 +93,7 @@ def backward(
     gradients = _as_tuple(grad_tensors) or (None,) * len(roots)
     keep = create_graph if retain_graph is None else retain_graph
     _check_roots(roots)
+    tape.refuse_in_trace("gradients are computed")
     raws = _root_gradients(roots, gradients)
     wanted = _as_tuple(inputs)
     for tensor in wanted:
@@ -90,13 +102,18 @@ def backward(
     inner = [tensor for tensor in wanted if not is_leaf(tensor)]
     leaves = graph.leaves() if not wanted or inner else list(wanted)
     caught = _catch(inner)
+    outer, checkpoints.valid = checkpoints.valid, inputs is None
     try:
         found = _run(roots, raws, leaves, keep, create_graph)
     finally:
+        checkpoints.valid = outer
         _release(caught)
+    check_anomaly(found)
     before = tape.grad_mode.enabled
     tape.set_grad_enabled(create_graph)
     try:
+        if sparse_parts.any_left():
+            found = _with_rows(leaves, found, wanted)
         for leaf, gradient in zip(leaves, found):
             if gradient is not None and (not wanted or any(leaf is tensor for tensor in wanted)):
                 graph.accumulate(leaf, graph.run_leaf_hooks(leaf, gradient))
@@ -107,6 +124,22 @@ def backward(
                 graph.accumulate(tensor, gradient)
     finally:
         tape.set_grad_enabled(before)
+
+
+def _with_rows(leaves: Sequence[Any], found: Sequence[Raw | None], wanted: Sequence[Any]) -> list[Raw | None]:
+    """Accumulate the gradients with sparse parts; the dense ones that are left."""
+    from .._sparse.gradients import sparse_rows
+
+    rest: list[Raw | None] = []
+    for leaf, gradient in zip(leaves, found):
+        whole = sparse_rows(leaf, gradient)
+        if whole is not None and (not wanted or any(leaf is tensor for tensor in wanted)):
+            graph.accumulate_tensor(leaf, graph.hooked_tensor(leaf, whole))
+            for hook in list(leaf.__dict__.get("_post_hooks", {}).values()):
+                hook(leaf)
+        rest.append(gradient if whole is None else None)
+    sparse_parts.forget()
+    return rest
 
 
 def _catch(tensors: Sequence[Any]) -> list[tuple[Any, list[Raw]]]:
@@ -124,19 +157,49 @@ def _release(caught: Sequence[tuple[Any, list[Raw]]]) -> None:
         handle.remove()
 
 
+def _batched(
+    roots: tuple[Any, ...], inputs: tuple[Any, ...], gradients: tuple[Any, ...], keep: bool | None, create: bool,
+    allow_unused: bool | None, materialize: bool,
+) -> tuple[Any, ...]:  # fmt: skip
+    """The gradients for each entry along the first dimension of ``gradients``, stacked."""
+    from .._ops.join import stack
+
+    if not gradients or any(gradient is None for gradient in gradients):
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    for gradient, root in zip(gradients, roots):
+        if gradient.shape[1:] != root.shape:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The "
+                "sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was "
+                f"detected: grad_output[0] has a shape of {gradient.shape[1:]} and output[0] has a shape of {root.shape}. If you "
+                "only want some tensors in `grad_output` to be considered batched, consider using vmap."
+            )
+    count = gradients[0].shape[0]
+    last = create if keep is None else keep
+    rows = [
+        grad(
+            roots, inputs, tuple(gradient[i] for gradient in gradients), last or i < count - 1, create,
+            allow_unused=allow_unused, materialize_grads=materialize,
+        )
+        for i in range(count)
+    ]  # fmt: skip
+    return tuple(None if column[0] is None else stack(column) for column in zip(*rows))
+
+
 def grad(
     outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-    allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False,
+    only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False,
 ) -> tuple[Any, ...]:  # fmt: skip
     """The gradients of ``outputs`` with respect to ``inputs``, as a tuple; no ``.grad`` is touched."""
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
-    if is_grads_batched:
-        raise NotImplementedError("mstorch: torch.autograd.grad has no is_grads_batched")
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
+    if is_grads_batched:
+        return _batched(roots, wanted, _as_tuple(grad_outputs), retain_graph, create_graph, allow_unused, materialize_grads)
     gradients = _as_tuple(grad_outputs) or (None,) * len(roots)
     keep = create_graph if retain_graph is None else retain_graph
     _check_roots(roots)
+    tape.refuse_in_trace("gradients are computed")
     raws = _root_gradients(roots, gradients)
     for tensor in wanted:
         if not is_tracked(tensor):
@@ -146,9 +209,11 @@ def grad(
     caught = _catch(inner)
     # Where inputs are not leaves, the engine still needs ends to run to.
     ends = graph.leaves() if inner else leaves
+    outer, checkpoints.valid = checkpoints.valid, False
     try:
         found = _run(roots, raws, ends, keep, create_graph)
     finally:
+        checkpoints.valid = outer
         _release(caught)
     results: list[Any] = []
     inner_results = iter(caught)
@@ -156,6 +221,13 @@ def grad(
         if is_leaf(tensor):
             position = next(i for i, end in enumerate(ends) if end is tensor)
             raw = found[position]
+            if sparse_parts.any_left():
+                from .._sparse.gradients import sparse_rows
+
+                whole = sparse_rows(tensor, raw)
+                if whole is not None:
+                    results.append(graph.hooked_tensor(tensor, whole))
+                    continue
             if raw is not None:
                 raw = graph.run_leaf_hooks(tensor, raw)
         else:
@@ -164,7 +236,9 @@ def grad(
             for root, gradient in zip(roots, raws):
                 if root is tensor and not kept:
                     raw = gradient
+        check_anomaly((raw,))
         results.append(None if raw is None else wrap(raw, create_graph and tape.is_recorded(raw)))
+    sparse_parts.forget()
     if any(result is None for result in results):
         if materialize_grads:
             from .._ops.creation import zeros_like

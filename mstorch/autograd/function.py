@@ -111,6 +111,7 @@ class Function:
         tape.refuse_in_trace(f"{cls.__name__} has a backward of its own")
         for tensor in ctx._dirty:
             check_writable(tensor)
+        tape.start_recording()  # forward may have looked at values with gradients enabled
         return _record(cls, ctx, [args[i] for i in positions], positions, before, output, len(args))
 
 
@@ -175,6 +176,18 @@ def _record(
             ctx.__dict__.setdefault("_kept", []).append(original)
         outputs[position] = final
     return outputs[0] if single else tuple(outputs)
+
+
+class NestedIOFunction(Function):
+    """The base of operations of the time before static methods: like torch's, it cannot be called any more."""
+
+    def forward_extended(self, *input: Any) -> None:
+        """Compute the result; defined by each subclass."""
+        raise NotImplementedError
+
+    def backward_extended(self, *grad_output: Any) -> None:
+        """Compute the gradients; defined by each subclass."""
+        raise NotImplementedError
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:

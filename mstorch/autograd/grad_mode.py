@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -148,3 +149,50 @@ def is_grad_enabled() -> bool:
 def is_inference_mode_enabled() -> bool:
     """Whether inference mode is on."""
     return grad_mode.inference
+
+
+class _Policy(_Mode):
+    """A choice of how backward does its work, which no result shows; it holds from the call on, or for a block."""
+
+    _chosen = threading.local()
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        self.prev = self._is_on()
+        self.mode = mode
+        self._set(mode)
+
+    @classmethod
+    def _is_on(cls) -> bool:
+        return getattr(cls._chosen, cls.__name__, True)
+
+    @classmethod
+    def _set(cls, mode: bool) -> None:
+        setattr(cls._chosen, cls.__name__, mode)
+
+    def __call__(self, orig_func: Callable[..., Any]) -> Callable[..., Any]:
+        self._set(self.prev)
+        return super().__call__(orig_func)
+
+    def _clone(self) -> _Mode:
+        return type(self)(self.mode)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: Any) -> None:
+        self._set(self.prev)
+
+
+class set_multithreading_enabled(_Policy):
+    """Whether backward may use threads; MindSpore's takes one, as torch's does on CPU, whatever is chosen."""
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(mode)
+
+
+class enforce_grad_layout_policy(_Policy):
+    """Whether gradients have the strides of their parameters; those made here are row-major, whatever is chosen."""
+
+    def __init__(self, enable: bool = True) -> None:
+        super().__init__(enable)

@@ -7,6 +7,7 @@ from typing import Any
 
 from .._backend import tape
 from .._backend.raw import Raw
+from .._core.formats import strided
 from .._core.hooks import Hooks, RemovableHandle
 from .._core.tensor_base import is_leaf, is_tracked, leaves, value_of, wrap
 
@@ -49,6 +50,14 @@ def run_leaf_hooks(tensor: Any, gradient: Raw) -> Raw:
     return gradient if changed is None else changed
 
 
+def hooked_tensor(leaf: Any, gradient: Any) -> Any:
+    """The gradient of a leaf, a tensor of any layout, after the leaf's hooks."""
+    for hook in list((leaf.__dict__.get("_hooks") or {}).values()):
+        given = hook(gradient)
+        gradient = gradient if given is None else given
+    return gradient
+
+
 def register_post_accumulate_hook(tensor: Any, hook: Callable[[Any], None]) -> RemovableHandle:
     """Call ``hook(tensor)`` after each accumulation into a leaf."""
     if not is_tracked(tensor):
@@ -80,12 +89,18 @@ def retain_grad(tensor: Any) -> None:
 
 def accumulate(tensor: Any, gradient: Raw) -> None:
     """Add a gradient to ``tensor.grad``, in the same tensor if there is one and no graph is kept."""
+    accumulate_tensor(tensor, _tracked_result(gradient))
+
+
+def accumulate_tensor(tensor: Any, new: Any) -> None:
+    """``accumulate`` for a gradient that is a tensor, of any layout."""
     from .._ops.elementwise import add
 
-    new = _tracked_result(gradient)
     old = tensor.__dict__.get("_grad")
     if old is None:
         tensor.__dict__["_grad"] = new
+    elif old.layout is not strided or new.layout is not strided:
+        tensor.__dict__["_grad"] = new + old if new.layout is strided else old + new
     elif tape.grad_mode.enabled or not is_leaf(tensor):
         tensor.__dict__["_grad"] = add(old, new)
     else:

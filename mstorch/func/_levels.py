@@ -51,13 +51,16 @@ class Level:
                 tape.mark_leaf(leaf)
                 made = _same(leaf)
                 self._own.add(tape.end_of(made))
+                if _BLOCKS:
+                    _BLOCKS[-1].leaves.append((leaf, tape.end_of(made)))
             self.raws.append(made)
         self.tensors = [wrap(raw, True) for raw in self.raws]
 
     def look_at(self, outputs: Sequence[Any]) -> None:
         """Find out whether the outputs depend on tensors that are followed from outside."""
         if self._outer and not self.followed:
-            self.followed = tape.reaches_others([value_of(t) for t in outputs if _recorded(t)], self._own)
+            within = {end for _, end in _BLOCKS[-1].leaves} if _BLOCKS else set()
+            self.followed = tape.reaches_others([value_of(t) for t in outputs if _recorded(t)], self._own | within)
 
     def left(self, tree: Any) -> Any:
         """Results as the outside may see them: with their history only if there is somebody outside to follow it."""
@@ -112,16 +115,29 @@ def one_hot(output: Any, index: int) -> Raw:
 
 
 class recording:
-    """Recording on for a transform, whatever the mode outside, which ``outer`` remembers."""
+    """Recording on for a transform, whatever the mode outside, which ``outer`` remembers.
+
+    ``leaves`` are those of the levels made within: a result may still depend on them, but nobody outside follows them.
+    """
 
     def __enter__(self) -> recording:
-        self.outer = grad_mode.enabled
+        self.outer, self.deep = grad_mode.enabled, grad_mode.deep
+        grad_mode.deep = True
+        self.leaves: list[tuple[Raw, int]] = []
+        _BLOCKS.append(self)
         tape.set_grad_enabled(True)
         tape.start_recording()
         return self
 
     def __exit__(self, *exc: Any) -> None:
+        _BLOCKS.pop()
+        if _BLOCKS:
+            _BLOCKS[-1].leaves.extend(self.leaves)
+        grad_mode.deep = self.deep
         tape.set_grad_enabled(self.outer)
+
+
+_BLOCKS: list[recording] = []
 
 
 def flat_tensors(tree: Any, complain: Callable[[Any], BaseException]) -> tuple[list[Any], TreeSpec]:

@@ -110,7 +110,7 @@ def _joined(name: str, results: list[list[Any]], dims: list[Any], empty: bool) -
 def vmap(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
 ) -> Callable[..., Any]:
-    """A function that applies ``func`` to each slice of its arguments along ``in_dims`` and stacks the results.
+    """A function that applies ``func`` to each slice of its positional arguments along ``in_dims`` and stacks the results.
 
     ``in_dims`` and ``out_dims`` are ints or trees like the arguments' and the results'; None: not mapped over. ``randomness``:
     random operations are an error, draw the "same" numbers for each slice, or "different" ones. Differs from torch: ``func``
@@ -127,19 +127,14 @@ def vmap(
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         leaves, dims, spec = _input_dims(name, in_dims, args)
-        named_leaves, named_spec = tree_flatten(kwargs)
-        named_dims = [0 if isinstance(leaf, TensorBase) else None for leaf in named_leaves]
-        all_leaves, all_dims = leaves + named_leaves, dims + named_dims
-        size = _batch_size(all_leaves, all_dims)
+        size = _batch_size(leaves, dims)
         results: list[list[Any]] = []
         out_spec: Any = None
         with generator.randomness(randomness) as begin_slice:
             for i in range(max(size, 1)):
                 begin_slice()
-                values = [_slice(leaf, dim, i, size) for leaf, dim in zip(all_leaves, all_dims)]
-                result = func(
-                    *tree_unflatten(values[: len(leaves)], spec), **tree_unflatten(values[len(leaves) :], named_spec)
-                )
+                values = [_slice(leaf, dim, i, size) for leaf, dim in zip(leaves, dims)]
+                result = func(*tree_unflatten(values, spec), **kwargs)
                 flat, out_spec = tree_flatten(result)
                 results.append(flat)
         single = isinstance(result, TensorBase)

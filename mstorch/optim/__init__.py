@@ -16,6 +16,7 @@ from .radam import RAdam
 from .rmsprop import RMSprop
 from .rprop import Rprop
 from .sgd import SGD
+from .sparse_adam import SparseAdam
 from .stateless import swap_in_optimizer_params_and_state
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "RAdam",
     "RMSprop",
     "Rprop",
+    "SparseAdam",
     "lr_scheduler",
     "swa_utils",
     "swap_in_optimizer_params_and_state",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._ops.creation import full_like
+from .._sparse.base import like
 from .._tensor import Tensor
 from .optimizer import (
     Optimizer,
@@ -30,7 +31,7 @@ class Adagrad(Optimizer):
     """Divides the gradient by the root of the sum of all squared gradients so far.
 
     Duchi et al., "Adaptive Subgradient Methods for Online Learning and Stochastic Optimization", 2011. Raises
-    ValueError for negative options. Differs from torch: sparse gradients raise NotImplementedError.
+    ValueError for negative options, RuntimeError for weight decay of sparse gradients.
     """
 
     def __init__(
@@ -134,8 +135,6 @@ def adagrad(
     """Update `params`, the sums of squares and the step counters in place."""
     _check_state_steps(state_steps)
     _check_no_grad_scale(grad_scale, found_inf)
-    if any(grad.is_sparse for grad in grads):
-        raise NotImplementedError("mstorch: Adagrad has no update for sparse gradients")
     # The place of a kernel that serves the whole list.
     _update(
         params,
@@ -156,9 +155,21 @@ def _update(params, grads, sums, state_steps, *, lr, weight_decay, lr_decay, eps
         if maximize:
             grad = -grad
         if weight_decay != 0:
+            if grad.is_sparse:
+                raise RuntimeError("weight_decay option is not compatible with sparse gradients")
             grad = grad.add(param, alpha=weight_decay)
         rate = lr / (1 + (step.item() - 1) * lr_decay)
+        if grad.is_sparse:
+            _update_rows(param, grad.coalesce(), total, rate, eps)
+            continue
         if param.is_complex():
             param, grad, total = _as_real(param, grad, total)
         total.addcmul_(grad, grad, value=1)
         param.addcdiv_(grad, total.sqrt().add(eps), value=-_number(rate))
+
+
+def _update_rows(param, grad, total, rate, eps) -> None:
+    values = grad.values()
+    total.add_(like(grad, values.pow(2)))
+    scale = total.sparse_mask(grad).values().sqrt().add(eps)
+    param.add_(like(grad, values / scale), alpha=-_number(rate))

@@ -1,4 +1,4 @@
 """torch.utils."""
-from . import data, hooks
+from . import checkpoint, data, dlpack, hooks
 
-__all__ = ["data", "hooks"]
+__all__ = ["checkpoint", "data", "dlpack", "hooks"]

@@ -11,9 +11,9 @@ import torch as real_torch
 
 import mstorch as torch
 from mstorch._compile import GraphBreak
-from mstorch._compile import compiled as compiled_module
 
 COUNTER: list[int] = []
+SCALE = torch.ones((), requires_grad=True)
 
 
 def item(x: Any) -> Any:
@@ -46,13 +46,13 @@ def chosen(x: Any) -> Any:
 
 
 def gradient(x: Any) -> Any:
-    y = (x * 1).requires_grad_() * 2
-    y.sum().backward()
-    return y.detach() + x
+    with torch.enable_grad():
+        y = x * SCALE
+    return torch.autograd.grad(y.sum(), SCALE)[0] + x
 
 
-def view_leaf(x: Any) -> Any:
-    y = x.detach().requires_grad_()
+def leaf(x: Any) -> Any:
+    y = (x * 1).detach().requires_grad_()
     return y.detach() * y.is_leaf
 
 
@@ -97,8 +97,8 @@ BREAKS = [
     (loop, "are read on the host", "while x.max() < 10:"),
     (appended, "changes COUNTER", None),
     (chosen, "are read on the host", "return x[x > 0]"),
-    (gradient, "gradients are computed", "y.sum().backward()"),
-    (view_leaf, "a view is made a leaf", "y = x.detach().requires_grad_()"),
+    (gradient, "gradients are computed", "return torch.autograd.grad(y.sum(), SCALE)[0] + x"),
+    (leaf, "a tensor is made a leaf", "y = (x * 1).detach().requires_grad_()"),
     (nonlocal_count, "changes count", None),
     (new_attribute, "changes HOLDER.last", None),
     (new_key, "changes KEPT", None),
@@ -115,7 +115,7 @@ def test_one_warning_names_the_line(function: Any, reason: str, line: str | None
         found = [compiled(x) for x in inputs]
     assert len(caught) == 1, [str(one.message) for one in caught]
     message = str(caught[0].message)
-    assert message.startswith(f"torch.compile: {function.__name__} runs without a graph: ") and reason in message
+    assert message.startswith(f"torch.compile: {function.__qualname__} runs without a graph: ") and reason in message
     if line is not None:
         number = next(i for i in range(1, 200) if linecache.getline(__file__, i).strip() == line)
         assert f"{__file__}:{number} in {function.__name__}: {line}" in message
@@ -192,10 +192,14 @@ def test_errors_of_the_function_are_its_own() -> None:
     assert torch.compile(lambda x: x + 1)(torch.ones(2)).tolist() == [2.0, 2.0], "later captures are not disturbed"
 
 
-def test_too_many_kinds_of_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled_module, "_LIMIT", 3)
-    compiled = torch.compile(lambda x, n: x * n)
+def test_too_many_kinds_of_arguments() -> None:
+    compiled = torch.compile(lambda x, n: x * n, recompile_limit=2)
     x = torch.ones(2)
-    with pytest.warns(UserWarning, match="more than 3 graphs would be needed"):
-        for n in range(6):
+    with pytest.warns(UserWarning, match="more than 2 graphs would be needed") as caught:
+        for n in (0, 1, 2, 3, 0):
             assert compiled(x, n).tolist() == [float(n)] * 2
+    assert len(caught) == 1 and caught[0].filename == __file__
+    strict = torch.compile(lambda x, n: x * n, recompile_limit=1, fullgraph=True)
+    assert strict(x, 1).tolist() == [1.0, 1.0]
+    with pytest.raises(RuntimeError, match="more than 1 graphs"):
+        strict(x, 2)

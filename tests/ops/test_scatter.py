@@ -4,6 +4,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import mstorch
+
 X = np.linspace(-2, 3, 12, dtype=np.float32).reshape(3, 4)
 INDEX = np.array([[0, 2, 1, 0], [2, 2, 0, 0]])
 SOURCE = np.linspace(1, 2.4, 8, dtype=np.float32).reshape(2, 4)
@@ -144,3 +146,17 @@ ERRORS = {
 def test_errors(both, name):
     """torch's error types and words."""
     both(lambda torch: ERRORS[name](torch, torch.tensor(X)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_no_addition_is_lost(dtype: str) -> None:
+    # Additions to few places from many threads: MindSpore's TensorScatterElements drops some, now and then.
+    index = np.random.RandomState(0).randint(0, 7, (1, 1, 2000))
+    want = np.bincount(index.reshape(-1), minlength=7).tolist()
+    positions = mstorch.tensor(index)
+    ones = mstorch.ones(1, 1, 2000, dtype=getattr(mstorch, dtype))
+    for _ in range(100):
+        x = mstorch.zeros(1, 1, 7, dtype=ones.dtype, requires_grad=True)
+        x.gather(2, positions).sum().backward()
+        assert x.grad[0, 0].tolist() == want
+        assert mstorch.zeros(1, 1, 7, dtype=ones.dtype).scatter_add(2, positions, ones)[0, 0].tolist() == want

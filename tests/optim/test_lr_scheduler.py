@@ -67,6 +67,23 @@ SCHEDULERS = {
     ),
     "swa": lambda s, o: _swa(s).SWALR(o, 0.001, 12),
     "swa linear": lambda s, o: _swa(s).SWALR(o, [0.001, 0.3], 0, "linear"),
+    "swa 3": lambda s, o: _swa(s).SWALR(o, 0.4, 60, "cos"),
+    "lambda 3": lambda s, o: s.LambdaLR(o, [lambda epoch: 0.0 if epoch % 3 else 2.0, lambda epoch: 1]),
+    "multiplicative 2": lambda s, o: s.MultiplicativeLR(o, lambda epoch: 1 + (-0.5) ** epoch),
+    "multiplicative 3": lambda s, o: s.MultiplicativeLR(o, lambda epoch: 0.1 if epoch == 10 else 1),
+    "step 2": lambda s, o: s.StepLR(o, 1, 0.9),
+    "step 3": lambda s, o: s.StepLR(o, 20, 1.5),
+    "multistep 2": lambda s, o: s.MultiStepLR(o, [1, 2, 3, 49]),
+    "multistep 3": lambda s, o: s.MultiStepLR(o, [30, 10], 2.0),
+    "constant 3": lambda s, o: s.ConstantLR(o, 1.0, 60),
+    "linear 3": lambda s, o: s.LinearLR(o, 1.0, 0.0, 70),
+    "exponential 2": lambda s, o: s.ExponentialLR(o, 1.01),
+    "exponential 3": lambda s, o: s.ExponentialLR(o, 0.1),
+    "polynomial 3": lambda s, o: s.PolynomialLR(o, 70, 0.5),
+    "cosine 3": lambda s, o: s.CosineAnnealingLR(o, 50, 0.05),
+    "sequential 3": lambda s, o: s.SequentialLR(o, [s.StepLR(o, 2), s.CosineAnnealingWarmRestarts(o, 5)], milestones=[9]),
+    "chained 3": lambda s, o: s.ChainedScheduler([s.PolynomialLR(o, 40), s.MultiStepLR(o, [5, 6])]),
+    "restarts 3": lambda s, o: s.CosineAnnealingWarmRestarts(o, 1, 3, 0.02),
 }
 
 
@@ -163,6 +180,28 @@ def test_state_goes_on(name):
     mine, theirs = (body(torch) for torch in LIBRARIES)
     assert mine[0] == theirs[0]
     assert mine[1] == [key for key in theirs[1] if key != "_scale_fn_ref"]
+
+
+@pytest.mark.parametrize("name", [name for name in SCHEDULERS if name not in ("cyclic scale", "lambda list", "multiplicative")])
+@pytest.mark.parametrize("way", [LIBRARIES, LIBRARIES[::-1]], ids=["from mstorch", "to mstorch"])
+def test_state_of_the_other_library(name, way):
+    def begun(torch):
+        optimizer = _optimizer(torch)
+        return optimizer, SCHEDULERS[name](torch.optim.lr_scheduler, optimizer)
+
+    def run(optimizer, scheduler):
+        seen = []
+        for _ in range(25):
+            optimizer.step()
+            scheduler.step()
+            seen.append(_seen(optimizer))
+        return seen
+
+    first, second = (begun(torch) for torch in way)
+    run(*first)
+    for mine, theirs in zip(second, first, strict=True):
+        mine.load_state_dict(copy.deepcopy(theirs.state_dict()))
+    assert run(*second) == run(*first)
 
 
 @pytest.mark.parametrize("name", [n for n in SCHEDULERS if n.split()[0] not in ("sequential", "nested", "chained")])

@@ -21,7 +21,6 @@ from . import (
     optim,
     padding,
     pool,
-    random,
     reduce,
     resample,
     rnn,
@@ -38,6 +37,6 @@ from . import (
 __all__ = [
     "activation", "bitwise", "compare", "complex_views", "conv", "count", "ctc", "distance", "elementwise",
     "embedding", "fft", "index", "join", "linalg", "loss", "math", "matmul", "norm", "optim", "padding",
-    "pool", "random", "reduce", "resample", "rnn", "scan", "scatter", "shape", "small_matmul", "softmax",
+    "pool", "reduce", "resample", "rnn", "scan", "scatter", "shape", "small_matmul", "softmax",
     "sort", "special", "storage",
 ]  # fmt: skip

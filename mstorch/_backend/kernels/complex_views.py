@@ -81,5 +81,5 @@ define(
     numpy_reason="MindSpore has no view of memory in another dtype; nothing is computed",
 )  # fmt: skip
 define("conj", cpu=prim_conj, dtypes=COMPLEX)
-define("complex", cpu=node("ComplexBackward0", _join, _join_backward, _complex), dtypes=FLOATS)
+define("complex", cpu=node("ComplexBackward0", _join, _join_backward, _join), dtypes=FLOATS)
 define("polar", cpu=node("PolarBackward0", _polar, _polar_backward), dtypes=FLOATS)

@@ -125,7 +125,7 @@ def composed_integer_power(base: Raw, exponent: Raw) -> Raw:
 def composed_scalar_power(raw: Raw, exponent: Any) -> Raw:
     """The power with a Python number; the common exponents have kernels of their own, as in torch."""
     if exponent == 2:
-        return mul(raw, raw) if is_complex(raw) else prim_square(raw)
+        return composed_square(raw)
     if exponent == 1:
         return mul(raw, constant(1, raw))
     if exponent == 3:
@@ -260,7 +260,8 @@ def ops_abs(raw: Raw) -> Raw:
 
 
 def composed_square(raw: Raw) -> Raw:
-    return mul(raw, raw) if is_complex(raw) else prim_square(raw)
+    # MindSpore 2.10: the third derivative of Square ends in an error about the type of an exponent.
+    return mul(raw, raw) if tape.grad_mode.deep or is_complex(raw) else prim_square(raw)
 
 
 def _rsqrt_slope(x: Raw, y: Raw) -> Raw:
@@ -415,6 +416,12 @@ _where = node("WhereBackward0", prim_select, _where_backward, prim_select)
 NAN_REASON = "MindSpore's Maximum and Minimum lose a NaN and refuse empty tensors (2.10)"
 REAL = FLOATS + ("float16",) + INTS
 
+def _no_gradients(gradient: Raw, result: Raw, values: Raw, *others: Raw) -> tuple[Raw | None, ...]:
+    return None, *map(zeros_like, others)
+
+
+# Values that follow other tensors by a gradient of zero: samples and the parameters that they were drawn with.
+define("unmoved_by", cpu=node("UnmovedBackward0", lambda values, *others: values, _no_gradients))
 define("add", cpu=ops_add, dtypes=ARITHMETIC, via={**VIA_BFLOAT16, **VIA_BOOL})
 define("sub", cpu=ops_sub, dtypes=ARITHMETIC, via=VIA_BFLOAT16)
 define("mul", cpu=mul, dtypes=ARITHMETIC + ("bool",), via=VIA_BFLOAT16)

@@ -7,11 +7,11 @@ import numpy as np
 from mindspore import mint, ops
 
 from ..cast import cast
-from ..raw import NAME_OF, ON_CPU, Raw, from_numpy
-from ..table import ALL, BUT_BFLOAT16, COMPLEX, VIA_BFLOAT16, define
+from ..raw import ON_CPU, Raw, from_numpy
+from ..table import ALL, BUT_BFLOAT16, VIA_BFLOAT16, define
 from ..tape import grad_mode, tracing
 from ._nodes import node
-from .reduce import constant, of_nothing
+from .reduce import of_nothing
 from .storage import ops_permute as _transpose
 from .storage import ops_reshape as _reshape
 
@@ -20,13 +20,12 @@ _strided_slice = ops.StridedSlice()
 _gather_dim = ops.GatherD()
 _nonzero = ops.NonZero()
 _segment_sum = ops.UnsortedSegmentSum()
+_add = ops.Add()
+_mul = ops.Mul()
 
 
 def _entries_backward(gradient: Raw, result: Raw, raw: Raw, index: Raw, dim: int) -> Raw:
     shape = tuple(raw.shape)
-    if dim and len(index.shape) == 1 and NAME_OF[raw.dtype] not in COMPLEX:
-        spread = mint.broadcast_to(_reshape(index, (-1,) + (1,) * (len(shape) - dim - 1)), tuple(gradient.shape))
-        return _scattered(dim, spread, constant(gradient, shape, 0), gradient)
     order = (dim, *(d for d in range(len(shape)) if d != dim))
     if dim:
         wide = len(index.shape)
@@ -139,22 +138,28 @@ def ops_gather_dim(raw: Raw, dim: int, index: Raw) -> Raw:
     return gather_along(raw, dim, index)
 
 
+def dim_positions(shape: tuple[int, ...], dim: int, index: Raw) -> Raw:
+    """Row-major positions, in a tensor of ``shape``, that gather and scatter reach through ``index``, as a column."""
+    step, inner = 1, 1
+    lead: Any = np.zeros((), np.int64)
+    for d in range(len(shape) - 1, -1, -1):
+        if d == dim:
+            inner = step
+        else:
+            lead = lead + (np.arange(index.shape[d]) * step).reshape((-1,) + (1,) * (len(shape) - 1 - d))
+        step *= shape[d]
+    if ON_CPU and tracing() is None:
+        return from_numpy(np.ascontiguousarray(lead + index.asnumpy() * inner, np.int64).reshape(-1, 1))
+    along = _mul(index, from_numpy(np.array(inner, np.int64)))
+    return _reshape(_add(along, from_numpy(np.broadcast_to(lead, index.shape).astype(np.int64))), (-1, 1))
+
+
 def _gather_backward(gradient: Raw, result: Raw, raw: Raw, dim: int, index: Raw) -> Raw:
-    zeros = constant(gradient, tuple(raw.shape), 0)
-    if NAME_OF[raw.dtype] in COMPLEX:  # TensorScatterElements takes no complex numbers
-        return ops.complex(_scattered(dim, index, ops.real(zeros), ops.real(gradient)),
-                           _scattered(dim, index, ops.imag(zeros), ops.imag(gradient)))
-    return _scattered(dim, index, zeros, gradient)
+    # TensorScatterElements, which would do, adds from several threads at once and loses additions (MindSpore 2.10).
+    positions = cast(_reshape(dim_positions(tuple(raw.shape), dim, index), (-1,)), "int32")
+    return _reshape(_segment_sum(_reshape(gradient, (-1,)), positions, raw.size), tuple(raw.shape))
 
 
-def _scattered(dim: int, index: Raw, zeros: Raw, gradient: Raw) -> Raw:
-    prim = _SCATTER_ADD.get(dim)
-    if prim is None:
-        prim = _SCATTER_ADD[dim] = ops.TensorScatterElements(dim, "add")
-    return prim(zeros, index, gradient)
-
-
-_SCATTER_ADD: dict[int, Any] = {}
 # GatherD's own gradient cannot be differentiated again (MindSpore 2.10: "The pointer[value] is null").
 gather_along = node("GatherBackward", _gather_dim, _gather_backward, _gather_dim)
 

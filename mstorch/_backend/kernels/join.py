@@ -11,7 +11,7 @@ from ..tape import function_node, tracing
 from ._nodes import recorded
 from .index import ops_slice
 from .reduce import constant
-from .storage import numpy_clone, unviewed
+from .storage import numpy_clone
 from .storage import ops_reshape as _reshape
 
 _CONCAT: dict[int, Any] = {}
@@ -48,7 +48,7 @@ def _cat_backward(ctx: Any, gradient: Raw) -> tuple[Raw | None, ...]:
     for shape in ctx.shapes:
         stop = start + shape[ctx.dim]
         empty = 0 in shape
-        parts.append(constant(gradient, shape, 0) if empty else unviewed(ops_slice(gradient, ctx.dim, start, stop, 1)))
+        parts.append(constant(gradient, shape, 0) if empty else ops_slice(gradient, ctx.dim, start, stop, 1))
         start = stop
     return tuple(parts)
 

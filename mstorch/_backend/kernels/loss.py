@@ -10,6 +10,7 @@ from .. import tape
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import FLOATS, VIA_HALF, define
 from ._nodes import constant, node, recorded
+from .index import gather_along
 from .math import log, log1p
 from .softmax import REASON, shifted, softmax
 from .storage import ops_reshape as _reshape
@@ -20,7 +21,6 @@ _mul = ops.Mul()
 _div = ops.RealDiv()
 _neg = ops.Neg()
 _maximum = ops.Maximum()
-_gather_elements = ops.GatherD()
 _entropy = ops.SparseSoftmaxCrossEntropyWithLogits()
 
 
@@ -80,7 +80,7 @@ def ops_cross_entropy(x: Raw, target: Raw) -> Raw:
 def composed_nll(x: Raw, target: Raw, weights: Raw) -> Raw:
     """``-weights * x`` of each target class: (N, C, L), int64 classes (N, L) in range, weights (N, L)."""
     n, _, length = x.shape
-    picked = _reshape(_gather_elements(x, 1, _reshape(target, (n, 1, length))), (n, length))
+    picked = _reshape(gather_along(x, 1, _reshape(target, (n, 1, length))), (n, length))
     return _neg(_mul(picked, weights))
 
 

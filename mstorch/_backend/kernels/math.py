@@ -417,7 +417,7 @@ define("heaviside", cpu=_heaviside, dtypes=FLOATS, via={
 })  # fmt: skip
 define(
     "logaddexp",
-    cpu=node("LogaddexpBackward0", _logaddexp, _logaddexp_backward, mint.logaddexp),
+    cpu=node("LogaddexpBackward0", _logaddexp, _logaddexp_backward, _logaddexp),
     dtypes=FLOATS + COMPLEX,
     via=VIA_HALF,
 )

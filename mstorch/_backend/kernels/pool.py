@@ -16,12 +16,13 @@ from ..table import FLOATS, INTS, VIA_HALF, define
 from ._empty import filled
 from ._nodes import node, prim_and, prim_equal, prim_not, prim_or, prim_select
 from .index import gather_along
+from .reduce import ops_mean as _mean
 from .storage import ops_reshape as _reshape
+from .storage import ops_total
 from .windows import adaptive_table, strided_table, windows
 
 _argmax = ops.Argmax(2, mindspore.int64)
 _sum = ops.ReduceSum(False)
-_mean = ops.ReduceMean(False)
 _mul = ops.Mul()
 
 Sizes = tuple[int, ...]
@@ -153,7 +154,7 @@ def ops_avg_pool(
     if simple and out == tuple((m - k) // s + 1 for m, k, s in zip(sizes, kernel, stride)):
         return _avg_node(x, kernel, stride)
     table = strided_table(sizes, kernel, stride, padding, (1,) * len(kernel), out)
-    total = _reshape(_sum(windows(x, table), 2), (n, c, *out))
+    total = _reshape(ops_total(windows(x, table), (2,)), (n, c, *out))
     if divisor is not None:
         return _mul(total, full((), 1 / divisor, name))
     return _mul(total, _divisors(sizes, kernel, stride, padding, out, include_pad, name))
@@ -172,11 +173,12 @@ def ops_adaptive_avg_pool(x: Raw, out: Sizes) -> Raw:
     if x.size == 0 or 0 in out:
         return filled((n, c, *out), 0, NAME_OF[x.dtype], x)
     if all(o == 1 for o in out):
-        return _reshape(_mean(_reshape(x, (n, c, -1)), 2), (n, c, *out))
+        flat = _reshape(x, (n, c, -1))
+        return _reshape(_mean(flat, (2,), True), (n, c, *out))
     if all(m % o == 0 for m, o in zip(sizes, out)):
         kernel = tuple(m // o for m, o in zip(sizes, out))
         return ops_avg_pool(x, kernel, kernel, (0,) * len(out), out, True, None)
-    total = _sum(windows(x, adaptive_table(sizes, out)), 2)
+    total = ops_total(windows(x, adaptive_table(sizes, out)), (2,))
     return _mul(_reshape(total, (n, c, *out)), _shares(sizes, out, NAME_OF[x.dtype]))
 
 

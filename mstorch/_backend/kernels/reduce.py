@@ -11,7 +11,7 @@ from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, INTS, NUMBERS, VIA_BOOL, VIA_HALF, define
 from ..tape import function_node, grad_mode, tracing
 from ._nodes import mul
-from .storage import mint_expand, unviewed
+from .storage import mint_expand
 from .storage import ops_permute as _transpose
 from .storage import ops_reshape as _reshape
 
@@ -73,7 +73,7 @@ def _linear_node(name: str, prim: dict[bool, Any], scaled: bool) -> Any:
             gradient = _reshape(gradient, ctx.kept)
         if scaled:
             gradient = _mul(gradient, constant(gradient, (), ctx.share))
-        return unviewed(mint_expand(gradient, ctx.shape)), None, None
+        return mint_expand(gradient, ctx.shape), None, None
 
     return function_node(name, forward, backward)
 
@@ -106,14 +106,18 @@ def ops_mean(raw: Raw, dims: tuple[int, ...], keepdim: bool) -> Raw:
 
 
 def ops_all(raw: Raw, dims: tuple[int, ...], keepdim: bool) -> Raw:
-    if raw.size == 0 or not raw.shape:
-        return over_nothing(raw, dims, keepdim, True) if raw.size == 0 else from_numpy(raw.asnumpy().copy())
+    if raw.size == 0:
+        return over_nothing(raw, dims, keepdim, True)
+    if not raw.shape:
+        return _ALL[False](_reshape(raw, (1,)), (0,))
     return _ALL[keepdim](raw, dims)
 
 
 def ops_any(raw: Raw, dims: tuple[int, ...], keepdim: bool) -> Raw:
-    if raw.size == 0 or not raw.shape:
-        return over_nothing(raw, dims, keepdim, False) if raw.size == 0 else from_numpy(raw.asnumpy().copy())
+    if raw.size == 0:
+        return over_nothing(raw, dims, keepdim, False)
+    if not raw.shape:
+        return _ANY[False](_reshape(raw, (1,)), (0,))
     return _ANY[keepdim](raw, dims)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from mindspore import ops
 
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy, full
-from ..table import ALL, COMPLEX, FLOATS, VIA_HALF, define
+from ..table import BUT_BFLOAT16, COMPLEX, FLOATS, VIA_BFLOAT16, VIA_HALF, define
 from ._empty import filled
 from .storage import ops_permute as _transpose
 from .storage import ops_reshape as _reshape
@@ -64,6 +64,6 @@ def composed_fold(
 
 
 define("along", cpu=composed_along, dtypes=FLOATS, via=VIA_HALF)
-define("pick_along", cpu=ops_pick_along, dtypes=ALL)
+define("pick_along", cpu=ops_pick_along, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
 define("im2col", cpu=composed_unfold, dtypes=FLOATS + COMPLEX, via=VIA_HALF)
 define("col2im", cpu=composed_fold, dtypes=FLOATS + COMPLEX, via=VIA_HALF)

@@ -7,11 +7,11 @@ import numpy as np
 from mindspore import ops
 
 from ..cast import cast
-from ..raw import NAME_OF, ON_CPU, Raw, from_numpy
+from ..raw import NAME_OF, NP_DTYPE, Raw
 from ..table import BUT_BFLOAT16, COMPLEX, FLOATS, INTS, VIA_BFLOAT16, VIA_HALF, define
-from ..tape import grad_mode, tracing
+from ..tape import grad_mode
 from ._nodes import node, prim_add, prim_and, prim_div, prim_equal, prim_mul, prim_select, recorded, zeros_like
-from .index import _flat_positions
+from .index import _flat_positions, dim_positions
 from .reduce import constant, has_nan
 from .storage import copy_memory
 from .storage import ops_permute as _transpose
@@ -27,15 +27,6 @@ _segment_sum = ops.UnsortedSegmentSum()
 _floor_div = ops.FloorDiv()
 _not_equal = ops.NotEqual()
 _greater = ops.Greater()
-_ELEMENTS: dict[tuple[int, str], Any] = {}
-
-
-def _elements(dim: int, how: str) -> Any:
-    found = _ELEMENTS.get((dim, how))
-    if found is None:
-        found = _ELEMENTS[dim, how] = ops.TensorScatterElements(dim, how)
-    return found
-
 
 def _tied_forward(raw: Raw, other: Raw) -> Raw:
     return copy_memory(raw)
@@ -47,22 +38,6 @@ def _tied_backward(gradient: Raw, result: Raw, raw: Raw, other: Raw) -> tuple[Ra
 
 # A copy that nothing was written to; the source that was to be written still gets a gradient, of zeros.
 unwritten = node("NothingWritten", _tied_forward, _tied_backward, lambda raw, other: raw)
-
-
-def dim_positions(shape: tuple[int, ...], dim: int, index: Raw) -> Raw:
-    """Row-major positions, in a tensor of ``shape``, that gather and scatter reach through ``index``, as a column."""
-    step, inner = 1, 1
-    lead: Any = np.zeros((), np.int64)
-    for d in range(len(shape) - 1, -1, -1):
-        if d == dim:
-            inner = step
-        else:
-            lead = lead + (np.arange(index.shape[d]) * step).reshape((-1,) + (1,) * (len(shape) - 1 - d))
-        step *= shape[d]
-    if ON_CPU and tracing() is None:
-        return from_numpy(np.ascontiguousarray(lead + index.asnumpy() * inner, np.int64).reshape(-1, 1))
-    along = prim_mul(index, from_numpy(np.array(inner, np.int64)))
-    return _reshape(prim_add(along, from_numpy(np.broadcast_to(lead, index.shape).astype(np.int64))), (-1, 1))
 
 
 def _flat_add(raw: Raw, positions: Raw, source: Raw) -> Raw:
@@ -80,11 +55,10 @@ def ops_scatter(raw: Raw, dim: int, index: Raw, source: Raw, how: str) -> Raw:
     if not raw.shape:
         one = (1,)
         return _reshape(ops_scatter(_reshape(raw, one), 0, _reshape(index, one), _reshape(source, one), how), ())
-    if NAME_OF[raw.dtype] in COMPLEX:
-        positions = dim_positions(tuple(raw.shape), dim, index)
-        write = _flat_add if how == "add" else _update
-        return _reshape(write(_reshape(raw, (-1,)), positions, _reshape(source, (-1,))), raw.shape)
-    return _elements(dim, how)(raw, index, source)
+    # TensorScatterElements writes from several threads at once and loses additions (MindSpore 2.10).
+    positions = dim_positions(tuple(raw.shape), dim, index)
+    write = _flat_add if how == "add" else _update
+    return _reshape(write(_reshape(raw, (-1,)), positions, _reshape(source, (-1,))), tuple(raw.shape))
 
 
 def composed_put(raw: Raw, index: Raw, source: Raw, accumulate: bool) -> Raw:
@@ -117,7 +91,7 @@ def composed_index_write(raw: Raw, dim: int, index: Raw, source: Raw, accumulate
 
 
 def _lowest(raw: Raw, sign: int) -> Any:
-    kind = raw.asnumpy().dtype
+    kind = NP_DTYPE[NAME_OF[raw.dtype]]
     if kind.kind == "f":
         return -sign * np.inf
     info = np.iinfo(kind)

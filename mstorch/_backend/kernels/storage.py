@@ -15,18 +15,6 @@ _transpose = ops.Transpose()
 _scatter_update = ops.TensorScatterUpdate()
 
 
-_add = ops.Add()
-
-
-def unviewed(gradient: Raw) -> Raw:
-    """A gradient in memory of its own where it may be differentiated again.
-
-    MindSpore's engine loses the history of a gradient that is a view (2.7.2 to 2.10): double backward through Reshape,
-    Transpose, BroadcastTo, ReduceSum or ReduceMean gives None, or a part of the sum, without a word. So what is recorded of
-    these takes nodes of our own, which end here.
-    """
-    return _add(gradient, 0) if tape.grad_mode.enabled else gradient
-
 
 def follows(raw: Raw) -> bool:
     """Whether the tape records what is done with the tensor now (in eager mode)."""
@@ -39,7 +27,7 @@ def _reshape_forward(ctx: Any, raw: Raw, shape: tuple[int, ...]) -> Raw:
 
 
 def _reshape_backward(ctx: Any, gradient: Raw) -> tuple[Raw, None]:
-    return unviewed(ops_reshape(gradient, ctx.shape)), None
+    return ops_reshape(gradient, ctx.shape), None
 
 
 _reshape_recorded = tape.function_node("View", _reshape_forward, _reshape_backward)
@@ -56,7 +44,7 @@ def _permute_forward(ctx: Any, raw: Raw, order: tuple[int, ...]) -> Raw:
 
 
 def _permute_backward(ctx: Any, gradient: Raw) -> tuple[Raw, None]:
-    return unviewed(ops_permute(gradient, ctx.inverse)), None
+    return ops_permute(gradient, ctx.inverse), None
 
 
 _permute_recorded = tape.function_node("Permute", _permute_forward, _permute_backward)
@@ -80,7 +68,7 @@ def _expand_backward(ctx: Any, gradient: Raw) -> tuple[Raw, None]:
     dims = tuple(d for d in range(len(own)) if d < lead or (shape[d - lead] == 1 and own[d] != 1))
     if gradient.size == 0:
         return from_numpy(np.zeros(shape, gradient.asnumpy().dtype)), None
-    return unviewed(ops_reshape(ops_total(gradient, dims), shape)), None
+    return ops_reshape(ops_total(gradient, dims), shape), None
 
 
 _expand_recorded = tape.function_node("Expand", _expand_forward, _expand_backward)
@@ -100,7 +88,7 @@ def _total_forward(ctx: Any, raw: Raw, dims: tuple[int, ...]) -> Raw:
 
 
 def _total_backward(ctx: Any, gradient: Raw) -> tuple[Raw, None]:
-    return unviewed(mint_expand(gradient, ctx.shape)), None
+    return mint_expand(gradient, ctx.shape), None
 
 
 _total_recorded = tape.function_node("Sum", _total_forward, _total_backward)

@@ -84,6 +84,8 @@ def rrelu(
     input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Any:
     """``x`` where it is positive, else ``a * x``: in training ``a`` is drawn from [lower, upper), else it is their mean."""
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return _done(input, acts.leaky_relu(input, (lower + upper) / 2), inplace)
     from ..._ops.compare import where

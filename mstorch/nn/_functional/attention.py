@@ -10,6 +10,7 @@ import numpy as np
 from ..._core.dtype import bool_
 from ..._core.tensor_base import value_of
 from ..._ops import views
+from ..._ops._autocast import follow
 from ..._ops.compare import where
 from ..._ops.conv import shape_of
 from ..._ops.creation import zeros
@@ -57,7 +58,7 @@ def scaled_dot_product_attention(
         key = repeat_interleave(key, q[-3] // shape_of(key)[-3], -3)
         value = repeat_interleave(value, q[-3] // shape_of(value)[-3], -3)
     factor = 1 / math.sqrt(q[-1]) if scale is None else scale
-    weights = matmul(mul(query, factor), views.transpose(key, -2, -1))
+    weights = mul(matmul(query, views.transpose(key, -2, -1)), factor)
     empty = None
     if attn_mask is not None:
         if attn_mask._dtype is bool_:
@@ -250,3 +251,6 @@ def _checked_mask(mask: Any, length: int, source: int, heads: int) -> Any:
             raise RuntimeError(f"The shape of the 3D attn_mask is {mask.shape}, but should be {(heads, length, source)}.")
         return mask
     raise RuntimeError(f"attn_mask's dimension {len(shape)} is not supported")
+
+
+follow(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._ops import pool as pools
+from ..._ops._autocast import follow
 from ..._ops.elementwise import abs as abs_of
 from ..._ops.elementwise import mul, sign
 from ..._ops.elementwise import pow as power
@@ -115,3 +116,6 @@ def _fractional(rank: int) -> Any:
 
 fractional_max_pool2d, fractional_max_pool2d_with_indices = _fractional(2)
 fractional_max_pool3d, fractional_max_pool3d_with_indices = _fractional(3)
+
+
+follow(globals())

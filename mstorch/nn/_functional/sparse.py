@@ -96,6 +96,6 @@ def embedding_bag(
     if max_norm is not None:
         emb.renorm_rows_(weight, input, max_norm, norm_type)
     padding = None if padding_idx is None else _padding(padding_idx, weight)
-    return emb.bag(weight, input, starts, mode, scale_grad_by_freq, per_sample_weights, padding)
+    return emb.bag(weight, input, starts, mode, scale_grad_by_freq, per_sample_weights, padding, sparse)
 
 

@@ -10,6 +10,7 @@ from typing_extensions import Self
 from ..._backend import tape
 from ..._backend.cell import call_cell, graph_mode, is_raw
 from ..parameter import native_parameter
+from . import _precision
 from ._native import as_mstorch, as_native
 
 
@@ -21,10 +22,14 @@ def _unreadable(self: Any, *args: Any, **kwargs: Any) -> Any:
     )
 
 
+_checked = [0]  # how many calls from MindSpore's side are going on, in which it looks at the parameters' names
+
+
 class CellMixin:
     """The side of a Module that MindSpore uses, derived from torch's dictionaries."""
 
     _compiled_call_impl: Callable[..., Any] | None = None
+    _float_type: Any = None
     _call_impl: Callable[..., Any]
     named_parameters: Callable[..., Any]
     named_modules: Callable[..., Any]
@@ -34,11 +39,17 @@ class CellMixin:
 
     @property
     def _params(self) -> Mapping[str, Any]:
-        return OrderedDict(
+        """What a Cell around this module asks for: parameters, and buffers that belong to the state."""
+        members = self.__dict__
+        found = OrderedDict(
             (name, native_parameter(parameter, name))
-            for name, parameter in self.__dict__.get("_parameters", {}).items()
+            for name, parameter in members.get("_parameters", {}).items()
             if parameter is not None
         )
+        for name, buffer in members.get("_buffers", {}).items():
+            if buffer is not None and name not in members["_non_persistent_buffers_set"]:
+                found[name] = native_parameter(buffer, name)
+        return found
 
     @_params.setter
     def _params(self, value: Any) -> None:
@@ -57,7 +68,8 @@ class CellMixin:
 
         Buffers that belong to the state are among them, as MindSpore keeps running statistics: they require no gradient.
         """
-        tape.stop_recording()  # MindSpore's optimisers and trainers begin with this list, and record by themselves
+        if expand and not _checked[0]:
+            tape.stop_recording()  # MindSpore's optimisers and trainers begin with this list, and record by themselves
         for name, parameter in self.named_parameters(name_prefix, expand):
             yield name, native_parameter(parameter, name)
         modules = self.named_modules(prefix=name_prefix) if expand else [(name_prefix, self)]
@@ -69,6 +81,17 @@ class CellMixin:
                     name = f"{prefix}.{name}" if prefix else name
                     yield name, native_parameter(buffer, name)
 
+    def add_flags(self, **flags: Any) -> Any:
+        """MindSpore's flags of a network; its trainers set them before they record by themselves."""
+        tape.stop_recording()
+        return super().add_flags(**flags)  # type: ignore[misc]  # Cell's, behind this mixin
+
+    def _add_mixed_precision_flag(self, **flags: Any) -> None:
+        """What Cell's ``to_float`` says to each network."""
+        kind = _precision.wanted(flags)
+        if kind is not None:
+            self.__dict__["_float_type"] = kind
+
     def set_train(self, mode: bool = True) -> Self:
         """MindSpore's name for ``train``."""
         return self.train(mode)
@@ -76,25 +99,32 @@ class CellMixin:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if args and is_raw(args[0]):
             # The graph compiler reads the source of a Cell and does not understand a Module's: graphs are captured instead.
-            return self.construct(*args, **kwargs) if graph_mode() else call_cell(self, args, kwargs)
-        if self._compiled_call_impl is None and not graph_mode():
+            if graph_mode():
+                return self.construct(*args, **kwargs)
+            _checked[0] += 1
+            try:
+                return call_cell(self, args, kwargs)
+            finally:
+                _checked[0] -= 1
+        if self._compiled_call_impl is None and self._float_type is None and not graph_mode():
             return self._call_impl(*args, **kwargs)
         return self._run(args, kwargs)
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
         """``forward`` on MindSpore's own tensors: the way in for MindSpore's tools."""
-        native = tape.is_recording()
-        try:
+        with tape.lent(), tape.own_dtypes():
             return as_native(self._run(as_mstorch(args), as_mstorch(kwargs)))
-        finally:
-            if not native:
-                tape.stop_recording()
 
     # The graph compiler reads the source of what a function wraps: it comes to an error that says what to do instead.
     construct.__wrapped__ = _unreadable  # type: ignore[attr-defined]
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call, compiled if ``compile()`` or MindSpore's graph mode ask for it."""
+        if self._float_type is not None:
+            return _precision.run(self, self._run_as_is, args, kwargs)
+        return self._run_as_is(*args, **kwargs)
+
+    def _run_as_is(self, *args: Any, **kwargs: Any) -> Any:
         if self._compiled_call_impl is not None:
             return self._compiled_call_impl(*args, **kwargs)
         if graph_mode():

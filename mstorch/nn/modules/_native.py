@@ -49,10 +49,13 @@ def is_native(child: Any) -> bool:
     return native.is_cell(child) and not isinstance(child, HookMixin)
 
 
-def adopt(child: Any) -> None:
-    """Let a native Cell that becomes the child of a Module take and give torch's tensors too."""
+def adopt(module: Any, name: str) -> None:
+    """Let a native Cell that became a child of a Module take and give torch's tensors too, and its parameters get gradients."""
+    child = module._modules[name]
     if is_native(child):
         native.convert_calls(child, _holds_ours, as_native, as_mstorch)
+        for _ in native_state(module, name):
+            pass  # makes torch's tensors of the parameters, which backward then knows as leaves
 
 
 def _walk(cell: Any, prefix: str, kept: dict[str, Any]) -> Iterator[tuple[str, Tensor]]:

@@ -151,8 +151,8 @@ class Module(StateMixin, HookMixin, CellMixin, Cell, metaclass=_ModuleMeta):
         for hook in global_hooks.module_registration.values():
             given = hook(self, name, module)
             module = module if given is None else given
-        adopt(module)
         self._modules[name] = module
+        adopt(self, name)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """The same as ``add_module``."""
@@ -189,8 +189,8 @@ class Module(StateMixin, HookMixin, CellMixin, Cell, metaclass=_ModuleMeta):
             for hook in global_hooks.module_registration.values():
                 given = hook(self, name, value)
                 value = value if given is None else given
-            adopt(value)
             modules[name] = value
+            adopt(self, name)
             return
         if modules is not None and name in modules:
             if value is not None:

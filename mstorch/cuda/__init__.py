@@ -4,9 +4,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ._backend import runtime
-from ._core.device import device as _device
-from ._core.generator import device_generator, seed_devices
+from .._backend import runtime
+from .._core.device import device as _device
+from .._core.generator import device_generator, seed_devices
+from . import amp as amp
 
 
 def is_available() -> bool:

@@ -1,0 +1,181 @@
+"""Automatic mixed precision: which operations cast their arguments in an autocast region, and to what.
+
+A family calls ``follow(globals())``, which lets its functions that stand in the lists below (torch's own for the CPU, and for
+CUDA on accelerators) look at one flag first. Where the flag is off that is all; operations that are not in a list have not
+even that. A cast that is made once in a region for a leaf of autograd is kept until the outermost region ends, as in torch,
+so that gradients of all its uses are summed in the lower precision.
+"""
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from .._backend import runtime
+from .._core.dtype import bfloat16, dtype, float16, float32, float64
+from .._core.tensor_base import TensorBase, grad_mode, is_leaf, is_tracked
+
+DEVICE = runtime.device_type()
+
+# bfloat16 or float16
+LOWER = frozenset(
+    "conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d bmm mm baddbmm addmm addbmm linear matmul "
+    "vecdot prelu scaled_dot_product_attention".split()
+)
+FLOAT32 = frozenset(
+    "adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d max_pool3d max_unpool1d max_unpool2d max_unpool3d fractional_max_pool2d "
+    "fractional_max_pool3d adaptive_max_pool3d_with_indices fractional_max_pool2d_with_indices "
+    "fractional_max_pool3d_with_indices grid_sample grid_sampler grid_sampler_2d grid_sampler_3d reflection_pad replication_pad "
+    "binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy ctc_loss hinge_embedding_loss "
+    "huber_loss kl_div l1_loss margin_ranking_loss mse_loss multi_margin_loss multilabel_margin_loss nll_loss poisson_nll_loss "
+    "smooth_l1_loss soft_margin_loss triplet_margin_loss "
+    "fft fft2 fftn hfft ifft ifft2 ifftn ihfft irfft irfft2 irfftn rfft rfft2 rfftn stft polar view_as_complex "
+    "cdist prod trace quantile nanquantile cholesky cholesky_inverse cholesky_solve inverse lu_solve orgqr ormqr pinverse qr svd "
+    "geqrf triangular_solve cholesky_ex cond eig eigh eigvals eigvalsh householder_product inv inv_ex lstsq matrix_rank solve "
+    "svdvals tensorinv tensorsolve".split()
+)
+# the widest dtype among the arguments
+WIDEST = frozenset("cat stack index_copy".split())
+# as they are, although they are made of products here
+AS_GIVEN = frozenset(("addmv", "mv"))
+
+# The lists for accelerators.
+FAST_LOWER = frozenset("addmv addr chain_matmul multi_dot mv".split()) | LOWER
+FAST_FLOAT32 = frozenset(
+    "acos asin cosh erfinv exp expm1 log log10 log1p log2 logsumexp pow reciprocal rsqrt sinh tan softmax log_softmax softplus "
+    "cumprod cumsum prod sum dist norm vector_norm matrix_norm renorm cdist pdist cosine_similarity interpolate "
+    "layer_norm group_norm rms_norm binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy "
+    "hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss mse_loss multi_margin_loss multilabel_margin_loss "
+    "nll_loss poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss".split()
+)
+FAST_WIDEST = frozenset(
+    "addcdiv addcmul atan2 bilinear cat cross dot grid_sample grid_sampler index_put scatter_add stack tensordot vdot".split()
+)
+
+
+class _State(threading.local):
+    """The thread's settings. ``on`` says whether operations on the device in use are cast; it is off within one of them."""
+
+    def __init__(self) -> None:
+        self.on = False
+        self.enabled: dict[str, bool] = {}
+        self.dtypes: dict[str, dtype] = {}
+        self.nesting = 0
+        self.cache_enabled = True
+        self.cache: dict[int, tuple[Any, Any]] = {}
+
+
+state = _State()
+
+
+def fast_dtype(device_type: str) -> dtype:
+    """The lower precision of a device."""
+    return state.dtypes.get(device_type) or (bfloat16 if device_type in ("cpu", "hpu", "xla", "maia") else float16)
+
+
+def set_enabled(device_type: str, enabled: bool) -> None:
+    """Turn autocast for a device on or off."""
+    state.enabled[device_type] = enabled
+    if device_type == DEVICE:
+        state.on = enabled
+
+
+def _casts(tensor: Any, kind: dtype) -> bool:
+    own = tensor._dtype
+    return own.category == 2 and own is not float64 and own is not kind
+
+
+def _cast(value: Any, kind: dtype) -> Any:
+    if isinstance(value, TensorBase):
+        if not _casts(value, kind):
+            return value
+        tensor: Any = value
+        if (
+            kind is float32 or tensor._dtype is not float32 or not state.cache_enabled or not grad_mode.enabled
+            or not is_tracked(tensor) or not is_leaf(tensor) or tensor._view is not None
+        ):  # fmt: skip
+            return tensor.to(kind)
+        kept = state.cache.get(id(tensor))
+        if kept is None or kept[1]._dtype is not kind:
+            kept = state.cache[id(tensor)] = (tensor, tensor.to(kind))
+        return kept[1]
+    if isinstance(value, (list, tuple)) and any(isinstance(item, (TensorBase, list, tuple)) for item in value):
+        return type(value)(_cast(item, kind) for item in value)
+    return value
+
+
+def _widest(values: Any, kind: dtype) -> dtype:
+    """float32 if one of the tensors is, else the lower precision."""
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            kind = _widest(value, kind)
+        elif isinstance(value, TensorBase) and value._dtype.category == 2 and value._dtype is not float64:
+            if value._dtype is float32:
+                return float32
+            if value._dtype is not kind and kind is not float32:
+                raise RuntimeError("Unexpected floating ScalarType in at::autocast::prioritize")
+    return kind
+
+
+def _to_lower(args: tuple[Any, ...]) -> dtype:
+    return fast_dtype(DEVICE)
+
+
+def _to_float32(args: tuple[Any, ...]) -> dtype:
+    return float32
+
+
+def _to_widest(args: tuple[Any, ...]) -> dtype:
+    return _widest(args, fast_dtype(DEVICE))
+
+
+def _to_none(args: tuple[Any, ...]) -> dtype | None:
+    return None
+
+
+def outside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The function's result with autocast suspended."""
+    before = state.on
+    state.on = False
+    try:
+        return function(*args, **kwargs)
+    finally:
+        state.on = before
+
+
+def lowered(function: Callable[..., Any], *args: Any) -> Any:
+    """The function's result with its arguments in the lower precision."""
+    kind = fast_dtype(DEVICE)
+    return outside(function, tuple(_cast(arg, kind) for arg in args), {})
+
+
+def _cast_first(function: Callable[..., Any], choose: Callable[[tuple[Any, ...]], dtype | None]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def casting(*args: Any, **kwargs: Any) -> Any:
+        if not state.on:
+            return function(*args, **kwargs)
+        kind = choose((*args, *kwargs.values())) if kwargs.get("out") is None else None
+        if kind is not None:
+            args = tuple(_cast(arg, kind) for arg in args)
+            kwargs = {name: _cast(arg, kind) for name, arg in kwargs.items()}
+        return outside(function, args, kwargs)
+
+    casting.outside_autocast = lambda *args, **kwargs: outside(function, args, kwargs)  # type: ignore[attr-defined]
+    return casting
+
+
+def lists(device_type: str) -> tuple[tuple[frozenset[str], Callable[[tuple[Any, ...]], dtype | None]], ...]:
+    """The names of the operations, and what each of them casts to, on a type of device."""
+    if device_type == "cpu":
+        return (LOWER, _to_lower), (FLOAT32, _to_float32), (WIDEST, _to_widest), (AS_GIVEN, _to_none)
+    return (FAST_LOWER, _to_lower), (FAST_FLOAT32, _to_float32), (FAST_WIDEST, _to_widest)
+
+
+def follow(namespace: dict[str, Any]) -> None:
+    """Let the functions of a module that stand in a list cast their arguments in an autocast region."""
+    own = namespace["__name__"]
+    for names, choose in lists(DEVICE):
+        for name in names & namespace.keys():
+            if getattr(namespace[name], "__module__", None) == own:
+                namespace[name] = _cast_first(namespace[name], choose)

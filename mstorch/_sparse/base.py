@@ -1,0 +1,336 @@
+"""The class of sparse tensors: what they are made of, and what they say of themselves."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .._core.dtype import dtype
+from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
+from .._core.size import Size
+from .._core.storage import Storage
+from .._core.tensor_base import SparseOperand, is_leaf, is_tracked, value_of
+from .._ops import views
+from .._ops._dispatch import become, wrap_dim
+from .._ops.from_data import made
+from .._tensor import Tensor
+
+WORDS = {
+    sparse_coo: "Sparse", sparse_csr: "SparseCsr", sparse_csc: "SparseCsc", sparse_bsr: "SparseBsr", sparse_bsc: "SparseBsc",
+}  # fmt: skip
+COMPRESSED = (sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
+BY_ROWS = (sparse_csr, sparse_bsr)
+BLOCKED = (sparse_bsr, sparse_bsc)
+
+
+class _NoStorage(Storage):
+    """In the place of a storage: there is none, and whoever asks for its value gets an error."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: dtype) -> None:
+        self.dtype = kind
+        self.version = 0
+        self.owned = self.shared = self.tracked = self.leaf = False
+
+    @property
+    def value(self) -> NoReturn:  # type: ignore[override]
+        """Raises: the elements are not in one place."""
+        raise SparseOperand("Cannot access storage of SparseTensorImpl")
+
+
+class _Parts:
+    """In the place of a view: reading it raises, so that no strided operation computes with what is not there."""
+
+    __slots__ = ("layout", "values", "leaf")
+    parent = space = None
+    detached = own = of_leaf = False
+
+    def __init__(self, kind: layout, values: Any) -> None:
+        self.layout = kind
+        self.values = values
+        self.leaf = False
+
+    def tracked(self, storage: Any) -> bool:
+        """Whether the values take part in autograd."""
+        return is_tracked(self.values)
+
+    def current(self, storage: Any) -> NoReturn:
+        """Raises: a strided operation has met a sparse tensor."""
+        raise SparseOperand(
+            f"Could not run this operation with arguments from the '{WORDS[self.layout]}CPU' backend: it has no kernel for "
+            f"tensors of layout {self.layout!r}; to_dense() makes a strided tensor of them."
+        )
+
+
+class SparseTensor(Tensor):
+    """A tensor that keeps its specified elements and where they stand."""
+
+    __slots__ = ("_layout", "_index", "_size", "_coalesced")
+    _layout: layout
+    _index: tuple[Any, ...]
+    _size: tuple[int, ...]
+    _coalesced: bool
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError("sparse tensors are made by torch.sparse_coo_tensor and the like")
+
+    # Shape and type
+
+    @property
+    def shape(self) -> Size:
+        """The length of each dimension."""
+        return Size(self._size)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The length of each dimension, or of one."""
+        return Size(self._size) if dim is None else self._size[wrap_dim(dim, len(self._size))]
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return len(self._size)
+
+    ndimension = dim
+    ndim = property(dim, doc="The number of dimensions.")
+
+    def numel(self) -> int:
+        """The number of elements, unspecified ones too."""
+        return views.numel_of(self._size)
+
+    nelement = numel
+
+    @property
+    def nbytes(self) -> int:
+        """Raises as in torch: a sparse tensor's bytes are those of its parts."""
+        raise NotImplementedError("Cannot access the nbytes of a sparse tensor: ask its indices and values")
+
+    @property
+    def layout(self) -> layout:
+        """How the elements are kept."""
+        return self._layout
+
+    is_sparse = property(lambda self: self._layout is sparse_coo, doc="Whether the layout is sparse COO.")
+    is_sparse_csr = property(lambda self: self._layout is sparse_csr, doc="Whether the layout is sparse CSR.")
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Zeros for COO; RuntimeError for the others."""
+        if self._layout is not sparse_coo:
+            raise RuntimeError(f"Sparse {WORDS[self._layout][6:].upper()} tensors do not have strides")
+        return (0,) * len(self._size) if dim is None else 0
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """False: there are no strides."""
+        return False
+
+    def __len__(self) -> int:
+        if not self._size:
+            raise TypeError("len() of a 0-d tensor")
+        return self._size[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    __hash__ = Tensor.__hash__
+
+    # What there is no memory for
+
+    def data_ptr(self) -> int:
+        """Raises: there is no memory of all elements."""
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    def tolist(self) -> Any:
+        """Raises: there is no memory of all elements."""
+        return self.data_ptr()
+
+    def storage(self) -> Any:
+        """Raises: there is no memory of all elements."""
+        raise NotImplementedError("Cannot access storage of SparseTensorImpl")
+
+    untyped_storage = storage
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """Raises: NumPy has no sparse arrays."""
+        raise TypeError(f"can't convert {WORDS[self._layout]} layout tensor to numpy. Use Tensor.to_dense() first.")
+
+    def item(self) -> Any:
+        """The only element as a Python number."""
+        if self.numel() != 1:
+            raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+        return self.to_dense().item()
+
+    def __bool__(self) -> bool:
+        if self.numel() != 1:
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        return bool(self.item())
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        from .text import text
+
+        return text(self)
+
+    def __format__(self, spec: str) -> str:
+        return object.__format__(self, spec)
+
+    # Parts
+
+    @property
+    def _values_part(self) -> Any:
+        return self._view.values  # type: ignore[union-attr, attr-defined]
+
+    def sparse_dim(self) -> int:
+        """How many dimensions the indices count."""
+        return value_of(self._index[0]).shape[0] if self._layout is sparse_coo else 2
+
+    def dense_dim(self) -> int:
+        """How many dimensions each specified element has."""
+        rank = self._values_part.dim()
+        if self._layout is sparse_coo:
+            return rank - 1
+        return rank - self._index[0].dim() - (2 if self._layout in BLOCKED else 0)
+
+    def _nnz(self) -> int:
+        return self._values_part.shape[0] if self._layout is sparse_coo else self._index[1].shape[-1]
+
+    # Autograd
+
+    @property
+    def grad(self) -> Any:
+        """The gradient of a leaf, at the places that it specifies."""
+        if not self._view.leaf:  # type: ignore[union-attr]
+            return None
+        from .gradients import masked_gradient
+
+        found = self._values_part.grad
+        return None if found is None else masked_gradient(self, found)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is None:
+            self._values_part.grad = None
+            return
+        if not isinstance(value, SparseTensor) or value._size != self._size:
+            raise RuntimeError("assigned grad has data of a different size or layout")
+        from .gradients import values_at
+
+        self._values_part.grad = values_at(value, self)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Start (or stop) recording operations on a leaf; returns the tensor."""
+        if requires_grad == is_tracked(self):
+            return self
+        if requires_grad and self._dtype.category < 2:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if not requires_grad and not is_leaf(self):
+            raise RuntimeError("you can only change requires_grad flags of leaf variables.")
+        values = self._values_part.detach()
+        self._view.values = values.requires_grad_() if requires_grad else values  # type: ignore[union-attr, attr-defined]
+        self._view.leaf = requires_grad  # type: ignore[union-attr]
+        return self
+
+    @property
+    def grad_fn(self) -> Any:
+        """The recorded operation that made the values; None for a leaf."""
+        if is_leaf(self):
+            return None
+        from .._backend import tape
+        from ..autograd.graph import Node, node_of
+
+        if not is_leaf(self._values_part):
+            return node_of(self._values_part)
+        label = "SparseCooTensorWithDimsAndTensors" if self._layout is sparse_coo else "SparseCompressedTensor"
+        return Node(tape.grad_node(value_of(self._values_part)), f"{label}Backward0")
+
+    def backward(
+        self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+    ) -> None:
+        """Accumulate into the leaves the gradient of this tensor times ``gradient``, a sparse one of the same size."""
+        from .gradients import values_at
+
+        if gradient is None:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        self._values_part.backward(values_at(gradient, self), retain_graph, create_graph, inputs)
+
+    def detach(self) -> Any:
+        """The same elements outside of autograd."""
+        return like(self, self._values_part.detach())
+
+    def detach_(self) -> Any:
+        """Cut the tensor off from its history."""
+        become(self, self.detach())
+        return self
+
+    @property
+    def data(self) -> Any:
+        """The same elements outside of autograd."""
+        return self.detach()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if not is_leaf(self):
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment."
+            )
+        if id(self) not in memo:
+            copied = like(self.detach(), self._values_part.detach().clone(), tuple(part.clone() for part in self._index))
+            memo[id(self)] = copied.requires_grad_(self.requires_grad)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if not is_leaf(self):
+            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling")
+        return _rebuilt, (
+            self._layout, self._index, self._values_part.detach(), self._size, self._coalesced, self.requires_grad
+        )  # fmt: skip
+
+
+def _rebuilt(kind: layout, index: Any, values: Any, size: Any, coalesced: bool, requires_grad: bool) -> Any:
+    return sparse(kind, index, values, size, coalesced).requires_grad_(requires_grad)
+
+
+def sparse(kind: layout, index: Sequence[Any], values: Any, size: Sequence[int], coalesced: bool = False) -> Any:
+    """A sparse tensor of parts that fit each other; it shares their memory and the history of the values."""
+    tensor: Any = object.__new__(SparseTensor)
+    tensor._storage = _NoStorage(values._dtype)
+    tensor._dtype = values._dtype
+    tensor._view = _Parts(kind, values)
+    tensor._stride = (0,) * len(size)
+    tensor._offset = 0
+    tensor._layout = kind
+    tensor._index = tuple(index)
+    tensor._size = tuple(int(length) for length in size)
+    # One element alone is in order.
+    tensor._coalesced = coalesced or (kind is sparse_coo and values.shape[0] < 2)
+    return tensor
+
+
+def like(input: Any, values: Any, index: Any = None) -> Any:
+    """Other values at the places of ``input``."""
+    return sparse(input._layout, input._index if index is None else index, values, input._size, input._coalesced)
+
+
+def replace(tensor: Any, other: Any) -> Any:
+    """Let a sparse tensor be what another is, and return it: how its in-place operations end."""
+    become(tensor, other)
+    for name in ("_layout", "_index", "_size", "_coalesced"):
+        setattr(tensor, name, getattr(other, name))
+    return tensor
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether the value is a tensor of a sparse layout."""
+    return isinstance(value, SparseTensor)
+
+
+def host(tensor: Any) -> np.ndarray:
+    """Indices as an array."""
+    return np.asarray(value_of(tensor).asnumpy())
+
+
+def index_tensor(array: np.ndarray) -> Any:
+    """Indices as a tensor of int64."""
+    return made(np.ascontiguousarray(array, np.int64))
+
+
+def layout_word(tensor: Any) -> str:
+    """The layout's name in torch's messages."""
+    return WORDS[tensor._layout] if is_sparse(tensor) else "Strided"

@@ -1,0 +1,193 @@
+"""CSR, CSC, BSR and BSC tensors: the rows (or columns) are a list of where each begins among the plain indices."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._core.dtype import dtype
+from .._core.formats import layout as Layout
+from .._core.formats import sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
+from .._ops import views
+from .base import BLOCKED, BY_ROWS, COMPRESSED, host, is_sparse, layout_word, sparse
+from .coo import invariants_checked, part, with_leaf
+
+# The parts' names: compressed, plain.
+NAMES = {kind: ("crow", "col") if kind in BY_ROWS else ("ccol", "row") for kind in COMPRESSED}
+
+
+def sparse_compressed_tensor(
+    compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: dtype | None = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+) -> Any:  # fmt: skip
+    """A tensor of a compressed layout; blocks of BSR and BSC are dimensions of ``values`` (nnz, rows, columns)."""
+    if layout is None:
+        raise RuntimeError("sparse_compressed_tensor expected sparse compressed tensor layout but got none")
+    if layout not in COMPRESSED:
+        raise RuntimeError(f"sparse_compressed_tensor expected sparse compressed tensor layout but got {layout!r}")
+    compressed, plain, given = part(compressed_indices, None, device), part(plain_indices, None, device), part(values, dtype, device)
+    lengths = _inferred(layout, compressed, plain, given) if size is None else tuple(int(length) for length in size)
+    if invariants_checked(check_invariants):
+        check(layout, compressed, plain, given, lengths)
+    return with_leaf(sparse(layout, (compressed, plain), given, lengths, True), requires_grad)
+
+
+def sparse_csr_tensor(
+    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: dtype | None = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+) -> Any:  # fmt: skip
+    """A CSR matrix: row i has the columns ``col_indices[crow_indices[i]:crow_indices[i + 1]]``."""
+    return sparse_compressed_tensor(
+        crow_indices, col_indices, values, size, dtype=dtype, layout=sparse_csr, device=device, pin_memory=pin_memory,
+        requires_grad=requires_grad, check_invariants=check_invariants,
+    )  # fmt: skip
+
+
+def sparse_csc_tensor(
+    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: dtype | None = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+) -> Any:  # fmt: skip
+    """A CSC matrix: column j has the rows ``row_indices[ccol_indices[j]:ccol_indices[j + 1]]``."""
+    return sparse_compressed_tensor(
+        ccol_indices, row_indices, values, size, dtype=dtype, layout=sparse_csc, device=device, pin_memory=pin_memory,
+        requires_grad=requires_grad, check_invariants=check_invariants,
+    )  # fmt: skip
+
+
+def sparse_bsr_tensor(
+    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: dtype | None = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+) -> Any:  # fmt: skip
+    """A CSR matrix of blocks: ``values`` (nnz, rows, columns)."""
+    return sparse_compressed_tensor(
+        crow_indices, col_indices, values, size, dtype=dtype, layout=sparse_bsr, device=device, pin_memory=pin_memory,
+        requires_grad=requires_grad, check_invariants=check_invariants,
+    )  # fmt: skip
+
+
+def sparse_bsc_tensor(
+    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: dtype | None = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+) -> Any:  # fmt: skip
+    """A CSC matrix of blocks: ``values`` (nnz, rows, columns)."""
+    return sparse_compressed_tensor(
+        ccol_indices, row_indices, values, size, dtype=dtype, layout=sparse_bsc, device=device, pin_memory=pin_memory,
+        requires_grad=requires_grad, check_invariants=check_invariants,
+    )  # fmt: skip
+
+
+def block_of(kind: Layout, values: Any, batch: int) -> tuple[int, int]:
+    """Rows and columns of a block; (1, 1) for layouts without."""
+    return tuple(values.shape[batch + 1 : batch + 3]) if kind in BLOCKED else (1, 1)
+
+
+def _inferred(kind: Layout, compressed: Any, plain: Any, values: Any) -> tuple[int, ...]:
+    batch = compressed.dim() - 1
+    rows = compressed.shape[-1] - 1
+    columns = int(host(plain).max()) + 1 if plain.numel() else 0
+    high, wide = block_of(kind, values, batch)
+    matrix = (rows * high, columns * wide) if kind in BY_ROWS else (columns * high, rows * wide)
+    return (*compressed.shape[:-1], *matrix, *values.shape[batch + (3 if kind in BLOCKED else 1) :])
+
+
+def check(kind: Layout, compressed: Any, plain: Any, values: Any, size: tuple[int, ...]) -> None:
+    """Raise torch's error for parts that do not fit each other."""
+    first, second = NAMES[kind]
+    if compressed._dtype is not plain._dtype:
+        raise RuntimeError(
+            f"{first}_indices and {second}_indices must have the same dtype, bot got {_word(compressed)} and {_word(plain)}, "
+            "respectively"
+        )
+    batch = compressed.dim() - 1
+    nnz = values.shape[batch]
+    if plain.shape[-1] != nnz:
+        raise RuntimeError(
+            f"{second}_indices.shape[-1] must be equal to nnz (={nnz}) as defined by values.shape[{batch}], but got "
+            f"{plain.shape[-1]}"
+        )
+    block = block_of(kind, values, batch)
+    for i in range(2):
+        if size[batch + i] % block[i]:
+            raise RuntimeError(
+                f"tensor shape[{batch + i}] (={size[batch + i]}) must be divisible with blocksize[{i}] (={block[i]}) as defined "
+                "by values shape"
+            )
+    counts = [size[batch + i] // block[i] for i in range(2)]
+    if kind not in BY_ROWS:
+        counts.reverse()
+    rows, columns = counts
+    lines = "rows" if kind in BY_ROWS else "columns"
+    if compressed.shape[-1] != rows + 1:
+        raise RuntimeError(
+            f"{first}_indices.shape[-1] must be equal to the number of {lines} + 1 (={rows + 1}), but got {compressed.shape[-1]}"
+        )
+    starts, places = host(compressed).reshape(-1, rows + 1), host(plain).reshape(-1, nnz)
+    if (starts[:, 0] != 0).any():
+        raise RuntimeError(f"`{first}_indices[..., 0] == 0` is not satisfied.")
+    if (starts[:, -1] != nnz).any():
+        raise RuntimeError(f"`{first}_indices[..., -1] == nnz` is not satisfied.")
+    lengths = np.diff(starts)
+    if (lengths < 0).any() or (lengths > columns).any():
+        raise RuntimeError(f"`0 <= {first}_indices[..., 1:] - {first}_indices[..., :-1] <= n{_other(lines)}` is not satisfied.")
+    if places.size and (places.min() < 0 or places.max() >= columns):
+        raise RuntimeError(f"`0 <= {second}_indices < n{second}s` is not satisfied.")
+    for line, part_ in zip(starts, places):
+        for begin, end in zip(line[:-1], line[1:]):
+            if (np.diff(part_[begin:end]) <= 0).any():
+                raise RuntimeError(
+                    f"`{second}_indices[..., {first}_indices[..., i - 1]:{first}_indices[..., i]] for all i = 1, ..., n{lines} "
+                    "are sorted and distinct along the last dimension values` is not satisfied."
+                )
+
+
+def _other(lines: str) -> str:
+    return "cols" if lines == "rows" else "rows"
+
+
+def _word(tensor: Any) -> str:
+    from .._ops._dispatch import type_word
+
+    return type_word(tensor._dtype)
+
+
+def places(self: Any) -> tuple[np.ndarray, Any]:
+    """Where each element of a compressed tensor stands (batch dimensions, row, column), and the values (nnz, *)."""
+    kind, (compressed, plain), values = self._layout, self._index, self._values_part
+    starts, others = host(compressed).astype(np.int64), host(plain).astype(np.int64)
+    batch = starts.shape[:-1]
+    count = views.numel_of(batch)
+    nnz = others.shape[-1]
+    lines = np.concatenate(
+        [np.repeat(np.arange(starts.shape[-1] - 1), np.diff(line)) for line in starts.reshape(count, -1)]
+    ) if count else np.zeros(0, np.int64)  # fmt: skip
+    if lines.size != count * nnz:
+        raise RuntimeError(f"`{NAMES[kind][0]}_indices[..., -1] == nnz` is not satisfied.")
+    row, column = (lines, others.reshape(-1)) if kind in BY_ROWS else (others.reshape(-1), lines)
+    lead = np.repeat(np.indices(batch).reshape(len(batch), count), nnz, axis=1)
+    flat = values.reshape((count * nnz, *values.shape[len(batch) + 1 :]))
+    if kind in BLOCKED:
+        high, wide = flat.shape[1:3]
+        row = (row[:, None, None] * high + np.arange(high)[None, :, None] + np.zeros((1, 1, wide), np.int64)).reshape(-1)
+        column = (column[:, None, None] * wide + np.arange(wide)[None, None, :] + np.zeros((1, high, 1), np.int64)).reshape(-1)
+        lead = np.repeat(lead, high * wide, axis=1)
+        flat = flat.reshape((count * nnz * high * wide, *flat.shape[3:]))
+    return np.stack([*lead, row, column]), flat
+
+
+def _part(name: str, kinds: tuple[Layout, ...], position: int, words: str) -> Callable[..., Any]:
+    def method(self: Any) -> Any:
+        if not is_sparse(self) or self._layout not in kinds:
+            raise RuntimeError(f"{name} expected sparse {words} compressed tensor layout but got {layout_word(self)}")
+        return self._index[position]
+
+    method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+    method.__doc__ = f"The {name.replace('_', ' ')} of a tensor compressed by {words}s."
+    return method
+
+
+_BY_COLUMNS = (sparse_csc, sparse_bsc)
+crow_indices = _part("crow_indices", BY_ROWS, 0, "row")
+col_indices = _part("col_indices", BY_ROWS, 1, "row")
+ccol_indices = _part("ccol_indices", _BY_COLUMNS, 0, "column")
+row_indices = _part("row_indices", _BY_COLUMNS, 1, "column")

@@ -1,0 +1,188 @@
+"""Dense to sparse, sparse to dense, and between sparse layouts."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
+from .._core.tensor_base import value_of
+from .._ops import views
+from .base import BLOCKED, BY_ROWS, COMPRESSED, WORDS, host, index_tensor, is_sparse, like, sparse
+from .coo import added, coalesce, flat, nothing, taken
+from .gradients import values_at, where_of
+
+
+def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
+    """The tensor with all its elements; a strided one as it is."""
+    if not is_sparse(self):
+        return self if dtype is None else self.to(dtype)
+    if dtype is not None:
+        raise RuntimeError("dtype argument is not supported by sparse_to_dense")
+    where, values = where_of(self)
+    count = where.shape[0]
+    summed = added(values, flat(where, self._size), views.numel_of(self._size[:count]))
+    return summed.reshape(self._size)
+
+
+def _specified(self: Any, count: int) -> np.ndarray:
+    """The indices (count, nnz) of what is not zero in the first dimensions of a strided tensor."""
+    array = np.asarray(value_of(self).asnumpy())
+    kept = (array != 0).reshape(*array.shape[:count], -1).any(-1) if array.size else np.zeros(array.shape[:count], bool)
+    return np.stack(np.nonzero(kept)) if count else np.zeros((0, int(kept.sum())), np.int64)
+
+
+def _from_dense(self: Any, count: int) -> Any:
+    size = tuple(self.shape)
+    where = _specified(self, count)
+    rows = self.reshape((views.numel_of(size[:count]), *size[count:]))
+    return sparse(sparse_coo, (index_tensor(where),), taken(rows, flat(where, size)), size, True)
+
+
+def to_sparse(self: Any, *args: Any, layout: Any = None, blocksize: Any = None, dense_dim: int | None = None) -> Any:
+    """The tensor in a sparse layout, COO unless another is named; ``to_sparse(n)`` leaves all but n dimensions dense."""
+    if args:
+        return to_sparse_coo(self, *args)
+    kind = layout or (self._layout if is_sparse(self) else sparse_coo)
+    if kind is strided:
+        raise RuntimeError("to_sparse: conversion from Strided to Strided is not supported")
+    if kind is sparse_coo:
+        if blocksize is not None:
+            raise RuntimeError("to_sparse: conversion to Sparse does not take blocksize argument")
+        return to_sparse_coo(self, None if dense_dim is None else self.dim() - dense_dim)
+    return _compress(self, kind, blocksize, dense_dim)
+
+
+def to_sparse_coo(self: Any, sparse_dim: int | None = None) -> Any:
+    """The tensor in the layout COO."""
+    if not is_sparse(self):
+        rank = self.dim()
+        count = rank if sparse_dim is None else sparse_dim
+        if count == 0 and rank:
+            raise RuntimeError("dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0")
+        if not 0 <= count <= rank:
+            raise RuntimeError(f"dense_to_sparse: sparse_dim argument must be in [0,{rank}] range, but {count} is given")
+        return _from_dense(self, count)
+    if sparse_dim not in (None, self.sparse_dim()):
+        word = WORDS[self._layout]
+        raise RuntimeError(
+            f"to_sparse: conversion from {word} to Sparse with sparse_dim argument !=self.sparse_dim() is not supported"
+        )
+    if self._layout is sparse_coo:
+        return self
+    where, values = where_of(self)
+    found = sparse(sparse_coo, (index_tensor(where),), values, self._size)
+    if self._layout in (sparse_csr, sparse_bsr) and (np.diff(flat(where, self._size)) > 0).all():
+        found._coalesced = True
+        return found
+    return coalesce(found)
+
+
+def _compress(self: Any, kind: Any, blocksize: Any, dense_dim: int | None) -> Any:
+    if kind in BLOCKED:
+        if blocksize is None:
+            raise RuntimeError(
+                f"to_sparse: conversion from {_word(self)} to {WORDS[kind]} requires blocksize, but got none."
+            )
+        blocksize = tuple(int(length) for length in blocksize)
+        if len(blocksize) != 2:
+            raise RuntimeError("to_sparse: blocksize needs to be a tuple of size 2, but got " + str(len(blocksize)))
+    elif blocksize is not None:
+        raise RuntimeError(f"to_sparse: conversion from {_word(self)} to {WORDS[kind]} does not take blocksize argument")
+    if is_sparse(self):
+        if self._layout is kind and (kind not in BLOCKED or self._values_part.shape[self._index[0].dim() :][:2] == blocksize):
+            return self
+        source = coalesce(to_sparse_coo(self))
+        trailing = self.dense_dim()
+        batch = self._index[0].dim() - 1 if self._layout in COMPRESSED else self.sparse_dim() - 2
+    else:
+        trailing = dense_dim or 0
+        batch = self.dim() - trailing - 2
+        if batch < 0:
+            name = WORDS[kind]
+            raise IndexError(f"to_sparse: a tensor of {self.dim()} dimensions cannot be converted to {name}: it has no matrix")
+        source = _from_dense(self, self.dim() - trailing)
+    if batch < 0 or source.sparse_dim() < 2:
+        raise RuntimeError("to_sparse: conversion from Sparse to " + WORDS[kind] + " needs at least 2 sparse dimensions")
+    return _grouped(source, kind, batch, blocksize or (1, 1))
+
+
+def _word(self: Any) -> str:
+    return WORDS[self._layout] if is_sparse(self) else "Strided"
+
+
+def _grouped(source: Any, kind: Any, batch: int, block: tuple[int, int]) -> Any:
+    """A coalesced COO tensor (batch dimensions and two more) in a compressed layout."""
+    size, where, values = source._size, host(source._index[0]), source._values_part
+    (high, wide), (rows, columns) = block, size[batch : batch + 2]
+    if rows % high or columns % wide:
+        name = WORDS[kind][6:].lower()
+        raise RuntimeError(
+            f"dense_to_sparse_{name}: tensor sparse size ({rows},{columns}) must be divisible by given blocksize ({high},{wide})"
+        )
+    lead = flat(where[:batch], size) if batch else np.zeros(where.shape[1], np.int64)
+    lines, others = where[batch] // high, where[batch + 1] // wide
+    extents = [rows // high, columns // wide]
+    if kind not in BY_ROWS:
+        lines, others = others, lines
+        extents.reverse()
+    key = (lead * extents[0] + lines) * extents[1] + others
+    cells, group = np.unique(key, return_inverse=True)
+    groups = views.numel_of(size[:batch])
+    line_of = cells // max(extents[1], 1)
+    counts = np.bincount(line_of, minlength=groups * extents[0]).reshape(groups, extents[0])
+    per_batch = counts.sum(1)
+    if groups > 1 and (per_batch != per_batch[0]).any():
+        raise RuntimeError("Expect the same number of specified elements per batch.")
+    nnz = int(per_batch[0]) if groups else 0
+    starts = np.concatenate([np.zeros((groups, 1), np.int64), counts.cumsum(1)], 1)
+    dense = tuple(values.shape[1:])
+    if kind in BLOCKED:
+        inside = (where[batch] % high) * wide + where[batch + 1] % wide
+        filled = added(values, group.reshape(-1) * (high * wide) + inside, cells.size * high * wide)
+        parts = filled.reshape((*size[:batch], nnz, high, wide, *dense))
+    else:
+        parts = taken(values, np.argsort(key, kind="stable")).reshape((*size[:batch], nnz, *dense))
+    compressed = starts.reshape(*size[:batch], extents[0] + 1)
+    plain = (cells % max(extents[1], 1)).reshape(*size[:batch], nnz)
+    return sparse(kind, (index_tensor(compressed), index_tensor(plain)), parts, size, True)
+
+
+def nothing_of(layout: Any, size: tuple[int, ...], dtype: Any, requires_grad: bool) -> Any:
+    """A tensor of a sparse layout in which no element is specified."""
+    found = nothing(size, dtype)
+    if layout is not sparse_coo:
+        found = _compress(found, layout, None, None)
+    return found.requires_grad_(requires_grad)
+
+
+def to_sparse_csr(self: Any, dense_dim: int | None = None) -> Any:
+    """The tensor in the layout CSR."""
+    return _compress(self, sparse_csr, None, dense_dim)
+
+
+def to_sparse_csc(self: Any, dense_dim: int | None = None) -> Any:
+    """The tensor in the layout CSC."""
+    return _compress(self, sparse_csc, None, dense_dim)
+
+
+def to_sparse_bsr(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
+    """The tensor in the layout BSR, in blocks of (rows, columns)."""
+    return _compress(self, sparse_bsr, blocksize, dense_dim)
+
+
+def to_sparse_bsc(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
+    """The tensor in the layout BSC, in blocks of (rows, columns)."""
+    return _compress(self, sparse_bsc, blocksize, dense_dim)
+
+
+def sparse_mask(self: Any, mask: Any) -> Any:
+    """The elements at the places that ``mask`` (sparse) specifies, in its layout."""
+    if not is_sparse(mask):
+        raise TypeError("sparse_mask(): argument 'mask' (position 1) must be a sparse Tensor")
+    if tuple(self.shape) != mask._size:
+        raise RuntimeError(
+            f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but mask has size "
+            f"{list(mask._size)}"
+        )
+    return like(mask, values_at(self, mask))

@@ -1,0 +1,202 @@
+"""COO tensors: indices (sparse dimensions, nnz) and values (nnz, *dense dimensions)."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core import device as devices
+from .._core.dtype import bool_, dtype, int64
+from .._core.formats import sparse_coo
+from .._core.tensor_base import TensorBase
+from .._ops.creation import zeros
+from .._ops.from_data import tensor
+from .._ops.index import index_select
+from .._ops.scatter import index_add
+from .base import host, index_tensor, is_sparse, layout_word, sparse
+
+_checking = [False]
+
+
+def invariants_checked(asked: bool | None) -> bool:
+    """Whether the parts of a new tensor are to be checked."""
+    return _checking[0] if asked is None else bool(asked)
+
+
+def part(data: Any, kind: Any = None, device: Any = None) -> Any:
+    """A part of a sparse tensor from what a user gives for it; a tensor stays the same, with its history."""
+    if isinstance(data, TensorBase):
+        return data if kind is None or data._dtype is kind else data.to(kind)
+    devices.resolve(device)
+    return tensor(data, dtype=kind)
+
+
+def with_leaf(tensor: Any, requires_grad: bool) -> Any:
+    """The new tensor, on demand as a leaf."""
+    if not requires_grad:
+        return tensor
+    if tensor._dtype.category < 2:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    return tensor.detach().requires_grad_()
+
+
+def sparse_coo_tensor(
+    indices: Any = None, values: Any = None, size: Any = None, *, dtype: dtype | None = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None, is_coalesced: bool | None = None,
+) -> Any:  # fmt: skip
+    """A COO tensor of ``values`` (nnz, *) at ``indices`` (sparse dimensions, nnz); values at one place add up.
+
+    ``sparse_coo_tensor(size)`` has no elements. ``size`` is the smallest that holds the indices unless given.
+    """
+    if values is None and indices is not None and size is None:
+        indices, size = None, indices
+    if indices is None:
+        if size is None:
+            raise TypeError("sparse_coo_tensor() received an invalid combination of arguments")
+        lengths = _lengths(size)
+        return with_leaf(nothing(lengths, dtype), requires_grad)
+    places = part(indices, None if isinstance(indices, TensorBase) else int64, device)
+    if places._dtype is not int64:
+        places = places.to(int64)
+    given = part(values, dtype, device)
+    if given.dim() == 0:
+        given = given.reshape(1)
+    if places.dim() != 2:
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(places.shape)}")
+    if places.shape[1] != given.shape[0]:
+        raise RuntimeError(
+            f"indices and values must have same nnz, but got nnz from indices: {places.shape[1]}, nnz from values: "
+            f"{given.shape[0]}"
+        )
+    where = host(places)
+    if size is None:
+        _refuse_negative(where)
+        lengths = (*(int(m) + 1 for m in where.max(1)), *given.shape[1:]) if where.shape[1] else (
+            *([0] * where.shape[0]), *given.shape[1:]
+        )  # fmt: skip
+    else:
+        lengths = _lengths(size)
+        if len(lengths) != where.shape[0] + given.dim() - 1:
+            raise RuntimeError(
+                f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(lengths)}, sparse_dim = "
+                f"{where.shape[0]}, dense_dim = {given.dim() - 1}"
+            )
+        if lengths[where.shape[0] :] != tuple(given.shape[1:]):
+            raise RuntimeError(
+                f"values has incorrect size, expected {[given.shape[0], *lengths[where.shape[0] :]]}, got {list(given.shape)}"
+            )
+    if invariants_checked(check_invariants):
+        check_places(where, lengths)
+        if is_coalesced and not _ascending(where, lengths):
+            raise RuntimeError("cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor")
+    return with_leaf(sparse(sparse_coo, (places,), given, lengths, bool(is_coalesced)), requires_grad)
+
+
+def _lengths(size: Any) -> tuple[int, ...]:
+    lengths = tuple(int(length) for length in size)
+    if any(length < 0 for length in lengths):
+        raise RuntimeError("numel: integer multiplication overflow")
+    return lengths
+
+
+def nothing(size: Any, kind: Any = None, sparse_dim: int | None = None) -> Any:
+    """A COO tensor without specified elements."""
+    count = len(size) if sparse_dim is None else sparse_dim
+    values = zeros((0, *size[count:]), dtype=kind)
+    return sparse(sparse_coo, (index_tensor(np.zeros((count, 0))),), values, size, count == len(size) and not values.numel())
+
+
+def _refuse_negative(where: np.ndarray) -> None:
+    for dim, least in enumerate(where.min(1) if where.shape[1] else ()):
+        if least < 0:
+            raise RuntimeError(f"found negative index {least} for dim {dim}")
+
+
+def check_places(where: np.ndarray, size: Any) -> None:
+    """Raise torch's error for indices outside of a size."""
+    _refuse_negative(where)
+    for dim, most in enumerate(where.max(1) if where.shape[1] else ()):
+        if most >= size[dim]:
+            raise RuntimeError(f"size is inconsistent with indices: for dim {dim}, size is {size[dim]} but found index {most}")
+
+
+def flat(where: np.ndarray, size: Any) -> np.ndarray:
+    """Where each specified element stands in row-major order among the sparse dimensions; RuntimeError if outside."""
+    check_places(where, size)
+    found = np.zeros(where.shape[1], np.int64)
+    for dim in range(where.shape[0]):
+        found = found * size[dim] + where[dim]
+    return found
+
+
+def _ascending(where: np.ndarray, size: Any) -> bool:
+    return bool((np.diff(flat(where, size)) > 0).all())
+
+
+def added(values: Any, group: np.ndarray, count: int) -> Any:
+    """The sums of values (n, *) of the same group: (count, *)."""
+    base = zeros((count, *values.shape[1:]), dtype=values._dtype)
+    if not values.numel():
+        return base
+    if values._dtype is bool_:
+        return index_add(base.to(int64), 0, index_tensor(group), values.to(int64)) != 0
+    return index_add(base, 0, index_tensor(group), values)
+
+
+def taken(values: Any, rows: np.ndarray) -> Any:
+    """Rows of values."""
+    if not rows.size:
+        return zeros((0, *values.shape[1:]), dtype=values._dtype)
+    return index_select(values, 0, index_tensor(rows))
+
+
+def coalesce(self: Any) -> Any:
+    """Each place once, in row-major order, with the sum of its values."""
+    _expect_coo(self, "coalesce")
+    if self._coalesced:
+        return self
+    where = host(self._index[0])
+    places = flat(where, self._size)
+    order, first, group = np.unique(places, return_index=True, return_inverse=True)
+    values = self._values_part
+    summed = taken(values, first) if order.size == places.size else added(values, group.reshape(-1), order.size)
+    return sparse(sparse_coo, (index_tensor(where[:, first]),), summed, self._size, True)
+
+
+def is_coalesced(self: Any) -> bool:
+    """Whether each place is known to be there once, in order."""
+    _expect_coo(self, "is_coalesced")
+    return self._coalesced
+
+
+def _expect_coo(self: Any, name: str) -> None:
+    if not is_sparse(self) or self._layout is not sparse_coo:
+        raise RuntimeError(f"{name} expected sparse coordinate tensor layout but got {layout_word(self)}")
+
+
+def indices(self: Any) -> Any:
+    """The indices of a coalesced COO tensor: (sparse dimensions, nnz)."""
+    _expect_coo(self, "indices")
+    if not self._coalesced:
+        raise RuntimeError("Cannot get indices on an uncoalesced tensor, please call .coalesce() first")
+    return self._index[0]
+
+
+def values(self: Any) -> Any:
+    """The values of a coalesced COO tensor, or of a compressed one."""
+    if not is_sparse(self):
+        raise RuntimeError(f"values expected sparse tensor layout but got {layout_word(self)}")
+    if self._layout is sparse_coo and not self._coalesced:
+        raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() first")
+    return self._values_part
+
+
+def raw_indices(self: Any) -> Any:
+    """The indices of a COO tensor, coalesced or not."""
+    _expect_coo(self, "_indices")
+    return self._index[0]
+
+
+def raw_values(self: Any) -> Any:
+    """The values, of a COO tensor coalesced or not."""
+    return values(self) if not is_sparse(self) else self._values_part

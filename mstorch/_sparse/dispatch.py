@@ -1,0 +1,255 @@
+"""How public functions and methods come here when an argument is a sparse tensor.
+
+A strided operation that reads a sparse tensor raises ``SparseOperand`` before it has done anything. Functions that have a
+sparse form catch it and go on with that form, so that strided tensors pay for nothing but the call.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .. import _methods, autograd
+from .._core.tensor_base import SparseOperand, is_leaf
+from .._ops import activation, compare, complex_views, math, special
+from .._ops import elementwise as strided_elementwise
+from .._tensor import Tensor
+from ..autograd import graph
+from . import compressed, convert, coo, elementwise, products, reduce, shape
+from .base import SparseTensor, is_sparse, like
+from .coo import coalesce
+from .gradients import masked_gradient, values_at
+
+Function = Callable[..., Any]
+
+
+def _unary_forms() -> dict[str, Function]:
+    forms = {}
+    for name in elementwise.UNARY:
+        for family in (strided_elementwise, math, special, compare, activation, complex_views):
+            if name in family.FUNCTIONS:
+                forms[name] = elementwise.unary(name, getattr(family, name))
+                break
+    return forms
+
+
+# The sparse forms of functions, and of methods of the same name.
+FORMS: dict[str, Function] = {
+    **_unary_forms(),
+    "add": elementwise.add, "sub": elementwise.sub, "subtract": elementwise.sub, "mul": elementwise.mul,
+    "multiply": elementwise.mul, "div": elementwise.div, "divide": elementwise.div, "true_divide": elementwise.div,
+    "floor_divide": elementwise.floor_divide, "pow": elementwise.pow, "clone": elementwise.clone,
+    "mm": products.mm, "mv": products.mv, "bmm": products.bmm, "spmm": products.mm, "dsmm": products.mm,
+    "matmul": products.matmul, "addmm": products.addmm,
+    "sum": reduce.sum, "any": reduce.any_, "norm": reduce.norm,
+    "permute": shape.permute, "transpose": shape.transpose, "swapaxes": shape.transpose, "swapdims": shape.transpose,
+    "t": shape.t, "unsqueeze": shape.unsqueeze, "select": shape.select, "index_select": shape.index_select,
+    "unbind": shape.unbind,
+}  # fmt: skip
+# Those of functions only, and of methods only.
+FUNCTION_FORMS: dict[str, Function] = {
+    "cat": shape.cat, "concat": shape.cat, "concatenate": shape.cat, "stack": shape.stack, "zeros_like": shape.zeros_like,
+    "empty_like": shape.zeros_like, "detach": lambda input: input.detach(),
+    "numel": lambda input: input.numel(), "is_nonzero": lambda input: bool(input),
+}  # fmt: skip
+_IN_PLACE = ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "pow", *elementwise.UNARY)
+METHOD_FORMS: dict[str, Function] = {
+    **{f"{name}_": elementwise.in_place(FORMS[name]) for name in _IN_PLACE if name in FORMS},
+    **{f"__i{name}__": elementwise.in_place(FORMS[full]) for name, full in (
+        ("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "div"),
+    )},
+    "copy_": elementwise.copy_, "zero_": elementwise.zero_,
+}  # fmt: skip
+
+# Methods that strided tensors have as well; they raise torch's errors there.
+COMMON: dict[str, Function] = {
+    "to_dense": convert.to_dense, "to_sparse": convert.to_sparse, "to_sparse_coo": convert.to_sparse_coo,
+    "to_sparse_csr": convert.to_sparse_csr, "to_sparse_csc": convert.to_sparse_csc, "to_sparse_bsr": convert.to_sparse_bsr,
+    "to_sparse_bsc": convert.to_sparse_bsc, "sparse_mask": convert.sparse_mask, "coalesce": coalesce,
+    "is_coalesced": coo.is_coalesced, "indices": coo.indices, "values": coo.values, "_indices": coo.raw_indices,
+    "_values": coo.raw_values, "crow_indices": compressed.crow_indices, "col_indices": compressed.col_indices,
+    "ccol_indices": compressed.ccol_indices, "row_indices": compressed.row_indices,
+}  # fmt: skip
+
+
+def _of_sparse(name: str, function: Function) -> Function:
+    """A method that only sparse tensors have a use for."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_sparse(self):
+            raise NotImplementedError(
+                f"Could not run 'aten::{name}' with arguments from the 'CPU' backend. It takes a sparse tensor."
+            )
+        return function(self, *args, **kwargs)
+
+    functools.update_wrapper(method, function)
+    method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+    return method
+
+
+ONLY_SPARSE: dict[str, Function] = {
+    "smm": products.smm, "sspaddmm": products.sspaddmm, "sparse_resize_": shape.sparse_resize_,
+    "sparse_resize_and_clear_": shape.sparse_resize_and_clear_, "resize_as_sparse_": shape.resize_as_sparse_,
+}  # fmt: skip
+COMMON.update({name: _of_sparse(name, function) for name, function in ONLY_SPARSE.items()})
+
+
+def _copied(name: str, method: str) -> Function:
+    def function(input: Any) -> Any:
+        if not is_sparse(input) or input._layout not in compressed.COMPRESSED:
+            word = "SparseCPU" if is_sparse(input) else "CPU"
+            raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the '{word}' backend.")
+        return COMMON[method](input).clone()
+
+    function.__name__ = name
+    function.__doc__ = f"A copy of ``{method}()``."
+    return function
+
+
+crow_indices_copy = _copied("crow_indices_copy", "crow_indices")
+col_indices_copy = _copied("col_indices_copy", "col_indices")
+ccol_indices_copy = _copied("ccol_indices_copy", "ccol_indices")
+row_indices_copy = _copied("row_indices_copy", "row_indices")
+indices_copy = _copied("indices_copy", "indices")
+values_copy = _copied("values_copy", "values")
+smm, sspaddmm, resize_as_sparse_ = COMMON["smm"], COMMON["sspaddmm"], COMMON["resize_as_sparse_"]
+saddmm = sspaddmm
+hspmm = hsmm = _of_sparse("hspmm", products.hspmm)
+
+
+def aware(function: Function, form: Function) -> Function:
+    """``function``, which goes to its sparse form where it meets a sparse tensor."""
+
+    @functools.wraps(function)
+    def either(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except SparseOperand:
+            if not _named_sparse(args, kwargs):
+                raise
+        return form(*args, **kwargs)
+
+    return either
+
+
+def _named_sparse(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    return any(map(_holds_sparse, args)) or any(map(_holds_sparse, kwargs.values()))
+
+
+def _holds_sparse(value: Any) -> bool:
+    return is_sparse(value) or (isinstance(value, (list, tuple)) and any(map(is_sparse, value)))
+
+
+def _refusing(name: str) -> Function:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        from .base import WORDS
+
+        raise NotImplementedError(
+            f"Could not run 'aten::{name}' with arguments from the '{WORDS[self._layout]}CPU' backend: it has no kernel for tensors "
+            f"of layout {self._layout!r}; to_dense() makes a strided tensor of them."
+        )
+
+    method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+    method.__doc__ = "Raises NotImplementedError: torch has no such kernel for sparse tensors either, or there is none here."
+    return method
+
+
+def _wrong(text: str) -> Function:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(text)
+
+    return method
+
+
+def _reflected(function: Function) -> Function:
+    return lambda self, other: function(other, self)
+
+
+_OPERATORS: dict[str, Function] = {
+    "__add__": elementwise.add, "__radd__": lambda self, other: elementwise.add(other, self), "__sub__": elementwise.sub,
+    "__rsub__": _reflected(elementwise.sub), "__mul__": elementwise.mul, "__rmul__": elementwise.mul,
+    "__truediv__": elementwise.div, "__rtruediv__": _reflected(elementwise.div), "__floordiv__": elementwise.floor_divide,
+    "__pow__": elementwise.pow, "__matmul__": products.matmul, "__rmatmul__": _reflected(products.matmul),
+    "__neg__": FORMS["neg"], "__abs__": FORMS["abs"], "__pos__": FORMS["positive"],
+    "__getitem__": shape.getitem, "__setitem__": shape.setitem,
+}  # fmt: skip
+
+
+def _kept_methods() -> dict[str, Function]:
+    """Methods of sparse tensors that follow from their values."""
+    from .._ops.copying import CONVERSIONS
+
+    kept: dict[str, Function] = {name: elementwise.conversion(name) for name in CONVERSIONS}
+    kept.update(to=elementwise.to, cpu=elementwise.conversion("cpu"), cuda=elementwise.conversion("cuda"))
+    kept["type_as"] = lambda self, other: self.to(other._dtype)
+    kept["new_zeros"] = kept["new_empty"] = lambda self, *size, dtype=None, **options: coo.nothing(
+        size[0] if len(size) == 1 and not isinstance(size[0], int) else size, dtype or self._dtype
+    )
+    kept["reshape"] = _wrong("reshape is not implemented for sparse tensors")
+    kept["contiguous"] = _wrong("unsupported memory format option Contiguous")
+    kept["new_tensor"] = lambda self, data, **options: self._values_part.new_tensor(data, **options)
+    return kept
+
+
+def give_methods() -> None:
+    """Set the methods of sparse tensors, and on strided ones those that they share or that may meet a sparse operand."""
+    own = dict(SparseTensor.__dict__)
+    given = {**FORMS, **METHOD_FORMS, **COMMON, **_OPERATORS, **_kept_methods()}
+    for name, function in given.items():
+        if name not in own:
+            setattr(SparseTensor, name, function)
+    SparseTensor.T = property(lambda self: shape.transpose(self, 0, 1) if self.dim() == 2 else shape.t(self))  # type: ignore[attr-defined]
+    SparseTensor.mT = property(lambda self: shape.transpose(self, -2, -1))  # type: ignore[attr-defined]
+    for family in _methods.FAMILIES:
+        names = [*family.METHODS, *getattr(family, "NAMED_METHODS", {}), *(f"{n}_" for n in getattr(family, "IN_PLACE", ()))]
+        for name in names:
+            if name not in own and name not in given and callable(getattr(Tensor, name, None)):
+                setattr(SparseTensor, name, _refusing(name))
+    for name, function in COMMON.items():
+        setattr(Tensor, name, function)
+    Tensor.sparse_dim = lambda self: 0  # type: ignore[attr-defined]
+    Tensor.dense_dim = lambda self: self.dim()  # type: ignore[attr-defined]
+    for name in ("add", "sub", "mul", "mm", "matmul", "addmm", "copy_", "add_", "sub_", "mul_", "__iadd__", "__isub__", "__imul__"):
+        setattr(Tensor, name, aware(getattr(Tensor, name), {**FORMS, **METHOD_FORMS}[name]))
+
+
+def _grad(outputs: Any, inputs: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    """``autograd.grad`` where an input is sparse: by its values."""
+    wanted = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    for tensor in wanted:
+        if is_sparse(tensor) and not is_leaf(tensor):
+            raise NotImplementedError("mstorch: torch.autograd.grad takes sparse tensors as inputs only if they are leaves")
+    plain = [tensor._values_part if is_sparse(tensor) else tensor for tensor in wanted]
+    found = autograd.grad(outputs, plain, *args, **kwargs)
+    return tuple(masked_gradient(t, g) if is_sparse(t) and g is not None else g for t, g in zip(wanted, found))
+
+
+def _backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> None:
+    """``autograd.backward`` where a root is sparse: from its values."""
+    roots = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+    gradients = (grad_tensors,) if isinstance(grad_tensors, Tensor) else tuple(grad_tensors or [None] * len(roots))
+    for root, gradient in zip(roots, gradients):
+        if is_sparse(root) and gradient is None:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    plain = [(r._values_part, values_at(g, r)) if is_sparse(r) else (r, g) for r, g in zip(roots, gradients)]
+    autograd.backward([r for r, _ in plain], [g for _, g in plain], *args, **kwargs)
+
+
+def install(face: dict[str, Any]) -> None:
+    """Let the functions of the torch namespace go to their sparse forms."""
+    made: dict[Function, Function] = {}
+    for name, form in {**FORMS, **FUNCTION_FORMS}.items():
+        function = face.get(name)
+        if function is not None:
+            if function not in made:  # a function of several names stays one
+                made[function] = aware(function, form)
+                # Where pickle looks for it.
+                made[function].__module__ = face["__name__"]
+                made[function].__name__ = made[function].__qualname__ = name
+            face[name] = made[function]
+    autograd.grad = aware(autograd.grad, _grad)
+    autograd.backward = aware(autograd.backward, _backward)  # type: ignore[assignment]
+
+
+give_methods()
+__all__ = ["graph", "install", "like"]

@@ -1,0 +1,256 @@
+"""Elementwise operations on sparse tensors: on the values where zero stays zero, over the union of places for sums."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._core.dtype import bool_
+from .._core.formats import sparse_coo
+from .._core.promotion import can_cast
+from .._core.tensor_base import TensorBase
+from .._ops import elementwise, views
+from .._ops._dispatch import broadcast_shape, is_number, result_dtype, type_word
+from .._ops.join import cat
+from .base import BY_ROWS, WORDS, host, index_tensor, is_sparse, like, replace, sparse
+from .convert import to_dense, to_sparse_coo
+from .coo import added, coalesce, flat, taken
+from .gradients import values_at, where_of
+
+# Operations that leave zero zero; torch has kernels of them for sparse tensors.
+UNARY = tuple(
+    "abs asin asinh atan atanh ceil deg2rad erf erfinv expm1 floor frac isinf isnan isneginf isposinf log1p neg negative "
+    "positive rad2deg relu round sgn sign signbit sin sinh sqrt square tan tanh trunc fix arcsin arcsinh arctan arctanh "
+    "absolute nan_to_num conj_physical".split()
+)
+_LINEAR = ("neg", "negative", "positive", "conj_physical")
+
+
+def unary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The sparse form of an operation that leaves zero zero."""
+
+    def apply(input: Any, *args: Any, **kwargs: Any) -> Any:
+        out = kwargs.pop("out", None)
+        source = input if input._layout is not sparse_coo or name in _LINEAR else coalesce(input)
+        found = like(source, function(source._values_part, *args, **kwargs))
+        return found if out is None else replace(out, found)
+
+    apply.__name__ = name
+    return apply
+
+
+def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The in-place form of a sparse operation."""
+
+    def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found = function(self, *args, **kwargs)
+        if not is_sparse(self):
+            return self.copy_(to_dense(found))
+        if not can_cast(found._dtype, self._dtype):
+            raise RuntimeError(
+                f"result type {type_word(found._dtype)} can't be cast to the desired output type {type_word(self._dtype)}"
+            )
+        from .._core.tensor_base import check_writable, grad_mode, is_leaf, is_tracked
+
+        if grad_mode.enabled and is_tracked(self) and is_leaf(self):
+            check_writable(self)
+        return replace(self, found if found._dtype is self._dtype else found.to(self._dtype))
+
+    return apply
+
+
+def _no_kernel(name: str, tensor: Any) -> NotImplementedError:
+    word = WORDS[tensor._layout]
+    return NotImplementedError(
+        f"Could not run 'aten::{name}' with arguments from the '{word}CPU' backend. There is no such kernel; to_dense() makes a "
+        "strided tensor."
+    )
+
+
+def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+    """The sum: of sparse tensors over the union of their places, of a dense and a sparse one dense."""
+    if not is_sparse(other):
+        if input._layout is not sparse_coo and isinstance(other, TensorBase):
+            return to_dense(input) + other * alpha
+        raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
+    scaled = other if alpha.__class__ is int and alpha == 1 else mul(other, alpha)
+    if not is_sparse(input):
+        own = tuple(input.shape) if isinstance(input, TensorBase) else ()
+        if own != other._size:
+            raise RuntimeError(
+                f"add: expected 'self' and 'other' to have same size, but self has size {list(own)} while other has size "
+                f"{list(other._size)} (FYI: dense-sparse addition does not currently support broadcasting)"
+            )
+        return _add_to_dense(input, scaled)
+    if input._size != other._size:
+        raise RuntimeError(
+            f"add: expected sizes of 'self' and 'other' to match, but {list(input._size)} != {list(other._size)}"
+        )
+    kind = result_dtype_of(input, scaled)
+    if kind is bool_:
+        raise NotImplementedError("\"cadd_sparse\" not implemented for 'Bool'")
+    if input._layout is not other._layout:
+        raise RuntimeError("add: sparse tensors of different layouts cannot be added; convert one with to_sparse()")
+    if input._layout is not sparse_coo:
+        return _add_compressed(input, scaled, kind)
+    return _union(input, scaled, kind)
+
+
+def result_dtype_of(*tensors: Any) -> Any:
+    """The dtype that torch's promotion gives sparse (and dense) tensors together."""
+    return result_dtype([_probe(tensor) for tensor in tensors])
+
+
+def _probe(value: Any) -> Any:
+    return value._values_part.new_zeros((1,)) if is_sparse(value) else value
+
+
+def _add_to_dense(dense: Any, other: Any) -> Any:
+    where, values = where_of(other)
+    count = where.shape[0]
+    kind = result_dtype_of(dense, other)
+    rows = dense.to(kind).reshape((views.numel_of(other._size[:count]), *other._size[count:]))
+    if values.numel():
+        rows = rows.index_add(0, index_tensor(flat(where, other._size)), values.to(kind))
+    else:
+        rows = rows * 1
+    return rows.reshape(other._size)
+
+
+def _union(input: Any, other: Any, kind: Any) -> Any:
+    where = np.concatenate([host(input._index[0]), host(other._index[0])], 1)
+    values = cat([input._values_part.to(kind), other._values_part.to(kind)])
+    both = sparse(sparse_coo, (index_tensor(where),), values, input._size)
+    if input._coalesced and other._coalesced:
+        return coalesce(both)
+    places = flat(where, input._size)
+    mine, theirs = np.split(places, [input._nnz()])
+    if mine.shape == theirs.shape and (mine == theirs).all():
+        return sparse(sparse_coo, input._index, input._values_part.to(kind) + other._values_part.to(kind), input._size)
+    if not ((np.diff(mine) >= 0).all() and (np.diff(theirs) >= 0).all()):
+        return both
+    # torch merges what is in order: the first of a place here with the first of it there, the second with the second.
+    turns = np.concatenate([np.arange(part.size) - np.searchsorted(part, part) for part in (mine, theirs)])
+    keys = places * (turns.max(initial=0) + 1) + turns
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    merged = added(values, group.reshape(-1), first.size)
+    return sparse(sparse_coo, (index_tensor(where[:, first]),), merged, input._size)
+
+
+def _add_compressed(input: Any, other: Any, kind: Any) -> Any:
+    if all((host(a).shape == host(b).shape and (host(a) == host(b)).all()) for a, b in zip(input._index, other._index)):
+        return like(input, input._values_part.to(kind) + other._values_part.to(kind))
+    total = coalesce(_union(to_sparse_coo(input), to_sparse_coo(other), kind))
+    if input._layout in (BY_ROWS[1],):
+        raise _no_kernel("add.Tensor", input)
+    return total.to_sparse(layout=input._layout)
+
+
+def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+    """The difference."""
+    return add(input, other, alpha=-alpha)
+
+
+def mul(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The product, at the places of the sparse factor (of both factors where both are sparse)."""
+    if not is_sparse(input):
+        input, other = other, input
+    if not is_sparse(other):
+        if is_number(other) or other.dim() == 0:
+            return like(input, input._values_part * other)
+        return _mul_dense(input, other)
+    if input._size != other._size:
+        raise RuntimeError("mul: expected 'self' and 'other' to have same sizes when they are sparse")
+    if input._layout is not sparse_coo:
+        both = mul(coalesce(to_sparse_coo(input)), coalesce(to_sparse_coo(other)))
+        return both.to_sparse(layout=input._layout)
+    first, second = coalesce(input), coalesce(other)
+    shared = np.intersect1d(flat(host(first._index[0]), first._size), flat(host(second._index[0]), second._size))
+    mine = np.searchsorted(flat(host(first._index[0]), first._size), shared)
+    at = sparse(sparse_coo, (index_tensor(host(first._index[0])[:, mine]),), taken(first._values_part, mine), first._size, True)
+    return like(at, at._values_part * values_at(second, at))
+
+
+def _mul_dense(input: Any, dense: Any) -> Any:
+    shape = broadcast_shape(input._size, tuple(dense.shape))
+    if shape != input._size:
+        if input._layout is not sparse_coo:
+            raise _no_kernel("mul.Tensor", input)
+        whole = to_dense(input).expand(shape)
+        return (whole * dense).to_sparse(input.sparse_dim() + len(shape) - input.dim())
+    return like(input, input._values_part * values_at(dense.expand(shape), input))
+
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
+    """The quotient by a number."""
+    if not is_sparse(input):
+        raise _no_kernel("reciprocal", other)
+    if input._layout is not sparse_coo:
+        raise RuntimeError(f"unsupported tensor layout: {WORDS[input._layout]}")
+    if is_sparse(other) or (isinstance(other, TensorBase) and other.dim()):
+        raise RuntimeError(
+            "Sparse division requires a scalar or zero-dim dense tensor divisor "
+            f"(got shape {list(other.shape)} for divisor)"
+        )
+    source = input if rounding_mode is None else coalesce(input)
+    return like(source, elementwise.div(source._values_part, other, rounding_mode=rounding_mode))
+
+
+def floor_divide(input: Any, other: Any) -> Any:
+    """The quotient by a number, rounded down."""
+    return div(input, other, rounding_mode="floor")
+
+
+def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
+    """A power of each specified element."""
+    if not is_sparse(input) or not is_number(exponent) or input._layout is not sparse_coo:
+        raise _no_kernel("pow.Tensor_Tensor", input if is_sparse(input) else exponent)
+    if exponent == 0:
+        raise RuntimeError("pow: exponent cannot be zero on sparse tensor")
+    source = coalesce(input)
+    return like(source, elementwise.pow(source._values_part, exponent))
+
+
+def to(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """Converted to a dtype or device; the tensor itself if nothing changes."""
+    values = self._values_part.to(*args, **kwargs)
+    return self if values is self._values_part else like(self, values)
+
+
+def conversion(name: str) -> Callable[..., Any]:
+    """A method such as ``double()``."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        values = getattr(self._values_part, name)()
+        return self if values is self._values_part else like(self, values)
+
+    method.__name__ = name
+    return method
+
+
+def clone(input: Any, *, memory_format: Any = None) -> Any:
+    """A copy."""
+    return like(input, input._values_part.clone(), tuple(part.clone() for part in input._index))
+
+
+def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
+    """Take over the elements of another sparse tensor."""
+    if not is_sparse(self) or not is_sparse(src):
+        raise RuntimeError(
+            f"copy_() between dense and sparse Tensors is not implemented! Found self type = {_type(self)} and src type = "
+            f"{_type(src)}"
+        )
+    return replace(self, clone(src) if src._dtype is self._dtype else clone(src).to(self._dtype))
+
+
+def _type(tensor: Any) -> str:
+    word = {"float32": "Float", "float64": "Double"}.get(tensor._dtype.name, type_word(tensor._dtype))
+    return f"torch.{'sparse.' if is_sparse(tensor) else ''}{word}Tensor"
+
+
+def zero_(self: Any) -> Any:
+    """Make all elements unspecified."""
+    from .shape import zeros_like
+
+    return replace(self, zeros_like(self))

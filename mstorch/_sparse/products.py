@@ -1,0 +1,190 @@
+"""Products of sparse matrices with dense and with sparse ones."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core.formats import sparse_coo
+from .._ops._dispatch import finish, type_word
+from .._ops.index import index_select
+from .base import COMPRESSED, index_tensor, is_sparse, sparse
+from .convert import to_sparse_coo
+from .coo import added, coalesce, flat, taken
+from .elementwise import add
+from .gradients import where_of
+
+
+def _same_dtype(first: Any, second: Any) -> None:
+    if first._dtype is not second._dtype:
+        raise RuntimeError(f"expected scalar type {type_word(first._dtype)} but found {type_word(second._dtype)}")
+
+
+def _matrix(tensor: Any, name: str) -> None:
+    if tensor.dim() != 2:
+        raise RuntimeError(f"{name}: matrices expected, got {tensor.dim()}D tensor")
+
+
+def _times_dense(input: Any, dense: Any) -> Any:
+    """A sparse matrix (n, m) by a dense one (m, p): rows of the second, weighted, added up."""
+    if tuple(dense.shape)[0] != input._size[1]:
+        raise RuntimeError(f"addmm: Argument #3 (dense): Expected dim 0 size {input._size[1]}, got {dense.shape[0]}")
+    _same_dtype(input, dense)
+    where, values = where_of(input)
+    flat(where, input._size)  # refuses indices outside
+    if not where.shape[1]:
+        return (dense[:0].sum(0, keepdim=True) * 0).expand(input._size[0], dense.shape[1]).clone()
+    rows = index_select(dense, 0, index_tensor(where[1]))
+    return added(values.unsqueeze(1) * rows, where[0], input._size[0])
+
+
+def _times_sparse(first: Any, second: Any) -> Any:
+    """The product of two sparse matrices, coalesced COO: each element with the row of its column."""
+    if first._size[1] != second._size[0]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({first._size[0]}x{first._size[1]} and {second._size[0]}x{second._size[1]})"
+        )
+    _same_dtype(first, second)
+    left, right = coalesce(to_sparse_coo(first)), coalesce(to_sparse_coo(second))
+    (a, x), (b, y) = where_of(left), where_of(right)
+    starts = np.searchsorted(b[0], np.arange(second._size[0] + 1))
+    counts = (starts[1:] - starts[:-1])[a[1]] if a.shape[1] else np.zeros(0, np.int64)
+    mine = np.repeat(np.arange(a.shape[1]), counts)
+    offset = np.arange(mine.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    other = starts[a[1]][mine] + offset if mine.size else np.zeros(0, np.int64)
+    where = np.stack([a[0][mine], b[1][other]])
+    product = taken(x, mine) * taken(y, other)
+    return coalesce(sparse(sparse_coo, (index_tensor(where),), product, (first._size[0], second._size[1])))
+
+
+def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
+    """The product of two matrices of which one or both are sparse; sparse if both are."""
+    _matrix(input, "addmm")
+    if is_sparse(mat2) and mat2.dim() != 2:
+        _matrix(mat2, "addmm")
+    if mat2.dim() != 2:
+        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
+    if is_sparse(input) and is_sparse(mat2):
+        found = _times_sparse(input, mat2)
+        kind = input._layout if input._layout is mat2._layout else sparse_coo
+        return found if kind is sparse_coo else found.to_sparse(layout=kind) if kind in COMPRESSED[:2] else found
+    if is_sparse(input):
+        return finish(_times_dense(input, mat2), out)
+    if input.shape[1] != mat2._size[0]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({input.shape[0]}x{input.shape[1]} and {mat2._size[0]}x{mat2._size[1]})"
+        )
+    from .shape import transpose
+
+    return finish(_times_dense(transpose(mat2, 0, 1), input.t()).t(), out)
+
+
+def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
+    """The product of a sparse matrix and a dense vector."""
+    if not is_sparse(input) or is_sparse(vec):
+        raise NotImplementedError("mv has kernels for a sparse matrix with a dense vector only; use to_dense()")
+    if input.dim() != 2 or vec.dim() != 1:
+        raise RuntimeError(f"mv: two dim tensor 'self' and one dim tensor 'vec' expected, got {input.dim()}D and {vec.dim()}D")
+    if vec.shape[0] != input._size[1]:
+        raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
+    return finish(_times_dense(input, vec.unsqueeze(1)).squeeze(1), out)
+
+
+def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
+    """The products of a COO tensor of matrices (b, n, m) with dense ones (b, m, p)."""
+    if not is_sparse(input) or input.dim() != 3:
+        raise RuntimeError(f"bmm_sparse: Tensor 'self' must have 3 sparse dims, but has {input.sparse_dim()}")
+    if is_sparse(mat2) or mat2.dim() != 3:
+        raise RuntimeError(f"bmm_sparse: Tensor 'mat2' must have 3 dims, but has {mat2.dim()}")
+    count, rows, inner = input._size
+    if mat2.shape[0] != count or mat2.shape[1] != inner:
+        raise RuntimeError("bmm_sparse: 'self.size(0) == mat2.size(0) and self.size(2) == mat2.size(1)' is not satisfied")
+    _same_dtype(input, mat2)
+    where, values = where_of(input)
+    picked = index_select(mat2.reshape(count * inner, mat2.shape[2]), 0, index_tensor(where[0] * inner + where[2]))
+    summed = added(values.unsqueeze(1) * picked, where[0] * rows + where[1], count * rows)
+    return finish(summed.reshape(count, rows, mat2.shape[2]), out)
+
+
+def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The product of a sparse matrix with a matrix or vector, or of a dense matrix with a sparse one."""
+    if input.dim() == 2 and other.dim() == 1:
+        return mv(input, other, out=out)
+    if input.dim() == 1 and other.dim() == 2:
+        return mm(input.unsqueeze(0), other).squeeze(0)
+    if input.dim() == 2 and other.dim() == 2:
+        return mm(input, other, out=out)
+    raise RuntimeError("expand is unsupported for Sparse tensors")
+
+
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """``beta * input + alpha * (mat1 @ mat2)`` with a sparse ``mat1``."""
+    product = mm(mat1, mat2)
+    if is_sparse(product) or is_sparse(input):
+        if not (is_sparse(product) and is_sparse(input)):
+            raise RuntimeError(f"addmm_sparse_dense: expected strided result tensor, got tensor with layout {_layout(input)}")
+        return add(input * beta, product * alpha)
+    return finish(input * beta + product * alpha, out)
+
+
+def _layout(tensor: Any) -> str:
+    return "Sparse" if is_sparse(tensor) else "Strided"
+
+
+def sparse_mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Any:
+    """``torch.sparse.mm``: a matrix product; ``reduce`` (CSR) names what is done in place of the sum."""
+    if reduce is None:
+        if not (is_sparse(mat1) or is_sparse(mat2)):
+            return mat1.mm(mat2)
+        return mm(mat1, mat2)
+    if not is_sparse(mat1) or mat1._layout is sparse_coo or is_sparse(mat2):
+        raise NotImplementedError("Could not run 'aten::_sparse_mm_reduce_impl': it takes a CSR matrix and a dense one")
+    names = {"sum": "sum", "mean": "mean", "amax": "amax", "amin": "amin"}
+    if reduce not in names:
+        raise RuntimeError(f"reduce argument must be either sum, mean, amax or amin, got {reduce}")
+    if reduce == "sum":
+        return mm(mat1, mat2)
+    where, values = where_of(mat1)
+    rows = values.unsqueeze(1) * index_select(mat2, 0, index_tensor(where[1]))
+    base = rows.new_zeros((mat1._size[0], rows.shape[1]))
+    return base.index_reduce(0, index_tensor(where[0]), rows, names[reduce], include_self=False)
+
+
+def smm(input: Any, mat: Any) -> Any:
+    """The product of a COO matrix with a dense one, as a COO matrix."""
+    rows = input._size[0]
+    product = mm(input, mat)
+    used = np.unique(where_of(input)[0][0])
+    columns = np.arange(product.shape[1])
+    where = np.stack([np.repeat(used, columns.size), np.tile(columns, used.size)])
+    values = taken(product, used).reshape(-1)
+    return sparse(sparse_coo, (index_tensor(where),), values, (rows, columns.size))
+
+
+def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """``beta * input + alpha * (mat1 @ mat2)`` of COO matrices and a dense ``mat2``, as a COO matrix."""
+    product = smm(mat1, mat2)
+    if input._size != product._size:
+        raise RuntimeError(f"sspaddmm: Argument #1: Expected size {list(product._size)}, got {list(input._size)}")
+    first, second = where_of(input * beta), where_of(product * alpha)
+    from .._ops.join import cat
+
+    where = np.concatenate([first[0], second[0]], 1)
+    return sparse(sparse_coo, (index_tensor(where),), cat([first[1], second[1]]), input._size)
+
+
+def hspmm(mat1: Any, mat2: Any, *, out: Any = None) -> Any:
+    """The product of a COO matrix with a dense one, as a COO tensor of rows."""
+    product = mm(mat1, mat2)
+    used = np.unique(where_of(mat1)[0][0])
+    return sparse(sparse_coo, (index_tensor(used[None]),), taken(product, used), tuple(product.shape))
+
+
+def sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0, out: Any = None) -> Any:
+    """``alpha * (mat1 @ mat2)`` at the places of a CSR matrix, plus ``beta`` times it."""
+    from .base import like
+
+    where, values = where_of(input)
+    rows = index_select(mat1, 0, index_tensor(where[0]))
+    columns = index_select(mat2, 1, index_tensor(where[1])).t()
+    return like(input, (rows * columns).sum(1) * alpha + values * beta)

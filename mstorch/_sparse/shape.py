@@ -1,0 +1,292 @@
+"""Sparse tensors in another order, parts of them, several as one."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
+from .._ops import join
+from .._ops._dispatch import shape_args, wrap_dim
+from .base import BLOCKED, COMPRESSED, host, index_tensor, is_sparse, replace, sparse
+from .convert import to_sparse_coo
+from .coo import coalesce, nothing, taken
+from .elementwise import result_dtype_of
+
+_TURNED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}
+
+
+def permute(input: Any, *dims: Any) -> Any:
+    """The dimensions in another order, sparse ones among themselves and dense ones among themselves."""
+    order = shape_args(dims)
+    rank, count = input.dim(), input.sparse_dim()
+    if len(order) != rank:
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering "
+            f"of dimensions i.e. input.dim() = {rank} is not equal to len(dims) = {len(order)}"
+        )
+    order = tuple(wrap_dim(dim, rank) for dim in order)
+    if len(set(order)) != rank:
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    if input._layout is not sparse_coo:
+        raise NotImplementedError(f"permute has no kernel for tensors of layout {input._layout!r}: use transpose")
+    if any(dim >= count for dim in order[:count]):
+        raise RuntimeError(
+            "permute(sparse_coo): transpositions between sparse and dense dimensions are not allowed.Only transpositions within "
+            "sparse and dense dimensions are supported."
+        )
+    where, values = input._index[0], input._values_part
+    if order[:count] != tuple(range(count)):
+        where = index_tensor(host(where)[list(order[:count])])
+    if order[count:] != tuple(range(count, rank)):
+        values = values.permute(0, *(dim - count + 1 for dim in order[count:]))
+    kept = input._coalesced and order[:count] == tuple(range(count))
+    return sparse(sparse_coo, (where,), values, [input._size[dim] for dim in order], kept)
+
+
+def transpose(input: Any, dim0: int, dim1: int) -> Any:
+    """Two dimensions exchanged; of a compressed matrix the other compressed layout."""
+    rank = input.dim()
+    dim0, dim1 = wrap_dim(dim0, rank), wrap_dim(dim1, rank)
+    order = list(range(rank))
+    order[dim0], order[dim1] = dim1, dim0
+    if input._layout in COMPRESSED:
+        if dim0 == dim1:
+            return input
+        batch = input._index[0].dim() - 1
+        if sorted((dim0, dim1)) != [batch, batch + 1]:
+            raise RuntimeError("transpose: only the dimensions of the matrix of a compressed tensor can be exchanged")
+        values = input._values_part
+        if input._layout in BLOCKED:
+            values = values.transpose(batch + 1, batch + 2)
+        return sparse(_TURNED[input._layout], input._index, values, [input._size[dim] for dim in order], True)
+    count = input.sparse_dim()
+    if (dim0 < count) != (dim1 < count):
+        raise RuntimeError(f"transpose: exchanging a sparse with a dense dimension is not supported (dims {dim0} and {dim1})")
+    if dim0 == dim1:
+        return input
+    return permute(input, order)
+
+
+def t(input: Any) -> Any:
+    """A matrix transposed."""
+    rank = input.dim()
+    if rank > 2 or (input._layout is sparse_coo and input.sparse_dim() > 2):
+        raise RuntimeError(f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {rank} dimensions")
+    if input._layout is sparse_coo and input.dense_dim():
+        raise RuntimeError(
+            f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {input.sparse_dim()} sparse and "
+            f"{input.dense_dim()} dense dimensions"
+        )
+    return transpose(input, 0, 1) if rank == 2 else input
+
+
+def unsqueeze(input: Any, dim: int) -> Any:
+    """With a dimension of length 1 put in at ``dim``."""
+    source = to_sparse_coo(input)
+    dim = wrap_dim(dim, source.dim() + 1)
+    size = (*source._size[:dim], 1, *source._size[dim:])
+    count = source.sparse_dim()
+    if dim > count:
+        return sparse(sparse_coo, source._index, source._values_part.unsqueeze(dim - count + 1), size, source._coalesced)
+    where = np.insert(host(source._index[0]), dim, 0, axis=0)
+    return sparse(sparse_coo, (index_tensor(where),), source._values_part, size)
+
+
+def select(input: Any, dim: int, index: Any) -> Any:
+    """The entry ``index`` of dimension ``dim``, which goes away; dense where no sparse dimension is left."""
+    source = to_sparse_coo(input)
+    dim, at = wrap_dim(dim, source.dim()), int(index)
+    length = source._size[dim]
+    if not -length <= at < length:
+        raise IndexError(f"select(): index {at} out of range for tensor of size {list(source._size)} at dimension {dim}")
+    at += length if at < 0 else 0
+    size = (*source._size[:dim], *source._size[dim + 1 :])
+    count = source.sparse_dim()
+    if dim >= count:
+        return sparse(sparse_coo, source._index, source._values_part.select(dim - count + 1, at), size, source._coalesced)
+    where = host(source._index[0])
+    rows = np.flatnonzero(where[dim] == at)
+    values = taken(source._values_part, rows)
+    if count == 1:
+        return values.sum(0).to(input._dtype)
+    rest = np.delete(where, dim, axis=0)[:, rows]
+    return sparse(sparse_coo, (index_tensor(rest),), values, size, source._coalesced)
+
+
+def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
+    """The entries ``index`` of a dimension."""
+    source = to_sparse_coo(input)
+    dim = wrap_dim(dim, source.dim())
+    wanted = host(index).astype(np.int64).reshape(-1)
+    length = source._size[dim]
+    if wanted.size and (wanted.min() < -length or wanted.max() >= length):
+        raise IndexError(f"index_select(): index contains {wanted.max()} that is out of range for tensor of size {list(source._size)}")
+    wanted = np.where(wanted < 0, wanted + length, wanted)
+    size = (*source._size[:dim], wanted.size, *source._size[dim + 1 :])
+    count = source.sparse_dim()
+    if dim >= count:
+        values = source._values_part.index_select(dim - count + 1, index_tensor(wanted))
+        return sparse(sparse_coo, source._index, values, size, source._coalesced)
+    where = host(source._index[0])
+    found = [np.flatnonzero(where[dim] == position) for position in wanted]
+    rows = np.concatenate(found) if found else np.zeros(0, np.int64)
+    picked = where[:, rows].copy()
+    picked[dim] = np.repeat(np.arange(wanted.size), [len(part) for part in found])
+    return sparse(sparse_coo, (index_tensor(picked),), taken(source._values_part, rows), size)
+
+
+def getitem(self: Any, index: Any) -> Any:
+    """``tensor[i, :, j]``: integers, None and whole slices."""
+    items = index if isinstance(index, tuple) else (index,)
+    if Ellipsis in [item for item in items if item is None or item is Ellipsis or isinstance(item, (int, slice))]:
+        place = [item is Ellipsis for item in items].index(True)
+        given = sum(item is not None and item is not Ellipsis for item in items)
+        items = (*items[:place], *([slice(None)] * (self.dim() - given)), *items[place + 1 :])
+    found, dim = self, 0
+    for item in items:
+        if item is None:
+            found = unsqueeze(found, dim) if is_sparse(found) else found.unsqueeze(dim)
+            dim += 1
+        elif isinstance(item, slice):
+            if item not in (slice(None), slice(0, None), slice(None, None, 1)):
+                raise NotImplementedError(
+                    "Could not run 'aten::as_strided' with arguments from the 'SparseCPU' backend: a sparse tensor has no slices; "
+                    "use index_select() or to_dense()"
+                )
+            dim += 1
+        elif isinstance(item, int) and not isinstance(item, bool):
+            if dim >= found.dim():
+                raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
+            found = select(found, dim, item) if is_sparse(found) else found.select(dim, item)
+        elif hasattr(item, "dim") and len(items) == 1 and item.dim() == 1 and item._dtype.name == "int64":
+            return index_select(self, 0, item)
+        else:
+            raise NotImplementedError(f"mstorch: a sparse tensor cannot be indexed with {type(item).__name__}; use to_dense()")
+    return found
+
+
+def setitem(self: Any, index: Any, value: Any) -> None:
+    """Raises: elements of a sparse tensor cannot be assigned."""
+    raise TypeError("Cannot assign to a sparse tensor")
+
+
+def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
+    """The entries along a dimension."""
+    return tuple(select(input, dim, position) for position in range(input.size(dim)))
+
+
+def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
+    """COO tensors one after the other along a dimension."""
+    tensors = tuple(tensors)
+    if not all(is_sparse(tensor) for tensor in tensors):
+        raise RuntimeError(
+            f"Concatenating sparse tensors, but a dense tensor was found at position "
+            f"{[is_sparse(tensor) for tensor in tensors].index(False)}."
+        )
+    sources = [to_sparse_coo(tensor) for tensor in tensors]
+    first = sources[0]
+    rank, count = first.dim(), first.sparse_dim()
+    dim = wrap_dim(dim, rank)
+    for number, source in enumerate(sources):
+        if source.sparse_dim() != count or source.dim() != rank:
+            raise RuntimeError(
+                f"All tensors must have the same shape: {list(first._size)} (except in the concatenating dimension), but found "
+                f"shape: {list(source._size)}"
+            )
+        for other in range(rank):
+            if other != dim and source._size[other] != first._size[other]:
+                raise RuntimeError(
+                    f"All tensors must have the same shape: {list(first._size)} (except in the concatenating dimension), but "
+                    f"found shape: {list(source._size)} at position {number}"
+                )
+    kind = result_dtype_of(*sources)
+    values = [source._values_part.to(kind) for source in sources]
+    size = (*first._size[:dim], sum(source._size[dim] for source in sources), *first._size[dim + 1 :])
+    if dim >= count:
+        wide = []
+        for number, (source, value) in enumerate(zip(sources, values)):
+            before = sum(s._size[dim] for s in sources[:number])
+            after = size[dim] - before - source._size[dim]
+            at = dim - count + 1
+            pads = [value.new_zeros((*value.shape[:at], length, *value.shape[at + 1 :])) for length in (before, after)]
+            wide.append(join.cat([pads[0], value, pads[1]], at))
+        where = [host(source._index[0]) for source in sources]
+        return sparse(sparse_coo, (index_tensor(np.concatenate(where, 1)),), join.cat(wide), size)
+    shifted, before = [], 0
+    for source in sources:
+        places = host(source._index[0]).copy()
+        places[dim] += before
+        before += source._size[dim]
+        shifted.append(places)
+    return sparse(sparse_coo, (index_tensor(np.concatenate(shifted, 1)),), join.cat(values), size)
+
+
+def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
+    """COO tensors of one size along a new dimension."""
+    tensors = tuple(tensors)
+    return cat([unsqueeze(tensor, wrap_dim(dim, tensor.dim() + 1)) for tensor in tensors], dim)
+
+
+def zeros_like(input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+               memory_format: Any = None, pin_memory: bool = False) -> Any:  # fmt: skip
+    """A tensor of the same size and layout without specified elements."""
+    kind = dtype or input._dtype
+    if input._layout is sparse_coo:
+        return nothing(input._size, kind, input.sparse_dim()).requires_grad_(requires_grad)
+    from .compressed import block_of
+
+    batch = input._index[0].dim() - 1
+    values = input._values_part
+    empty = values.new_zeros((*values.shape[:batch], 0, *values.shape[batch + 1 :]), dtype=kind)
+    starts = index_tensor(np.zeros(tuple(input._index[0].shape)))
+    plain = index_tensor(np.zeros((*input._index[1].shape[:-1], 0)))
+    assert block_of(input._layout, values, batch)
+    return sparse(input._layout, (starts, plain), empty, input._size, True).requires_grad_(requires_grad)
+
+
+def coalesced(input: Any) -> Any:
+    """The COO tensor, coalesced."""
+    return coalesce(to_sparse_coo(input))
+
+
+def sparse_resize_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Any:
+    """Give the tensor another size, and if it is empty other numbers of dimensions; no place may get lost."""
+    _check_numbers(size, sparse_dim, dense_dim)
+    size = tuple(size)
+    if self._nnz() and (sparse_dim != self.sparse_dim() or dense_dim != self.dense_dim()):
+        raise RuntimeError(
+            "changing the number of sparse dimensions (or dense dimensions) on a non-empty tensor is not supported: clear it "
+            f"first; it has {self.sparse_dim()} sparse and {self.dense_dim()} dense dimensions"
+        )
+    if not self._nnz():
+        return replace(self, nothing(size, self._dtype, sparse_dim))
+    if any(new < old for new, old in zip(size, self._size)):
+        raise RuntimeError("shrinking the size of sparse dimensions on a non-empty sparse tensor is not supported.")
+    values = self._values_part
+    if size[sparse_dim:] != self._size[sparse_dim:]:
+        grown = values.new_zeros((values.shape[0], *size[sparse_dim:]))
+        grown[tuple(slice(0, length) for length in values.shape)] = values
+        values = grown
+    return replace(self, sparse(sparse_coo, self._index, values, size, self._coalesced))
+
+
+def sparse_resize_and_clear_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Any:
+    """Give the tensor another size, without specified elements."""
+    _check_numbers(size, sparse_dim, dense_dim)
+    return replace(self, nothing(tuple(size), self._dtype, sparse_dim))
+
+
+def _check_numbers(size: Any, sparse_dim: int, dense_dim: int) -> None:
+    if sparse_dim + dense_dim != len(size):
+        raise RuntimeError(
+            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = {sparse_dim}, "
+            f"dense_dim = {dense_dim}"
+        )
+
+
+def resize_as_sparse_(input: Any, the_template: Any) -> Any:
+    """Give a sparse tensor the size and numbers of dimensions of another."""
+    if not is_sparse(the_template):
+        raise RuntimeError("resize_as_sparse_ expects a sparse template")
+    return sparse_resize_(input, the_template._size, the_template.sparse_dim(), the_template.dense_dim())

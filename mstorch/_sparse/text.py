@@ -1,0 +1,45 @@
+"""The text of a sparse tensor, as torch prints it."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _tensor_str
+from .._core.dtype import get_default_dtype
+from .._core.formats import sparse_coo
+from .._core.tensor_base import value_of
+from .compressed import NAMES
+
+
+def _numbers(tensor: Any, indent: int) -> str:
+    array = np.asarray(value_of(tensor).asnumpy())
+    if tensor._dtype.name == "bfloat16":
+        array = array.astype(np.float32)
+    text = _tensor_str.values_text(array, indent)
+    if tensor.numel() == 0:
+        text += f", size={tuple(tensor.shape)}"
+    return text
+
+
+def text(self: Any) -> str:
+    """``tensor(indices=…, values=…, size=…, nnz=…, layout=…)``."""
+    prefix = "tensor("
+    names = ("indices",) if self._layout is sparse_coo else tuple(f"{name}_indices" for name in NAMES[self._layout])
+    lines = []
+    for name, tensor in zip((*names, "values"), (*self._index, self._values_part)):
+        opening = f"{name}=tensor("
+        lines.append(opening + _numbers(tensor, len(prefix) + len(opening)) + ")")
+    suffixes = [f"size={tuple(self._size)}", f"nnz={self._nnz()}"]
+    default = get_default_dtype().name
+    usual = (default, "complex128" if default == "float64" else "complex64", "int64", "bool")
+    if self._dtype.name not in usual:
+        suffixes.append(f"dtype=torch.{self._dtype.name}")
+    suffixes.append(f"layout=torch.{self._layout.name}")
+    node = self.grad_fn
+    if node is not None:
+        suffixes.append(f"grad_fn=<{node.name()}>")
+    elif self.requires_grad:
+        suffixes.append("requires_grad=True")
+    body = prefix + (",\n" + " " * len(prefix)).join(lines)
+    return _tensor_str.close_text(body, suffixes, len(prefix), new_line=self._layout is sparse_coo)

@@ -1,0 +1,127 @@
+"""The functions of the torch namespace that read and change what autocast does."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from .._core.dtype import dtype as _dtype
+from .._ops._autocast import DEVICE, fast_dtype, set_enabled, state
+
+_KNOWN = (
+    "cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu mtia privateuseone".split()
+)
+_AVAILABLE = frozenset(("cpu", "cuda", "ipu", "xpu", "maia", "xla", "mps", "hpu", "mtia", "privateuseone", DEVICE))
+
+
+def device_name(device_type: Any, function: str) -> str:
+    """The type of device that a text names; RuntimeError if torch knows none of that name."""
+    if not isinstance(device_type, str):
+        raise TypeError(f"{function}(): argument 'device_type' (position 1) must be str, not {type(device_type).__name__}")
+    name = device_type.partition(":")[0]
+    if name not in _KNOWN and name != DEVICE:
+        raise RuntimeError(f"Expected one of {', '.join(_KNOWN)} device type at start of device string: {name}")
+    return name
+
+
+def _with_autocast(device_type: Any, function: str) -> str:
+    name = device_name(device_type, function)
+    if name not in _AVAILABLE:
+        raise RuntimeError("unknown device type for autocast in get_autocast_dispatch_key_from_device_type")
+    return name
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Whether torch has autocast for a type of device; RuntimeError for a name that stands for none."""
+    return device_name(device_type, "_is_autocast_available") in _AVAILABLE
+
+
+def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    """Whether operations on a type of device are cast now."""
+    name = _with_autocast(device_type, "is_autocast_enabled")
+    return state.on if name == DEVICE else state.enabled.get(name, False)
+
+
+def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
+    """Turn autocast for a type of device (CUDA if there is one argument) on or off."""
+    if enabled is None:
+        device_type, enabled = "cuda", device_type
+    name = _with_autocast(device_type, "set_autocast_enabled")
+    if not isinstance(enabled, bool):
+        raise TypeError(f"set_autocast_enabled(): argument 'enabled' (position 2) must be bool, not {type(enabled).__name__}")
+    set_enabled(name, enabled)
+
+
+def get_autocast_dtype(device_type: str) -> _dtype:
+    """The lower precision of a type of device."""
+    name = device_name(device_type, "get_autocast_dtype")
+    if name not in _AVAILABLE:
+        raise RuntimeError("unsupported scalarType")
+    return fast_dtype(name)
+
+
+def set_autocast_dtype(device_type: str, dtype: _dtype) -> None:
+    """Choose the lower precision of a type of device."""
+    name = _with_autocast(device_type, "set_autocast_dtype")
+    if not isinstance(dtype, _dtype):
+        raise TypeError(f"set_autocast_dtype(): argument 'dtype' (position 2) must be torch.dtype, not {type(dtype).__name__}")
+    state.dtypes[name] = dtype
+
+
+def is_autocast_cache_enabled() -> bool:
+    """Whether the casts of parameters are kept within a region."""
+    return state.cache_enabled
+
+
+def set_autocast_cache_enabled(enabled: bool) -> None:
+    """Keep the casts of parameters within a region, or make them anew at each use."""
+    state.cache_enabled = enabled
+
+
+def clear_autocast_cache() -> None:
+    """Forget the casts that were kept."""
+    state.cache.clear()
+
+
+def autocast_increment_nesting() -> int:
+    """Enter a region; the number of regions one within another."""
+    state.nesting += 1
+    return state.nesting
+
+
+def autocast_decrement_nesting() -> int:
+    """Leave a region; the number of regions left."""
+    state.nesting -= 1
+    return state.nesting
+
+
+def _deprecated(old: str, new: str, device_type: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of one type of device, under the name that torch gave it before there was one for all."""
+    value = "" if not old.startswith("set") else "dtype" if old.endswith("dtype") else "enabled"
+    call = f"{new}('{device_type}'{value and ', ' + value})"
+
+    def deprecated(*args: Any) -> Any:
+        warnings.warn(
+            f"torch.{old}({value}) is deprecated. Please use torch.{call} instead.", DeprecationWarning, stacklevel=2
+        )
+        return function(device_type, *args)
+
+    deprecated.__name__ = deprecated.__qualname__ = old
+    deprecated.__doc__ = f"Deprecated: ``torch.{call}``."
+    return deprecated
+
+
+def _of(device_type: str, short: str) -> tuple[Callable[..., Any], ...]:
+    return tuple(
+        _deprecated(f"{verb}_autocast_{short}_{what}", f"{verb}_autocast_{what}", device_type, function)
+        for verb, what, function in (
+            ("is", "enabled", is_autocast_enabled), ("set", "enabled", set_autocast_enabled),
+            ("get", "dtype", get_autocast_dtype), ("set", "dtype", set_autocast_dtype),
+        )
+    )  # fmt: skip
+
+
+is_autocast_cpu_enabled, set_autocast_cpu_enabled, get_autocast_cpu_dtype, set_autocast_cpu_dtype = _of("cpu", "cpu")
+is_autocast_ipu_enabled, set_autocast_ipu_enabled, get_autocast_ipu_dtype, set_autocast_ipu_dtype = _of("ipu", "ipu")
+is_autocast_xla_enabled, set_autocast_xla_enabled, get_autocast_xla_dtype, set_autocast_xla_dtype = _of("xla", "xla")
+get_autocast_gpu_dtype, set_autocast_gpu_dtype = _of("cuda", "gpu")[2:]

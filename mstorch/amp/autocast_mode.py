@@ -1,0 +1,149 @@
+"""autocast: a region in which operations choose their precision; helpers for operations with their own backward."""
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .._core.dtype import bfloat16, float16, float64
+from .._core.dtype import dtype as _dtype
+from .._tensor import Tensor
+from . import _settings
+from ._settings import is_autocast_available
+
+_SUPPORTED = (bfloat16, float16)
+
+
+class autocast:
+    """A context manager or decorator: within it, operations on ``device_type`` compute in the precision that suits them.
+
+    Products and convolutions take ``dtype`` (bfloat16 by default on CPU, float16 on accelerators), losses and others that
+    need it float32, the rest what they are given. Parameters keep their dtype and get gradients in it. The lists of operations
+    are torch's for the CPU, and those for CUDA on an accelerator.
+    """
+
+    def __init__(
+        self, device_type: str, dtype: _dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None
+    ) -> None:
+        if not isinstance(device_type, str):
+            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        self.device = device_type
+        self.fast_dtype = _settings.get_autocast_dtype(device_type) if dtype is None else dtype
+        if not is_autocast_available(device_type):
+            raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
+        self._cache_enabled = _settings.is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
+        if enabled and device_type == "cuda" and not _cuda():
+            warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
+            enabled = False
+        elif enabled and device_type != "cuda" and self.fast_dtype not in _SUPPORTED:
+            name = device_type.upper()
+            warnings.warn(
+                f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n"
+                f"{name} Autocast only supports dtypes of {', '.join(map(str, _SUPPORTED))} currently.",
+                stacklevel=2,
+            )
+            enabled = False
+        self._enabled = enabled
+
+    def __enter__(self) -> autocast:
+        self.prev_cache_enabled = _settings.is_autocast_cache_enabled()
+        self.prev = _settings.is_autocast_enabled(self.device)
+        self.prev_fastdtype = _settings.get_autocast_dtype(self.device)
+        _settings.set_autocast_enabled(self.device, self._enabled)
+        _settings.set_autocast_dtype(self.device, self.fast_dtype)
+        _settings.autocast_increment_nesting()
+        _settings.set_autocast_cache_enabled(self._cache_enabled)
+        return self
+
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> Any:
+        if _settings.autocast_decrement_nesting() == 0:
+            _settings.clear_autocast_cache()
+        _settings.set_autocast_enabled(self.device, self.prev)
+        _settings.set_autocast_dtype(self.device, self.prev_fastdtype)
+        _settings.set_autocast_cache_enabled(self.prev_cache_enabled)
+        return False
+
+    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        if not callable(func):
+            raise TypeError(
+                f"autocast()(func) requires a callable, but got {type(func).__name__}. Did you mean to use autocast as a "
+                "context manager? For example:\n    with torch.autocast(device_type=...):\n        output = model(input)"
+            )
+        return autocast_decorator(self, func)
+
+
+def _cuda() -> bool:
+    from .. import cuda
+
+    return cuda.is_available()
+
+
+def autocast_decorator(autocast_instance: autocast, func: Callable[..., Any]) -> Callable[..., Any]:
+    """``func`` run within a region."""
+
+    @functools.wraps(func)
+    def decorate_autocast(*args: Any, **kwargs: Any) -> Any:
+        with autocast_instance:
+            return func(*args, **kwargs)
+
+    return decorate_autocast
+
+
+def _cast(value: Any, device_type: str, dtype: _dtype) -> Any:
+    """The floating tensors in a tree in another dtype, but for those of float64."""
+    if isinstance(value, Tensor):
+        eligible = value.is_floating_point() and value.device.type == device_type and value.dtype is not float64
+        return value.to(dtype) if eligible else value
+    if isinstance(value, (str, bytes, np.ndarray)):
+        return value
+    if isinstance(value, Mapping):
+        return {_cast(key, device_type, dtype): _cast(item, device_type, dtype) for key, item in value.items()}
+    if isinstance(value, Iterable):
+        items = (_cast(item, device_type, dtype) for item in value)
+        return type(value)(items) if isinstance(value, (list, tuple)) else items  # type: ignore[call-arg]
+    return value
+
+
+def _check_name(device_type: Any) -> None:
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+
+
+def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: _dtype | None = None) -> Any:
+    """A decorator of ``forward`` of an ``autograd.Function``: with ``cast_inputs``, in an autocast region, its floating
+    tensors are cast to that dtype and it runs with autocast off."""
+    _check_name(device_type)
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+
+    @functools.wraps(fwd)
+    def decorate_fwd(*args: Any, **kwargs: Any) -> Any:
+        args[0]._dtype = _settings.get_autocast_dtype(device_type)
+        enabled = _settings.is_autocast_enabled(device_type)
+        args[0]._fwd_used_autocast = enabled and cast_inputs is None
+        if cast_inputs is None or not enabled:
+            return fwd(*args, **kwargs)
+        with autocast(device_type=device_type, enabled=False):
+            return fwd(*_cast(args, device_type, cast_inputs), **_cast(kwargs, device_type, cast_inputs))
+
+    return decorate_fwd
+
+
+def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
+    """A decorator of ``backward`` of an ``autograd.Function``: it runs with autocast as it was in ``forward``."""
+    _check_name(device_type)
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=device_type)
+
+    @functools.wraps(bwd)
+    def decorate_bwd(*args: Any, **kwargs: Any) -> Any:
+        with autocast(device_type=device_type, enabled=args[0]._fwd_used_autocast, dtype=args[0]._dtype):
+            return bwd(*args, **kwargs)
+
+    return decorate_bwd
+
+
+__all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_autocast_available"]

@@ -1,0 +1,304 @@
+"""GradScaler: losses multiplied, so that gradients in float16 do not vanish, and gradients divided again."""
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any
+
+from .._core.dtype import float16, float32, int32
+from .._ops.creation import full
+from .._tensor import Tensor
+from ..autograd.grad_mode import no_grad
+
+
+class OptState(Enum):
+    """What has been done with an optimizer since the last ``update``."""
+
+    READY = 0
+    UNSCALED = 1
+    STEPPED = 2
+
+
+def _refresh_per_optimizer_state() -> dict[str, Any]:
+    return {"stage": OptState.READY, "found_inf_per_device": {}}
+
+
+class GradScaler:
+    """Scales losses and steps optimizers unless a gradient is infinite or NaN.
+
+    ``scale(loss).backward()``, ``step(optimizer)``, ``update()``. The scale starts at ``init_scale``, is multiplied by
+    ``backoff_factor`` after a step that was left out, and by ``growth_factor`` after ``growth_interval`` steps in a row.
+    """
+
+    def __init__(
+        self, device: str = "cuda", init_scale: float = 65536.0, growth_factor: float = 2.0, backoff_factor: float = 0.5,
+        growth_interval: int = 2000, enabled: bool = True,
+    ) -> None:  # fmt: skip
+        from .autocast_mode import _cuda
+
+        self._device = device
+        self._enabled = enabled
+        if device == "cuda" and enabled and not _cuda():
+            warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
+            self._enabled = False
+        if not self._enabled:
+            return
+        if growth_factor <= 1.0:
+            raise AssertionError("The growth factor must be > 1.0.")
+        if backoff_factor >= 1.0:
+            raise AssertionError("The backoff factor must be < 1.0.")
+        self._init_scale = init_scale
+        self._scale: Any = None  # made at the first call of scale(), as is the tracker
+        self._growth_factor = growth_factor
+        self._backoff_factor = backoff_factor
+        self._growth_interval = growth_interval
+        self._init_growth_tracker = 0
+        self._growth_tracker: Any = None
+        self._per_optimizer_states: dict[int, dict[str, Any]] = defaultdict(_refresh_per_optimizer_state)
+
+    def _check_scale_growth_tracker(self, funcname: str) -> None:
+        fix = "This may indicate your script did not use scaler.scale(loss or outputs) earlier in the iteration."
+        if self._scale is None:
+            raise AssertionError(f"Attempted {funcname} but _scale is None.  {fix}")
+        if self._growth_tracker is None:
+            raise AssertionError(f"Attempted {funcname} but _growth_tracker is None.  {fix}")
+
+    def scale(self, outputs: Any) -> Any:
+        """A tensor, or the tensors of an iterable, multiplied by the scale."""
+        if not self._enabled:
+            return outputs
+        if isinstance(outputs, Tensor):
+            if self._scale is None:
+                if self._growth_tracker is not None:
+                    raise AssertionError("_growth_tracker initialized before _scale")
+                self._scale = full((), self._init_scale, dtype=float32, device=outputs.device)
+                self._growth_tracker = full((), self._init_growth_tracker, dtype=int32, device=outputs.device)
+            return outputs * self._scale.to(device=outputs.device)
+        if isinstance(outputs, Iterable):
+            scaled = map(self.scale, outputs)
+            return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled  # type: ignore[call-arg]
+        raise ValueError("outputs must be a Tensor or an iterable of Tensors")
+
+    def _unscale_grads_(self, optimizer: Any, inv_scale: Any, found_inf: Any, allow_fp16: bool) -> dict[Any, Any]:
+        """Multiply the gradients by ``inv_scale``; 1 or 0 by device: whether one is infinite or NaN."""
+        found: dict[Any, Any] = {}
+        with no_grad():
+            for group in optimizer.param_groups:
+                for param in group["params"]:
+                    if not isinstance(param, Tensor):
+                        raise AssertionError(f"expected param to be torch.Tensor, got {type(param).__name__}")
+                    grad = param.grad
+                    if grad is None:
+                        continue
+                    if not allow_fp16 and grad.dtype is float16:
+                        raise ValueError("Attempting to unscale FP16 gradients.")
+                    device = grad.device
+                    if device not in found:
+                        found[device] = found_inf.to(device=device, copy=True)
+                    if not grad.isfinite().all():
+                        found[device].fill_(1.0)
+                    if inv_scale is not None:
+                        grad.mul_(inv_scale.to(device=device))
+        return found
+
+    def unscale_(self, optimizer: Any) -> None:
+        """Divide the gradients of an optimizer's parameters by the scale, to look at them or clip them before ``step``."""
+        if not self._enabled:
+            return
+        self._check_scale_growth_tracker("unscale_")
+        state = self._per_optimizer_states[id(optimizer)]
+        if state["stage"] is OptState.UNSCALED:
+            raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
+        if state["stage"] is OptState.STEPPED:
+            raise RuntimeError("unscale_() is being called after step().")
+        inverse = self._scale.double().reciprocal().float()
+        found_inf = full((), 0.0, dtype=float32, device=self._scale.device)
+        state["found_inf_per_device"] = self._unscale_grads_(optimizer, inverse, found_inf, False)
+        state["stage"] = OptState.UNSCALED
+
+    def _maybe_opt_step(self, optimizer: Any, optimizer_state: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        if sum(found.item() for found in optimizer_state["found_inf_per_device"].values()):
+            return None
+        return optimizer.step(*args, **kwargs)
+
+    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        """Unscale the gradients, unless that is done, and call ``optimizer.step`` if they are finite; what it returns."""
+        if not self._enabled:
+            return optimizer.step(*args, **kwargs)
+        if "closure" in kwargs:
+            raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
+        self._check_scale_growth_tracker("step")
+        state = self._per_optimizer_states[id(optimizer)]
+        if state["stage"] is OptState.STEPPED:
+            raise RuntimeError("step() has already been called since the last update().")
+        if getattr(optimizer, "_step_supports_amp_scaling", False):
+            result = self._step_that_unscales(optimizer, state, args, kwargs)
+        else:
+            if state["stage"] is OptState.READY:
+                self.unscale_(optimizer)
+            if not state["found_inf_per_device"]:
+                raise AssertionError("No inf checks were recorded for this optimizer.")
+            result = self._maybe_opt_step(optimizer, state, *args, **kwargs)
+        state["stage"] = OptState.STEPPED
+        return result
+
+    def _step_that_unscales(self, optimizer: Any, state: dict[str, Any], args: Any, kwargs: dict[str, Any]) -> Any:
+        """The step of an optimizer that says it divides by the scale itself."""
+        if "grad_scaler" in inspect.signature(optimizer.step).parameters:
+            warnings.warn(
+                "GradScaler is going to stop passing itself as a keyword argument to the passed optimizer. In the near future "
+                "GradScaler registers `grad_scale: Tensor` and `found_inf: Tensor` to the passed optimizer and let the optimizer "
+                "use them directly.",
+                FutureWarning,
+                stacklevel=3,
+            )
+            return optimizer.step(*args, **kwargs, grad_scaler=self)
+        if state["stage"] is OptState.READY:
+            self._check_inf_per_device(optimizer)
+        earlier = getattr(optimizer, "grad_scale", None)
+        if state["stage"] is not OptState.UNSCALED:
+            earlier = self._scale * (1 if earlier is None else earlier)
+        optimizer.grad_scale = earlier
+        optimizer.found_inf = sum(found.to(self._scale.device) for found in state["found_inf_per_device"].values())
+        result = optimizer.step(*args, **kwargs)
+        del optimizer.grad_scale, optimizer.found_inf
+        return result
+
+    def update(self, new_scale: Any = None) -> None:
+        """Change the scale by what the steps since the last ``update`` found, or set it."""
+        if not self._enabled:
+            return
+        self._check_scale_growth_tracker("update")
+        if new_scale is not None:
+            if isinstance(new_scale, float):
+                self._scale.fill_(new_scale)
+            else:
+                if new_scale.device.type != self._device or new_scale.numel() != 1 or new_scale.requires_grad:
+                    raise AssertionError(
+                        "new_scale should be a float or a 1-element torch.cuda.FloatTensor or torch.FloatTensor with "
+                        "requires_grad=False."
+                    )
+                self._scale.copy_(new_scale)
+        else:
+            found = [f for state in self._per_optimizer_states.values() for f in state["found_inf_per_device"].values()]
+            if not found:
+                raise AssertionError("No inf checks were recorded prior to update.")
+            self._update_scale(any(f.item() for f in found))
+        self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
+
+    def _update_scale(self, found_inf: bool) -> None:
+        if found_inf:
+            self._scale.mul_(self._backoff_factor)
+            self._growth_tracker.fill_(0)
+            return
+        successful = int(self._growth_tracker.item()) + 1
+        if successful == self._growth_interval:
+            grown = self._scale * self._growth_factor
+            if grown.isfinite():
+                self._scale.copy_(grown)
+            successful = 0
+        self._growth_tracker.fill_(successful)
+
+    def _get_scale_async(self) -> Any:
+        return self._scale
+
+    def get_scale(self) -> float:
+        """The scale, 1.0 if scaling is disabled."""
+        if not self._enabled:
+            return 1.0
+        return self._init_scale if self._scale is None else self._scale.item()
+
+    def get_growth_factor(self) -> float:
+        """The factor by which the scale grows."""
+        return self._growth_factor
+
+    def set_growth_factor(self, new_factor: float) -> None:
+        """Set the factor by which the scale grows."""
+        self._growth_factor = new_factor
+
+    def get_backoff_factor(self) -> float:
+        """The factor by which the scale shrinks."""
+        return self._backoff_factor
+
+    def set_backoff_factor(self, new_factor: float) -> None:
+        """Set the factor by which the scale shrinks."""
+        self._backoff_factor = new_factor
+
+    def get_growth_interval(self) -> int:
+        """The number of steps in a row after which the scale grows."""
+        return self._growth_interval
+
+    def set_growth_interval(self, new_interval: int) -> None:
+        """Set the number of steps in a row after which the scale grows."""
+        self._growth_interval = new_interval
+
+    def _get_growth_tracker(self) -> int:
+        if not self._enabled:
+            return 0
+        return self._init_growth_tracker if self._growth_tracker is None else int(self._growth_tracker.item())
+
+    def is_enabled(self) -> bool:
+        """Whether the scaler scales."""
+        return self._enabled
+
+    def state_dict(self) -> dict[str, Any]:
+        """The scale, factors, interval and steps in a row; empty if scaling is disabled."""
+        if not self._enabled:
+            return {}
+        return {
+            "scale": self.get_scale(),
+            "growth_factor": self._growth_factor,
+            "backoff_factor": self._backoff_factor,
+            "growth_interval": self._growth_interval,
+            "_growth_tracker": self._get_growth_tracker(),
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what ``state_dict`` of another scaler returned."""
+        if not self._enabled:
+            return
+        if not state_dict:
+            raise RuntimeError(
+                "The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler."
+            )
+        self._init_scale = state_dict["scale"]
+        if self._scale is not None:
+            self._scale.fill_(state_dict["scale"])
+        self._growth_factor = state_dict["growth_factor"]
+        self._backoff_factor = state_dict["backoff_factor"]
+        self._growth_interval = state_dict["growth_interval"]
+        self._init_growth_tracker = state_dict["_growth_tracker"]
+        if self._growth_tracker is not None:
+            self._growth_tracker.fill_(state_dict["_growth_tracker"])
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        if self._enabled:
+            if self._per_optimizer_states:
+                raise AssertionError(
+                    "A GradScaler instance may only be pickled at the beginning of an iteration, or at the end after "
+                    "scaler.update()."
+                )
+            state["_init_scale"] = self.get_scale()
+            state["_init_growth_tracker"] = self._get_growth_tracker()
+            state["_scale"] = state["_growth_tracker"] = None
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def _check_inf_per_device(self, optimizer: Any) -> dict[Any, Any]:
+        self._check_scale_growth_tracker("_check_inf_per_device")
+        found_inf = full((), 0.0, dtype=float32, device=self._scale.device)
+        found = self._unscale_grads_(optimizer, None, found_inf, True)
+        self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = found
+        return found
+
+    def _found_inf_per_device(self, optimizer: Any) -> dict[Any, Any]:
+        return self._per_optimizer_states[id(optimizer)]["found_inf_per_device"]
+
+
+__all__ = ["OptState", "GradScaler"]

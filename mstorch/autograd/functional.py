@@ -1,0 +1,341 @@
+"""torch.autograd.functional: Jacobians, Hessians and their products with vectors, of functions of tensors.
+
+The derivative along a direction (``jvp``) is the gradient of a gradient with respect to what it was pulled back from
+(Townsend, "A new trick for calculating Jacobian vector products", 2017).
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._backend.tape import deep_recording
+from .._core.tensor_base import TensorBase, grad_mode
+from .._ops.creation import zeros_like
+from .._ops.join import stack
+from .backward import grad
+from .grad_mode import enable_grad, set_grad_enabled
+
+Tensors = tuple[Any, ...]
+_USER = "outputs of the user-provided function"
+
+
+def _as_tuple(value: Any, what: str, function: str) -> tuple[bool, Tensors]:
+    """Whether the value is a tuple, and a tuple of tensors; TypeError for anything else."""
+    many = isinstance(value, tuple)
+    tensors = value if many else (value,)
+    for i, item in enumerate(tensors):
+        if not isinstance(item, TensorBase):
+            place = f"value at index {i}" if many else f"given {what}"
+            raise TypeError(
+                f"The {what} given to {function} must be either a Tensor or a tuple of Tensors but the {place} has type "
+                f"{type(item)}."
+            )
+    return many, tensors
+
+
+def _entered(tensors: Tensors, create_graph: bool, need_graph: bool = True) -> Tensors:
+    """Tensors of the function's own over the same values: the same tensors, caught by its closure, are constants to it."""
+    return tuple(
+        t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(need_graph) for t in tensors
+    )
+
+
+def _left(tensors: Any, create_graph: bool) -> Any:
+    if create_graph:
+        return tensors
+    return tuple(t.detach() if isinstance(t, TensorBase) else _left(t, create_graph) for t in tensors)
+
+
+def _single(tensors: Tensors, many: bool) -> Any:
+    return tensors if many else tensors[0]
+
+
+def _check_vector(v: Tensors, like: Tensors, many: bool) -> None:
+    if len(v) != len(like):
+        raise RuntimeError(
+            f"v is a tuple of invalid length: should be {len(like)} but got {len(v)}." if many
+            else "The given v should contain a single Tensor."
+        )  # fmt: skip
+    for i, (mine, wanted) in enumerate(zip(v, like)):
+        if mine.size() != wanted.size():
+            entry = f"Entry {i} in " if many else ""
+            raise RuntimeError(f"{entry}v has invalid size: should be {wanted.size()} but got {mine.size()}.")
+
+
+def _vector(v: Any, function: str, like: Tensors, many: bool, create_graph: bool, missing: str) -> Tensors:
+    """The vector as a tuple; where it is None, ``like`` has to be one number."""
+    if v is None:
+        if len(like) != 1 or like[0].nelement() != 1:
+            raise RuntimeError(missing)
+        return (None,)
+    vector = _entered(_as_tuple(v, "v", function)[1], create_graph, False)
+    _check_vector(vector, like, many)
+    return vector
+
+
+_INDEPENDENT = {
+    "outputs": (
+        "Output {i} of the user-provided function does not require gradients. The outputs must be computed in a differentiable "
+        "manner from the input when running in strict mode."
+    ),
+    "grad_inputs": (
+        "The gradient with respect to input {i} is independent of the inputs of the user-provided function. This is not allowed "
+        "in strict mode."
+    ),
+    "jacobian": (
+        "While computing the hessian, found that the jacobian of the user-provided function with respect to input {i} is "
+        "independent of the input. This is not allowed in strict mode. You should ensure that your function is twice "
+        "differentiable and that the jacobian depends on the inputs (this would be violated by a linear function for example)."
+    ),
+}
+
+
+def _check_dependent(tensors: Sequence[Any], kind: str, strict: bool) -> None:
+    for i, tensor in enumerate(tensors if strict else ()):
+        if tensor is None:
+            raise RuntimeError(
+                f"The output of the user-provided function is independent of input {i}. This is not allowed in strict mode."
+            )
+        if not tensor.requires_grad:
+            raise RuntimeError(_INDEPENDENT[kind].format(i=i))
+
+
+def _gradients(
+    outputs: Sequence[Any], inputs: Tensors, vector: Sequence[Any] | None, create_graph: bool, retain: bool | None = None
+) -> Tensors:
+    """``autograd.grad`` that leaves out outputs without a history; None where nothing depends on an input."""
+    pairs = [
+        (output, v) for output, v in zip(outputs, vector if vector is not None else (None,) * len(outputs))
+        if output is not None and output.requires_grad
+    ]  # fmt: skip
+    if not pairs:
+        return (None,) * len(inputs)
+    return grad(
+        tuple(output for output, _ in pairs), inputs, tuple(v for _, v in pairs), retain_graph=retain,
+        create_graph=create_graph, allow_unused=True,
+    )  # fmt: skip
+
+
+# What is wrong with a missing gradient, and the order of the derivative, by the pass that it is missing from.
+_MISSING = {
+    "back": ("The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.", "jacobian"),
+    "back_trick": (
+        "The gradient with respect to the input is independent of entry {i} in the grad_outputs when using the double backward "
+        "trick to compute forward mode gradients. This is not allowed in strict mode.",
+        "jacobian",
+    ),
+    "double_back": (
+        "The jacobian of the user-provided function is independent of input {i}. This is not allowed in strict mode.", "hessian"
+    ),
+    "double_back_trick": (
+        "The hessian of the user-provided function is independent of entry {i} in the grad_jacobian. This is not allowed in "
+        "strict mode as it prevents from using the double backward trick to replace forward mode AD.",
+        "hessian",
+    ),
+}  # fmt: skip
+
+
+def _filled(gradients: Tensors, like: Tensors, strict: bool, create_graph: bool, stage: str) -> Tensors:
+    """The gradients with zeros for None; in strict mode an error for what does not depend on the inputs."""
+    words, name = _MISSING[stage]
+    for i, gradient in enumerate(gradients if strict else ()):
+        if gradient is None:
+            raise RuntimeError(words.format(i=i))
+        if create_graph and not gradient.requires_grad:
+            raise RuntimeError(
+                f"The {name} of the user-provided function is independent of input {i}. This is not allowed in strict mode when "
+                "create_graph=True."
+            )
+    return tuple(zeros_like(t) if gradient is None else gradient for gradient, t in zip(gradients, like))
+
+
+def _run(func: Callable[..., Any], inputs: Tensors, function: str, strict: bool) -> tuple[bool, Tensors]:
+    many, outputs = _as_tuple(func(*inputs), _USER, function)
+    _check_dependent(outputs, "outputs", strict)
+    return many, outputs
+
+
+_ONE_OUTPUT = "The vector v can only be None if the user-provided function returns a single Tensor with a single element."
+_ONE_INPUT = (
+    "The vector v can only be None if the input to the user-provided function is a single Tensor with a single element."
+)
+
+
+def vjp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """``func(*inputs)`` and the product of ``v`` (of the outputs' sizes) with the Jacobian, of the inputs' sizes."""
+    outer = grad_mode.enabled
+    with enable_grad():
+        many_inputs, inputs = _as_tuple(inputs, "inputs", "vjp")
+        inputs = _entered(inputs, create_graph)
+        many, outputs = _run(func, inputs, "vjp", strict)
+        vector = _vector(v, "vjp", outputs, many, create_graph, _ONE_OUTPUT)
+    with set_grad_enabled(create_graph or outer):
+        found = _filled(_gradients(outputs, inputs, vector, create_graph), inputs, strict, create_graph, "back")
+    return _single(_left(outputs, create_graph), many), _single(_left(found, create_graph), many_inputs)
+
+
+def jvp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """``func(*inputs)`` and the product of the Jacobian with ``v`` (of the inputs' sizes), of the outputs' sizes."""
+    with enable_grad(), deep_recording():
+        many_inputs, inputs = _as_tuple(inputs, "inputs", "jvp")
+        inputs = _entered(inputs, create_graph)
+        vector = _vector(v, "jvp", inputs, many_inputs, create_graph, _ONE_INPUT)
+        many, outputs = _run(func, inputs, "jvp", strict)
+        seeds = tuple(zeros_like(output, requires_grad=True) for output in outputs)
+        pulled = _gradients(outputs, inputs, seeds, True)
+        _check_dependent(pulled, "grad_inputs", strict)
+    with set_grad_enabled(create_graph or grad_mode.enabled):
+        found = _filled(_gradients(pulled, seeds, vector, create_graph), outputs, strict, create_graph, "back_trick")
+    return _single(_left(outputs, create_graph), many), _single(_left(found, create_graph), many)
+
+
+def _row(output: Any, index: int, inputs: Tensors, create_graph: bool) -> Tensors:
+    seed = zeros_like(output.detach())
+    seed.view(-1)[index] = 1
+    return _gradients((output,), inputs, (seed,), create_graph, True)
+
+
+def _jacobian(
+    outputs: Tensors, inputs: Tensors, create_graph: bool, strict: bool
+) -> tuple[tuple[Any, ...], ...]:
+    blocks = []
+    for i, output in enumerate(outputs):
+        rows: list[list[Any]] = [[] for _ in inputs]
+        for index in range(output.nelement()):
+            for number, (gradient, tensor) in enumerate(zip(_row(output, index, inputs, create_graph), inputs)):
+                if strict and gradient is None:
+                    raise RuntimeError(
+                        f"Output {i} of the user-provided function is independent of input {number}. This is not allowed in "
+                        "strict mode."
+                    )
+                if strict and create_graph and not gradient.requires_grad:
+                    raise RuntimeError(
+                        f"The jacobian of the user-provided function is independent of input {i}. This is not allowed in strict "
+                        "mode when create_graph=True."
+                    )
+                rows[number].append(zeros_like(tensor) if gradient is None else gradient)
+        blocks.append(
+            tuple(
+                stack(row).view((*output.shape, *tensor.shape)) if row else tensor.new_zeros((*output.shape, *tensor.shape))
+                for row, tensor in zip(rows, inputs)
+            )
+        )
+    return tuple(blocks)
+
+
+def jacobian(
+    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:  # fmt: skip
+    """The Jacobian of ``func``: for each output and input a tensor of the output's sizes followed by the input's.
+
+    Differs from torch: computed by rows in reverse mode, whatever ``vectorize`` and ``strategy`` are.
+    """
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError(
+            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than '
+            'inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
+        )
+    if strategy == "forward-mode":
+        if create_graph:
+            raise NotImplementedError(
+                'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not supported '
+                'together (yet). Please either set `create_graph=False` or `strategy="reverse-mode"`.'
+            )
+        if strict:
+            raise RuntimeError(
+                'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported together '
+                '(yet). Please either set `strict=False` or `strategy="reverse-mode"`.'
+            )
+        if not vectorize:
+            raise NotImplementedError(
+                "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`."
+            )
+    with enable_grad():
+        many_inputs, inputs = _as_tuple(inputs, "inputs", "jacobian")
+        # What torch computes forwards keeps the history that the inputs have.
+        create_graph = create_graph or (strategy == "forward-mode" and any(tensor.requires_grad for tensor in inputs))
+        inputs = _entered(inputs, create_graph)
+        many, outputs = _run(func, inputs, "jacobian", strict)
+        if vectorize and strict:
+            raise RuntimeError(
+                "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please "
+                "either set `strict=False` or `vectorize=False`."
+            )
+        found = _left(_jacobian(outputs, inputs, create_graph, strict), create_graph)
+    return _single(tuple(_single(block, many_inputs) for block in found), many)
+
+
+def _one_number(func: Callable[..., Any], inputs: Tensors, function: str, strict: bool) -> Any:
+    """The function's result, which must be a tensor of one element."""
+    many, outputs = _run(func, inputs, function, strict)
+    if many:
+        raise RuntimeError(f"The function given to {function} should return a single Tensor")
+    if outputs[0].nelement() != 1:
+        raise RuntimeError(f"The Tensor returned by the function given to {function} should contain a single element")
+    return outputs[0]
+
+
+def hessian(
+    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:  # fmt: skip
+    """The second derivatives of ``func``, a function of one number: for each two inputs a tensor of both their sizes.
+
+    Differs from torch: computed by rows in reverse mode, whatever ``vectorize`` and ``outer_jacobian_strategy`` are.
+    """
+    many, inputs = _as_tuple(inputs, "inputs", "hessian")
+    if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
+
+    def first(*tensors: Any) -> Any:
+        found = jacobian(lambda *inner: _one_number(func, inner, "hessian", strict).squeeze(), tensors, create_graph=True)
+        _check_dependent(found, "jacobian", strict)
+        return found
+
+    found = jacobian(first, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
+    return found if many else found[0][0]
+
+
+def vhp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """``func(*inputs)``, one number, and the product of ``v`` (of the inputs' sizes) with its Hessian."""
+    outer = grad_mode.enabled
+    with enable_grad():
+        many, inputs = _as_tuple(inputs, "inputs", "vhp")
+        inputs = _entered(inputs, create_graph)
+        vector = _vector(v, "vhp", inputs, many, create_graph, _ONE_INPUT)
+        output = _one_number(func, inputs, "vhp", strict)
+        first = _gradients((output,), inputs, None, True)
+        _check_dependent(first, "jacobian", strict)
+    with set_grad_enabled(create_graph or outer):
+        found = _filled(_gradients(first, inputs, vector, create_graph), inputs, strict, create_graph, "double_back")
+    return _left((output,), create_graph)[0], _single(_left(found, create_graph), many)
+
+
+def hvp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """``func(*inputs)``, one number, and the product of its Hessian with ``v`` (of the inputs' sizes).
+
+    Differs from torch: computed as ``vhp`` is, which is the same where the second derivatives are continuous.
+    """
+    outer = grad_mode.enabled
+    with enable_grad():
+        many, inputs = _as_tuple(inputs, "inputs", "hvp")
+        inputs = _entered(inputs, create_graph)
+        vector = _vector(v, "hvp", inputs, many, create_graph, _ONE_INPUT)
+        output = _one_number(func, inputs, "hvp", strict)
+        first = _gradients((output,), inputs, None, True)
+        _check_dependent(first, "jacobian", strict)
+    with set_grad_enabled(create_graph or outer):
+        found = _filled(_gradients(first, inputs, vector, create_graph), inputs, strict, create_graph, "double_back_trick")
+    return _left((output,), create_graph)[0], _single(_left(found, create_graph), many)
+
+
+__all__ = ["vjp", "jvp", "jacobian", "hessian", "hvp", "vhp"]

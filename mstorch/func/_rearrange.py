@@ -1,0 +1,195 @@
+"""rearrange: dimensions named, split, joined and reordered by a pattern (https://einops.rocks/api/rearrange)."""
+from __future__ import annotations
+
+import functools
+import keyword
+import math
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from .._core.tensor_base import TensorBase
+from .._ops.join import stack
+from .._ops.reduce import sum as sum_of
+from .._ops.views import permute, reshape
+
+_DOTS = "…"
+Group = tuple[str, ...]
+
+
+class DimensionBindError(Exception):
+    """Sizes that do not fit a pattern."""
+
+
+class _Side:
+    """One side of a pattern: a group of names for each dimension; a 1 is a group without names."""
+
+    def __init__(self, text: str) -> None:
+        self.groups: list[Group] = []
+        self.names: list[str] = []
+        self.dots_in_group = False
+        if "." in text:
+            if "..." not in text:
+                raise ValueError("Expression may contain dots only inside ellipsis (...)")
+            if text.count("...") != 1 or text.count(".") != 3:
+                raise ValueError(
+                    "Expression may contain dots only inside ellipsis (...); only one ellipsis for tensor "
+                )
+        group: list[str] | None = None
+        for word in _words(text.replace("...", _DOTS)):
+            if word == "(":
+                if group is not None:
+                    raise ValueError("Axis composition is one-level (brackets inside brackets not allowed)")
+                group = []
+            elif word == ")":
+                if group is None:
+                    raise ValueError("Brackets are not balanced")
+                self.groups.append(tuple(group))
+                group = None
+            else:
+                self._add(word, group)
+        if group is not None:
+            raise ValueError(f"Imbalanced parentheses in expression: '{text}'")
+
+    def _add(self, word: str, group: list[str] | None) -> None:
+        if word in self.names:
+            raise ValueError(f"Indexing expression contains duplicate dimension '{word}'")
+        if word == _DOTS:
+            self.dots_in_group = group is not None
+        elif word.isdecimal():
+            if int(word) != 1:
+                if int(word) < 1:
+                    raise ValueError(f"Anonymous axis should have positive length, not {int(word)}")
+                raise ValueError("rearrange only supports unnamed axes of size 1")
+            if group is None:
+                self.groups.append(())
+            return
+        else:
+            _check_name(word)
+        self.names.append(word)
+        if group is None:
+            self.groups.append((word,))
+        else:
+            group.append(word)
+
+
+def _words(text: str) -> list[str]:
+    words = []
+    current = ""
+    for letter in text + " ":
+        if letter in "() ":
+            if current:
+                words.append(current)
+                current = ""
+            if letter != " ":
+                words.append(letter)
+        elif letter.isalnum() or letter in ("_", _DOTS):
+            current += letter
+        else:
+            raise ValueError(f"Unknown character '{letter}'")
+    return words
+
+
+def _check_name(name: str) -> None:
+    reason = ""
+    if not name.isidentifier():
+        reason = "not a valid python identifier"
+    elif name[0] == "_" or name[-1] == "_":
+        reason = "axis name should should not start or end with underscore"
+    if reason:
+        raise ValueError(f"Invalid axis identifier: {name}\n{reason}")
+    if keyword.iskeyword(name):
+        warnings.warn(f"It is discouraged to use axes names that are keywords: {name}", RuntimeWarning, stacklevel=5)
+    if name == "axis":
+        warnings.warn(
+            "It is discouraged to use 'axis' as an axis name and will raise an error in future", FutureWarning, stacklevel=5
+        )
+
+
+@functools.lru_cache(256)
+def _parsed(pattern: str) -> tuple[_Side, _Side]:
+    parts = pattern.split("->")
+    if len(parts) != 2:
+        raise ValueError("Pattern must contain a single '->' separator")
+    left, right = map(_Side, parts)
+    if _DOTS in right.names and _DOTS not in left.names:
+        raise ValueError(f"Ellipsis found in right side, but not left side of a pattern {pattern}")
+    if left.dots_in_group:
+        raise ValueError(f"Ellipsis is parenthesis in the left side is not allowed: {pattern}")
+    difference = set(left.names) ^ set(right.names)
+    if difference:
+        raise ValueError(f"Identifiers only on one side of rearrange expression (should be on both): {difference}")
+    return left, right
+
+
+def _bound(group: Group, size: int, lengths: Mapping[str, int], numbers: Mapping[str, int]) -> dict[str, int]:
+    """The lengths of the names of a group that has ``size`` elements; one of them may be unknown."""
+    open_names = [name for name in group if name not in lengths]
+    known = math.prod(lengths[name] for name in group if name in lengths)
+    if len(open_names) > 1:
+        first, second = (f"d{numbers[name]}" for name in open_names[:2])
+        raise DimensionBindError(f"cannot infer the sizes of two dimensions at once {first} and {second}")
+    found = {name: lengths[name] for name in group if name in lengths}
+    if open_names:
+        if size % known:
+            shown = tuple(lengths.get(name, "?") for name in group)
+            raise DimensionBindError(f"inferred dimension does not evenly fit into larger dimension: {size} vs {shown}")
+        found[open_names[0]] = size // known
+    elif known != size:
+        names = ", ".join(f"d{numbers[name]}" for name in group) + ("," if len(group) == 1 else "")
+        raise DimensionBindError(f"Dimension sizes to do not match ({size} != {known}) when matching dimension pack ({names})")
+    return found
+
+
+def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Any:
+    """The tensor (or the stack of several) with its dimensions reordered, split and joined as the pattern says.
+
+    ``"b h w c -> b c h w"`` reorders, ``"b (h h2) c -> (b h2) h c"`` with ``h2=2`` splits and joins; ``...`` stands for any
+    dimensions and 1 for one of length 1. A view where ``reshape`` makes one. ValueError for a pattern that makes no sense.
+    """
+    if not isinstance(tensor, TensorBase):
+        tensor = stack(tensor)
+    left, right = _parsed(pattern)
+    for length in axes_lengths.values():
+        if type(length) is not int:
+            raise TypeError(f"rearrange axis lengths must be integers, got: {type(length)}")
+    unknown = axes_lengths.keys() - set(left.names)
+    if unknown:
+        raise ValueError(f"Identifiers not found in rearrange expression: {unknown}")
+    shape = tuple(tensor.shape)
+    named = len(left.groups) - (_DOTS in left.names)
+    if _DOTS in left.names and named > len(shape):
+        raise ValueError(
+            f"Number of dimensions in pattern ({named}) must be less than or equal to the number of dimensions in the tensor "
+            f"({len(shape)})"
+        )
+    if _DOTS not in left.names and named != len(shape):
+        raise ValueError(
+            f"Number of dimensions in pattern ({named}) must be equal to the number of dimensions in the tensor ({len(shape)})"
+        )
+    extra = [f"{_DOTS}{i}" for i in range(len(shape) - named)]
+    groups: list[Group] = []
+    for group in left.groups:
+        groups.extend([(name,) for name in extra] if group == (_DOTS,) else [group])
+    numbers = {name: i for i, name in enumerate(name for group in groups for name in group)}
+    sizes: dict[str, int] = {}
+    unnamed = []
+    for position, (group, size) in enumerate(zip(groups, shape)):
+        if group:
+            sizes.update(_bound(group, size, axes_lengths, numbers))
+        else:
+            unnamed.append(position)
+    if unnamed:
+        tensor = sum_of(tensor, unnamed)
+    wanted: list[list[str]] = []
+    for group in right.groups:
+        if group == (_DOTS,) and not right.dots_in_group:
+            wanted.extend([name] for name in extra)
+        else:
+            wanted.append([part for name in group for part in (extra if name == _DOTS else [name])])
+    order = [numbers[name] for group in wanted for name in group]
+    split = permute(reshape(tensor, [sizes[name] for name in numbers]), order)
+    return reshape(split, [math.prod(sizes[name] for name in group) for group in wanted])
+
+
+__all__ = ["DimensionBindError", "rearrange"]

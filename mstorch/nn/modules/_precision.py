@@ -1,0 +1,61 @@
+"""``Cell.to_float`` of a Module: its operations run in another floating dtype, its parameters stay as they are.
+
+MindSpore's own way, to cast the inputs of every primitive behind our back, would change dtypes that are known already.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from ..._core import dtype as dtypes
+from ..._core.tensor_base import TensorBase
+from ._native import _changed
+
+_FLAGS = {"fp16": dtypes.float16, "bf16": dtypes.bfloat16, "fp32": dtypes.float32}
+# Normalisations take inputs of 16 bits with parameters and statistics of 32.
+_KEPT = ("running_mean", "running_var", "normalized_shape", "num_groups")
+
+
+def wanted(flags: Mapping[str, Any]) -> Any:
+    """The dtype that MindSpore's flags ask for; None if they say nothing about it."""
+    found = None
+    for name, kind in _FLAGS.items():
+        if flags.get(name):
+            found = kind
+    return found
+
+
+def _cast(value: Any, kind: Any) -> Any:
+    if isinstance(value, TensorBase) and value.dtype.is_floating_point and value.dtype is not kind:
+        return value.to(kind)  # type: ignore[attr-defined]
+    return value
+
+
+@contextmanager
+def _parameters_cast(module: Any) -> Iterator[None]:
+    """The parameters of a module and of those in it are of the dtype that each computes in, for a while."""
+    before: list[tuple[dict[str, Any], str, Any]] = []
+    try:
+        for part in module.modules():
+            kind = getattr(part, "_float_type", None)
+            if kind is None or any(hasattr(part, name) for name in _KEPT):
+                continue
+            members = part.__dict__["_parameters"]
+            for name, parameter in list(members.items()):
+                cast = _cast(parameter, kind)
+                if cast is not parameter:
+                    before.append((members, name, parameter))
+                    members[name] = cast
+        yield
+    finally:
+        for members, name, parameter in before:
+            members[name] = parameter
+
+
+def run(module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of a module in the dtype that ``to_float`` chose."""
+    kind = module._float_type
+    args, kwargs = _changed((args, kwargs), lambda leaf: _cast(leaf, kind))
+    with _parameters_cast(module):
+        return call(*args, **kwargs)

@@ -1,0 +1,82 @@
+"""SparseAdam: Adam that moves only the rows a sparse gradient names."""
+
+from __future__ import annotations
+
+import math
+
+from .._ops.creation import zeros_like
+from .._sparse.base import like
+from .._tensor import Tensor
+from ..autograd import no_grad
+from .optimizer import Optimizer, _check_betas, _evaluate, _require, _to_scalar
+
+__all__ = ["SparseAdam"]
+
+
+class SparseAdam(Optimizer):
+    """Adam for sparse gradients: moments and parameters change where the gradient has elements, the rest waits.
+
+    Raises ValueError for options out of range and for sparse or complex parameters, RuntimeError for dense gradients.
+    """
+
+    def __init__(
+        self,
+        params,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        maximize: bool = False,
+    ) -> None:
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        _require(lr > 0.0, f"Invalid learning rate: {lr}")
+        _require(eps > 0.0, f"Invalid epsilon value: {eps}")
+        _check_betas(betas)
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        for word, text, wrong in (
+            ("Sparse", "requires dense parameter tensors", lambda param: param.is_sparse),
+            ("Complex", "does not support complex parameters", lambda param: param.is_complex()),
+        ):
+            places = [
+                [i, j] for i, group in enumerate(self.param_groups) for j, param in enumerate(group["params"]) if wrong(param)
+            ]
+            _require(not places, f"{word} params at indices {places}: SparseAdam {text}")
+
+    @no_grad()
+    def step(self, closure=None):
+        """Update the parameters once; returns what `closure` returns."""
+        loss = _evaluate(closure)
+        for group in self.param_groups:
+            for param in group["params"]:
+                if param.grad is None:
+                    continue
+                if not param.grad.is_sparse:
+                    raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
+                state = self.state[param]
+                if not state:
+                    state.update(step=0, exp_avg=zeros_like(param), exp_avg_sq=zeros_like(param))
+                state["step"] += 1
+                _update(param, param.grad, state, group)
+        return loss
+
+
+def _update(param: Tensor, grad: Tensor, state: dict, group: dict) -> None:
+    # A place counts once: the update is not linear in the gradient.
+    rows = (-grad if group["maximize"] else grad).coalesce()
+    values = rows.values()
+    if values.numel() == 0:
+        return
+    beta1, beta2 = group["betas"]
+    mean = _moved(state["exp_avg"], rows, values, beta1)
+    square = _moved(state["exp_avg_sq"], rows, values.pow(2), beta2)
+    step = state["step"]
+    size = _to_scalar(group["lr"]) * math.sqrt(1 - beta2**step) / (1 - beta1**step)
+    param.add_(like(rows, mean.div(square.sqrt().add(group["eps"])).mul(-size)))
+
+
+def _moved(average: Tensor, rows: Tensor, values: Tensor, beta: float) -> Tensor:
+    """The running average at the rows after a step towards values, which is stored in it too."""
+    old = average.sparse_mask(rows)._values()
+    change = values.sub(old).mul(1 - beta)
+    average.add_(like(rows, change))
+    return old + change

@@ -1,0 +1,127 @@
+"""torch.sparse: operations on sparse tensors.
+
+Differs from torch: the gradient of a dense operand is dense, except that of ``nn.Embedding(sparse=True)``; the gradient of a
+sparse leaf is always sparse, also through ``torch.mm`` and ``+``. There is no semi-structured sparsity, which needs CUDA.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ._core.tensor_base import value_of
+from ._sparse import coo
+from ._sparse.base import index_tensor, is_sparse
+from ._sparse.convert import to_dense
+from ._sparse.coo import coalesce
+from ._sparse.products import addmm as _addmm
+from ._sparse.products import sampled_addmm
+from ._sparse.products import sparse_mm as mm
+from ._sparse.reduce import log_softmax, softmax
+from ._sparse.reduce import sparse_sum as sum
+
+
+def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0) -> Any:
+    """``beta * mat + alpha * (mat1 @ mat2)`` with a sparse ``mat1``, differentiable for all of them."""
+    if not is_sparse(mat1):
+        return mat.addmm(mat1, mat2, beta=beta, alpha=alpha)
+    return _addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
+
+
+def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any:
+    """A sparse matrix with the rows of ``diagonals`` as its diagonals ``offsets`` (0 the main one, above it positive)."""
+    from ._core.formats import sparse_coo, sparse_csc, sparse_csr
+
+    lines = diagonals.unsqueeze(0) if diagonals.dim() == 1 else diagonals
+    places = np.asarray(value_of(offsets).asnumpy()).reshape(-1)
+    rows, columns = (int(length) for length in shape)
+    if len(shape) != 2:
+        raise RuntimeError("Output shape must be 2d")
+    if lines.dim() != 2 or places.size != lines.shape[0]:
+        raise RuntimeError(
+            f"Number of diagonals ({lines.shape[0]}) does not match the number of offsets ({places.size})"
+        )
+    if np.unique(places).size != places.size:
+        raise RuntimeError("Offset tensor contains duplicate values")
+    if layout not in (None, sparse_coo, sparse_csr, sparse_csc):
+        raise RuntimeError(f"Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got {layout}")
+    line, column = (part.reshape(-1) for part in np.indices((places.size, lines.shape[1])))
+    row = column - places[line]
+    inside = (row >= 0) & (row < rows) & (column < columns)
+    where = np.stack([row[inside], column[inside]])
+    flat = lines.reshape(-1)
+    values = coo.taken(flat, (line * lines.shape[1] + column)[inside])
+    made = coo.sparse_coo_tensor(index_tensor(where), values, (rows, columns))
+    return made if layout in (None, sparse_coo) else made.to_sparse(layout=layout)
+
+
+class check_sparse_tensor_invariants:
+    """Whether the parts of new sparse tensors are checked: a context manager and decorator, ``enable()``, ``disable()``."""
+
+    def __init__(self, enable: bool = True) -> None:
+        self.state = enable
+        self.saved_state: bool | None = None
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """Whether the checks are on."""
+        return coo._checking[0]
+
+    @staticmethod
+    def enable() -> None:
+        """Check the parts of sparse tensors from now on."""
+        coo._checking[0] = True
+
+    @staticmethod
+    def disable() -> None:
+        """Do not check them from now on."""
+        coo._checking[0] = False
+
+    def __enter__(self) -> None:
+        if self.saved_state is not None:
+            raise RuntimeError("This context manager instance is already activated. Use a different context manager instance.")
+        self.saved_state = self.is_enabled()
+        coo._checking[0] = self.state
+
+    def __exit__(self, *exc: Any) -> None:
+        assert self.saved_state is not None
+        coo._checking[0] = self.saved_state
+        self.saved_state = None
+
+    def __call__(self, mth: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(mth)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            with type(self)(self.state):
+                return mth(*args, **kwargs)
+
+        return checked
+
+
+def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
+    """``gradcheck`` for functions of sparse tensors: they are handed over by their values."""
+
+    @functools.wraps(gradcheck)
+    def checked(func: Callable[..., Any], inputs: Any, **kwargs: Any) -> Any:
+        kwargs.pop("masked", None)
+        given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+        whole = [coalesce(item) if is_sparse(item) and item._layout is coo.sparse_coo else item for item in given]
+        plain = [item._values_part.detach().requires_grad_(item.requires_grad) if is_sparse(item) else item for item in whole]
+
+        def run(*values: Any) -> Any:
+            from ._sparse.base import like
+
+            results = func(*(like(item, value) if is_sparse(item) else value for item, value in zip(whole, values)))
+            many = results if isinstance(results, (tuple, list)) else (results,)
+            return tuple(to_dense(result) if is_sparse(result) else result for result in many)
+
+        return gradcheck(run, tuple(plain), **kwargs)
+
+    return checked
+
+
+__all__ = [
+    "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags",
+    "sum",
+]  # fmt: skip

@@ -1,0 +1,47 @@
+"""What torch's operator database says must be refused is refused; ``python -m tests.sweeps`` runs the other sweeps.
+
+What does not agree stands in xfails.toml with a reason; an entry that passes makes this fail.
+"""
+from __future__ import annotations
+
+import pathlib
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from tests import databases, sweeps
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    tomllib = pytest.importorskip("tomli")
+
+XFAILS = tomllib.loads((pathlib.Path(__file__).parent / "xfails.toml").read_text())["errors"]
+CHECKS = sweeps.items("errors")
+
+
+def _by_operator() -> dict[str, dict[str, Callable[[], None]]]:
+    found: dict[str, dict[str, Callable[[], None]]] = {}
+    for name, check in CHECKS.items():
+        found.setdefault(name.rsplit(" ", 1)[0], {})[name] = check
+    return found
+
+
+OPERATORS = _by_operator()
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.filterwarnings("ignore")
+def test_error_samples(operator: str) -> None:
+    for name, check in OPERATORS[operator].items():
+        wrong = databases.outcome(check)
+        if name in XFAILS:
+            assert wrong, f"{name} passes: take it out of xfails.toml"
+        else:
+            assert not wrong, f"{name}: {wrong}"
+
+
+def test_entries_name_samples() -> None:
+    assert set(XFAILS) <= set(CHECKS), "xfails.toml names what is not in the database"
+    assert all(reason.strip() for reason in XFAILS.values())
