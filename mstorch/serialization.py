@@ -136,7 +136,7 @@ def load(
     truncated or damaged one.
 
     Differs from torch: the checksums of the values are checked, ``weights_only`` also reads pickle protocols 3 to 5, and
-    TorchScript archives, sparse and quantized tensors and torch 0.1's tar format raise NotImplementedError or RuntimeError.
+    TorchScript archives, quantized tensors and torch 0.1's tar format raise NotImplementedError or RuntimeError.
     """
     weights_only = _weights_only(weights_only, pickle_module)
     if weights_only and pickle_module is not None:

@@ -24,6 +24,8 @@ RTOL, ATOL = 1e-5, 1e-6
 def values(tensor: Any) -> np.ndarray:
     """A tensor's values as an array of their own; bfloat16 as float32."""
     tensor = tensor.detach()
+    if str(tensor.layout) != "torch.strided":
+        tensor = tensor.to_dense()
     if str(tensor.dtype) == "torch.bfloat16":
         tensor = tensor.float()
     if hasattr(tensor, "resolve_conj"):

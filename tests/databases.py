@@ -62,6 +62,8 @@ def ours(value: Any, leaves: list[Any]) -> Any:
 
 def _copied(value: torch.Tensor) -> Any:
     plain = value.detach().clone()
+    if plain.layout is not torch.strided:
+        return _through_file(plain)
     if plain.dtype is torch.bfloat16:
         return mstorch.tensor(plain.float().numpy()).to(mstorch.bfloat16)
     return mstorch.tensor(plain.resolve_conj().numpy())
@@ -81,8 +83,8 @@ def _whole(plain: torch.Tensor) -> torch.Tensor:
     return torch.as_strided(plain, (plain.untyped_storage().nbytes() // plain.element_size(),), (1,), 0)
 
 
-def _through_file(module: torch.nn.Module) -> Any:
-    """A module of torch's as mstorch's, as ``torch.save`` and ``mstorch.load`` hand it over."""
+def _through_file(module: Any) -> Any:
+    """A module or a sparse tensor of torch's as mstorch's, as ``torch.save`` and ``mstorch.load`` hand it over."""
     file = io.BytesIO()
     torch.save(module, file)
     file.seek(0)

@@ -1,6 +1,7 @@
-"""What torch's operator database says must be refused is refused; ``python -m tests.sweeps`` runs the other sweeps.
+"""Sweeps over torch's operator database besides its values: error samples, second derivatives, captured graphs.
 
-What does not agree stands in xfails.toml with a reason; an entry that passes makes this fail.
+What does not agree stands in xfails.toml with a reason; an entry that passes makes this fail. ``python -m tests.sweeps`` runs
+one of them and prints the share.
 """
 from __future__ import annotations
 
@@ -17,7 +18,10 @@ if sys.version_info >= (3, 11):
 else:
     tomllib = pytest.importorskip("tomli")
 
-XFAILS = tomllib.loads((pathlib.Path(__file__).parent / "xfails.toml").read_text())["errors"]
+SECTIONS = tomllib.loads((pathlib.Path(__file__).parent / "xfails.toml").read_text())
+XFAILS = SECTIONS["errors"]
+SWEEPS = {kind: sweeps.items(kind) for kind in ("gradgrad", "trace")}
+REASONS = {kind: {name: reason for reason, names in SECTIONS[kind].items() for name in names} for kind in SWEEPS}
 CHECKS = sweeps.items("errors")
 
 
@@ -45,3 +49,18 @@ def test_error_samples(operator: str) -> None:
 def test_entries_name_samples() -> None:
     assert set(XFAILS) <= set(CHECKS), "xfails.toml names what is not in the database"
     assert all(reason.strip() for reason in XFAILS.values())
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, checks in SWEEPS.items() for name in checks])
+@pytest.mark.filterwarnings("ignore")
+def test_item(kind: str, name: str) -> None:
+    wrong = databases.outcome(SWEEPS[kind][name])
+    if name in REASONS[kind]:
+        assert wrong, f"{name} passes: take it out of xfails.toml"
+    else:
+        assert not wrong, wrong
+
+
+@pytest.mark.parametrize("kind", SWEEPS)
+def test_entries_name_items(kind: str) -> None:
+    assert set(REASONS[kind]) <= set(SWEEPS[kind]), "xfails.toml names what is not in the database"

@@ -91,7 +91,7 @@ def stop_recording() -> None:
 
 def values_read() -> None:
     """Whoever looks at results is done recording: MindSpore's own code may be next. Not so inside of a node or a hook."""
-    if _started[0] and grad_mode.enabled and not _running[0]:
+    if _started[0] and grad_mode.enabled and not _running[0] and tracing() is None:
         stop_recording()
 
 
@@ -149,12 +149,18 @@ def is_end(raw: Raw) -> bool:
     return raw._requires_grad and raw._is_leaf
 
 
-def end_of(raw: Raw) -> int:
+def _identity(node: Any) -> Any:
+    """What tells a node from others; MindSpore 2.7 has no ids, but names of leaves and numbers of operations."""
+    unique = getattr(node, "_unique_id", None)
+    return (node.name(), node._sequence_nr()) if unique is None else unique()
+
+
+def end_of(raw: Raw) -> Any:
     """The identity of the leaf that a tensor was made of by one operation."""
-    return raw._grad_node.next_functions[0][0]._unique_id()
+    return _identity(raw._grad_node.next_functions[0][0])
 
 
-def reaches_others(raws: Sequence[Raw], own: set[int]) -> bool:
+def reaches_others(raws: Sequence[Raw], own: set[Any]) -> bool:
     """Whether gradients of recorded tensors end at leaves besides those whose identities (``end_of``) are given."""
     waiting = [raw._grad_node for raw in raws]
     seen = set(own)
@@ -162,7 +168,7 @@ def reaches_others(raws: Sequence[Raw], own: set[int]) -> bool:
         node = waiting.pop()
         if node is None:
             continue
-        key = node._unique_id()
+        key = _identity(node)
         if key in seen:
             continue
         seen.add(key)
@@ -172,20 +178,20 @@ def reaches_others(raws: Sequence[Raw], own: set[int]) -> bool:
     return False
 
 
-def leaf_identity(raw: Raw) -> int | None:
+def leaf_identity(raw: Raw) -> Any:
     """The identity of a leaf, as ``ends_below`` gives it; None for one that no operation has used."""
     node = raw._grad_node
-    return None if node is None else node._unique_id()
+    return None if node is None else _identity(node)
 
 
-def ends_below(raws: Sequence[Raw]) -> set[int]:
+def ends_below(raws: Sequence[Raw]) -> set[Any]:
     """The identities of the leaves that recorded tensors depend on."""
     waiting = [raw._grad_node for raw in raws]
-    seen: set[int] = set()
-    ends: set[int] = set()
+    seen: set[Any] = set()
+    ends: set[Any] = set()
     while waiting:
         node = waiting.pop()
-        key = None if node is None else node._unique_id()
+        key = None if node is None else _identity(node)
         if key is None or key in seen:
             continue
         seen.add(key)

@@ -100,7 +100,7 @@ def array_of(capsule: Any) -> tuple[np.ndarray, bool]:
     if tensor.device_type != CPU:
         raise BufferError(f"memory of the DLPack device {tensor.device_type} is not the CPU's")
     if tensor.code == 6 and tensor.bits == 8:
-        kind = np.dtype(bool)
+        kind: np.dtype[Any] = np.dtype(bool)
     elif tensor.code == _BFLOAT16 and tensor.bits == 16:
         kind = np.dtype(np.int16)
     elif tensor.code in _KINDS and tensor.bits in (8, 16, 32, 64, 128):

@@ -246,28 +246,31 @@ def _leaf_above(view: View | None) -> bool:
     return False
 
 
-def check_writable(tensor: Any) -> None:
-    """Raise torch's error if an in-place write to the tensor is not allowed now."""
+def check_writable(tensor: Any, uniform: bool = False) -> None:
+    """Raise torch's error if an in-place write to the tensor is not allowed now.
+
+    A ``uniform`` write, of one value, may go to elements that share memory.
+    """
     storage, view = tensor._storage, tensor._view
     if grad_mode.enabled and is_tracked(tensor):
         if is_leaf(tensor):
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
         if storage.leaf or _leaf_above(view):
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-    if tensor._stride is not None and overlaps(value_of(tensor).shape, tensor._stride):
+    if not uniform and tensor._stride is not None and overlaps(value_of(tensor).shape, tensor._stride):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."
         )
 
 
-def write(tensor: Any, new: Raw, tracked: bool) -> None:
+def write(tensor: Any, new: Raw, tracked: bool, uniform: bool = False) -> None:
     """Make ``new`` (the tensor's shape and dtype, in memory of its own) its value, seen by all who share its storage.
 
     ``tracked`` says whether ``new`` takes part in autograd. Memory itself is written where NumPy shares it, where a
     leaf is changed outside of autograd, and where nothing else can have kept the old value.
     """
-    check_writable(tensor)
+    check_writable(tensor, uniform)
     storage, view = tensor._storage, tensor._view
     if view is None:
         if storage.tracked and not storage.leaf and not tracked:

@@ -144,12 +144,19 @@ def fill_(self: Any, value: Any) -> Any:
         raise RuntimeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
         )
-    return copy_(self, value)
+    return copy_(self, value) if isinstance(value, TensorBase) else _filled(self, value)
 
 
 def zero_(self: Any) -> Any:
     """Set every element to 0; returns the tensor."""
-    return copy_(self, 0)
+    return _filled(self, 0)
+
+
+def _filled(self: Any, value: Any) -> Any:
+    check_writable(self, uniform=True)
+    raw, tracked = _fitted(value, self, tuple(value_of(self).shape))
+    write(self, raw, tracked, uniform=True)
+    return self
 
 
 _TYPE_STRINGS = {f"torch.{type_word(kind)}Tensor": kind for kind in DTYPES}

@@ -9,7 +9,7 @@ from .._backend.table import kernel
 from .._core.dtype import OF_MS
 from .._core.promotion import can_cast, promote_types
 from .._core.strides import channels_last_strides, is_channels_last, normalize
-from .._core.tensor_base import TensorBase, grad_mode, recording, value_of, wrap_strided
+from .._core.tensor_base import TensorBase, recording, value_of, wrap_strided
 from . import views
 from ._autocast import follow
 from ._dispatch import (
@@ -113,8 +113,6 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
                 f"entry {number}"
             )
     axis = wrap_dim(dim, len(first) + 1)
-    if grad_mode.deep:  # MindSpore 2.10: Stack loses the history of its second gradient
-        return cat([views.unsqueeze(tensor, axis) for tensor in tensors], axis, out=out)
     kind = _common(tensors)
     tracked = recording(tensors)
     raws = tuple(value_of(t) if t._dtype is kind else cast(value_of(t), kind.name) for t in tensors)

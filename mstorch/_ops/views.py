@@ -427,9 +427,12 @@ def _strided_part(input: Any, shape: tuple[int, ...], strides: tuple[int, ...], 
     here = from_numpy(np.flatnonzero(inside))
     mine_index = from_numpy(np.ascontiguousarray(found[inside], np.int64))
     storage = input._storage
+    made_at = storage.version
     scatter = _scatter[input._dtype.name]
 
     def read(raw: Any) -> Any:
+        if storage.version != made_at:  # as in torch, a view that a write has made stale is taken from the storage itself
+            return gather(storage.value, everywhere)
         elsewhere = gather(tape.detached(storage.value), everywhere)
         if not inside.any():
             return _unmoved[input._dtype.name](elsewhere, raw)

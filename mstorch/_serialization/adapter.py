@@ -110,6 +110,40 @@ def device_count(kind: str) -> int:
     return max(1, _module("_backend.runtime").device_count())
 
 
+def is_layout(obj: Any) -> bool:
+    """Tell whether an object is a layout, such as torch.sparse_coo."""
+    return isinstance(obj, _module("_core.formats").layout)
+
+
+def is_sparse(tensor: Any) -> bool:
+    """Tell whether a tensor is of a sparse layout."""
+    return _module("_sparse.base").is_sparse(tensor)
+
+
+def sparse_parts(tensor: Any) -> Any:
+    """Return what torch writes of a sparse tensor: its layout, and its indices, values, size (and whether it is in order)."""
+    parts = (*tensor._index, tensor._values_part.detach(), tensor.shape)
+    return tensor.layout, (*parts, tensor._coalesced) if tensor.is_sparse else parts
+
+
+def build_sparse(kind: Any, parts: Any) -> Any:
+    """Return a sparse tensor of what a file holds of it; where its indices point is looked at when they are used."""
+    base = _module("_sparse.base")
+    if not is_layout(kind):
+        raise RuntimeError(f"a sparse tensor in the file has {type(kind).__name__} for its layout")
+    count = 1 if repr(kind) == "torch.sparse_coo" else 2
+    if kind not in base.WORDS or len(parts) not in (count + 2, count + 3) or not all(map(is_tensor, parts[: count + 1])):
+        raise RuntimeError(f"a sparse tensor in the file has no such parts as one of {kind!s:.100}")
+    size = parts[count + 1]
+    if not isinstance(size, (tuple, list)) or not all(type(length) is int for length in size):
+        raise RuntimeError("a sparse tensor in the file has a size that is no tuple of integers")
+    coalesced = bool(parts[count + 2]) if len(parts) > count + 2 and parts[count + 2] is not None else count == 2
+    index, values = parts[:count], parts[count]
+    if any(not part.dtype.is_integral for part in index) or any(length < 0 for length in size) or not values.dim():
+        raise RuntimeError("a sparse tensor in the file has indices that are no integers, a negative size or a single value")
+    return base.sparse(kind, index, values, size, coalesced)
+
+
 def layout(name: Any) -> Any:
     """Return the layout of a text such as 'torch.strided'; raises NotImplementedError for one that mstorch has not."""
     found = getattr(importlib.import_module("mstorch"), str(name).removeprefix("torch."), None)

@@ -97,7 +97,11 @@ class _Rules:
     def reduced(self, obj: Any) -> Any:
         """Return the reduction of one of our own objects, NotImplemented for any other."""
         if adapter.is_tensor(obj):
+            if adapter.is_sparse(obj):
+                return self.named("torch._utils", "_rebuild_sparse_tensor"), adapter.sparse_parts(obj)
             return self._tensor(obj)
+        if adapter.is_layout(obj):
+            return self.named("torch.serialization", "_get_layout"), (repr(obj),)
         if adapter.is_size(obj):
             return self.named("torch", "Size"), (tuple(obj),)
         if adapter.is_device(obj):

@@ -140,6 +140,11 @@ def _set_state(tensor: Any, state: Any) -> Any:
     return tensor
 
 
+def _rebuild_sparse_tensor(layout, data):
+    """Return a sparse tensor of its indices, values and size."""
+    return adapter.build_sparse(layout, tuple(data))
+
+
 def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
     """Return a tensor on the meta device."""
     return adapter.build_meta(
@@ -189,7 +194,7 @@ FUNCTIONS = {
         _rebuild_meta_tensor_no_storage,
         _rebuild_device_tensor_from_cpu_tensor,
         _rebuild_device_tensor_from_numpy,
-        _absent("_rebuild_sparse_tensor", "a sparse tensor"),
+        _rebuild_sparse_tensor,
         _absent("_rebuild_qtensor", "a quantized tensor"),
         _absent("_rebuild_nested_tensor", "a nested tensor"),
         _absent("_rebuild_wrapper_subclass", "a tensor wrapper subclass"),

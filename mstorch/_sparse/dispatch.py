@@ -187,6 +187,7 @@ def _kept_methods() -> dict[str, Function]:
     )
     kept["reshape"] = _wrong("reshape is not implemented for sparse tensors")
     kept["contiguous"] = _wrong("unsupported memory format option Contiguous")
+    kept["resolve_conj"] = kept["resolve_neg"] = lambda self: self
     kept["new_tensor"] = lambda self, data, **options: self._values_part.new_tensor(data, **options)
     return kept
 

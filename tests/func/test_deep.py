@@ -89,8 +89,22 @@ def test_grad_three_times(name, both):
     both(body, strides=False, rtol=2e-3, atol=2e-3)
 
 
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in ("layer norm", "batch norm")])
+def test_autograd_three_times(name, both):
+    def body(t):
+        b, w, v = _inputs(t)
+        b.requires_grad_()
+        (first,) = t.autograd.grad(FUNCTIONS[name](t, b, w), b, create_graph=True)
+        (second,) = t.autograd.grad((first * v).sum(), b, create_graph=True)
+        third = t.autograd.grad((second * v).sum(), b) if second.requires_grad else ()
+        return first.detach(), second.detach(), third
+
+    both(body, strides=False, rtol=2e-3, atol=2e-3)
+
+
 @pytest.mark.parametrize("name", ["layer norm", "batch norm"])
-def test_norms_against_a_composition(name, both):
+@pytest.mark.parametrize("plain", [False, True])
+def test_norms_against_a_composition(name, plain):
     import mstorch as t
 
     def composed(b, w):
@@ -105,6 +119,11 @@ def test_norms_against_a_composition(name, both):
     b, w, v = _inputs(t)
 
     def third(function):
+        if plain:
+            leaf = b.clone().requires_grad_()
+            (one,) = t.autograd.grad(function(leaf, w), leaf, create_graph=True)
+            (two,) = t.autograd.grad((one * v).sum(), leaf, create_graph=True)
+            return t.autograd.grad((two * v).sum(), leaf)[0]
         first = t.func.grad(lambda b: function(b, w))
         second = t.func.grad(lambda b: (first(b) * v).sum())
         return t.func.grad(lambda b: (second(b) * v).sum())(b)

@@ -80,6 +80,11 @@ LAYERS: dict[str, tuple[Any, Any, Any]] = {
     "LayerNorm": (lambda: msnn.LayerNorm((4,), epsilon=1e-5), lambda: nn.LayerNorm(4), (3, 4)),
     "GroupNorm": (lambda: msnn.GroupNorm(2, 4), lambda: nn.GroupNorm(2, 4), (3, 4, 5, 5)),
     "Embedding": (lambda: msnn.Embedding(7, 3), lambda: nn.Embedding(7, 3), 7),
+    "BatchNorm3d": (lambda: msnn.BatchNorm3d(4), lambda: nn.BatchNorm3d(4), (3, 4, 2, 2, 2)),
+    "TransformerEncoderLayer": (
+        lambda: msnn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True),
+        lambda: nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True), (2, 5, 8),
+    ),
     "PReLU": (lambda: msnn.PReLU(3), lambda: nn.PReLU(3), (2, 3, 4)),
 }  # fmt: skip
 
@@ -102,6 +107,15 @@ def test_layers_both_ways(name: str, inside: bool, tmp_path: pathlib.Path) -> No
     fresh = make()
     assert mindspore.load_param_into_net(fresh, mindspore.load_checkpoint(str(tmp_path / "b.ckpt")))[0] == []
     outputs_equal(fresh, ported, x)
+
+
+def test_names_of_instance_norm(tmp_path: pathlib.Path) -> None:
+    """MindSpore has no CPU kernel of it, but the file can be read and written; statistics that torch has not are filled in."""
+    native = msnn.InstanceNorm2d(4)
+    for ported in (nn.InstanceNorm2d(4, affine=True), nn.InstanceNorm2d(4, affine=True, track_running_stats=True)):
+        interop.save_mindspore_checkpoint(nn.Sequential(ported), tmp_path / "a.ckpt")
+        assert mindspore.load_param_into_net(msnn.SequentialCell(native), mindspore.load_checkpoint(str(tmp_path / "a.ckpt")))[0] == []
+        assert interop.load_mindspore_checkpoint(nn.Sequential(ported), tmp_path / "a.ckpt") == ([], [])
 
 
 def test_files_of_a_module_itself(tmp_path: pathlib.Path) -> None:

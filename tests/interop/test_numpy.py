@@ -200,7 +200,8 @@ def test_dlpack_memory_is_given_back() -> None:
 
 
 def test_scipy() -> None:
-    scipy = pytest.importorskip("scipy")
+    pytest.importorskip("scipy")
+    import scipy.linalg
     import scipy.optimize
     import scipy.sparse
     import scipy.special

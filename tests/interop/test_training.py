@@ -227,6 +227,27 @@ def test_grad_mode_is_left_as_it_was() -> None:
     assert torch.is_grad_enabled()
 
 
+def test_train_cells_by_hand_between_torch_evaluations() -> None:
+    def run(evaluate: bool) -> list[float]:
+        net = cnn()
+        step = msnn.TrainOneStepCell(msnn.WithLossCell(net, msnn.CrossEntropyLoss()), msnn.SGD(net.trainable_params(), 0.05))
+        found = []
+        for number, (images, labels) in enumerate(batches(6)):
+            net.set_train()
+            found.append(float(step(mindspore.Tensor(images), mindspore.Tensor(labels.astype(np.int32))).asnumpy()))
+            if evaluate:
+                net.eval()
+                out = net(torch.from_numpy(IMAGES[:16]))
+                if number % 2:
+                    assert out.argmax(1).tolist()
+        return found
+
+    other = cnn()
+    want = torch_losses(other, torch.optim.SGD(other.parameters(), 0.05), 6)
+    np.testing.assert_allclose(run(False), want, rtol=1e-4)
+    np.testing.assert_array_equal(run(True), run(False))
+
+
 READS = {
     "item": lambda x: x.sum().item(), "tolist": lambda x: x.tolist(), "bool": lambda x: bool(x.sum() > 0), "repr": str,
     "numpy": lambda x: x.detach().numpy(), "equal": lambda x: torch.equal(x, x), "allclose": lambda x: torch.allclose(x, x),

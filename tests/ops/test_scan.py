@@ -101,3 +101,14 @@ ERRORS = {
 def test_errors(both, name):
     """torch's error types and words."""
     both(lambda torch: ERRORS[name](torch, torch.tensor(X)))
+
+
+@pytest.mark.parametrize("gradient", [[1.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, -2.0, 3.0], [0.0, 0.0, 0.0]])
+def test_logcumsumexp_gradients_of_zero(both, gradient):
+    """A gradient of zero has no logarithm."""
+    def body(torch):
+        x = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64, requires_grad=True)
+        torch.logcumsumexp(x, 0).backward(torch.tensor(gradient, dtype=torch.float64))
+        return x.grad
+
+    both(body)

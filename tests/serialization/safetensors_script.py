@@ -23,7 +23,8 @@ def error_of(function, *args):
     try:
         function(*args)
     except (RuntimeError, ValueError, TypeError) as error:
-        return f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
+        first, _, _ = str(error).strip().splitlines()[0].partition(": [")  # a set in any order follows
+        return f"{type(error).__name__}: {first}"
     return None
 
 

@@ -261,7 +261,7 @@ def ops_abs(raw: Raw) -> Raw:
 
 def composed_square(raw: Raw) -> Raw:
     # MindSpore 2.10: the third derivative of Square ends in an error about the type of an exponent.
-    return mul(raw, raw) if tape.grad_mode.deep or is_complex(raw) else prim_square(raw)
+    return mul(raw, raw) if recorded(raw) or is_complex(raw) else prim_square(raw)
 
 
 def _rsqrt_slope(x: Raw, y: Raw) -> Raw:

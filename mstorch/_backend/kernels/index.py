@@ -11,7 +11,7 @@ from ..raw import ON_CPU, Raw, from_numpy
 from ..table import ALL, BUT_BFLOAT16, VIA_BFLOAT16, define
 from ..tape import grad_mode, tracing
 from ._nodes import node
-from .reduce import of_nothing
+from .reduce import constant, of_nothing
 from .storage import ops_permute as _transpose
 from .storage import ops_reshape as _reshape
 
@@ -26,6 +26,8 @@ _mul = ops.Mul()
 
 def _entries_backward(gradient: Raw, result: Raw, raw: Raw, index: Raw, dim: int) -> Raw:
     shape = tuple(raw.shape)
+    if raw.size == 0 or index.size == 0:
+        return constant(gradient, shape, 0)
     order = (dim, *(d for d in range(len(shape)) if d != dim))
     if dim:
         wide = len(index.shape)
@@ -155,6 +157,8 @@ def dim_positions(shape: tuple[int, ...], dim: int, index: Raw) -> Raw:
 
 
 def _gather_backward(gradient: Raw, result: Raw, raw: Raw, dim: int, index: Raw) -> Raw:
+    if raw.size == 0 or index.size == 0:
+        return constant(gradient, tuple(raw.shape), 0)
     # TensorScatterElements, which would do, adds from several threads at once and loses additions (MindSpore 2.10).
     positions = cast(_reshape(dim_positions(tuple(raw.shape), dim, index), (-1,)), "int32")
     return _reshape(_segment_sum(_reshape(gradient, (-1,)), positions, raw.size), tuple(raw.shape))

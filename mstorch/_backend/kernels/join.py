@@ -7,7 +7,7 @@ from mindspore import ops
 
 from ..raw import Raw
 from ..table import BUT_BFLOAT16, VIA_BFLOAT16, define
-from ..tape import function_node, tracing
+from ..tape import function_node, grad_mode, tracing
 from ._nodes import recorded
 from .index import ops_slice
 from .reduce import constant
@@ -65,14 +65,41 @@ def ops_cat(raws: tuple[Raw, ...], dim: int) -> Raw:
     return _join(raws, dim)
 
 
-def ops_stack(raws: tuple[Raw, ...], dim: int) -> Raw:
-    if raws[0].size == 0:
-        shape = tuple(raws[0].shape)
-        return ops_cat(tuple(_reshape(raw, (*shape[:dim], 1, *shape[dim:])) for raw in raws), dim)
+def _stack(raws: tuple[Raw, ...], dim: int) -> Raw:
     prim = _STACK.get(dim)
     if prim is None:
         prim = _STACK[dim] = ops.Stack(dim)
     return prim(raws)
+
+
+def _stack_forward(ctx: Any, dim: int, *raws: Raw) -> Raw:
+    ctx.dim = dim
+    ctx.count = len(raws)
+    return _stack(raws, dim)
+
+
+def _stack_backward(ctx: Any, gradient: Raw) -> tuple[Raw | None, ...]:
+    dim = ctx.dim
+    if not grad_mode.enabled:
+        prim = _UNSTACK.get((dim, ctx.count))
+        if prim is None:
+            prim = _UNSTACK[dim, ctx.count] = ops.Unstack(dim, ctx.count)
+        return (None, *prim(gradient))
+    shape = tuple(gradient.shape)
+    parts = (ops_slice(gradient, dim, i, i + 1, 1) for i in range(ctx.count))
+    return (None, *(_reshape(part, shape[:dim] + shape[dim + 1 :]) for part in parts))
+
+
+# The second gradient of MindSpore's Stack has lost its history (2.10).
+_stack_recorded = function_node("Stack", _stack_forward, _stack_backward)
+_UNSTACK: dict[tuple[int, int], Any] = {}
+
+
+def ops_stack(raws: tuple[Raw, ...], dim: int) -> Raw:
+    if raws[0].size == 0:
+        shape = tuple(raws[0].shape)
+        return ops_cat(tuple(_reshape(raw, (*shape[:dim], 1, *shape[dim:])) for raw in raws), dim)
+    return _stack_recorded(dim, *raws) if tracing() is None and recorded(*raws) else _stack(raws, dim)
 
 
 define("cat", cpu=ops_cat, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)

@@ -21,14 +21,25 @@ def _number(value: float) -> Raw:
     return from_numpy(np.array(value, np.float32))
 
 
+@lru_cache(maxsize=64)
+def _taken(beta: float) -> float:
+    """The part of ``1 - beta`` that is left of it in float32."""
+    return float(np.float32(1) - np.float32(beta)) / (1 - beta) if beta < 1 else 1.0
+
+
 def ops_adam_step(
     param: Raw, grad: Raw, exp_avg: Raw, exp_avg_sq: Raw, step: float, lr: float, beta1: float, beta2: float, eps: float
 ) -> None:
-    """Adam's update. The kernel adds eps to the root before the bias correction: scaled by it, the two agree."""
-    correction2 = 1 - beta2**step
+    """Adam's update. The kernel adds eps to the root before the bias correction: scaled by it, the two agree.
+
+    The correction goes into the learning rate: the kernel would take it from powers in float32, which 1 is close to. So does
+    what the moments lose where the kernel takes ``1 - beta`` in float32 (0.00099999 for 0.999).
+    """
+    correction2 = (_taken(beta2) * (1 - beta2**step)) ** 0.5
     _adam(
-        param, exp_avg, exp_avg_sq, _number(beta1**step), _number(beta2**step), _number(lr), _number(beta1), _number(beta2),
-        _number(eps * correction2**0.5), grad,
+        param, exp_avg, exp_avg_sq, _number(0.0), _number(0.0),
+        _number(lr * correction2 / (_taken(beta1) * (1 - beta1**step))), _number(beta1), _number(beta2),
+        _number(eps * correction2), grad,
     )  # fmt: skip
     bump_versions([param])
 

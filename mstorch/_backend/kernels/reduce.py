@@ -233,6 +233,9 @@ def _prod_backward(ctx: Any, gradient: Raw) -> tuple[Raw, None, None]:
     shape = tuple(raw.shape)
     kept = reduced_shape(shape, dims, True)
     gradient = _reshape(gradient, kept)
+    if grad_mode.enabled and raw.asnumpy().all():
+        # A gradient that may be differentiated in its turn, any number of times.
+        return _mul(gradient, _div(_prod(raw, dims, True), raw)), None, None
     if len(dims) > 1:
         rest = tuple(i for i in range(len(shape)) if i not in dims)
         order = rest + dims

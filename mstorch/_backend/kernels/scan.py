@@ -12,7 +12,9 @@ from ..table import COMPLEX, FLOATS, INTS, NUMBERS, VIA_BOOL, VIA_HALF, define
 from ..tape import grad_mode
 from ._nodes import mul, node, prim_add, prim_and, prim_conj, prim_div, prim_equal, prim_select, prim_sub
 from .reduce import constant, has_nan
-from .storage import numpy_clone
+from .storage import mint_expand as _broadcast
+from .storage import numpy_clone, ops_total
+from .storage import ops_reshape as _reshape
 
 _sum = ops.CumSum()
 _sum_back = ops.CumSum(False, True)
@@ -109,21 +111,31 @@ def _logcumsumexp_backward(gradient: Raw, result: Raw, raw: Raw, dim: int) -> Ra
     """``sum over later j of gradient[j] * exp(x - result[j])``, in logarithms, for each sign of the gradient apart."""
     zeros = constant(gradient, tuple(gradient.shape), 0)
     if grad_mode.enabled:
-        # For a second derivative: without logarithms of zero, and with the history that the saved result has not.
-        wide = cast(raw, "float64")
-        top = constant(wide, (), float(np.nan_to_num(raw.asnumpy().max())))
-        later = cast(_logcumsumexp_node(raw, dim), "float64")
-        spread = mul(cast(gradient, "float64"), _exp(prim_sub(top, later)))
-        return cast(mul(_exp(prim_sub(wide, top)), _reverse_cumsum(spread, dim)), NAME_OF[raw.dtype])
+        return _pairwise(gradient, raw, dim)
     total = None
     for positive in (True, False):
         size = ops.maximum(gradient if positive else ops.neg(gradient), zeros)
-        spread = prim_sub(ops.log(size), result)
+        # Nothing has a finite logarithm here: the kernel makes NaN or worse of a leading -inf.
+        logs = prim_select(prim_equal(size, zeros), constant(size, tuple(size.shape), -1e30), ops.log(size))
+        spread = prim_sub(logs, result)
         behind = ops.ReverseV2([dim])(_logcumsumexp(ops.ReverseV2([dim])(spread), dim))
         part = _exp(prim_add(behind, raw))
         part = prim_select(_not_equal(part, part), zeros, part)
         total = part if total is None else prim_sub(total, part)
     return total
+
+
+def _pairwise(gradient: Raw, raw: Raw, dim: int) -> Raw:
+    """The same pair by pair, where it may be differentiated again: no logarithm of a gradient, and no large exponent."""
+    shape = tuple(raw.shape)
+    n = shape[dim]
+    rows, columns = (*shape[: dim + 1], 1, *shape[dim + 1 :]), (*shape[:dim], 1, *shape[dim:])
+    until = _reshape(from_numpy(np.tri(n).T.astype(bool)), (n, n, *(1,) * (len(shape) - dim - 1)))
+    gap = prim_sub(_reshape(raw, rows), _reshape(_logcumsumexp_node(raw, dim), columns))
+    zeros = constant(raw, tuple(gap.shape), 0)
+    part = mul(prim_select(_broadcast(until, tuple(gap.shape)), _exp(prim_select(
+        _broadcast(until, tuple(gap.shape)), gap, zeros)), zeros), _reshape(gradient, columns))
+    return _reshape(ops_total(part, (dim + 1,)), shape)
 
 
 _logcumsumexp_node = node("LogcumsumexpBackward", _logcumsumexp, _logcumsumexp_backward)

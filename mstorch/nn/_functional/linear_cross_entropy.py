@@ -11,7 +11,7 @@ from ..._ops.creation import zeros, zeros_like
 from ..._ops.join import cat
 from ..._ops.loss_class import cross_entropy
 from ..._ops.matmul import linear
-from ...autograd import Function, enable_grad, grad
+from ...autograd import Function, enable_grad, grad, is_grad_enabled
 
 _POLICIES = ("auto", "accurate", "balanced", "compact")
 
@@ -95,6 +95,7 @@ class _Chunked(Function):
     def backward(ctx: Any, *gradients: Any) -> Any:
         input, matrix, bias = ctx.saved_tensors
         _, reduction, _, rows, kind = ctx.settings
+        again = is_grad_enabled()
         seed = gradients[0].to(kind)
         if reduction == "mean":
             seed = seed / ctx.share
@@ -102,18 +103,19 @@ class _Chunked(Function):
         bias_sum = None if bias is None else zeros_like(bias, dtype=kind)
         inputs = []
         for i in range(0, ctx.target.shape[0], rows):
-            leaves = [t.detach().to(kind, copy=True).requires_grad_() for t in (input[i : i + rows], matrix)]
-            if bias is not None:
-                leaves.append(bias.detach().to(kind, copy=True).requires_grad_())
+            given = [t for t in (input[i : i + rows], matrix, bias) if t is not None]
+            # Copies, which have a history only if the gradients are to be differentiated again.
+            leaves = [t.to(kind, copy=True) if again else t.detach().to(kind, copy=True) for t in given]
+            leaves = [t if t.requires_grad else t.requires_grad_() for t in leaves]
             part = ctx.target[i : i + rows]
             with enable_grad():
                 losses = _losses(leaves[0], leaves[1], leaves[2] if bias is not None else None, part, ctx.settings)
             chunk = seed[i : i + rows] if reduction == "none" else seed.expand(losses.shape)
-            found = grad(losses, leaves, chunk)
+            found = grad(losses, leaves, chunk, create_graph=again)
             inputs.append(found[0])
-            matrix_sum += found[1]
+            matrix_sum = matrix_sum + found[1]
             if bias_sum is not None:
-                bias_sum += found[2]
+                bias_sum = bias_sum + found[2]
         input_grad = cat(inputs).to(input.dtype) if inputs else zeros_like(input)
         bias_grad = None if bias_sum is None else bias_sum.to(bias.dtype)
         return input_grad, matrix_sum.to(matrix.dtype), bias_grad, None, None

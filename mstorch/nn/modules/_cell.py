@@ -94,6 +94,7 @@ class CellMixin:
 
     def set_train(self, mode: bool = True) -> Self:
         """MindSpore's name for ``train``."""
+        tape.stop_recording()  # as in add_flags
         return self.train(mode)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
