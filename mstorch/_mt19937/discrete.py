@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import libm, pipeline
+from . import libm, pipeline, selection
 from .continuous import exponential
 from .engine import Engine
 from .rounding import FLOATS, INTEGERS, TORCH_NAMES, cast, numpy_dtype, require_dtype
@@ -108,7 +108,7 @@ def multinomial(
             scores = cast(rows / exponential(engine, rows.shape, 1.0, dtype), dtype)
         if num_samples == 1:
             return np.asarray(scores.argmax(-1), np.int64).reshape(result_shape)
-        return np.argsort(-scores, -1, kind="stable")[:, :num_samples].reshape(result_shape)
+        return selection.largest(scores, num_samples).reshape(result_shape)
     result = np.empty((len(rows), num_samples), np.int64)
     for row, chosen in zip(rows, result, strict=True):
         chosen[:] = np.searchsorted(_cumulative(row), units64(engine, num_samples), side="left")
