@@ -1,0 +1,36 @@
+"""Normalisation of small numbers keeps single precision, forwards and backwards."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch as real_torch
+
+import mstorch
+
+FUNCTIONS = {
+    "layer": lambda torch, x, w, b: torch.nn.functional.layer_norm(x, (32,), w, b),
+    "layer, small epsilon": lambda torch, x, w, b: torch.nn.functional.layer_norm(x, (32,), w, b, 1e-9),
+    "batch": lambda torch, x, w, b: torch.nn.functional.batch_norm(x, None, None, w, b, True),
+    "group": lambda torch, x, w, b: torch.nn.functional.group_norm(x, 4, w, b),
+}
+
+
+def _run(torch: Any, function: Any, scale: float, dtype: str) -> list[np.ndarray]:
+    def leaf(seed: int, *shape: int, scale: float = 1.0) -> Any:
+        array = (np.random.RandomState(seed).randn(*shape) * scale).astype(np.float32)
+        return torch.tensor(array).to(getattr(torch, dtype)).requires_grad_()
+
+    leaves = [leaf(0, 64, 32, scale=scale), leaf(1, 32), leaf(2, 32)]
+    result = function(torch, *leaves)
+    result.backward(leaf(3, 64, 32).detach())
+    return [tensor.detach().numpy() for tensor in (result, *(each.grad for each in leaves))]
+
+
+@pytest.mark.parametrize("scale", [10.0, 1.0, 0.1, 0.01, 1e-3, 0.0])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_accuracy(name: str, scale: float) -> None:
+    exact = _run(real_torch, FUNCTIONS[name], scale, "float64")
+    for want, got in zip(exact, _run(mstorch, FUNCTIONS[name], scale, "float32")):
+        assert np.abs(got - want).max() <= 3e-6 * max(np.abs(want).max(), 1e-30)
