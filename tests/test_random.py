@@ -327,3 +327,12 @@ def _digits(torch: Any) -> list[float]:
 
 def test_a_training_run_keeps_its_losses() -> None:
     np.testing.assert_allclose(_digits(mstorch), _digits(real_torch), rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["_standard_gamma", "_sample_dirichlet"])
+def test_no_silent_lack_of_a_gradient(name: str) -> None:
+    concentration = mstorch.ones(3, requires_grad=True)
+    with pytest.raises(NotImplementedError, match="has no gradient here"):
+        getattr(mstorch, name)(concentration)
+    with mstorch.no_grad():
+        assert getattr(mstorch, name)(concentration).shape == (3,)

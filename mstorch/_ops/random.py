@@ -439,15 +439,28 @@ def _concentration(alpha: Any, name: str) -> np.ndarray:
     return _array(alpha)
 
 
+def _refuse_gradient(input: Any, name: str) -> None:
+    if recording((input,)):
+        raise NotImplementedError(f"mstorch: torch.{name} has no gradient here; call it under torch.no_grad()")
+
+
 def _standard_gamma(input: Any, generator: Any = None) -> Any:
-    """Gamma random numbers of the concentrations in ``input`` and rate 1; without a gradient."""
+    """Gamma random numbers of the concentrations in ``input`` and rate 1.
+
+    Differs from torch: NotImplementedError where a gradient would be recorded.
+    """
+    _refuse_gradient(input, "_standard_gamma")
     return _tensor(
         draw("standard_gamma", engine_of(generator), _concentration(input, "_standard_gamma")), input._dtype, False, None
     )
 
 
 def _sample_dirichlet(input: Any, generator: Any = None) -> Any:
-    """Dirichlet random numbers of the concentrations in the last dimension of ``input``; without a gradient."""
+    """Dirichlet random numbers of the concentrations in the last dimension of ``input``.
+
+    Differs from torch: NotImplementedError where a gradient would be recorded.
+    """
+    _refuse_gradient(input, "_sample_dirichlet")
     return _tensor(
         draw("dirichlet", engine_of(generator), _concentration(input, "_sample_dirichlet")), input._dtype, False, None
     )

@@ -1,6 +1,7 @@
 """The safetensors package itself: its torch module under ``python -m mstorch``, its NumPy module with our tensors."""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -16,7 +17,10 @@ SCRIPT = str(pathlib.Path(__file__).with_name("safetensors_script.py"))
 
 
 def run(how, folder, other):
-    done = subprocess.run([sys.executable, *how, SCRIPT, folder, other], capture_output=True, text=True, cwd=ROOT, timeout=120, check=False)
+    ordered = {**os.environ, "PYTHONHASHSEED": "0"}  # error texts of safetensors list sets
+    done = subprocess.run(
+        [sys.executable, *how, SCRIPT, folder, other], capture_output=True, text=True, cwd=ROOT, timeout=120, check=False, env=ordered
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.strip().splitlines()[-1])
 
