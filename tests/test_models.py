@@ -13,7 +13,7 @@ import mstorch
 from tests.against_torch import same
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "examples" / "models"
-MODELS = ("resnet", "lstm_lm", "transformer", "unet")
+MODELS = ("resnet", "lstm_lm", "transformer", "unet", "gpt")
 STEPS = 20
 
 
@@ -24,6 +24,7 @@ def example(name, library, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "torch", library)
         patch.setitem(sys.modules, "torch.nn", library.nn)
+        patch.setitem(sys.modules, "torch.nn.functional", library.nn.functional)
         exec(compile(path.read_text(), str(path), "exec"), module.__dict__)
     return module
 
@@ -83,3 +84,13 @@ def test_files(name, writer, reader, tmp_path, monkeypatch):
         trained.eval()
         losses[-1].append(module.loss(trained, *module.batch()).item())
     np.testing.assert_allclose(losses[1], losses[0], rtol=1e-4)
+
+
+def test_written_tokens(monkeypatch):
+    written = []
+    for library in (torch, mstorch):
+        module = example("gpt", library, monkeypatch)
+        library.manual_seed(3)
+        model, _ = module.build()
+        written.append(model.eval().write(library.zeros(2, 1, dtype=library.int64), 30).tolist())
+    assert written[0] == written[1]

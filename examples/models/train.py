@@ -7,7 +7,7 @@ import importlib
 
 import torch
 
-MODELS = ("resnet", "lstm_lm", "transformer", "unet")
+MODELS = ("resnet", "lstm_lm", "transformer", "unet", "gpt")
 
 
 def main():
