@@ -2,9 +2,12 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import pathlib
 
 import pytest
+
+import mstorch
 
 pytestmark = pytest.mark.core
 
@@ -78,3 +81,10 @@ def test_private_names_of_mindspore_stay_in_the_tape() -> None:
     for path in FILES:
         if "_pynative_executor" in path.read_text() or "_c_expression" in path.read_text():
             assert _room(path) == "_backend", path
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "_ops").glob("[a-z]*.py")), ids=lambda path: path.stem)
+def test_functions_of_families_stand_in_the_torch_namespace(path: pathlib.Path) -> None:
+    family = importlib.import_module(f"mstorch._ops.{path.stem}")
+    missing = [name for name in getattr(family, "FUNCTIONS", ()) if name not in vars(mstorch)]
+    assert not missing, f"import them from ._ops.{path.stem} in mstorch/__init__.py"
