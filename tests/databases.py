@@ -296,17 +296,21 @@ def check_optimizer(info: Any) -> None:
         _compare(*results, False, option.desc)
 
 
+def operators() -> Iterator[tuple[str, Any]]:
+    """The entries of the operator database for users, with names that tell variants apart."""
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    usual = {torch.float32, torch.int64, torch.bool, torch.complex64}
+    for info in op_db:
+        if not _INTERNAL.match(info.name) and usual & set(info.dtypes):
+            yield info.name + (f".{info.variant_test_name}" if info.variant_test_name else ""), info
+
+
 def items(kind: str) -> dict[str, Callable[[], None]]:
     """The checks of a database by name, in its order."""
     found: dict[str, Callable[[], None]] = {}
     if kind == "ops":
-        from torch.testing._internal.common_methods_invocations import op_db
-
-        usual = {torch.float32, torch.int64, torch.bool, torch.complex64}
-        for info in op_db:
-            if not _INTERNAL.match(info.name) and usual & set(info.dtypes):
-                name = info.name + (f".{info.variant_test_name}" if info.variant_test_name else "")
-                found[name] = functools.partial(check_operator, info)
+        found = {name: functools.partial(check_operator, info) for name, info in operators()}
     elif kind == "modules":
         from torch.testing._internal.common_modules import module_db
 
@@ -333,19 +337,23 @@ def outcome(check: Callable[[], None]) -> str:
     return ""
 
 
+def print_share(kind: str, checks: dict[str, Callable[[], None]]) -> None:
+    """Run checks, print what is wrong with which, and how many pass."""
+    passed = 0
+    for name, check in checks.items():
+        wrong = outcome(check)
+        passed += not wrong
+        if wrong:
+            print(f"{name}: {wrong}", flush=True)
+    print(f"{kind}: {passed} of {len(checks)} pass")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("kind", choices=("ops", "modules", "optimizers"))
     parser.add_argument("-k", default="", help="only names that contain this text")
     options = parser.parse_args()
-    passed = total = 0
-    for name, check in items(options.kind).items():
-        if options.k in name:
-            wrong = outcome(check)
-            passed, total = passed + (not wrong), total + 1
-            if wrong:
-                print(f"{name}: {wrong}", flush=True)
-    print(f"{options.kind}: {passed} of {total} pass")
+    print_share(options.kind, {name: check for name, check in items(options.kind).items() if options.k in name})
 
 
 if __name__ == "__main__":

@@ -147,14 +147,8 @@ def _error_items(info: Any, name: str) -> dict[str, Callable[[], None]]:
 
 def items(kind: str) -> dict[str, Callable[[], None]]:
     """The checks of a sweep by operator, in the database's order."""
-    from torch.testing._internal.common_methods_invocations import op_db
-
-    usual = {torch.float32, torch.int64, torch.bool, torch.complex64}
     found: dict[str, Callable[[], None]] = {}
-    for info in op_db:
-        if databases._INTERNAL.match(info.name) or not usual & set(info.dtypes):
-            continue
-        name = info.name + (f".{info.variant_test_name}" if info.variant_test_name else "")
+    for name, info in databases.operators():
         if kind == "errors":
             found.update(_error_items(info, name))
         elif kind == "trace":
@@ -169,14 +163,8 @@ def main() -> None:
     parser.add_argument("kind", choices=("trace", "gradgrad", "errors"))
     parser.add_argument("-k", default="", help="only names that match this pattern")
     options = parser.parse_args()
-    passed = total = 0
-    for name, check in items(options.kind).items():
-        if re.search(options.k, name):
-            wrong = databases.outcome(check)
-            passed, total = passed + (not wrong), total + 1
-            if wrong:
-                print(f"{name}: {wrong}", flush=True)
-    print(f"{options.kind}: {passed} of {total} pass")
+    checks = items(options.kind)
+    databases.print_share(options.kind, {name: check for name, check in checks.items() if re.search(options.k, name)})
 
 
 if __name__ == "__main__":

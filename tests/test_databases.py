@@ -4,19 +4,11 @@ What is known not to agree stands in xfails.toml with a reason; an entry that pa
 """
 from __future__ import annotations
 
-import pathlib
-import sys
-
 import pytest
 
 from tests import databases
+from tests.known import SECTIONS, hold
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    tomllib = pytest.importorskip("tomli")
-
-XFAILS = tomllib.loads((pathlib.Path(__file__).parent / "xfails.toml").read_text())
 KINDS = ("ops", "modules", "optimizers")
 CHECKS = {f"{kind}-{name}": (kind, name, check) for kind in KINDS for name, check in databases.items(kind).items()}
 
@@ -25,15 +17,10 @@ CHECKS = {f"{kind}-{name}": (kind, name, check) for kind in KINDS for name, chec
 @pytest.mark.filterwarnings("ignore")
 def test_item(key: str) -> None:
     kind, name, check = CHECKS[key]
-    wrong = databases.outcome(check)
-    reason = XFAILS[kind].get(name)
-    if reason is None:
-        assert not wrong, wrong
-    else:
-        assert wrong, f"{name} passes: take it out of xfails.toml"
+    hold(name, check, SECTIONS[kind])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_entries_name_items(kind: str) -> None:
-    assert set(XFAILS[kind]) <= set(databases.items(kind)), "xfails.toml names what is not in the database"
-    assert all(reason.strip() for reason in XFAILS[kind].values())
+    assert set(SECTIONS[kind]) <= set(databases.items(kind)), "xfails.toml names what is not in the database"
+    assert all(reason.strip() for reason in SECTIONS[kind].values())

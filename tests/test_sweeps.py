@@ -5,20 +5,13 @@ one of them and prints the share.
 """
 from __future__ import annotations
 
-import pathlib
-import sys
 from collections.abc import Callable
 
 import pytest
 
-from tests import databases, sweeps
+from tests import sweeps
+from tests.known import SECTIONS, hold
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    tomllib = pytest.importorskip("tomli")
-
-SECTIONS = tomllib.loads((pathlib.Path(__file__).parent / "xfails.toml").read_text())
 XFAILS = SECTIONS["errors"]
 SWEEPS = {kind: sweeps.items(kind) for kind in ("gradgrad", "trace")}
 REASONS = {kind: {name: reason for reason, names in SECTIONS[kind].items() for name in names} for kind in SWEEPS}
@@ -39,11 +32,7 @@ OPERATORS = _by_operator()
 @pytest.mark.filterwarnings("ignore")
 def test_error_samples(operator: str) -> None:
     for name, check in OPERATORS[operator].items():
-        wrong = databases.outcome(check)
-        if name in XFAILS:
-            assert wrong, f"{name} passes: take it out of xfails.toml"
-        else:
-            assert not wrong, f"{name}: {wrong}"
+        hold(name, check, XFAILS)
 
 
 def test_entries_name_samples() -> None:
@@ -54,11 +43,7 @@ def test_entries_name_samples() -> None:
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, checks in SWEEPS.items() for name in checks])
 @pytest.mark.filterwarnings("ignore")
 def test_item(kind: str, name: str) -> None:
-    wrong = databases.outcome(SWEEPS[kind][name])
-    if name in REASONS[kind]:
-        assert wrong, f"{name} passes: take it out of xfails.toml"
-    else:
-        assert not wrong, wrong
+    hold(name, SWEEPS[kind][name], REASONS[kind])
 
 
 @pytest.mark.parametrize("kind", SWEEPS)

@@ -155,29 +155,6 @@ def _identity(node: Any) -> Any:
     return (node.name(), node._sequence_nr()) if unique is None else unique()
 
 
-def end_of(raw: Raw) -> Any:
-    """The identity of the leaf that a tensor was made of by one operation."""
-    return _identity(raw._grad_node.next_functions[0][0])
-
-
-def reaches_others(raws: Sequence[Raw], own: set[Any]) -> bool:
-    """Whether gradients of recorded tensors end at leaves besides those whose identities (``end_of``) are given."""
-    waiting = [raw._grad_node for raw in raws]
-    seen = set(own)
-    while waiting:
-        node = waiting.pop()
-        if node is None:
-            continue
-        key = _identity(node)
-        if key in seen:
-            continue
-        seen.add(key)
-        if node.is_leaf():
-            return True
-        waiting.extend(below for below, _ in node.next_functions)
-    return False
-
-
 def leaf_identity(raw: Raw) -> Any:
     """The identity of a leaf, as ``ends_below`` gives it; None for one that no operation has used."""
     node = raw._grad_node
@@ -309,14 +286,12 @@ def _in_own_memory(gradient: Any) -> Any:
     return _add(gradient, 0) if isinstance(gradient, Raw) and gradient._requires_grad else gradient
 
 
-def function_node(name: str, forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
-    """A raw operation from two functions ``forward(ctx, *args)`` and ``backward(ctx, *gradients)``.
+def eager_node(name: str, forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
+    """A raw operation from two functions ``forward(ctx, *args)`` and ``backward(ctx, *gradients)``; not for a trace.
 
     MindSpore's engine loses the history of a gradient that is a view (2.7.2 to 2.10): double backward through Reshape,
     Transpose, BroadcastTo, ReduceSum or ReduceMean gives None, or a part of the sum, without a word. So what is recorded of
     these takes nodes of our own, and a gradient that may be differentiated again leaves a node in memory of its own.
-
-    Under a trace only ``forward`` is captured: a graph has the derivatives of the operations that it is made of.
     """
 
     def ending(ctx: Any, *gradients: Any) -> Any:
@@ -326,7 +301,12 @@ def function_node(name: str, forward: Callable[..., Any], backward: Callable[...
         return tuple(map(_in_own_memory, found)) if isinstance(found, tuple) else _in_own_memory(found)
 
     made: Any = type(name, (Function,), {"forward": staticmethod(forward), "backward": staticmethod(ending)})
-    recorded = made.apply
+    return made.apply
+
+
+def function_node(name: str, forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
+    """``eager_node``, of which a trace captures ``forward`` only: a graph has the derivatives of what it is made of."""
+    recorded = eager_node(name, forward, backward)
 
     def apply(*args: Any) -> Any:
         return recorded(*args) if tracing() is None else forward(_NoNode(), *args)

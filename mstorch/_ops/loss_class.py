@@ -8,7 +8,7 @@ import numpy as np
 from .._backend import tape
 from .._backend.raw import from_numpy
 from .._backend.table import kernel
-from .._core.dtype import float32, int64, uint8
+from .._core.dtype import dtype, float32, int64, uint8
 from .._core.tensor_base import recording, value_of, wrap
 from . import views
 from ._autocast import follow
@@ -107,22 +107,29 @@ def _nll_loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction
 
 def _nll_in_graph(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
     """The same where a graph is captured: which targets count is a part of the graph."""
-    from .compare import ne, where
+    from .compare import where
 
     x, t = shape_of(input), shape_of(target)
     n, classes = (1, x[0]) if len(x) == 1 else x[:2]
-    target = views.reshape(to_dtype(target, int64), (n, -1))
-    counted = ne(target, ignore_index)
-    known = where(counted, target, 0)
-    shares = to_dtype(counted, input._dtype)
-    if weight is not None:
-        shares = mul(shares, views.reshape(index_select(weight, 0, views.reshape(known, (-1,))), shape_of(known)))
+    counted, known, shares = _shares_in_graph(views.reshape(target, (n, -1)), weight, ignore_index, input._dtype)
     picked = views.squeeze(gather(views.reshape(input, (n, classes, -1)), 1, views.unsqueeze(known, 1)), 1)
     flat = where(counted, neg(mul(picked, shares)), 0.0)
     if reduction == "none":
         return views.reshape(flat, () if len(x) == 1 else t)
     total = sum_of(flat)
     return total if reduction == "sum" else div(total, sum_of(shares))
+
+
+def _shares_in_graph(target: Any, weight: Any, ignore_index: int, kind: dtype) -> tuple[Any, Any, Any]:
+    """Which targets count, the classes with 0 in place of the others, and the weight of each target."""
+    from .compare import ne, where
+
+    counted = ne(target, ignore_index)
+    known = where(counted, to_dtype(target, int64), 0)
+    shares = to_dtype(counted, kind)
+    if weight is not None:
+        shares = mul(shares, views.reshape(index_select(weight, 0, views.reshape(known, (-1,))), shape_of(known)))
+    return counted, known, shares
 
 
 def _without(losses: Any, counted: np.ndarray) -> Any:
@@ -142,18 +149,15 @@ def cross_entropy(
         return _probabilities(input, target, weight, reduction, label_smoothing)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-    plain = len(x) == 2 and weight is None and label_smoothing == 0 and reduction == "mean" and input._dtype is float32
-    if plain and tape.tracing() is None:
-        _shapes(input, target)
-        _check_target(target)
-        if shape_of(target) == x[:1] and value_of(input).size:
-            values, counted = _classes(target, x[1], ignore_index)
-            if counted is None or counted.all():
-                tracked = recording((input,))
-                index = from_numpy(values.astype(np.int32))
-                return wrap(_cross_entropy["float32"](value_of(input), index), tracked)
     _shapes(input, target)
     _check_target(target)
+    plain = len(x) == 2 and weight is None and label_smoothing == 0 and reduction == "mean" and input._dtype is float32
+    if plain and tape.tracing() is None and shape_of(target) == x[:1] and value_of(input).size:
+        values, counted = _classes(target, x[1], ignore_index)
+        if counted is None or counted.all():
+            tracked = recording((input,))
+            index = from_numpy(values.astype(np.int32))
+            return wrap(_cross_entropy["float32"](value_of(input), index), tracked)
     axis = 0 if len(x) == 1 else 1
     logs = log_softmax(input, axis)
     loss = _nll_loss(logs, target, weight, ignore_index, reduction)
@@ -170,37 +174,28 @@ def _smoothed(
     classes = x[axis]
     wide = logs if weight is None else mul(logs, views.reshape(weight, _channel_shape(len(x), axis)))
     spread = neg(sum_of(wide, axis))
-    if tape.tracing() is not None:
-        count: Any
-        spread, count = _spread_in_graph(spread, target, weight, ignore_index)
-        total = spread if reduction == "none" else sum_of(spread)
-        total = div(total, count) if reduction == "mean" else total
-        return add(mul(loss, 1 - smoothing), mul(total, smoothing / classes))
-    values = value_of(target).asnumpy()
-    counted = values != ignore_index
-    if not counted.all():
-        spread = _without(spread, counted)
-    if reduction == "mean":
-        if weight is None:
-            count = int(counted.sum())
-        else:
-            count = float(value_of(weight).asnumpy().astype(np.float64)[values[counted]].sum())
-        spread = div(sum_of(spread), made(np.asarray(count, logs._dtype.np)))
-    elif reduction == "sum":
+    spread, count = _counted_terms(spread, target, weight, ignore_index)
+    if reduction != "none":
         spread = sum_of(spread)
+    if reduction == "mean":
+        spread = div(spread, count)
     return add(mul(loss, 1 - smoothing), mul(spread, smoothing / classes))
 
 
-def _spread_in_graph(spread: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any]:
-    """The terms of targets that count, and by what their mean divides."""
-    from .compare import ne, where
+def _counted_terms(terms: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any]:
+    """The terms with 0 for targets that do not count, and by what their mean divides."""
+    from .compare import where
 
-    counted = ne(target, ignore_index)
-    shares = to_dtype(counted, spread._dtype)
-    if weight is not None:
-        known = views.reshape(to_dtype(where(counted, target, 0), int64), (-1,))
-        shares = mul(shares, views.reshape(index_select(weight, 0, known), shape_of(target)))
-    return where(counted, spread, 0.0), sum_of(shares)
+    if tape.tracing() is not None:
+        counted, _, shares = _shares_in_graph(target, weight, ignore_index, terms._dtype)
+        return where(counted, terms, 0.0), sum_of(shares)
+    values = value_of(target).asnumpy()
+    known = values != ignore_index
+    if weight is None:
+        count = float(known.sum())
+    else:
+        count = float(value_of(weight).asnumpy().astype(np.float64)[values[known]].sum())
+    return terms if known.all() else _without(terms, known), made(np.asarray(count, terms._dtype.np))
 
 
 def _channel_shape(rank: int, axis: int) -> tuple[int, ...]:

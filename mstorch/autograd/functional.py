@@ -301,21 +301,28 @@ def hessian(
     return found if many else found[0][0]
 
 
+def _hessian_product(
+    name: str, stage: str, func: Callable[..., Any], inputs: Any, v: Any, create_graph: bool, strict: bool
+) -> tuple[Any, Any]:
+    """``vhp``, with the names that the errors of the two functions give."""
+    outer = grad_mode.enabled
+    with enable_grad():
+        many, inputs = _as_tuple(inputs, "inputs", name)
+        inputs = _entered(inputs, create_graph)
+        vector = _vector(v, name, inputs, many, create_graph, _ONE_INPUT)
+        output = _one_number(func, inputs, name, strict)
+        first = _gradients((output,), inputs, None, True)
+        _check_dependent(first, "jacobian", strict)
+    with set_grad_enabled(create_graph or outer):
+        found = _filled(_gradients(first, inputs, vector, create_graph), inputs, strict, create_graph, stage)
+    return _left((output,), create_graph)[0], _single(_left(found, create_graph), many)
+
+
 def vhp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """``func(*inputs)``, one number, and the product of ``v`` (of the inputs' sizes) with its Hessian."""
-    outer = grad_mode.enabled
-    with enable_grad():
-        many, inputs = _as_tuple(inputs, "inputs", "vhp")
-        inputs = _entered(inputs, create_graph)
-        vector = _vector(v, "vhp", inputs, many, create_graph, _ONE_INPUT)
-        output = _one_number(func, inputs, "vhp", strict)
-        first = _gradients((output,), inputs, None, True)
-        _check_dependent(first, "jacobian", strict)
-    with set_grad_enabled(create_graph or outer):
-        found = _filled(_gradients(first, inputs, vector, create_graph), inputs, strict, create_graph, "double_back")
-    return _left((output,), create_graph)[0], _single(_left(found, create_graph), many)
+    return _hessian_product("vhp", "double_back", func, inputs, v, create_graph, strict)
 
 
 def hvp(
@@ -325,17 +332,7 @@ def hvp(
 
     Differs from torch: computed as ``vhp`` is, which is the same where the second derivatives are continuous.
     """
-    outer = grad_mode.enabled
-    with enable_grad():
-        many, inputs = _as_tuple(inputs, "inputs", "hvp")
-        inputs = _entered(inputs, create_graph)
-        vector = _vector(v, "hvp", inputs, many, create_graph, _ONE_INPUT)
-        output = _one_number(func, inputs, "hvp", strict)
-        first = _gradients((output,), inputs, None, True)
-        _check_dependent(first, "jacobian", strict)
-    with set_grad_enabled(create_graph or outer):
-        found = _filled(_gradients(first, inputs, vector, create_graph), inputs, strict, create_graph, "double_back_trick")
-    return _left((output,), create_graph)[0], _single(_left(found, create_graph), many)
+    return _hessian_product("hvp", "double_back_trick", func, inputs, v, create_graph, strict)
 
 
 __all__ = ["vjp", "jvp", "jacobian", "hessian", "hvp", "vhp"]

@@ -36,7 +36,7 @@ class Level:
         self.raws: list[Raw] = []
         self.dtypes = [tensor._dtype for tensor in inputs]
         self.followed = False
-        self._own: set[int] = set()
+        self._own: set[Any] = set()
         self._outer = outer
         tape.start_recording()
         for tensor in inputs:
@@ -50,9 +50,10 @@ class Level:
                 leaf = tape.detached(raw)
                 tape.mark_leaf(leaf)
                 made = _same(leaf)
-                self._own.add(tape.end_of(made))
+                end = tape.leaf_identity(leaf)
+                self._own.add(end)
                 if _BLOCKS:
-                    _BLOCKS[-1].leaves.append((leaf, tape.end_of(made)))
+                    _BLOCKS[-1].leaves.append((leaf, end))
             self.raws.append(made)
         self.tensors = [wrap(raw, True) for raw in self.raws]
 
@@ -60,7 +61,8 @@ class Level:
         """Find out whether the outputs depend on tensors that are followed from outside."""
         if self._outer and not self.followed:
             within = {end for _, end in _BLOCKS[-1].leaves} if _BLOCKS else set()
-            self.followed = tape.reaches_others([value_of(t) for t in outputs if _recorded(t)], self._own | within)
+            ends = tape.ends_below([value_of(t) for t in outputs if _recorded(t)])
+            self.followed = not ends <= self._own | within
 
     def left(self, tree: Any) -> Any:
         """Results as the outside may see them: with their history only if there is somebody outside to follow it."""
@@ -123,7 +125,7 @@ class recording:
     def __enter__(self) -> recording:
         self.outer, self.deep = grad_mode.enabled, grad_mode.deep
         grad_mode.deep = True
-        self.leaves: list[tuple[Raw, int]] = []
+        self.leaves: list[tuple[Raw, Any]] = []
         _BLOCKS.append(self)
         tape.set_grad_enabled(True)
         tape.start_recording()

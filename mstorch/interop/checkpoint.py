@@ -16,7 +16,7 @@ from .._tensor import Tensor, from_mindspore
 from ..autograd.grad_mode import no_grad
 from ..nn import modules as layers
 from ..nn.modules._native import native_state
-from ..nn.modules._state import _IncompatibleKeys
+from ..nn.modules._state import _IncompatibleKeys, loaded_keys
 from ..nn.modules.module import Module
 
 Names = Mapping[str, str] | Callable[[str], str] | None
@@ -176,20 +176,8 @@ def load_mindspore_checkpoint(
         with no_grad():
             copy_(place.tensor, value)
     unexpected = [name for name in given if name not in used]
-    if strict:
-        if unexpected:
-            errors.insert(0, f"Unexpected key(s) in the checkpoint: {_quoted(unexpected)}. ")
-        if missing:
-            errors.insert(0, f"Missing key(s) in the checkpoint: {_quoted(missing)}. ")
-    if errors:
-        text = "\n\t".join(errors)
-        raise RuntimeError(f"Error(s) in loading the MindSpore checkpoint for {type(module).__name__}:\n\t{text}")
-    return _IncompatibleKeys(missing, unexpected)
+    return loaded_keys(module, "the MindSpore checkpoint", "the checkpoint", missing, unexpected, errors, strict)
 
 
 def _plain(raw: Any) -> Tensor:
     return wrap(value_of(from_mindspore(raw).detach()))
-
-
-def _quoted(keys: list[str]) -> str:
-    return ", ".join(f'"{key}"' for key in keys)

@@ -122,11 +122,12 @@ def node(
             found = (found,)
         return found + (None,) * (len(args) - len(found))
 
-    apply = tape.function_node(name, node_forward, node_backward)
+    apply = tape.eager_node(name, node_forward, node_backward)
+    captured = forward if traced is None else traced
 
     def kernel(*args: Any) -> Raw:
-        if tape.tracing() is not None and traced is not None:
-            return traced(*args)
+        if tape.tracing() is not None:
+            return captured(*args)
         return apply(*args) if recorded(*args) else forward(*args)
 
     kernel.__name__ = name

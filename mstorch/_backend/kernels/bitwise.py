@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from mindspore import mint, ops
 
-from ..raw import MS_DTYPE, NAME_OF, NP_DTYPE, Raw, from_numpy
+from ..raw import MS_DTYPE, NAME_OF, NP_DTYPE, Raw
 from ..table import INTS, VIA_BOOL, define
-from ..tape import tracing
 from ._nodes import constant, prim_add, prim_less, prim_not, prim_or, prim_select, through_numpy, zeros_like
 
 _invert = ops.Invert()
@@ -20,31 +19,25 @@ def ops_bitwise_not(raw: Raw) -> Raw:
     return prim_not(raw) if raw.dtype == _BOOL else _invert(raw)
 
 
-def _counted(first: Raw, second: Raw) -> tuple[Raw, Raw | None]:
+def _counted(second: Raw) -> tuple[Raw, Raw]:
     """Shift counts within the width, and where they were not: there C is undefined, and torch has fixed results."""
     bits = NP_DTYPE[NAME_OF[second.dtype]].itemsize * 8
-    if tracing() is not None:
-        outside = prim_or(prim_less(second, constant(0, second)), prim_not(prim_less(second, constant(bits, second))))
-        return prim_select(outside, zeros_like(second), second), outside
-    counts = second.asnumpy()
-    wrong = (counts < 0) | (counts >= bits)
-    return from_numpy(np.where(wrong, 0, counts).astype(counts.dtype)), from_numpy(wrong) if wrong.any() else None
+    outside = prim_or(prim_less(second, constant(0, second)), prim_not(prim_less(second, constant(bits, second))))
+    return prim_select(outside, zeros_like(second), second), outside
 
 
 def composed_left_shift(first: Raw, second: Raw) -> Raw:
-    counts, wrong = _counted(first, second)
+    counts, outside = _counted(second)
     result = _left(first, counts)
-    return result if wrong is None else prim_select(wrong, zeros_like(result), result)
+    return prim_select(outside, zeros_like(result), result)
 
 
 def composed_right_shift(first: Raw, second: Raw) -> Raw:
-    counts, wrong = _counted(first, second)
+    counts, outside = _counted(second)
     result = _right(first, counts)
-    if wrong is None:
-        return result
     negative = prim_less(first, constant(0, first))
     filled = prim_select(negative, prim_add(zeros_like(result), constant(-1, result)), zeros_like(result))
-    return prim_select(wrong, filled, result)
+    return prim_select(outside, filled, result)
 
 
 for _op, _primitive in (

@@ -416,6 +416,7 @@ _where = node("WhereBackward0", prim_select, _where_backward, prim_select)
 NAN_REASON = "MindSpore's Maximum and Minimum lose a NaN and refuse empty tensors (2.10)"
 REAL = FLOATS + ("float16",) + INTS
 
+
 def _no_gradients(gradient: Raw, result: Raw, values: Raw, *others: Raw) -> tuple[Raw | None, ...]:
     return None, *map(zeros_like, others)
 

@@ -38,7 +38,6 @@ from ._nodes import (
     prim_select,
     prim_sub,
     real_part,
-    recorded,
     sum_to,
     through_numpy,
     zeros_like,
@@ -66,12 +65,6 @@ _sinh, _cosh, _asinh, _acosh, _atanh = ops.Sinh(), ops.Cosh(), ops.Asinh(), ops.
 _exp, _log, _tanh, _sigmoid, _expm1, _log1p = ops.Exp(), ops.Log(), ops.Tanh(), ops.Sigmoid(), ops.Expm1(), ops.Log1p()
 _atan2, _hypot, _pow = ops.Atan2(), ops.Hypot(), ops.Pow()
 _floor, _ceil, _round, _trunc, _abs = ops.Floor(), ops.Ceil(), ops.Round(), ops.Trunc(), ops.Abs()
-
-
-def _hypot_backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tuple[Raw, Raw]:
-    # Hypot's own gradient is computed in float32 (MindSpore 2.10).
-    share = prim_div(gradient, hypot(first, second) if recorded(first, second) else result)
-    return sum_to(prim_mul(share, first), first.shape), sum_to(prim_mul(share, second), second.shape)
 
 
 def _one_minus(raw: Raw) -> Raw:
@@ -282,6 +275,11 @@ def _logaddexp2(first: Raw, second: Raw) -> Raw:
     return prim_add(larger, _scaled(tail, 1 / _LN2))
 
 
+def _hypot_backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tuple[Raw, Raw]:
+    share = prim_div(gradient, result)
+    return sum_to(prim_mul(share, first), first.shape), sum_to(prim_mul(share, second), second.shape)
+
+
 def _share(first: Raw, second: Raw, power: Callable[[Raw], Raw]) -> Raw:
     gap = prim_sub(second, first)
     return ops_reciprocal(_one_plus(power(prim_select(prim_equal(first, second), constant(0, gap), gap))))
@@ -416,8 +414,8 @@ define("trunc", cpu=trunc, dtypes=FLOATS + ("float16",), via=VIA_HALF)
 define("round", cpu=round_, dtypes=FLOATS, via=VIA_HALF)
 define("frac", cpu=composed_frac, dtypes=FLOATS, via=VIA_HALF)
 define("atan2", cpu=_atan2, dtypes=FLOATS, via=VIA_HALF)
-hypot = node("HypotBackward0", _hypot, _hypot_backward, _hypot)
-define("hypot", cpu=hypot, dtypes=FLOATS, via=VIA_HALF)
+# Hypot's own gradient is computed in float32 (MindSpore 2.10).
+define("hypot", cpu=node("HypotBackward0", _hypot, _hypot_backward, _hypot), dtypes=FLOATS, via=VIA_HALF)
 define("copysign", cpu=copysign, dtypes=FLOATS, via=VIA_HALF)
 define("heaviside", cpu=_heaviside, dtypes=FLOATS, via={
     **VIA_HALF, "bool": "float32", "uint8": "float32", "int8": "float32", "int16": "float32", "int32": "float64",

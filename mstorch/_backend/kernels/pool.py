@@ -16,6 +16,7 @@ from ..table import FLOATS, INTS, VIA_HALF, define
 from ._empty import filled
 from ._nodes import node, prim_and, prim_equal, prim_not, prim_or, prim_select
 from .index import gather_along
+from .reduce import extreme
 from .reduce import ops_mean as _mean
 from .storage import ops_reshape as _reshape
 from .storage import ops_total
@@ -54,20 +55,16 @@ def ops_max_pool(x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation:
     return composed_max_pool_indices(x, kernel, stride, padding, dilation, out)[0]
 
 
-def _lowest(x: Raw) -> Any:
-    kind = NP_DTYPE[NAME_OF[x.dtype]]
-    return -np.inf if kind.kind == "f" else np.iinfo(kind).min
-
-
 def _first_largest(columns: Raw, table: np.ndarray) -> Raw:
     """Where (N, C, window, out) is largest in each window, as positions (N, C, out) among the input's."""
+    lowest = extreme(columns, -1)
     if tape.tracing() is None:
         values = columns.asnumpy()
-        values = np.where(table < 0, values.dtype.type(_lowest(columns)), values)
+        values = np.where(table < 0, values.dtype.type(lowest), values)
         return from_numpy(np.asarray(table[values.argmax(2), np.arange(table.shape[1])], order="C"))
     padding = from_numpy(np.broadcast_to(table < 0, columns.shape).copy())
     number = prim_equal(columns, columns)
-    values = prim_select(prim_or(padding, prim_not(number)), full(tuple(columns.shape), _lowest(columns), NAME_OF[columns.dtype]), columns)
+    values = prim_select(prim_or(padding, prim_not(number)), full(tuple(columns.shape), lowest, NAME_OF[columns.dtype]), columns)
     missing = prim_and(prim_not(padding), prim_not(number))
     # A NaN is above all: the first of them counts, if there is one.
     score = cast(missing, "float32")
@@ -82,7 +79,7 @@ def _pick(x: Raw, table: np.ndarray, out: Sizes) -> tuple[Raw, Raw]:
     n, c = x.shape[:2]
     if x.size == 0 or table.shape[1] == 0:
         return filled((n, c, *out), 0, NAME_OF[x.dtype], x), full((n, c, *out), 0, "int64")
-    index = _first_largest(windows(tape.detached(x), table, _lowest(x)), table)
+    index = _first_largest(windows(tape.detached(x), table, extreme(x, -1)), table)
     values = gather_along(_reshape(x, (n, c, -1)), 2, index)
     return _reshape(values, (n, c, *out)), _reshape(index, (n, c, *out))
 

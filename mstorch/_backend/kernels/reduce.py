@@ -30,6 +30,15 @@ _select = ops.Select()
 _broadcast = ops.BroadcastTo
 
 
+def extreme(like: Raw, sign: int) -> Any:
+    """What no element of the dtype of ``like`` is below (``sign`` -1) or above (1)."""
+    kind = NP_DTYPE[NAME_OF[like.dtype]]
+    if kind.kind == "f":
+        return sign * np.inf
+    info = np.iinfo(kind)
+    return info.max if sign > 0 else info.min
+
+
 def reduced_shape(shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:
     """The shape after a reduction."""
     return tuple(1 if i in dims else n for i, n in enumerate(shape) if keepdim or i not in dims)

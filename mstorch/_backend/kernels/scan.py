@@ -12,7 +12,6 @@ from ..table import COMPLEX, FLOATS, INTS, NUMBERS, VIA_BOOL, VIA_HALF, define
 from ..tape import grad_mode
 from ._nodes import mul, node, prim_add, prim_and, prim_conj, prim_div, prim_equal, prim_select, prim_sub
 from .reduce import constant, has_nan
-from .storage import mint_expand as _broadcast
 from .storage import numpy_clone, ops_total
 from .storage import ops_reshape as _reshape
 
@@ -130,12 +129,12 @@ def _pairwise(gradient: Raw, raw: Raw, dim: int) -> Raw:
     shape = tuple(raw.shape)
     n = shape[dim]
     rows, columns = (*shape[: dim + 1], 1, *shape[dim + 1 :]), (*shape[:dim], 1, *shape[dim:])
-    until = _reshape(from_numpy(np.tri(n).T.astype(bool)), (n, n, *(1,) * (len(shape) - dim - 1)))
     gap = prim_sub(_reshape(raw, rows), _reshape(_logcumsumexp_node(raw, dim), columns))
     zeros = constant(raw, tuple(gap.shape), 0)
-    part = mul(prim_select(_broadcast(until, tuple(gap.shape)), _exp(prim_select(
-        _broadcast(until, tuple(gap.shape)), gap, zeros)), zeros), _reshape(gradient, columns))
-    return _reshape(ops_total(part, (dim + 1,)), shape)
+    pairs = np.tri(n, dtype=bool).T.reshape(n, n, *(1,) * (len(shape) - dim - 1))
+    until = from_numpy(np.broadcast_to(pairs, gap.shape).copy())
+    shares = prim_select(until, _exp(prim_select(until, gap, zeros)), zeros)
+    return _reshape(ops_total(mul(shares, _reshape(gradient, columns)), (dim + 1,)), shape)
 
 
 _logcumsumexp_node = node("LogcumsumexpBackward", _logcumsumexp, _logcumsumexp_backward)

@@ -1,18 +1,16 @@
 """Kernels that write or add up elements by position."""
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from mindspore import ops
 
 from ..cast import cast
-from ..raw import NAME_OF, NP_DTYPE, Raw
+from ..raw import NAME_OF, Raw
 from ..table import BUT_BFLOAT16, COMPLEX, FLOATS, INTS, VIA_BFLOAT16, VIA_HALF, define
 from ..tape import grad_mode
 from ._nodes import node, prim_add, prim_and, prim_div, prim_equal, prim_mul, prim_select, recorded, zeros_like
 from .index import _flat_positions, dim_positions
-from .reduce import constant, has_nan
+from .reduce import constant, extreme, has_nan
 from .storage import copy_memory
 from .storage import ops_permute as _transpose
 from .storage import ops_reshape as _reshape
@@ -27,6 +25,7 @@ _segment_sum = ops.UnsortedSegmentSum()
 _floor_div = ops.FloorDiv()
 _not_equal = ops.NotEqual()
 _greater = ops.Greater()
+
 
 def _tied_forward(raw: Raw, other: Raw) -> Raw:
     return copy_memory(raw)
@@ -90,20 +89,12 @@ def composed_index_write(raw: Raw, dim: int, index: Raw, source: Raw, accumulate
     return _transpose(result, tuple(np.argsort(order).tolist())) if dim else result
 
 
-def _lowest(raw: Raw, sign: int) -> Any:
-    kind = NP_DTYPE[NAME_OF[raw.dtype]]
-    if kind.kind == "f":
-        return -sign * np.inf
-    info = np.iinfo(kind)
-    return info.min if sign > 0 else info.max
-
-
 def _reduced(raw: Raw, index: Raw, source: Raw, dim: int, how: str, include_self: bool) -> Raw:
     shape = tuple(raw.shape)
     positions = dim_positions(shape, dim, index)
     flat, values = _reshape(raw, (-1,)), _reshape(source, (-1,))
     if not include_self:
-        start = {"prod": 1, "amax": _lowest(raw, 1), "amin": _lowest(raw, -1)}.get(how, 0)
+        start = {"prod": 1, "amax": extreme(raw, -1), "amin": extreme(raw, 1)}.get(how, 0)
         flat = _update(flat, positions, constant(values, (values.size,), start))
     if how == "prod":
         result = _multiply(flat, positions, values)

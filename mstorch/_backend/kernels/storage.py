@@ -15,7 +15,6 @@ _transpose = ops.Transpose()
 _scatter_update = ops.TensorScatterUpdate()
 
 
-
 def follows(raw: Raw) -> bool:
     """Whether the tape records what is done with the tensor now (in eager mode)."""
     return tape.grad_mode.enabled and raw._requires_grad and tape.tracing() is None

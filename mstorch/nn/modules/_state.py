@@ -197,15 +197,22 @@ class StateMixin:
                     )
 
         load(self, "", state)
-        if strict:
-            if unexpected:
-                errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
-            if missing:
-                errors.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
-        if errors:
-            text = "\n\t".join(errors)
-            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{text}")
-        return _IncompatibleKeys(missing, unexpected)
+        return loaded_keys(self, "state_dict", "state_dict", missing, unexpected, errors, strict)
+
+
+def loaded_keys(
+    module: Any, kind: str, source: str, missing: list[str], unexpected: list[str], errors: list[str], strict: bool
+) -> _IncompatibleKeys:
+    """The keys that a load found missing or unexpected; RuntimeError with torch's text for errors, and for them if ``strict``."""
+    if strict:
+        if unexpected:
+            errors.insert(0, f"Unexpected key(s) in {source}: {_quoted(unexpected)}. ")
+        if missing:
+            errors.insert(0, f"Missing key(s) in {source}: {_quoted(missing)}. ")
+    if errors:
+        text = "\n\t".join(errors)
+        raise RuntimeError(f"Error(s) in loading {kind} for {type(module).__name__}:\n\t{text}")
+    return _IncompatibleKeys(missing, unexpected)
 
 
 def _quoted(keys: list[str]) -> str:

@@ -205,6 +205,22 @@ class _Amount(BasePruningMethod):
         return count
 
 
+class _Entries(_Amount):
+    PRUNING_TYPE = "unstructured"
+
+    def _pruned(self, entries: Any, count: int) -> Any:
+        """The positions in row-major order of the ``count`` entries to prune."""
+        raise NotImplementedError
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """The chosen entries set to 0."""
+        count = self._count(t.numel())
+        mask = default_mask.clone(memory_format=contiguous_format)
+        if count:
+            mask.view(-1)[self._pruned(t.detach(), count)] = 0
+        return mask
+
+
 class _Channels(_Amount):
     PRUNING_TYPE = "structured"
     dim: int
@@ -241,18 +257,11 @@ class Identity(BasePruningMethod):
         return super().apply(module, name)
 
 
-class RandomUnstructured(_Amount):
+class RandomUnstructured(_Entries):
     """Prunes entries at random."""
 
-    PRUNING_TYPE = "unstructured"
-
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """A random part of the entries set to 0."""
-        count = self._count(t.numel())
-        mask = default_mask.clone(memory_format=contiguous_format)
-        if count:
-            mask.view(-1)[topk(rand_like(t.detach()).view(-1), k=count).indices] = 0
-        return mask
+    def _pruned(self, entries: Any, count: int) -> Any:
+        return topk(rand_like(entries).view(-1), k=count).indices
 
     @classmethod
     def apply(cls, module: Any, name: str, amount: Any) -> Any:
@@ -260,18 +269,11 @@ class RandomUnstructured(_Amount):
         return super().apply(module, name, amount=amount)
 
 
-class L1Unstructured(_Amount):
+class L1Unstructured(_Entries):
     """Prunes the entries of the smallest size."""
 
-    PRUNING_TYPE = "unstructured"
-
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """The smallest entries set to 0."""
-        count = self._count(t.numel())
-        mask = default_mask.clone(memory_format=contiguous_format)
-        if count:
-            mask.view(-1)[topk(abs_of(t.detach()).view(-1), k=count, largest=False).indices] = 0
-        return mask
+    def _pruned(self, entries: Any, count: int) -> Any:
+        return topk(abs_of(entries).view(-1), k=count, largest=False).indices
 
     @classmethod
     def apply(cls, module: Any, name: str, amount: Any, importance_scores: Any = None) -> Any:

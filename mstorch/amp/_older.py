@@ -1,0 +1,24 @@
+"""What ``torch.cpu.amp`` and ``torch.cuda.amp`` have in common: classes of torch.amp for one device, which torch has replaced."""
+from __future__ import annotations
+
+import warnings
+
+from .grad_scaler import GradScaler
+
+
+class DeviceGradScaler(GradScaler):
+    """A GradScaler of the device that a subclass names; warns that torch.amp has replaced it."""
+
+    _named: str
+
+    def __init__(
+        self, init_scale: float = 65536.0, growth_factor: float = 2.0, backoff_factor: float = 0.5, growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:  # fmt: skip
+        name = self._named
+        warnings.warn(
+            f"`torch.{name}.amp.GradScaler(args...)` is deprecated. Please use `torch.amp.GradScaler('{name}', args...)` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        super().__init__(name, init_scale, growth_factor, backoff_factor, growth_interval, enabled)
