@@ -33,6 +33,11 @@ def values(tensor: Any) -> np.ndarray:
     return np.array(tensor.numpy(force=True))  # torch's gradients may be tensors of zeros without memory
 
 
+def state(module: Any) -> dict[str, Any]:
+    """Copies of the tensors in a module's state_dict, of either library."""
+    return {name: value.detach().clone() for name, value in module.state_dict().items()}
+
+
 def is_tensor(value: Any) -> bool:
     """Whether the value is a tensor of either library."""
     return isinstance(value, (real_torch.Tensor, mstorch.Tensor))

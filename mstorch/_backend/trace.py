@@ -260,11 +260,6 @@ def drawn(make: Callable[[], Raw]) -> Raw:
     return make() if context is None else context.draw(make)
 
 
-def is_parameter(raw: Raw) -> bool:
-    """Whether the raw tensor is a mindspore.Parameter."""
-    return isinstance(raw, mindspore.Parameter)
-
-
 _READERS = tuple(
     name
     for name in ("asnumpy", "numpy", "item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__array__")
@@ -327,6 +322,11 @@ def _begin(context: Capture, name: str, inputs: Sequence[Raw]) -> str:
     return phase
 
 
+def _nothing() -> Raw:
+    """The input of a graph that takes none: MindSpore wants one."""
+    return mindspore.Tensor(0)
+
+
 def capture(
     function: Callable[[Capture], Sequence[Raw]], inputs: Sequence[Raw], name: str = "mstorch", given: Sequence[Raw] = ()
 ) -> tuple[Graph | None, Capture]:
@@ -338,14 +338,14 @@ def capture(
     """
     if tape.tracing() is not None:
         raise GraphBreak("a capture inside of a capture")
-    every = [*inputs, *given]
-    context = Capture(every)
+    context = Capture([*inputs, *given])
     context.given = list(given)
+    every = [*inputs, *given] or [_nothing()]
     finished = False
     phase = ""
     tape.start_recording()
     try:
-        phase = _begin(context, name, every or [mindspore.Tensor(0)])
+        phase = _begin(context, name, every)
         with _reads_watched(context):
             outputs = list(function(context))
         if context.broken is not None:
@@ -357,7 +357,7 @@ def capture(
     finally:
         if phase and not finished:
             # The recorder cannot be reset: what was recorded ends as a graph that gives nothing.
-            _recorder.end_graph(_FILES, _LINES, _CONFIG, (every or [mindspore.Tensor(0)])[0])
+            _recorder.end_graph(_FILES, _LINES, _CONFIG, every[0])
         _jit.set_jit_context(None)
     return (Graph(phase, len(outputs)) if finished else None), context
 
@@ -366,15 +366,16 @@ def round_trips(function: Callable[..., Any], inputs: Sequence[Raw]) -> list[str
     """Where a function of raw tensors reads values that depend on them: one text for each place, none if it is pure."""
     fresh = [tape.detached(raw) for raw in inputs]
     context = Capture(fresh, raise_at_reads=False)
+    every = fresh or [_nothing()]
     phase = ""
     try:
-        phase = _begin(context, "round_trips", fresh or [mindspore.Tensor(0)])
+        phase = _begin(context, "round_trips", every)
         with _reads_watched(context):
             function(*fresh)
     except GraphBreak as reason:
         context.reads.append(str(reason))
     finally:
         if phase:
-            _recorder.end_graph(_FILES, _LINES, _CONFIG, (fresh or [mindspore.Tensor(0)])[0])
+            _recorder.end_graph(_FILES, _LINES, _CONFIG, every[0])
         _jit.set_jit_context(None)
     return context.reads

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._backend import tape, trace
-from .._backend.cell import keeps_statistics
+from .._backend.cell import is_parameter, keeps_statistics
 from .._backend.raw import Raw
 from .._backend.trace import Graph, GraphBreak
 from .._core.generator import default_generator
@@ -231,7 +231,7 @@ class Compiled:
             changed = entry.guards.restore()  # type: ignore[union-attr]
             if changed:
                 raise GraphBreak(f"the function changes {changed}", place=self.name)
-            natives = [raw for raw in context.foreign.values() if trace.is_parameter(raw)]
+            natives = [raw for raw in context.foreign.values() if is_parameter(raw)]
             if len(context.draws) == len(entry.draws) and not natives:
                 if default_generator.engine.get_state() != stream:
                     raise GraphBreak("random numbers are drawn in a way that no graph can repeat", place=self.name)

@@ -3,20 +3,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.tensor_base import TensorBase
 from .._ops import activation as acts
 from .._ops import contract
-from .._ops._dispatch import in_place, shape_of
+from .._ops._dispatch import in_place
 from .._ops.copying import clone
 from ..nn._functional import activation as layers
 
 
 def fill(input: Any, value: Any) -> Any:
     """A copy with every element set to ``value``, a number or a 0-d tensor."""
-    if isinstance(value, TensorBase) and shape_of(value):
-        raise RuntimeError(
-            f"fill_ only supports 0-dimension value tensor but got tensor with {len(shape_of(value))} dimensions."
-        )
     return clone(input).fill_(value)
 
 

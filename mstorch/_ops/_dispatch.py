@@ -1,10 +1,11 @@
 """How an operation gets from tensors to a kernel and back: promotion, casts, recording, strides, ``out=``, in place."""
 from __future__ import annotations
 
+import contextlib
 import functools
 import numbers
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -305,6 +306,17 @@ def _spoken(kind: dtype) -> str:
 def finish(result: Any, out: Any) -> Any:
     """The result, stored in ``out`` if that is given."""
     return result if out is None else deliver(result, out)
+
+
+@contextlib.contextmanager
+def without_grad() -> Iterator[None]:
+    """Nothing is recorded inside."""
+    before = grad_mode.enabled
+    tape.set_grad_enabled(False)
+    try:
+        yield
+    finally:
+        tape.set_grad_enabled(before)
 
 
 def readable(tensor: Any) -> np.ndarray | None:

@@ -5,21 +5,16 @@ from collections.abc import Callable
 from typing import Any
 
 from .._backend.table import kernel, torch_type_name
-from .._core.tensor_base import TensorBase, value_of
+from .._core.tensor_base import TensorBase
 from . import views
 from ._autocast import follow
-from ._dispatch import call, type_word
+from ._dispatch import call, shape_of, type_word
 
 _conv = kernel("conv")
 _conv_transpose = kernel("conv_transpose")
 _pad = kernel("pad")
 
 Sizes = tuple[int, ...]
-
-
-def shape_of(tensor: Any) -> Sizes:
-    """A tensor's shape as a plain tuple."""
-    return tuple(value_of(tensor).shape)
 
 
 def expand_numbers(value: Any, rank: int, name: str, words: str = "to match the convolution dimensions") -> Sizes:

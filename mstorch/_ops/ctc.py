@@ -10,8 +10,8 @@ from .._backend.table import kernel
 from .._core.tensor_base import TensorBase, recording, value_of, wrap
 from . import views
 from ._autocast import follow
+from ._dispatch import shape_of
 from .compare import where
-from .conv import shape_of
 from .elementwise import div
 from .from_data import made
 from .reduce import mean

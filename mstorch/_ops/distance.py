@@ -9,9 +9,8 @@ from .._backend.table import kernel
 from .._core.promotion import promote_types
 from . import views
 from ._autocast import follow
-from ._dispatch import broadcast_shape, call, deliver, wrap_dim
+from ._dispatch import broadcast_shape, call, deliver, shape_of, wrap_dim
 from .compare import clamp_min
-from .conv import shape_of
 from .elementwise import add, div, mul, sub
 from .from_data import made
 from .index import index_select

@@ -13,9 +13,8 @@ from .._core.dtype import int32, int64
 from .._core.sparse_parts import leave
 from .._core.tensor_base import is_leaf, recording, value_of, wrap
 from . import views
-from ._dispatch import readable, type_word
+from ._dispatch import readable, shape_of, type_word, without_grad
 from .compare import eq, where
-from .conv import shape_of
 from .copying import copy_
 from .creation import zeros
 from .elementwise import div, mul
@@ -70,12 +69,8 @@ def renorm_rows_(weight: Any, indices: Any, max_norm: float, norm_type: float) -
     norms = np.linalg.norm(rows.astype(np.float64), norm_type, axis=1)
     scale = np.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
     array[used] = rows * scale[:, None].astype(array.dtype)
-    enabled = tape.grad_mode.enabled
-    tape.set_grad_enabled(False)
-    try:
+    with without_grad():
         copy_(weight, made(array))
-    finally:
-        tape.set_grad_enabled(enabled)
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:

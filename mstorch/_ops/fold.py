@@ -5,8 +5,7 @@ from typing import Any
 
 from .._backend.table import kernel, torch_type_name
 from . import views
-from ._dispatch import call
-from .conv import shape_of
+from ._dispatch import call, shape_of
 
 _im2col = kernel("im2col")
 _col2im = kernel("col2im")

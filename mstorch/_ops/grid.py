@@ -13,16 +13,14 @@ from .._core.dtype import int64
 from .._core.tensor_base import is_tracked, recording, value_of
 from . import views
 from ._autocast import follow
-from ._dispatch import call
+from ._dispatch import call, shape_of, without_grad
 from .compare import clamp, ge, le, logical_and, ne, where
-from .conv import shape_of
 from .copying import to_dtype
 from .elementwise import abs as abs_of
 from .elementwise import add, div, mul, neg, remainder, sub
 from .from_data import made
 from .index import gather
 from .join import stack
-from .linalg_exp import without_grad
 from .linalg_factor import attach
 from .math import floor
 from .math import round as round_of

@@ -15,7 +15,7 @@ from .._core.dtype import int64
 from .._core.tensor_base import TensorBase, value_of, wrap
 from . import contract, measure, reduce, views
 from ._autocast import follow
-from ._dispatch import broadcast_shape, wrap_dim
+from ._dispatch import broadcast_shape, finish, shape_of, wrap_dim
 from .compare import where
 from .creation import eye, zeros
 from .join import cat
@@ -28,9 +28,7 @@ from .linalg_factor import (
     check_matrix,
     check_square,
     eigh_pair,
-    finish,
     finite,
-    shape_of,
     solve,
     solve_matrices,
     svd_parts,

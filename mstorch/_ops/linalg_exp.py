@@ -1,9 +1,7 @@
 """The exponential of matrices, made of matrix products."""
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,13 +9,13 @@ import numpy as np
 from .._backend import tape
 from .._backend.raw import Raw
 from .._backend.table import kernel
-from .._core.tensor_base import grad_mode, value_of
+from .._core.tensor_base import value_of
 from . import views
-from ._dispatch import call
+from ._dispatch import call, shape_of, without_grad
 from .compare import where
 from .creation import eye, zeros_like
 from .join import cat
-from .linalg_factor import attach, check_floating, check_square, shape_of
+from .linalg_factor import attach, check_floating, check_square
 
 # Taylor polynomials of degree 8, 12 and 18 in few products, and the 1-norm up to which each degree is exact to rounding
 # (P. Bader, S. Blanes, F. Casas: "Computing the matrix exponential with an optimized Taylor polynomial approximation",
@@ -124,17 +122,6 @@ def _values(A: Any) -> Any:
     for i in range(most):
         found = where(squarings > i, _product(found, found), found)
     return found
-
-
-@contextlib.contextmanager
-def without_grad() -> Iterator[None]:
-    """Nothing is recorded inside."""
-    before = grad_mode.enabled
-    tape.set_grad_enabled(False)
-    try:
-        yield
-    finally:
-        tape.set_grad_enabled(before)
 
 
 def _exp_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:

@@ -13,7 +13,7 @@ from .._backend.table import kernel
 from .._core.tensor_base import grad_mode, recording, value_of, wrap
 from . import views
 from ._autocast import follow
-from ._dispatch import broadcast_shape, deliver, type_word
+from ._dispatch import broadcast_shape, finish, shape_of, type_word
 from .creation import eye, zeros_like
 from .shape import diag_embed, tril, triu
 
@@ -79,16 +79,6 @@ def attach(name: str, backward: Backward, inputs: Sequence[Any], results: Sequen
         apply = _NODES[backward] = _node(name, backward)
     made = apply((tuple(results), rest), *(value_of(tensor) for tensor in inputs))
     return tuple(wrap(raw, True) for raw in (made if isinstance(made, tuple) else (made,)))
-
-
-def finish(result: Any, out: Any) -> Any:
-    """The result, or ``out`` filled with it."""
-    return result if out is None else deliver(result, out)
-
-
-def shape_of(tensor: Any) -> tuple[int, ...]:
-    """The shape as a tuple."""
-    return tuple(value_of(tensor).shape)
 
 
 def check_floating(tensor: Any, name: str, low: bool = False) -> None:

@@ -10,7 +10,7 @@ from .._core.tensor_base import value_of
 from . import linalg, views
 from . import linalg_factor as factor
 from ._autocast import follow
-from ._dispatch import broadcast_shape
+from ._dispatch import broadcast_shape, finish, shape_of
 from .compare import where
 from .creation import eye, zeros
 from .linalg import det, householder_product, permutation_of, pinv, signed_log, triangles  # noqa: F401 - names of the torch namespace too
@@ -19,10 +19,8 @@ from .linalg_factor import (  # noqa: F401 - names of the torch namespace too
     attach,
     batch_of,
     check_square,
-    finish,
     geqrf,
     inv,
-    shape_of,
     svd_parts,
     svdvals,
     triangular,

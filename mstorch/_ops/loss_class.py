@@ -12,8 +12,7 @@ from .._core.dtype import dtype, float32, int64, uint8
 from .._core.tensor_base import recording, value_of, wrap
 from . import views
 from ._autocast import follow
-from ._dispatch import type_word
-from .conv import shape_of
+from ._dispatch import shape_of, type_word
 from .copying import to_dtype
 from .elementwise import add, div, mul, neg
 from .from_data import made

@@ -10,14 +10,14 @@ from .._core.dtype import int64
 from .._core.tensor_base import value_of
 from . import views
 from ._autocast import follow
-from ._dispatch import readable, type_word
+from ._dispatch import readable, shape_of, type_word
 from .compare import clamp_min, eq, le, logical_and, logical_not, lt, minimum, ne, where
-from .conv import shape_of
 from .copying import to_dtype
 from .distance import pairwise_distance
 from .elementwise import add, div, mul, neg, rsqrt, square, sub
 from .from_data import made
 from .index import gather, index_select
+from .loss import size_text
 from .reduce import any as any_of
 from .reduce import sum as sum_of
 from .reduction import chosen, reduced
@@ -44,13 +44,9 @@ def margin_ranking_loss(
     if not len(shape_of(input1)) == len(shape_of(input2)) == len(shape_of(target)):
         raise RuntimeError(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
-            f"{_size(input1)}, input2: {_size(input2)}, target: {_size(target)} "
+            f"{size_text(input1)}, input2: {size_text(input2)}, target: {size_text(target)} "
         )
     return reduced(clamp_min(add(mul(neg(target), sub(input1, input2)), margin), 0), reduction)
-
-
-def _size(tensor: Any) -> str:
-    return f"torch.Size({list(shape_of(tensor))})"
 
 
 def cosine_embedding_loss(

@@ -8,11 +8,10 @@ from .. import return_types
 from .._core.dtype import float32
 from .._core.tensor_base import grad_mode, is_tracked, value_of
 from . import views
-from ._dispatch import shape_of
+from ._dispatch import shape_of, without_grad
 from .creation import zeros
 from .join import cat
 from .linalg import lu_factor_ex
-from .linalg_exp import without_grad
 from .linalg_factor import attach, eigh, qr
 from .linalg_factor import svd as full_svd
 from .random import randn

@@ -8,12 +8,11 @@ from typing import Any
 from .._core.dtype import bool_
 from .._core.tensor_base import value_of
 from . import views
-from ._dispatch import finish, shape_of, wrap_dim
+from ._dispatch import finish, shape_of, without_grad, wrap_dim
 from .creation import empty, ones, zeros
 from .dropout import dropout
 from .elementwise import mul
 from .linalg import matrix_norm
-from .linalg_exp import without_grad
 from .linalg_factor import attach
 from .measure import norm, vector_norm
 from .norm import batch_norm, group_norm, layer_norm

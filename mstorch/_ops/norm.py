@@ -10,8 +10,7 @@ from .._backend.table import kernel
 from .._core.tensor_base import value_of, write
 from . import views
 from ._autocast import follow
-from ._dispatch import call
-from .conv import shape_of
+from ._dispatch import call, shape_of
 from .creation import ones, zeros
 from .elementwise import add, mul, rsqrt, square, sub
 from .reduce import mean

@@ -5,8 +5,7 @@ from typing import Any
 
 from .._backend.table import kernel
 from ._autocast import follow
-from ._dispatch import call
-from .conv import shape_of
+from ._dispatch import call, shape_of
 
 _pad = kernel("pad")
 _pad_like = kernel("pad_like")

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import views
-from .conv import shape_of
+from ._dispatch import shape_of
 
 
 def _image(name: str, shape: tuple[int, ...]) -> None:

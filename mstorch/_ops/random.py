@@ -17,7 +17,7 @@ from .._core.generator import engine_of
 from .._core.strides import dense_order
 from .._core.tensor_base import TensorBase, check_writable, recording, strides_of, value_of, wrap, write
 from . import random_device
-from ._dispatch import deliver, shape_args, type_word
+from ._dispatch import deliver, shape_args, shape_of, type_word
 from .copying import is_contiguous
 from .creation import _checked_size, empty_like
 from .from_data import made
@@ -198,19 +198,15 @@ def _put(tensor: Any, array: Any) -> Any:
     return tensor
 
 
-def _shape_of(tensor: Any) -> tuple[int, ...]:
-    return tuple(value_of(tensor).shape)
-
-
 def _in_memory_order(tensor: Any) -> tuple[int, ...] | None:
     """The order of a dense tensor's dimensions in memory, in which torch draws; None where it draws by index."""
-    order = None if tensor._stride is None else dense_order(_shape_of(tensor), strides_of(tensor))
+    order = None if tensor._stride is None else dense_order(shape_of(tensor), strides_of(tensor))
     return None if order is None else tuple(order)
 
 
 def _drawn(tensor: Any, draw: Any) -> Any:
     """What ``draw(shape, contiguous)`` gives, laid out as torch fills the tensor."""
-    shape = _shape_of(tensor)
+    shape = shape_of(tensor)
     order = _in_memory_order(tensor)
     if order is None or is_contiguous(tensor):
         return draw(shape, is_contiguous(tensor))
@@ -308,7 +304,7 @@ def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
     check_writable(self)
     engine, name = engine_of(generator), self._dtype.name
     if isinstance(p, TensorBase):
-        chances = np.broadcast_to(_probabilities(p), _shape_of(self))
+        chances = np.broadcast_to(_probabilities(p), shape_of(self))
         return _put(self, draw("bernoulli_each", engine, np.asarray(chances, order="C"), name))
     _check_probability(p)
     return _put(self, _drawn(self, lambda shape, _: draw("bernoulli", engine, shape, float(p), name)))
@@ -335,7 +331,7 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
     engine, kind = engine_of(generator), input._dtype
     if p is not None:
         _check_probability(p)
-        array = draw("bernoulli", engine, _shape_of(input), float(p), kind.name)
+        array = draw("bernoulli", engine, shape_of(input), float(p), kind.name)
     else:
         if kind.category < 2:
             raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{type_word(kind)}'")
@@ -386,7 +382,7 @@ def log_normal_(self: Any, mean: float = 1, std: float = 2, *, generator: Any = 
 
 def multinomial(input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None) -> Any:
     """Indices drawn by the weights in each row of ``input``, int64."""
-    shape = _shape_of(input)
+    shape = shape_of(input)
     if len(shape) not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if input._dtype.category != 2:

@@ -10,8 +10,7 @@ import numpy as np
 
 from .._backend.table import kernel, torch_type_name
 from ._autocast import follow
-from ._dispatch import call
-from .conv import shape_of
+from ._dispatch import call, shape_of
 from .pool import adaptive_avg_pool
 
 _along = kernel("along")

@@ -8,7 +8,7 @@ import numpy as np
 from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from .._core.tensor_base import value_of
 from .._ops import views
-from .base import BLOCKED, BY_ROWS, COMPRESSED, WORDS, host, index_tensor, is_sparse, like, sparse
+from .base import BLOCKED, BY_ROWS, COMPRESSED, WORDS, host, index_tensor, is_sparse, layout_word, like, sparse
 from .coo import added, coalesce, flat, nothing, taken
 from .gradients import values_at, where_of
 
@@ -82,13 +82,13 @@ def _compress(self: Any, kind: Any, blocksize: Any, dense_dim: int | None) -> An
     if kind in BLOCKED:
         if blocksize is None:
             raise RuntimeError(
-                f"to_sparse: conversion from {_word(self)} to {WORDS[kind]} requires blocksize, but got none."
+                f"to_sparse: conversion from {layout_word(self)} to {WORDS[kind]} requires blocksize, but got none."
             )
         blocksize = tuple(int(length) for length in blocksize)
         if len(blocksize) != 2:
             raise RuntimeError("to_sparse: blocksize needs to be a tuple of size 2, but got " + str(len(blocksize)))
     elif blocksize is not None:
-        raise RuntimeError(f"to_sparse: conversion from {_word(self)} to {WORDS[kind]} does not take blocksize argument")
+        raise RuntimeError(f"to_sparse: conversion from {layout_word(self)} to {WORDS[kind]} does not take blocksize argument")
     if is_sparse(self):
         if self._layout is kind and (kind not in BLOCKED or self._values_part.shape[self._index[0].dim() :][:2] == blocksize):
             return self
@@ -105,10 +105,6 @@ def _compress(self: Any, kind: Any, blocksize: Any, dense_dim: int | None) -> An
     if batch < 0 or source.sparse_dim() < 2:
         raise RuntimeError("to_sparse: conversion from Sparse to " + WORDS[kind] + " needs at least 2 sparse dimensions")
     return _grouped(source, kind, batch, blocksize or (1, 1))
-
-
-def _word(self: Any) -> str:
-    return WORDS[self._layout] if is_sparse(self) else "Strided"
 
 
 def _grouped(source: Any, kind: Any, batch: int, block: tuple[int, int]) -> Any:

@@ -11,12 +11,9 @@ import pytest
 import torch as real_torch
 
 import mstorch
+from tests.against_torch import state
 
 Both = Callable[..., Any]
-
-
-def values(module: Any) -> dict[str, Any]:
-    return {name: value.detach().clone() for name, value in module.state_dict().items()}
 
 
 def trained(torch: Any, module: Any, *shape: int, steps: int = 3) -> list[Any]:
@@ -31,7 +28,7 @@ def trained(torch: Any, module: Any, *shape: int, steps: int = 3) -> list[Any]:
         optimizer.step()
         losses.append(loss.detach())
     module.eval()
-    return [losses, module(x).detach(), values(module)]
+    return [losses, module(x).detach(), state(module)]
 
 
 @pytest.mark.parametrize("dim", [0, 1, None])
@@ -103,12 +100,12 @@ def test_register_chain_assign_and_remove(both: Both) -> None:
         parametrize.register_parametrization(layer, "weight", _symmetric(torch))
         result = [layer.parametrizations.weight.original is weight, layer.weight.detach().clone(), list(layer.state_dict())]
         layer.weight = torch.arange(9.0).reshape(3, 3)
-        result += [layer.weight.detach(), values(layer), parametrize.is_parametrized(layer, "weight")]
+        result += [layer.weight.detach(), state(layer), parametrize.is_parametrized(layer, "weight")]
         parametrize.register_parametrization(layer, "weight", torch.nn.Tanh())
         result += [layer.weight.detach(), type(layer).__name__, parametrize.type_before_parametrizations(layer).__name__]
         result += [repr(layer), parametrize.is_parametrized(layer, "bias"), [n for n, _ in layer.named_modules()]]
         parametrize.remove_parametrizations(layer, "weight")
-        return [*result, values(layer), type(layer).__name__, repr(layer), parametrize.is_parametrized(layer)]
+        return [*result, state(layer), type(layer).__name__, repr(layer), parametrize.is_parametrized(layer)]
 
     both(body)
 
@@ -122,7 +119,7 @@ def test_several_originals(both: Both) -> None:
         other = parametrize.transfer_parametrizations_and_params(layer, torch.nn.Linear(3, 2))
         same = other.parametrizations.weight.original0 is layer.parametrizations.weight.original0
         parametrize.remove_parametrizations(other, "weight")
-        return grads, values(layer), same, values(other)
+        return grads, state(layer), same, state(other)
 
     both(body)
 
@@ -190,7 +187,7 @@ def test_older_hooks(both: Both, name: str) -> None:
         layer = getattr(torch.nn.utils, name)(torch.nn.Conv1d(2, 3, 3))
         result = [list(layer.state_dict()), trained(torch, layer, 2, 2, 5)]
         getattr(torch.nn.utils, f"remove_{name}")(layer)
-        return [*result, values(layer), [n for n, _ in layer.named_parameters()]]
+        return [*result, state(layer), [n for n, _ in layer.named_parameters()]]
 
     both(body, strides=False, rtol=1e-4, atol=1e-5)
 
@@ -221,6 +218,6 @@ def test_older_weight_norm_state_loads_into_parametrization(both: Both) -> None:
     def body(torch: Any) -> Any:
         state = torch.nn.utils.weight_norm(torch.nn.Linear(4, 3)).state_dict()
         layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(4, 3))
-        return str(layer.load_state_dict(state)), values(layer)
+        return str(layer.load_state_dict(state)), state(layer)
 
     both(body)

@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 import torch.nn.utils.prune  # noqa: F401 - not imported by torch itself
 
+from tests.against_torch import state
+
 Both = Callable[..., Any]
-
-
-def state(module: Any) -> dict[str, Any]:
-    return {name: value.detach().clone() for name, value in module.state_dict().items()}
 
 
 PRUNERS: dict[str, Callable[[Any, Any], Any]] = {

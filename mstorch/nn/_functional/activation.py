@@ -7,8 +7,7 @@ from typing import Any
 from ..._ops import activation as acts
 from ..._ops import math as maths
 from ..._ops import softmax as soft
-from ..._ops._dispatch import in_place
-from ..._ops.conv import shape_of
+from ..._ops._dispatch import in_place, shape_of
 from ..._ops.creation import empty_like
 from ..._ops.elementwise import div, mul, neg
 from ..._ops.random import exponential_

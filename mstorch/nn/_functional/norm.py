@@ -5,7 +5,7 @@ from typing import Any
 
 from ..._ops import norm as norms
 from ..._ops import views
-from ..._ops.conv import shape_of
+from ..._ops._dispatch import shape_of
 from ..._ops.elementwise import add, div, mul, square
 from ..._ops.elementwise import pow as power
 from ..._ops.norm import rms_norm as _rms_norm

@@ -10,7 +10,7 @@ from ..._core.dtype import int64
 from ..._core.tensor_base import value_of
 from ..._ops import embedding as emb
 from ..._ops import views
-from ..._ops.conv import shape_of
+from ..._ops._dispatch import shape_of
 
 
 def embedding(
