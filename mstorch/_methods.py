@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._core.tensor_base import TensorBase, check_writable
+from ._core.tensor_base import TensorBase
 from ._ops import (
     activation,
     bitwise,
@@ -85,8 +85,7 @@ def _in_place_operator(function: Callable[..., Any], name: str) -> Callable[...,
     def method(self: Any, other: Any) -> Any:
         if not _operand(other):
             return NotImplemented
-        check_writable(self)
-        return in_place(self, function(self, other))
+        return in_place(self, function, other)
 
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"

@@ -8,33 +8,37 @@ from typing import Any
 import numpy as np
 
 from . import _methods, _tensor_str
-from ._backend import tape
+from ._backend.cell import set_value
 from ._backend.raw import ON_CPU, Raw
 from ._core import device as devices
 from ._core.device import device
 from ._core.dtype import by_name, dtype, get_default_dtype
 from ._core.formats import strided
+from ._core.modes import grad_set_to
 from ._core.naming import NamedAsInTorch
 from ._core.size import Size
+from ._core.storage import Counter, Storage, Value
 from ._core.tensor_base import (
     TensorBase,
-    View,
-    grad_mode,
-    is_leaf,
+    array_of,
+    auto_of,
+    count_of,
     is_tracked,
-    register_leaf,
     require_grad,
     set_tensor_class,
-    strided_array,
     strides_of,
+    twin,
     value_of,
-    wrap,
+    whole_storage,
+    window,
 )  # fmt: skip
 from ._ops import creation, from_data, indexing, views
 from ._ops._dispatch import become
+from ._tape import border
+from ._tape.node import node_of
 
 # Attributes that belong to one tensor object and not to its value.
-_NOT_COPIED = frozenset(("_grad", "_hooks", "_hooked", "_post_hooks", "_retains_grad", "_count", "_node_name"))
+_NOT_COPIED = frozenset(("_count",))
 
 
 class Tensor(TensorBase, metaclass=NamedAsInTorch):
@@ -48,7 +52,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         kind = get_default_dtype()
         devices.resolve(kwargs.pop("device", None))
         if len(args) == 1 and isinstance(args[0], TensorBase):
-            made = views.alias(args[0], detached=True)
+            made = views.detach(args[0])
         elif len(args) == 1 and not isinstance(args[0], int):
             made = from_data.made(from_data.array_of(args[0], None if isinstance(args[0], Size) else kind)) if not isinstance(
                 args[0], Size
@@ -66,11 +70,11 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     @property
     def shape(self) -> Size:
         """The length of each dimension."""
-        return tuple.__new__(Size, value_of(self).shape)
+        return tuple.__new__(Size, self._shape)
 
     def size(self, dim: int | None = None) -> Any:
         """The length of each dimension, or of one."""
-        shape = value_of(self).shape
+        shape = self._shape
         if dim is None:
             return tuple.__new__(Size, shape)
         from ._ops._dispatch import wrap_dim
@@ -81,18 +85,18 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     def dim(self) -> int:
         """The number of dimensions."""
-        return len(value_of(self).shape)
+        return len(self._shape)
 
     ndimension = dim
 
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
-        return len(value_of(self).shape)
+        return len(self._shape)
 
     def numel(self) -> int:
         """The number of elements."""
-        return int(value_of(self).size)
+        return count_of(self._shape)
 
     nelement = numel
 
@@ -178,7 +182,9 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     def data_ptr(self) -> int:
         """The address of the first element (CPU)."""
-        return int(self._storage.array().ctypes.data) + self._offset * self._dtype.itemsize if self.numel() else 0
+        if not count_of(self._shape):
+            return 0
+        return int(array_of(self).__array_interface__["data"][0])
 
     def is_set_to(self, tensor: Tensor) -> bool:
         """Whether both show the same part of the same storage."""
@@ -191,24 +197,24 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     def item(self) -> Any:
         """The only element as a Python number."""
-        raw = value_of(self)
-        if raw.size != 1:
-            raise RuntimeError(f"a Tensor with {raw.size} elements cannot be converted to Scalar")
-        value = tape.read(raw).reshape(-1)[0]
+        count = count_of(self._shape)
+        if count != 1:
+            raise RuntimeError(f"a Tensor with {count} elements cannot be converted to Scalar")
+        value = array_of(self).reshape(-1)[0]
         return value.item() if self._dtype.name != "bfloat16" else float(value)
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers; a number for a 0-d tensor."""
-        array = tape.read(value_of(self))
+        array = array_of(self)
         return (array.astype(np.float32) if self._dtype.name == "bfloat16" else array).tolist()
 
     def __bool__(self) -> bool:
-        raw = value_of(self)
-        if raw.size != 1:
-            if raw.size == 0:
+        count = count_of(self._shape)
+        if count != 1:
+            if count == 0:
                 raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-        return bool(tape.read(raw).reshape(-1)[0])
+        return bool(array_of(self).reshape(-1)[0])
 
     def __float__(self) -> float:
         return float(self.item())
@@ -225,13 +231,13 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return int(self.item())
 
     def __len__(self) -> int:
-        shape = value_of(self).shape
+        shape = self._shape
         if not shape:
             raise TypeError("len() of a 0-d tensor")
         return shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
-        if not value_of(self).shape:
+        if not self._shape:
             raise TypeError("iteration over a 0-d tensor")
         return iter(views.unbind(self, 0))
 
@@ -249,7 +255,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return _text(self)
 
     def __format__(self, spec: str) -> str:
-        if not value_of(self).shape:
+        if not self._shape:
             return format(self.item(), spec)
         return object.__format__(self, spec)
 
@@ -271,9 +277,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             )
         if self._dtype.name == "bfloat16":
             raise TypeError("Got unsupported ScalarType BFloat16")
-        self._storage.share()
-        tape.values_read()
-        return strided_array(self)
+        return array_of(self).view()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = self.numpy()
@@ -309,7 +313,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         if requires_grad:
             if self._dtype.category < 2:
                 raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        elif not is_leaf(self):
+        elif node_of(self) is not None:
             raise RuntimeError(
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
                 "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
@@ -320,19 +324,18 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     @property
     def is_leaf(self) -> bool:
         """Whether no recorded operation made the tensor."""
-        return is_leaf(self)
+        return node_of(self) is None
 
     @property
     def grad_fn(self) -> Any:
         """The recorded operation that made the tensor; None for a leaf."""
-        from .autograd.graph import node_of
-
-        return None if is_leaf(self) else node_of(self)
+        return node_of(self)
 
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward accumulated, or None."""
-        return self.__dict__.get("_grad")
+        auto = self._auto
+        return None if auto is None else auto.grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -351,11 +354,13 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
                     f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(self.shape)}'. "
                     "Please ensure that the gradient and the tensor are the same size"
                 )
-        self.__dict__["_grad"] = value
+        if value is not None or self._auto is not None:
+            auto_of(self).grad = value
 
     @grad.deleter
     def grad(self) -> None:
-        self.__dict__["_grad"] = None
+        if self._auto is not None:
+            self._auto.grad = None
 
     def backward(
         self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
@@ -386,7 +391,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     @property
     def retains_grad(self) -> bool:
         """Whether ``retain_grad`` was called on a non-leaf."""
-        return bool(self.__dict__.get("_retains_grad", False))
+        return self._auto is not None and self._auto.retains
 
     def detach(self) -> Tensor:
         """Another tensor over the same elements, which takes no part in autograd."""
@@ -394,24 +399,25 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     def detach_(self) -> Tensor:
         """Cut the tensor off from its history."""
-        if self._view is not None and not is_leaf(self):
+        auto = self._auto
+        if auto is not None and auto.base is not None and is_tracked(self):
             raise RuntimeError(
                 "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
                 "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
                 "detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
                 "function in torch/optim/optimizer.py as the solution."
             )
-        if is_tracked(self):
-            storage = self._storage
-            storage.value = tape.detached(storage.value)
-            storage.tracked = storage.leaf = False
-            storage.version += 1
+        self._node, self._number = None, 0
+        if auto is not None:
+            auto.leaf = False
         return self
 
     @property
     def data(self) -> Tensor:
-        """The same elements outside of autograd."""
-        return views.detach(self)
+        """The same elements outside of autograd; writes to them do not count for this tensor."""
+        made = views.detach(self)
+        made._counter = Counter()
+        return made
 
     @data.setter
     def data(self, new: Tensor) -> None:
@@ -419,21 +425,19 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     @property
     def _version(self) -> int:
-        return self._storage.version
+        return self._counter.version
 
     @property
     def output_nr(self) -> int:
         """Which output of the operation that made it the tensor is."""
-        return 0
+        return self._number
 
     def _is_view(self) -> bool:
-        return self._view is not None
+        return self._auto is not None and self._auto.base is not None
 
     @property
     def _base(self) -> Tensor | None:
-        from ._core.tensor_base import whole_storage
-
-        return None if self._view is None else whole_storage(self)
+        return None if self._auto is None else self._auto.base
 
     def as_subclass(self, cls: type) -> Any:
         """The same data as an instance of a subclass of Tensor."""
@@ -447,16 +451,12 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     def to_mindspore(self) -> Raw:
         """The mindspore.Tensor underneath, sharing memory and the tape."""
-        raw = value_of(self)
-        self._storage.owned = False
-        if grad_mode.enabled and is_tracked(self):
-            tape.start_recording()
-        return raw
+        return border.to_mindspore(self)
 
     # Copies
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if not is_leaf(self):
+        if node_of(self) is not None:
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If "
                 "you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
@@ -464,12 +464,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             )
         if id(self) in memo:
             return memo[id(self)]
-        before = grad_mode.enabled
-        tape.set_grad_enabled(False)
-        try:
+        with grad_set_to(False):
             made = copy_storage(self, memo)
-        finally:
-            tape.set_grad_enabled(before)
         if self.requires_grad:
             made.requires_grad_()
         if self.grad is not None:
@@ -481,17 +477,34 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         memo[id(self)] = made
         return made
 
+    def __copy__(self) -> Tensor:
+        made = twin(self)
+        made._node, made._number = None, 0
+        if is_tracked(self):
+            if node_of(self) is not None:
+                raise RuntimeError("mstorch: copy.copy takes leaves; use clone() for a tensor that an operation made")
+            auto_of(made).leaf = True
+        made.__class__ = type(self)
+        made.__dict__.update(self.__dict__)
+        return made
+
     def __reduce_ex__(self, protocol: Any) -> Any:
-        if not is_leaf(self):
+        if node_of(self) is not None:
             raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling")
-        array = value_of(self).asnumpy()
-        payload = array.view(np.uint16) if self._dtype.name == "bfloat16" else array
-        state = {key: value for key, value in self.__dict__.items() if key not in _NOT_COPIED or key == "_grad"}
-        return _rebuild, (type(self), payload.copy(), self._dtype.name, self.requires_grad, state)
+        storage = self._storage
+        payload = array_of(whole_storage(self))
+        payload = payload.view(np.uint16) if self._dtype.name == "bfloat16" else payload
+        state = dict(self.__dict__)
+        geometry = self._shape, strides_of(self), self._offset
+        del storage
+        return _rebuild, (type(self), payload.copy(), self._dtype.name, geometry, self.requires_grad, state)
 
 
-def _rebuild(cls: type, array: np.ndarray, name: str, requires_grad: bool, state: dict[str, Any]) -> Tensor:
-    made = from_data.made(array.view(by_name(name).np) if name == "bfloat16" else array)
+def _rebuild(
+    cls: type, array: np.ndarray, name: str, geometry: tuple[Any, Any, int], requires_grad: bool, state: dict[str, Any]
+) -> Tensor:
+    flat = from_data.made(array.view(by_name(name).np) if name == "bfloat16" else array)
+    made = window(flat._storage, flat._dtype, *geometry)
     made.__class__ = cls
     if requires_grad:
         made.requires_grad_()
@@ -505,18 +518,15 @@ def copy_storage(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     key = ("storage", id(storage))
     found = memo.get(key)  # type: ignore[call-overload]
     if found is None:
-        found = from_data.made(storage.value.asnumpy().copy())
-        memo[key] = found  # type: ignore[index]
-    if tensor._view is None:
-        return found if not is_tracked(found) else views.alias(found)
-    if tensor._dtype is not storage.dtype:
-        return from_data.made(value_of(tensor).asnumpy().copy())
-    return views.as_strided(found, tensor.shape, strides_of(tensor), tensor._offset)
+        found = memo[key] = Storage(storage.memory.copy()) if storage.__class__ is not Value else None  # type: ignore[index]
+    if found is None:
+        return tensor.detach().clone()
+    return window(found, tensor._dtype, tensor._shape, strides_of(tensor), tensor._offset)
 
 
 def _text(tensor: Tensor) -> str:
     """The repr of a tensor."""
-    array = tape.read(value_of(tensor))
+    array = array_of(tensor)
     here = devices.current()
     node = tensor.grad_fn
     return _tensor_str.format_tensor(
@@ -538,19 +548,16 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
     """``tensor.data = new``: other values, perhaps of another shape or dtype; the tensor stays the same leaf."""
     if not isinstance(new, TensorBase):
         raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
-    tracked = is_tracked(tensor)
-    if not tracked:
-        become(tensor, views.alias(new, detached=True) if is_tracked(new) else new)
-        return
-    raw = value_of(new)
-    if tensor._view is None and tensor._storage.leaf and raw.shape == value_of(tensor).shape and new._dtype is tensor._dtype:
-        if new._storage is not tensor._storage:
-            tape.write_memory(tensor._storage.value, tape.detached(raw))
-        tensor._storage.version += 1
-        return
-    fresh = from_data.made(raw.asnumpy().copy())
-    become(tensor, fresh)
-    require_grad(tensor, True)
+    if new._dtype is not tensor._dtype and node_of(tensor) is not None:
+        raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
+    counter, parameter = Counter(), tensor._storage.parameter
+    counter.version = tensor._counter.version
+    become(tensor, new)
+    tensor._counter = counter
+    if parameter is not None and tensor._storage.parameter is None:
+        # MindSpore's optimisers know the parameter: it shares the new memory.
+        set_value(parameter, value_of(tensor))
+        tensor._storage.parameter = parameter
 
 
 set_tensor_class(Tensor)
@@ -561,14 +568,7 @@ def from_mindspore(tensor: Raw) -> Tensor:
     """A tensor over a mindspore.Tensor, sharing memory and the tape. Raises TypeError for anything else."""
     if not isinstance(tensor, Raw):
         raise TypeError(f"from_mindspore expects a mindspore.Tensor, not {type(tensor).__name__}")
-    made = wrap(tensor)
-    if tensor._requires_grad:
-        made._storage.tracked = True
-        if tape.is_end(tensor):
-            made._storage.leaf = True
-            register_leaf(made)
-    made._storage.shared = True
-    return made
+    return border.from_mindspore(tensor)
 
 
-__all__ = ["Tensor", "View", "from_mindspore", "replace_data"]
+__all__ = ["Tensor", "from_mindspore", "replace_data"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ._core.tensor_base import value_of
+from ._core.tensor_base import array_of
 from ._sparse import coo
 from ._sparse.base import index_tensor, is_sparse
 from ._sparse.convert import to_dense
@@ -35,7 +35,7 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
     from ._core.formats import sparse_coo, sparse_csc, sparse_csr
 
     lines = diagonals.unsqueeze(0) if diagonals.dim() == 1 else diagonals
-    places = np.asarray(value_of(offsets).asnumpy()).reshape(-1)
+    places = np.asarray(array_of(offsets)).reshape(-1)
     rows, columns = (int(length) for length in shape)
     if len(shape) != 2:
         raise RuntimeError("Output shape must be 2d")

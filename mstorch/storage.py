@@ -11,7 +11,6 @@ import numpy as np
 
 from ._backend import tape
 from ._backend.cast import numpy_cast
-from ._backend.raw import from_numpy
 from ._core import device as devices
 from ._core.device import device
 from ._core.dtype import (
@@ -32,9 +31,8 @@ from ._core.dtype import (
 )  # fmt: skip
 from ._core.naming import NamedAsInTorch
 from ._core.storage import Storage as Cell
-from ._core.tensor_base import TensorBase, whole_storage
-from ._ops import from_data, views
-from ._ops.complex_views import view_dtype
+from ._core.tensor_base import window
+from ._ops import from_data
 
 # The storage objects alive, by their cell: a tensor's storage is one object as long as somebody holds it.
 _OBJECTS: weakref.WeakValueDictionary[int, UntypedStorage] = weakref.WeakValueDictionary()
@@ -70,19 +68,19 @@ class UntypedStorage(metaclass=NamedAsInTorch):
         return _untyped(_cell_of(array))
 
     def _flat(self) -> np.ndarray:
-        return self._cell.array().reshape(-1)
+        return self._cell.memory
 
     def _bytes(self) -> np.ndarray:
-        return self._flat().view(np.uint8)
+        return self._cell.memory
 
     def _write(self, index: Any, values: Any, kind: dtype = uint8) -> None:
         """Write elements of a dtype into the memory, for every tensor that shares it."""
         cell = self._cell
-        cell.own()
-        self._flat().view(kind.np)[index] = values
+        whole = cell.nbytes // kind.itemsize * kind.itemsize
+        cell.memory[:whole].view(kind.np)[index] = values
         cell.version += 1
-        if cell.shared or cell.leaf:
-            tape.bump_versions([cell.value])
+        if cell.parameter is not None:
+            tape.bump_versions([cell.parameter])
 
     @property
     def _cdata(self) -> int:
@@ -182,19 +180,15 @@ class UntypedStorage(metaclass=NamedAsInTorch):
     def share_memory_(self) -> UntypedStorage:
         """Move the elements to memory that processes forked from now on share; returns the storage.
 
-        Differs from torch: a leaf that requires grad cannot be moved, and a process that is not forked gets a copy.
+        Differs from torch: a process that is not forked gets a copy.
         """
         cell = self._cell
         if cell in _SHARED or not self.nbytes():
             return self
-        if cell.leaf or cell.tracked:
-            raise NotImplementedError("mstorch: the memory of a tensor that requires grad cannot be shared between processes")
-        old = cell.array()
-        array = np.frombuffer(mmap.mmap(-1, old.nbytes), old.dtype).reshape(old.shape)
-        array[...] = old
-        cell.value = from_numpy(array)
-        cell.owned, cell.shared = False, True
-        cell.version += 1
+        old = cell.memory
+        memory = np.frombuffer(mmap.mmap(-1, old.nbytes), np.uint8)
+        memory[...] = old
+        cell.exchange(memory)
         _SHARED.add(cell)
         return self
 
@@ -207,13 +201,14 @@ class UntypedStorage(metaclass=NamedAsInTorch):
         raise RuntimeError("Cannot access accelerator device when none is available.")
 
     def resizable(self) -> bool:
-        """Whether ``resize_`` may change the size: MindSpore's memory cannot grow."""
-        return False
+        """Whether ``resize_`` may change the size."""
+        return self._cell not in _SHARED
 
     def resize_(self, size: int) -> UntypedStorage:
-        """Keep the size; another one raises NotImplementedError, for MindSpore's memory cannot grow or shrink."""
-        if size != self.nbytes():
-            raise NotImplementedError("mstorch: a storage cannot be resized")
+        """Change the size in bytes; what is there stays, new bytes are zeros. Returns the storage."""
+        if not self.resizable():
+            raise RuntimeError("Trying to resize storage that is not resizable")
+        resize_memory(self._cell, int(size))
         return self
 
     def byteswap(self, dtype: dtype) -> None:
@@ -264,6 +259,15 @@ def _checked(index: Any, size: int, what: str) -> int:
     if not -size <= index < size:
         raise IndexError(f"index {index} out of range for storage of size {size}")
     return index % size
+
+
+def resize_memory(cell: Cell, size: int) -> None:
+    """Give a storage another size in bytes."""
+    old = cell.memory
+    memory = np.zeros(size, np.uint8)
+    kept = min(size, old.nbytes)
+    memory[:kept] = old[:kept]
+    cell.exchange(memory)
 
 
 def _untyped(cell: Cell) -> UntypedStorage:
@@ -567,9 +571,4 @@ def tensor_over(storage: Any, kind: dtype) -> Any:
             "'storage'"
         )
     cell = storage.untyped()._cell
-    base = object.__new__(type(from_data.made(np.zeros(0, np.float32))))
-    base._storage, base._dtype, base._view, base._stride, base._offset = cell, cell.dtype, None, None, 0
-    flat = views.view(whole_storage(base), -1)
-    if isinstance(flat, TensorBase) and flat._dtype is not kind:
-        flat = view_dtype(flat, kind)
-    return flat
+    return window(cell, kind, (cell.nbytes // kind.itemsize,), None, 0)

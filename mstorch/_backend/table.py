@@ -6,12 +6,15 @@ converted, and results of the computing dtype are converted back. The choice is 
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from . import runtime
 from .cast import cast
-from .raw import MS_DTYPE, Raw
+from .raw import MS_DTYPE, NP_DTYPE, Raw, from_numpy
 
 FLOATS = ("float32", "float64")
 HALVES = ("float16", "bfloat16")
@@ -102,14 +105,115 @@ def _through(function: Function, name: str, compute: str) -> Function:
     return call
 
 
-class Kernel(dict):
-    """The resolved functions of one operation, by dtype name: ``kernel["float32"](raw, …)``."""
+# MindSpore's kernels are not safe to call from two threads at once (two that infer crashed the process, 2.7.2 to 2.10).
+LOCK = threading.RLock()
 
-    __slots__ = ("op",)
+
+class HostRow(NamedTuple):
+    """NumPy's kernel of an operation, with the dtypes that it was held against torch for."""
+
+    function: Function
+    dtypes: frozenset[str]
+    via: Mapping[str, str]
+
+
+HOST: dict[str, HostRow] = {}
+
+
+def define_host(op: str, function: Function, dtypes: tuple[str, ...] = ALL, via: Mapping[str, str] | None = None) -> None:
+    """Enter the kernel that serves an operation on host memory: a function of NumPy arrays, which gives fresh memory."""
+    if op in HOST:
+        raise ValueError(f"the operation {op} has a host kernel already")
+    HOST[op] = HostRow(function, frozenset(dtypes), via or {})
+
+
+def _host_through(function: Function, asked: np.dtype, computing: np.dtype) -> Function:
+    """A NumPy kernel computed in another dtype than the one asked for."""
+
+    def convert(value: Any) -> Any:
+        if value.__class__ is np.ndarray:
+            return value.astype(computing) if value.dtype == asked else value
+        if isinstance(value, (list, tuple)):
+            return type(value)(convert(item) for item in value)
+        return value
+
+    def restore(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(restore(item) for item in value)
+        return value.astype(asked) if value.dtype == computing else value
+
+    def call(*args: Any) -> Any:
+        return restore(function(*map(convert, args)))
+
+    return call
+
+
+def _raw_of(value: Any) -> Any:
+    if value.__class__ is np.ndarray:
+        return from_numpy(value if value.flags.c_contiguous else np.ascontiguousarray(value).reshape(value.shape))
+    if isinstance(value, (list, tuple)):
+        return type(value)(_raw_of(item) for item in value)
+    return value
+
+
+def _arrays_in(values: Any) -> Iterator[np.ndarray]:
+    for value in values:
+        if value.__class__ is np.ndarray:
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _arrays_in(value)
+
+
+def through_mindspore(function: Function) -> Function:
+    """A kernel of MindSpore's tensors as one of NumPy arrays, whose results have memory of their own."""
+
+    def fresh(result: Any, given: Sequence[np.ndarray]) -> Any:
+        if isinstance(result, (tuple, list)):
+            return tuple(fresh(item, given) for item in result)
+        if not isinstance(result, Raw):
+            return result
+        array = result.asnumpy()
+        if any(np.may_share_memory(array, item) for item in given):
+            return array.copy()
+        return array
+
+    def call(*args: Any) -> Any:
+        with LOCK:
+            return fresh(function(*map(_raw_of, args)), list(_arrays_in(args)))
+
+    return call
+
+
+class HostKernel(dict):
+    """The resolved functions of one operation on NumPy arrays, by dtype name: MindSpore's where NumPy has none."""
+
+    __slots__ = ("device",)
+
+    def __init__(self, device: Kernel) -> None:
+        super().__init__()
+        self.device = device
+
+    def __missing__(self, name: str) -> Function:
+        row = HOST.get(self.device.op)
+        if row is not None and name in row.dtypes:
+            function = row.function
+        elif row is not None and name in row.via:
+            function = _host_through(row.function, NP_DTYPE[name], NP_DTYPE[row.via[name]])
+        else:
+            function = through_mindspore(self.device[name])
+        self[name] = function
+        return function
+
+
+class Kernel(dict):
+    """The resolved functions of one operation, by dtype name: ``kernel["float32"](raw, …)``, ``kernel.host["float32"](array, …)``."""
+
+    __slots__ = ("op", "host")
 
     def __init__(self, op: str) -> None:
         super().__init__()
         self.op = op
+        self.host = HostKernel(self)
 
     def __missing__(self, name: str) -> Function:
         device = runtime.DEVICE_TARGET

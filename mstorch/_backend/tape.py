@@ -319,3 +319,53 @@ def refuse_in_trace(what: str) -> None:
     context = tracing()
     if context is not None and hasattr(context, "refuse"):
         context.refuse(what)
+
+
+_zeros_like = mindspore.ops.ZerosLike()
+
+
+def zeros_like(raw: Raw) -> Raw:
+    """Zeros of the same shape and dtype."""
+    return _zeros_like(raw) if raw.size else raw
+
+
+def pull(
+    function: Callable[..., Sequence[Raw]], raws: Sequence[Raw], places: Sequence[int], seeds: Sequence[Raw]
+) -> tuple[Raw | None, ...]:
+    """The gradients of ``function(*raws)``, weighted by ``seeds``, with respect to the inputs at ``places``.
+
+    The function runs once, recorded. Where an input is followed already, in a pull around this one, the gradients are
+    recorded in their turn.
+    """
+    deep = _running_pulls[0] > 0 and any(raw._requires_grad for raw in (*raws, *seeds))
+    inputs = list(raws)
+    for place in places:
+        if not (deep and raws[place]._requires_grad):
+            inputs[place] = detached(raws[place])
+            mark_leaf(inputs[place])
+    if not deep:
+        inputs = [detached(raw) if raw._requires_grad and place not in places else raw for place, raw in enumerate(inputs)]
+        seeds = [detached(raw) if raw._requires_grad else raw for raw in seeds]
+    enabled = grad_mode.enabled
+    flag = _recording()
+    _running_pulls[0] += 1
+    set_grad_enabled(True)
+    start_recording()
+    outer_deep, grad_mode.deep = grad_mode.deep, True
+    try:
+        outputs = function(*inputs)
+        followed = [i for i, raw in enumerate(outputs) if raw._requires_grad]
+        if not followed:
+            return (None,) * len(places)
+        return run_backward(
+            [outputs[i] for i in followed], [seeds[i] for i in followed], [inputs[place] for place in places], deep, deep
+        )
+    finally:
+        grad_mode.deep = outer_deep
+        _running_pulls[0] -= 1
+        set_grad_enabled(enabled)
+        if not flag and not _running_pulls[0]:
+            _set_recording(False)
+
+
+_running_pulls = [0]

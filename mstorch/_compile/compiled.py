@@ -14,8 +14,11 @@ from .._backend.cell import is_parameter, keeps_statistics
 from .._backend.raw import Raw
 from .._backend.trace import Graph, GraphBreak
 from .._core.generator import default_generator
+from .._core.modes import modes
 from .._core.storage import Storage
-from .._core.tensor_base import TensorBase, grad_mode, is_leaf, is_tracked, strides_of, value_of, write
+from .._core.tensor_base import TensorBase, is_tracked, strides_of, value_of
+from .._ops._dispatch import write
+from .._tape.node import is_leaf
 from . import verify
 from .functional import Plan, detached, exchanged, plan, source, stand_ins_for, storages
 from .guards import Guards, setting_key
@@ -32,7 +35,7 @@ def _gate_forward(ctx: Any, *raws: Raw) -> Any:
 
 
 def _gate_backward(ctx: Any, *gradients: Any) -> Any:
-    if grad_mode.enabled:
+    if modes.grad:
         # MindSpore's second derivative of a captured graph lacks terms, without a word (2.7.2 to 2.10).
         raise RuntimeError("torch.compile with aot_autograd does not currently support double backward")
     return gradients[0] if len(gradients) == 1 else gradients
@@ -72,7 +75,7 @@ class Entry:
         if self.graph is not None:
             inputs = [value_of(tensor) for tensor in used]
             inputs += [storage.value for storage in self.states]
-            if grad_mode.enabled:
+            if modes.grad:
                 tape.start_recording()
                 for tensor in used:
                     tensor._storage.owned = False
@@ -189,7 +192,7 @@ class Compiled:
     def _compile(self, form: Any, arguments: list[Any]) -> Entry | None:
         """An entry for these arguments; None if the function raises, with or without a graph."""
         stream = default_generator.engine.get_state()
-        enabled = grad_mode.enabled
+        enabled = modes.grad
         entry = Entry()
         try:
             entry.guards = Guards(self.function, leaves(form))

@@ -10,7 +10,8 @@ from .._backend.raw import Raw, from_numpy
 from .._backend.trace import GraphBreak
 from .._core.storage import Storage
 from .._core.strides import contiguous_strides, dense_order
-from .._core.tensor_base import View, _make, is_leaf, is_tracked, wrap, wrap_strided
+from .._core.tensor_base import _make, is_tracked, wrap
+from .._tape.node import is_leaf
 
 
 def stand_in(tensor: Any, raw: Raw) -> Any:

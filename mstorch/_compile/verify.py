@@ -13,8 +13,9 @@ import numpy as np
 from .._backend import tape
 from .._backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from .._backend.trace import GraphBreak
+from .._core.modes import modes
 from .._core.storage import Storage
-from .._core.tensor_base import grad_mode, is_tracked, value_of
+from .._core.tensor_base import is_tracked, value_of
 from .functional import exchanged, source, stand_ins_for
 from .trees import flatten, unflatten
 
@@ -26,7 +27,7 @@ def _copies(raws: Sequence[Raw], tracked: Sequence[bool]) -> list[Raw]:
     made = []
     for raw, follow in zip(raws, tracked):
         copy = from_numpy(np.array(raw.asnumpy(), order="C", copy=True))
-        if follow and grad_mode.enabled:
+        if follow and modes.grad:
             tape.mark_leaf(copy)
         made.append(copy)
     return made
@@ -92,7 +93,7 @@ def compare(entry: Any, function: Callable[..., Any], form: Any, arguments: Sequ
 def _compare_gradients(
     pairs: Sequence[tuple[Any, Raw, bool]], results: Sequence[Raw], theirs: Sequence[Raw], ours: Sequence[Raw]
 ) -> None:
-    if not grad_mode.enabled:
+    if not modes.grad:
         return
     followed = [
         (want, results[number]) for number, want, follow in pairs

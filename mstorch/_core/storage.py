@@ -1,69 +1,120 @@
-"""The cell that tensors and their views share: one value, a version, and who else knows its memory."""
+"""The memory that tensors and their views share: bytes on the host, or the current value on a device and in a capture."""
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
-from .._backend import tape
 from .._backend.raw import Raw, from_numpy
-from .dtype import dtype as Dtype
+from .modes import modes
 
 
 class Storage:
-    """The current value of a base tensor. Its elements in row-major order are the storage that strides speak of.
+    """Host memory. A tensor is a window (offset, strides, shape, dtype) on it; a write goes into the memory.
 
-    ``owned`` means that the value's memory belongs to this cell alone and no recorded operation has used it, so that a
-    write may go into the memory. ``shared`` means that NumPy or DLPack see the memory, so that a write must go there.
-    ``tracked`` means that the value takes part in autograd, ``leaf`` that it is where a gradient ends.
+    ``version`` counts writes. ``moved`` says that the memory was exchanged for another (``resize_``, ``share_memory_``), so
+    that windows may not be kept. ``parameter`` is the mindspore.Parameter over the same memory, once MindSpore's side asked
+    for one.
     """
 
-    __slots__ = ("value", "dtype", "version", "owned", "shared", "tracked", "leaf", "__weakref__")
-    value: Raw
-    dtype: Dtype
+    __slots__ = ("_source", "_memory", "version", "moved", "shared", "parameter", "pinned", "__weakref__")
 
-    def __init__(self, value: Raw, kind: Dtype, tracked: bool = False, owned: bool = False) -> None:
-        self.value = value
-        self.dtype = kind
+    def __init__(self, source: np.ndarray) -> None:
+        self._source: np.ndarray | None = source  # C-contiguous, of any dtype
+        self._memory: np.ndarray | None = None
         self.version = 0
-        self.owned = owned
-        self.shared = False
-        self.tracked = tracked
-        self.leaf = False
+        self.moved = False
+        self.shared: Any = None  # what keeps memory alive that other processes see
+        self.parameter: Any = None
+        self.pinned = False
 
-    def own(self) -> None:
-        """Make the value's memory this cell's alone: kernels may have left it shared with another raw tensor."""
-        if not (self.owned or self.shared or self.leaf or self.tracked):
-            self.value = from_numpy(np.array(self.value.asnumpy(), order="C", copy=True))
-            self.owned = True
+    @property
+    def memory(self) -> np.ndarray:
+        """The bytes, a flat uint8 array."""
+        found = self._memory
+        if found is None:
+            source = self._source
+            assert source is not None
+            found = self._memory = source.reshape(-1).view(np.uint8)
+            self._source = None
+        return found
 
-    def array(self) -> Any:
-        """The value's memory as a row-major NumPy array."""
-        if not self.value.is_contiguous():
-            self.own()
-        return self.value.asnumpy()
+    @property
+    def nbytes(self) -> int:
+        """The size in bytes."""
+        return self.memory.nbytes
 
-    def share(self) -> Any:
-        """The memory as a NumPy array that the outside keeps: every later write goes into it."""
-        self.own()
-        self.shared = True
-        return self.value.asnumpy()
+    def exchange(self, memory: np.ndarray) -> None:
+        """Take other memory, uint8 and flat; tensors over this storage show it from now on."""
+        self._memory, self._source = memory, None
+        self.moved = True
+        self.parameter = None
 
-    def rebind(self, value: Raw, tracked: bool) -> None:
-        """Make ``value`` (same shape and dtype) the current one, in the way that this cell's readers need."""
-        self.version += 1
-        if self.leaf:
-            # A leaf keeps its raw tensor, which the tape and MindSpore's optimisers know; its memory is written, and a
-            # graph that saved the old values refuses to run backward, as in torch. A trace only names the new value.
-            if tape.tracing() is None:
-                tape.write_memory(self.value, value)
-            else:
-                self.value = value
-            return
-        if self.shared:
-            tape.write_memory(self.value, value)
-            if not tracked:
-                return
-        self.value = value
-        self.tracked = tracked
-        self.owned = False
+
+class Value:
+    """The current value of a tensor on a device or in a capture; a write computes a new value and takes its place.
+
+    The elements of ``raw`` in row-major order are what offsets and strides speak of.
+    """
+
+    __slots__ = ("raw", "version", "__weakref__")
+
+    moved = False
+    shared = None
+    parameter = None
+
+    def __init__(self, raw: Raw) -> None:
+        self.raw = raw
+        self.version = 0
+
+
+class Counter:
+    """A version of its own for a tensor over memory that others share: what ``.data`` gives."""
+
+    __slots__ = ("version",)
+
+    def __init__(self) -> None:
+        self.version = 0
+
+
+class NativeBlock:
+    """A stretch of a thread's work on MindSpore's side: values stand in for the host memory that is used in it.
+
+    ``captured`` says that a graph is being captured: what is written then stays in the values, and is read from them.
+    """
+
+    def __init__(self, captured: bool = False) -> None:
+        self.captured = captured
+        self._cells: dict[int, tuple[Storage, Value]] = {}
+
+    def cell(self, storage: Storage, kind: np.dtype) -> Value:
+        """The value that stands for a storage whose elements are asked for in a dtype."""
+        found = self._cells.get(id(storage))
+        if found is None:
+            raw = storage.parameter
+            if raw is None:
+                source = storage._source
+                if source is None:
+                    size = kind.itemsize
+                    source = storage.memory[: storage.nbytes // size * size].view(kind)
+                raw = from_numpy(source)
+            found = self._cells[id(storage)] = (storage, Value(raw))
+        return found[1]
+
+    def put(self, storage: Storage, raw: Raw) -> Value:
+        """Let another value stand for a storage."""
+        cell = Value(raw)
+        self._cells[id(storage)] = (storage, cell)
+        return cell
+
+    def __enter__(self) -> NativeBlock:
+        self._outer, modes.native = modes.native, self
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        modes.native = self._outer
+
+
+def face(array: np.ndarray) -> Raw:
+    """MindSpore's tensor over the memory of an array; of a copy where the array is not row-major."""
+    return from_numpy(array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape))

@@ -1,91 +1,51 @@
-"""The layout of a tensor: a storage cell, for a view the way to read it, strides. Methods come in ``_tensor.py``."""
+"""The layout of a tensor: a window on a storage, and its place in the history of the tape. Methods come in ``_tensor.py``."""
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._backend import tape
-from .._backend.raw import ON_CPU, Raw, from_numpy
+from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
-from .dtype import OF_MS, dtype
-from .storage import Storage
+from .._backend.tape import bump_versions
+from .dtype import OF_MS, OF_NP, dtype
+from .modes import modes
+from .storage import Storage, Value, face
 from .strides import Strides, contiguous_strides, dense_order, flat_index, normalize, overlaps
 
-grad_mode = tape.grad_mode
-_permute = kernel("permute")
+_gather = kernel("storage_gather")
 _scatter = kernel("storage_scatter")
-_replace = kernel("replace_value")
+_reshape = kernel("reshape")
+_permute = kernel("permute")
+_reinterpret = kernel("view_dtype")
 
-Read = Callable[[Raw], Raw]
-
-
-class Space:
-    """A storage seen in another dtype: ``read`` makes the flat elements from the storage's value, ``write`` undoes it."""
-
-    __slots__ = ("read", "write", "dtype")
-
-    def __init__(self, read: Read, write: Callable[[Raw, Raw], Raw], kind: dtype) -> None:
-        self.read = read
-        self.write = write
-        self.dtype = kind
+# How a view came about, which decides whether it may be written to while operations are recorded.
+DEFAULT, MULTIPLE_OUTPUTS, WITHOUT_GRAD, INFERENCE = 0, 1, 2, 3
 
 
-class View:
-    """How a tensor shows a part of its storage: ``read`` makes its value from the parent's value.
+class Auto:
+    """What autograd knows of a tensor besides the node that made it; most tensors have none.
 
-    The value is kept with the version of the storage that it was read at. A ``detached`` view takes no part in
-    autograd. A ``leaf`` view is one that ``requires_grad_()`` was called on: its raw tensor stays the same. An ``own``
-    view has a history apart from its storage's: a detached tensor that a recorded value was written to.
+    ``leaf``: gradients end here. ``base``: the tensor that this one is a view of, always a root. ``seen``: the version of the
+    memory at which the view's history was looked up. ``origin``: how the view was made. ``accumulator`` refers weakly to the
+    node that adds to ``grad``. ``hooks`` run on the gradient, ``post`` after a leaf got one.
     """
 
-    __slots__ = ("parent", "read", "value", "version", "detached", "leaf", "own", "of_leaf", "space")
+    __slots__ = ("leaf", "base", "seen", "origin", "grad", "accumulator", "hooks", "post", "retains", "again", "hooked")
 
-    def __init__(self, parent: View | None, read: Read, value: Raw, version: int, detached: bool, space: Space | None) -> None:
-        self.parent = parent
-        self.read = read
-        self.value = value
-        self.version = version
-        self.detached = detached
+    def __init__(self) -> None:
         self.leaf = False
-        self.own = False
-        self.of_leaf = False
-        self.space = space
-
-    def tracked(self, storage: Storage) -> bool:
-        """Whether the view takes part in autograd."""
-        if self.leaf or self.own:
-            return True
-        if self.detached:
-            return False
-        if storage.leaf and not self.of_leaf:
-            return False  # made before its base became a leaf
-        return storage.tracked if self.parent is None else self.parent.tracked(storage)
-
-    def current(self, storage: Storage) -> Raw:
-        """The view's value now."""
-        if self.version == storage.version:
-            return self.value
-        # What is read again must be recorded as the view was when it was made, whatever the mode is now.
-        before = grad_mode.enabled
-        follow = not (self.detached or self.leaf)
-        if follow and storage.tracked:
-            tape.start_recording()
-        tape.set_grad_enabled(follow)
-        try:
-            value = self.read(storage.value if self.parent is None else self.parent.current(storage))
-        finally:
-            tape.set_grad_enabled(before)
-        if self.leaf:
-            tape.write_memory(self.value, value)
-        elif self.own:
-            self.value = _replaced(storage.dtype.name, self.value, value, passes=True)
-        else:
-            self.value = tape.detached(value) if self.detached else value
-        self.version = storage.version
-        return self.value
+        self.base: Any = None
+        self.seen = 0
+        self.origin = DEFAULT
+        self.grad: Any = None
+        self.accumulator: Any = None
+        self.hooks: Any = None
+        self.post: Any = None
+        self.retains = False
+        self.again: Callable[[Any], Any] | None = None
+        self.hooked: Any = None
 
 
 class SparseOperand(NotImplementedError):
@@ -93,14 +53,30 @@ class SparseOperand(NotImplementedError):
 
 
 class TensorBase:
-    """Data members of a tensor. ``_stride`` is None for row-major strides."""
+    """Data members of a tensor.
 
-    __slots__ = ("_storage", "_dtype", "_view", "_stride", "_offset", "__dict__", "__weakref__")
-    _storage: Storage
+    ``_stride`` is None for row-major strides. ``_array`` is the window as a NumPy array, once somebody needed it; where the
+    storage is a value, ``_raw`` is the tensor's value at version ``_at``. ``_counter`` counts the writes that this tensor
+    answers for: its storage, but for what ``.data`` gives. ``_node`` and ``_number``: which output of which recorded
+    operation the tensor is.
+    """
+
+    __slots__ = (
+        "_storage", "_dtype", "_shape", "_stride", "_offset", "_array", "_raw", "_at", "_counter", "_node", "_number", "_auto",
+        "__dict__", "__weakref__",
+    )  # fmt: skip
+    _storage: Any
     _dtype: dtype
-    _view: View | None
+    _shape: tuple[int, ...]
     _stride: Strides | None
     _offset: int
+    _array: np.ndarray | None
+    _raw: Raw | None
+    _at: tuple[Value, int] | None
+    _counter: Any
+    _node: Any
+    _number: int
+    _auto: Auto | None
 
     if TYPE_CHECKING:  # what ``_methods`` generates
         __getitem__: Any
@@ -130,295 +106,370 @@ class TensorBase:
 
 
 _new = object.__new__
+_new_storage = Storage.__new__
 _class: list[type] = [TensorBase]
 
 
 def set_tensor_class(cls: type) -> None:
-    """Let ``wrap`` make instances of the finished class."""
+    """Let ``tensor_of`` and ``wrap`` make instances of the finished class."""
     _class[0] = cls
 
 
-def _make(storage: Storage, kind: dtype, view: View | None, stride: Strides | None, offset: int) -> Any:
+# Making tensors
+
+
+def tensor_of(array: np.ndarray) -> Any:
+    """A base tensor over an array that nobody else holds: its memory becomes the tensor's."""
+    if modes.native is not None:
+        return wrap(from_numpy(np.ascontiguousarray(array).reshape(array.shape)))
+    return _host(array)
+
+
+def _host(array: np.ndarray) -> Any:
+    if array.flags.c_contiguous:
+        stride = None
+        source = array
+    else:
+        stride, source, array = _dense(array)
     tensor: Any = _new(_class[0])
-    tensor._storage = storage
+    # Storage(…) written out: every operation ends here, and the call alone costs 0.2 µs.
+    storage: Any = _new_storage(Storage)
+    storage._source = source
+    storage._memory = None
+    storage.version = 0
+    storage.moved = False
+    storage.shared = None
+    storage.parameter = None
+    storage.pinned = False
+    tensor._storage = tensor._counter = storage
+    tensor._dtype = OF_NP[array.dtype]
+    tensor._shape = array.shape
+    tensor._stride = stride
+    tensor._offset = 0
+    tensor._array = array
+    tensor._raw = None
+    tensor._at = None
+    tensor._node = None
+    tensor._number = 0
+    tensor._auto = None
+    return tensor
+
+
+def _dense(array: np.ndarray) -> tuple[Strides | None, np.ndarray, np.ndarray]:
+    """Strides, memory in order, and window of an array that is not row-major; a copy where it has gaps."""
+    size = array.itemsize
+    if array.size and array.ndim:
+        strides = tuple(step // size for step in array.strides)
+        order = dense_order(array.shape, strides) if min(strides) >= 0 else None
+        if order is not None:
+            source = array.transpose(order)
+            if source.flags.c_contiguous:
+                return normalize(array.shape, strides), source, array
+    copy = np.array(array, order="C", copy=True)
+    return None, copy, copy
+
+
+def wrap(raw: Raw, strides: Strides | None = None) -> Any:
+    """A base tensor over a MindSpore tensor that nobody else holds; ``strides`` order the elements of ``raw`` as they lie."""
+    if modes.native is None:
+        array = raw.asnumpy()
+        return _host(array) if strides is None else laid_out(array, strides)
+    if strides is None:
+        return _valued(Value(raw), OF_MS[raw.dtype], tuple(raw.shape), None, raw)
+    shape = tuple(raw.shape)
+    order = dense_order(shape, strides)
+    assert order is not None, "the result of an operation is dense"
+    storage = Value(_permute[OF_MS[raw.dtype].name](raw, tuple(order)))
+    return _valued(storage, OF_MS[raw.dtype], shape, normalize(shape, strides), raw)
+
+
+def _valued(cell: Value, kind: dtype, shape: tuple[int, ...], stride: Strides | None, raw: Raw) -> Any:
+    tensor = _make(cell, kind, shape, stride, 0)
+    tensor._raw, tensor._at = raw, (cell, cell.version)
+    return tensor
+
+
+def laid_out(array: np.ndarray, strides: Strides | None) -> Any:
+    """A base tensor of these values, whose memory has the given order; ``strides`` leave no gaps."""
+    if strides is None:
+        return tensor_of(array if array.flags.c_contiguous else np.array(array, order="C"))
+    if modes.native is not None:
+        return wrap(face(array), strides)
+    size = array.itemsize
+    if array.size and tuple(step // size for step in array.strides) == strides:
+        return _host(array)
+    order = dense_order(array.shape, strides)
+    assert order is not None, "the result of an operation is dense"
+    source = np.array(array.transpose(order), order="C")
+    tensor = _host(source)
+    tensor._shape = array.shape
+    tensor._stride = normalize(array.shape, strides)
+    tensor._array = source.transpose(np.argsort(order)) if order else source
+    return tensor
+
+
+def _make(storage: Any, kind: dtype, shape: tuple[int, ...], stride: Strides | None, offset: int) -> Any:
+    tensor: Any = _new(_class[0])
+    tensor._storage = tensor._counter = storage
     tensor._dtype = kind
-    tensor._view = view
+    tensor._shape = shape
     tensor._stride = stride
     tensor._offset = offset
+    tensor._array = None
+    tensor._raw = None
+    tensor._at = None
+    tensor._node = None
+    tensor._number = 0
+    tensor._auto = None
     return tensor
 
 
-def wrap(raw: Raw, tracked: bool = False, owned: bool = False) -> Any:
-    """A base tensor of row-major strides over ``raw``."""
-    tensor: Any = _new(_class[0])
-    tensor._dtype = kind = OF_MS[raw.dtype]
-    # Storage(…) written out: every operation ends here, and the call alone costs 0.2 µs.
-    tensor._storage = storage = _new(Storage)
-    storage.value = raw
-    storage.dtype = kind
-    storage.version = 0
-    storage.owned = owned
-    storage.shared = False
-    storage.tracked = tracked
-    storage.leaf = False
-    tensor._view = None
-    tensor._stride = None
-    tensor._offset = 0
-    return tensor
+def window(storage: Any, kind: dtype, shape: Sequence[int], strides: Strides | None, offset: int) -> Any:
+    """A tensor of any geometry over a storage, without history."""
+    shape = tuple(shape)
+    return _make(storage, kind, shape, None if strides is None else normalize(shape, strides), offset)
 
 
-def wrap_strided(raw: Raw, tracked: bool, strides: Strides | None) -> Any:
-    """A tensor over fresh values whose memory order is ``strides``, which leave no gaps."""
-    if strides is None:
-        return wrap(raw, tracked)
-    order = dense_order(raw.shape, strides)
-    assert order is not None, "the result of an operation is dense"
-    inverse = tuple(int(i) for i in np.argsort(order))
-    kind = OF_MS[raw.dtype]
-    permute = _permute[kind.name]
-    storage = Storage(permute(raw, tuple(order)), kind, tracked)
-    view = View(None, lambda value: permute(value, inverse), raw, 0, False, None)
-    return _make(storage, kind, view, normalize(raw.shape, strides), 0)
+def twin(tensor: Any) -> Any:
+    """Another tensor with the same window, version and history; not a view, and not a leaf of its own."""
+    made = _make(tensor._storage, tensor._dtype, tensor._shape, tensor._stride, tensor._offset)
+    made._array, made._raw, made._at, made._counter = tensor._array, tensor._raw, tensor._at, tensor._counter
+    made._node, made._number = tensor._node, tensor._number
+    return made
+
+
+# Reading
+
+
+def array_of(tensor: Any) -> np.ndarray:
+    """The tensor's elements as a NumPy window on its memory."""
+    array = tensor._array
+    if array is not None and not tensor._storage.moved:
+        return array
+    storage = tensor._storage
+    if storage.__class__ is Value:
+        return value_of(tensor).asnumpy()
+    kind, shape = tensor._dtype, tensor._shape
+    size = kind.itemsize
+    if 0 in shape:
+        array = np.empty(shape, kind.np)
+    elif tensor._stride is None:
+        array = np.ndarray(shape, kind.np, storage.memory, tensor._offset * size)
+    else:
+        array = np.ndarray(shape, kind.np, storage.memory, tensor._offset * size, [step * size for step in tensor._stride])
+    tensor._array = array
+    return array
 
 
 def value_of(tensor: Any) -> Raw:
-    """The tensor's current raw value, in its own shape."""
-    view = tensor._view
-    return tensor._storage.value if view is None else view.current(tensor._storage)
+    """The tensor's elements as a MindSpore tensor: over the same memory where that is row-major, else a copy."""
+    storage = tensor._storage
+    if storage.__class__ is Value:
+        cell = storage
+    elif modes.native is not None:
+        cell = modes.native.cell(storage, tensor._dtype.np)
+    else:
+        return face(array_of(tensor))
+    at = tensor._at
+    if at is None or at[0] is not cell or at[1] != cell.version:
+        tensor._raw = _read(tensor, cell.raw)
+        tensor._at = (cell, cell.version)
+    return tensor._raw  # type: ignore[return-value]
 
 
-def is_tracked(tensor: Any) -> bool:
-    """Whether the tensor takes part in autograd (torch's ``requires_grad``)."""
-    view = tensor._view
-    return tensor._storage.tracked if view is None else view.tracked(tensor._storage)
+def _read(tensor: Any, raw: Raw) -> Raw:
+    """The window of a tensor on the elements of ``raw``."""
+    kind, shape = tensor._dtype, tensor._shape
+    held = OF_MS[raw.dtype]
+    if held is not kind:
+        raw = _reshape[kind.name](_reinterpret[kind.name](raw, kind.name), (-1,))
+    if tensor._stride is None and not tensor._offset and raw.size == count_of(shape):
+        return raw if tuple(raw.shape) == shape else _reshape[kind.name](raw, shape)
+    return _gather[kind.name](raw, from_numpy(flat_index(shape, strides_of(tensor), tensor._offset)))
 
 
-def is_leaf(tensor: Any) -> bool:
-    """Whether no recorded operation made the tensor."""
-    if not is_tracked(tensor):
-        return True
-    view = tensor._view
-    return tensor._storage.leaf if view is None else view.leaf
+def count_of(shape: Sequence[int]) -> int:
+    """The number of elements of a shape."""
+    count = 1
+    for length in shape:
+        count *= length
+    return count
 
 
 def strides_of(tensor: Any) -> Strides:
     """Strides in elements."""
-    return tensor._stride if tensor._stride is not None else contiguous_strides(value_of(tensor).shape)
+    return tensor._stride if tensor._stride is not None else contiguous_strides(tensor._shape)
+
+
+# History
+
+
+def is_tracked(tensor: Any) -> bool:
+    """Whether the tensor takes part in autograd (torch's ``requires_grad``)."""
+    if tensor._node is not None:
+        return True
+    auto = tensor._auto
+    if auto is None:
+        raw = tensor._raw
+        return raw is not None and modes.native is not None and raw._requires_grad
+    return auto.leaf or (auto.base is not None and is_tracked(auto.base))
+
+
+def auto_of(tensor: Any) -> Auto:
+    """What autograd keeps for the tensor, made if need be."""
+    auto = tensor._auto
+    if auto is None:
+        auto = tensor._auto = Auto()
+    return auto
+
+
+def recording(tensors: Sequence[Any]) -> bool:
+    """Whether an operation on these tensors is to be recorded."""
+    return modes.grad and any(is_tracked(tensor) for tensor in tensors)
 
 
 def make_view(
-    source: Any, read: Read, shape: Sequence[int], strides: Strides, offset: int, detached: bool = False
+    source: Any, read: Callable[[Raw], Raw], shape: Sequence[int], strides: Strides, offset: int, kind: dtype | None = None
 ) -> Any:
-    """A tensor that shows a part of ``source``'s storage; ``read`` makes its value from the value of ``source``."""
+    """A tensor over a part of ``source``'s storage, without history; ``read`` makes its value where values stand for memory."""
+    shape = tuple(shape)
     storage = source._storage
-    tracked = is_tracked(source)
-    detached = detached or (tracked and not grad_mode.enabled)
-    if tracked and not detached:
-        tape.start_recording()
-    value = read(value_of(source))
-    if tracked and detached:
-        # MindSpore's view ops keep the history even where recording is off.
-        value = tape.detached(value)
-    parent = source._view
-    view = View(parent, read, value, storage.version, detached, None if parent is None else parent.space)
-    view.of_leaf = storage.leaf
-    return _make(storage, source._dtype, view, normalize(shape, strides), offset)
+    made = _make(storage, kind or source._dtype, shape, normalize(shape, strides), offset)
+    made._counter = source._counter
+    if storage.__class__ is Value or modes.native is not None:
+        made._raw = read(value_of(source))
+        made._at = source._at
+    return made
 
 
-def make_space_view(source: Any, space: Space, read: Read, shape: Sequence[int], strides: Strides, offset: int) -> Any:
-    """A tensor of another dtype over the storage of ``source``; strides and offset count elements of that dtype."""
-    storage = source._storage
-    tracked = is_tracked(source)
-    detached = tracked and not grad_mode.enabled
-    if tracked and not detached:
-        tape.start_recording()
-    value = read(storage.value)
-    view = View(None, read, tape.detached(value) if detached else value, storage.version, detached, space)
-    view.of_leaf = storage.leaf
-    return _make(storage, space.dtype, view, normalize(shape, strides), offset)
+# Writing
 
 
-def _leaf_above(view: View | None) -> bool:
-    while view is not None and not view.detached:
-        if view.leaf:
-            return True
-        view = view.parent
-    return False
+_LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
+_VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
+_OVERLAP = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+    "Please clone() the tensor before performing the operation."
+)
+
+
+def check_history(tensor: Any) -> None:
+    """Raise torch's error if the tensor's history allows no in-place write now."""
+    if not modes.grad or not is_tracked(tensor):
+        return
+    auto = tensor._auto
+    if auto is not None:
+        if auto.leaf and tensor._node is None:
+            raise RuntimeError(_LEAF)
+        base = auto.base
+        if base is not None:
+            if base._auto is not None and base._auto.leaf and base._node is None:
+                raise RuntimeError(_VIEW_OF_LEAF)
+            if auto.origin != DEFAULT:
+                raise RuntimeError(_refused_view(tensor, auto))
+
+
+def _refused_view(tensor: Any, auto: Auto) -> str:
+    what = f"Output {tensor._number} of {tensor._node.name() if tensor._node is not None else 'a function'}"
+    if auto.origin == MULTIPLE_OUTPUTS:
+        return (
+            f"{what} is a view and is being modified inplace. This view is the output of a function that returns multiple views. "
+            "Such functions do not allow the output views to be modified inplace. You should replace the inplace operation by an "
+            "out-of-place one."
+        )
+    mode = "inference mode" if auto.origin == INFERENCE else "no_grad mode"
+    start = f"{what} is a view and is being modified inplace." if tensor._node is not None else f"A view was created in {mode}"
+    if tensor._node is None:
+        start += " and is being modified inplace with grad mode enabled."
+    return (
+        f"{start} Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
+        f"both the view and the inplace either both inside the {mode.split()[0]} block (if you don't want the inplace to be "
+        f"tracked) or both outside (if you want the inplace to be tracked)."
+    )
 
 
 def check_writable(tensor: Any, uniform: bool = False) -> None:
-    """Raise torch's error if an in-place write to the tensor is not allowed now.
-
-    A ``uniform`` write, of one value, may go to elements that share memory.
-    """
-    storage, view = tensor._storage, tensor._view
-    if grad_mode.enabled and is_tracked(tensor):
-        if is_leaf(tensor):
-            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-        if storage.leaf or _leaf_above(view):
-            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-    if not uniform and tensor._stride is not None and overlaps(value_of(tensor).shape, tensor._stride):
+    """Raise torch's error if an in-place write to the tensor is not allowed now."""
+    check_history(tensor)
+    if tensor.__dict__.get("_inference") and not modes.inference:
         raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-            "Please clone() the tensor before performing the operation."
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
+            "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
+    if not uniform and tensor._stride is not None and overlaps(tensor._shape, tensor._stride):
+        raise RuntimeError(_OVERLAP)
 
 
-def write(tensor: Any, new: Raw, tracked: bool, uniform: bool = False) -> None:
-    """Make ``new`` (the tensor's shape and dtype, in memory of its own) its value, seen by all who share its storage.
-
-    ``tracked`` says whether ``new`` takes part in autograd. Memory itself is written where NumPy shares it, where a
-    leaf is changed outside of autograd, and where nothing else can have kept the old value.
-    """
-    check_writable(tensor, uniform)
-    storage, view = tensor._storage, tensor._view
-    if view is None:
-        if storage.tracked and not storage.leaf and not tracked:
-            # Under no_grad the value changes and the history stays; in grad mode a constant ends the old history.
-            passes = not grad_mode.enabled
-            new, tracked = _replaced(storage.dtype.name, storage.value, new, passes), True
-        storage.rebind(new, tracked)
+def put_array(tensor: Any, values: Any) -> None:
+    """Write values (an array that broadcasts to the tensor's shape, of its dtype) into its memory; counted as a write."""
+    if tensor._storage.__class__ is Value or modes.native is not None:
+        put_raw(tensor, from_numpy(np.array(np.broadcast_to(values, tensor._shape), tensor._dtype.np, order="C")))
         return
-    if not tracked and not storage.tracked and ON_CPU and tape.tracing() is None:
-        _write_memory(tensor, new)
-        return
-    apart = tracked and storage.tracked and (view.detached or view.own)
-    silent = apart or not grad_mode.enabled or (storage.tracked and not view.tracked(storage))
-    base = tape.detached(storage.value) if silent and storage.tracked else storage.value
-    before = grad_mode.enabled
-    if not silent:
-        tape.start_recording()
-    tape.set_grad_enabled(not silent)
-    try:
-        value = _written(tensor, base, new)
-    finally:
-        tape.set_grad_enabled(before)
-    if storage.tracked and not storage.leaf:
-        if silent:
-            value = _replaced(storage.dtype.name, storage.value, value, passes=True)
-        elif not tape.is_recorded(value):
-            value = _replaced(storage.dtype.name, storage.value, value, passes=False)
-    storage.rebind(value, storage.tracked or (tracked and not apart))
-    if apart:
-        view.own = True
-    if tracked and (apart or not silent) and not storage.leaf and not storage.shared:
-        view.value = new
-        view.version = storage.version
+    if 0 not in tensor._shape:
+        array_of(tensor)[...] = values
+    touch(tensor)
 
 
-def _written(tensor: Any, base: Raw, new: Raw) -> Raw:
-    """The storage's value with the tensor's part replaced."""
-    space = tensor._view.space
-    storage = tensor._storage
-    if space is None and tensor._stride is None and tensor._offset == 0 and base.size == new.size:
-        return new if base.shape == new.shape else _reshape[storage.dtype.name](new, base.shape)
-    index = from_numpy(flat_index(new.shape, strides_of(tensor), tensor._offset))
-    if space is None:
-        return _scatter[storage.dtype.name](base, index, new)
-    return space.write(base, _scatter[space.dtype.name](space.read(base), index, new))
+def put_raw(tensor: Any, new: Raw) -> None:
+    """Make ``new`` (the tensor's shape and dtype) its value, seen by all who share its storage."""
+    storage, block = tensor._storage, modes.native
+    if storage.__class__ is Value:
+        _rebind(tensor, storage, new)
+    elif block is None or not block.captured:
+        array_of(tensor)[...] = new.asnumpy()
+        if block is not None:
+            _rebind(tensor, block.cell(storage, tensor._dtype.np), new)
+    else:
+        _rebind(tensor, block.cell(storage, tensor._dtype.np), new)
+    touch(tensor)
 
 
-_reshape = kernel("reshape")
+def _rebind(tensor: Any, cell: Value, new: Raw) -> None:
+    name, held = tensor._dtype.name, OF_MS[cell.raw.dtype].name
+    shape = tuple(cell.raw.shape)
+    if name == held and tensor._stride is None and not tensor._offset and cell.raw.size == new.size:
+        cell.raw = new if tuple(new.shape) == shape else _reshape[name](new, shape)
+    else:
+        raw = cell.raw if name == held else _reinterpret[name](cell.raw, name)
+        index = from_numpy(flat_index(tensor._shape, strides_of(tensor), tensor._offset))
+        raw = _scatter[name](raw, index, new)
+        cell.raw = raw if name == held else _reshape[held](_reinterpret[held](raw, held), shape)
+    cell.version += 1
+    tensor._raw, tensor._at = new, (cell, cell.version)
 
 
-def _replaced(name: str, old: Raw, new: Raw, passes: bool) -> Raw:
-    """``new`` in place of the value ``old``, with its history (``passes``) or with the gradient ending here."""
-    before = grad_mode.enabled
-    tape.set_grad_enabled(True)
-    tape.start_recording()
-    try:
-        return _replace[name](old, new, passes)
-    finally:
-        tape.set_grad_enabled(before)
-
-
-def _write_memory(tensor: Any, new: Raw) -> None:
-    """Write a part of the storage in place; the first write copies a value that others may have kept."""
-    storage = tensor._storage
-    storage.own()
-    values = new.asnumpy()
-    np.copyto(strided_array(tensor), values)
-    storage.version += 1
-    if storage.shared:
-        tape.bump_versions([storage.value])
-
-
-def strided_array(tensor: Any) -> np.ndarray:
-    """The tensor's elements as a NumPy view of its storage's memory."""
-    array = tensor._storage.array()
-    shape = tuple(value_of(tensor).shape)
-    kind = tensor._dtype
-    if array.size == 0:
-        return np.empty(shape, kind.np)
-    flat = array.reshape(-1)
-    if kind is not tensor._storage.dtype:
-        flat = flat.view(kind.np)
-    strides = tuple(stride * kind.itemsize for stride in strides_of(tensor))
-    return np.lib.stride_tricks.as_strided(flat[tensor._offset :], shape, strides)
-
-
-# The tensors alive at which gradients end, by id: a WeakSet would compare tensors elementwise.
-_LEAVES: dict[int, weakref.ref[Any]] = {}
-
-
-def leaves() -> list[Any]:
-    """The tensors alive at which gradients end."""
-    found = [reference() for reference in list(_LEAVES.values())]
-    return [tensor for tensor in found if tensor is not None and is_tracked(tensor) and is_leaf(tensor)]
-
-
-def register_leaf(tensor: Any) -> None:
-    """Let backward accumulate a gradient into the tensor."""
-    key = id(tensor)
-    _LEAVES[key] = weakref.ref(tensor, lambda _: _LEAVES.pop(key, None))
+def touch(tensor: Any) -> None:
+    """Count a write."""
+    tensor._counter.version += 1
+    parameter = tensor._storage.parameter
+    if parameter is not None:
+        bump_versions([parameter])
 
 
 def require_grad(tensor: Any, requires_grad: bool) -> None:
     """Make a tensor a leaf of the tape, or no longer one."""
-    if requires_grad:
-        tape.refuse_in_trace("a tensor is made a leaf")
-        register_leaf(tensor)
-    else:
-        _LEAVES.pop(id(tensor), None)
-    storage, view = tensor._storage, tensor._view
-    if view is None:
-        if requires_grad:
-            # The raw tensor may be part of another cell's reads; a leaf has one of its own over the same memory.
-            storage.own()
-        tape.mark_leaf(storage.value, requires_grad)
-        storage.tracked = storage.leaf = requires_grad
-        storage.owned = False
-        return
-    if requires_grad:
-        view.value = from_numpy(np.array(view.current(storage).asnumpy(), order="C", copy=True))
-    tape.mark_leaf(view.value, requires_grad)
-    view.leaf = requires_grad
-
-
-def recording(tensors: Sequence[Any]) -> bool:
-    """Whether an operation on these tensors is to be recorded; if so, prepare them: the tape may keep their values."""
-    if not grad_mode.enabled:
-        return False
-    for tensor in tensors:
-        if is_tracked(tensor):
-            tape.start_recording()
-            for used in tensors:
-                used._storage.owned = False
-            return True
-    return False
-
-
-def take_over(tensor: Any) -> None:
-    """Let another tensor be the base of this base tensor's storage: this one becomes a detached view of it."""
-    storage = tensor._storage
-    tensor._view = View(None, _same, storage.value, storage.version, True, None)
-
-
-def _same(raw: Raw) -> Raw:
-    return raw
+    auto_of(tensor).leaf = requires_grad
 
 
 def whole_storage(tensor: Any) -> Any:
-    """A tensor that shows all of a tensor's storage, in the storage's shape."""
+    """A tensor of one dimension that shows all of a tensor's storage in its dtype."""
     storage = tensor._storage
-    return _make(storage, storage.dtype, None, None, 0)
+    if storage.__class__ is Value:
+        return _valued(storage, tensor._dtype, (int(storage.raw.size),), None, _reshape[tensor._dtype.name](storage.raw, (-1,)))
+    return _make(storage, tensor._dtype, (storage.nbytes // tensor._dtype.itemsize,), None, 0)
+
+
+def become(tensor: Any, other: Any) -> None:
+    """Let ``tensor`` show what ``other`` shows; its history stays its own."""
+    for name in ("_storage", "_dtype", "_shape", "_stride", "_offset", "_array", "_raw", "_at"):
+        setattr(tensor, name, getattr(other, name))
+    tensor._counter = other._counter
+
+
+def in_order(tensor: Any, strides: Strides | None) -> Any:
+    """A fresh tensor's values and history with memory in another order; ``strides`` leave no gaps."""
+    if strides is None or tensor._stride == strides:
+        return tensor
+    made = wrap(value_of(tensor), strides) if tensor._storage.__class__ is Value else laid_out(array_of(tensor), strides)
+    made._node, made._number = tensor._node, tensor._number
+    return made

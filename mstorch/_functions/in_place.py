@@ -32,17 +32,17 @@ def detach_(input: Any) -> Any:
 
 def celu_(input: Any, alpha: float = 1.0) -> Any:
     """In-place version of ``celu``."""
-    return in_place(input, acts.celu(input, alpha))
+    return in_place(input, acts.celu, alpha)
 
 
 def selu_(input: Any) -> Any:
     """In-place version of ``selu``."""
-    return in_place(input, acts.selu(input))
+    return in_place(input, acts.selu)
 
 
 def threshold_(input: Any, threshold: float, value: float) -> Any:
     """In-place version of ``threshold``."""
-    return in_place(input, acts.threshold(input, threshold, value))
+    return in_place(input, acts.threshold, threshold, value)
 
 
 def rrelu(
@@ -68,4 +68,4 @@ def _no_generator(generator: Any) -> None:
 
 def addmv_(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """In-place version of ``addmv``."""
-    return in_place(input, contract.addmv(input, mat, vec, beta=beta, alpha=alpha))
+    return in_place(input, contract.addmv, mat, vec, beta=beta, alpha=alpha)

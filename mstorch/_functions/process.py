@@ -199,5 +199,4 @@ def from_file(
     kind = dtype or get_default_dtype()
     array = mapped(filename, bool(shared), (size or 0) * kind.itemsize)
     made_ = made(np.frombuffer(array, kind.np))
-    made_._storage.shared = True
     return made_

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._core.dtype import int64
-from .._core.tensor_base import value_of
+from .._core.tensor_base import array_of
 from .._ops import embedding, rnn, views
 from .._ops._dispatch import shape_of
 from .._ops.creation import zeros
@@ -120,14 +120,14 @@ def embedding_bag(
     """
     words = ("sum", "mean", "max")
     count = shape_of(indices)[0]
-    starts = value_of(offsets).asnumpy().astype(np.int64)
+    starts = array_of(offsets).astype(np.int64)
     if not include_last_offset:
         starts = np.append(starts, count)
     result = embedding.bag(weight, indices, starts, words[mode], scale_grad_by_freq, per_sample_weights, padding_idx, sparse)
     bags = shape_of(offsets)[0]
     if mode == 0:
         return result, zeros(0, dtype=int64), zeros(bags, dtype=int64), zeros(bags, dtype=int64)
-    used = value_of(indices).asnumpy()
+    used = array_of(indices)
     kept = np.ones(count, bool) if padding_idx is None else used != padding_idx
     bag_of = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     sizes = np.bincount(bag_of[kept], minlength=bags).astype(np.int64)
@@ -135,7 +135,7 @@ def embedding_bag(
         return result, made(bag_of.astype(np.int64)), made(sizes), made(sizes.copy())
     width = shape_of(weight)[1]
     best = np.zeros((bags, width), np.int64)
-    rows = value_of(weight).asnumpy()
+    rows = array_of(weight)
     for bag in range(len(starts) - 1):
         mine = used[(bag_of == bag) & kept]
         if mine.size:

@@ -14,7 +14,9 @@ from typing import Any
 
 from .._backend import runtime
 from .._core.dtype import bfloat16, dtype, float16, float32, float64
-from .._core.tensor_base import TensorBase, grad_mode, is_leaf, is_tracked
+from .._core.modes import modes
+from .._core.tensor_base import TensorBase, is_tracked
+from .._tape.node import is_leaf
 
 DEVICE = runtime.device_type()
 
@@ -92,8 +94,8 @@ def _cast(value: Any, kind: dtype) -> Any:
             return value
         tensor: Any = value
         if (
-            kind is float32 or tensor._dtype is not float32 or not state.cache_enabled or not grad_mode.enabled
-            or not is_tracked(tensor) or not is_leaf(tensor) or tensor._view is not None
+            kind is float32 or tensor._dtype is not float32 or not state.cache_enabled or not modes.grad
+            or not is_tracked(tensor) or not is_leaf(tensor) or tensor._is_view()
         ):  # fmt: skip
             return tensor.to(kind)
         kept = state.cache.get(id(tensor))

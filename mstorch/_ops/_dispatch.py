@@ -1,59 +1,72 @@
 """How an operation gets from tensors to a kernel and back: promotion, casts, recording, strides, ``out=``, in place."""
 from __future__ import annotations
 
-import contextlib
 import functools
 import numbers
+import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .._backend import tape
-from .._backend.cast import cast
-from .._backend.raw import Raw, scalar
-from .._backend.table import Kernel
-from .._core.dtype import OF_MS, by_name, dtype, get_default_dtype
+from .._backend.cast import cast, numpy_cast
+from .._backend.raw import Raw
+from .._backend.table import Kernel, kernel
+from .._core.dtype import by_name, dtype, get_default_dtype
+from .._core.modes import grad_set_to, modes
 from .._core.promotion import WORDS, can_cast, combine, promote_types, scalar_dtype
+from .._core.storage import Storage
 from .._core.strides import elementwise_strides, flat_index
 from .._core.tensor_base import (
     TensorBase,
+    array_of,
+    become,
     check_writable,
-    grad_mode,
     is_tracked,
-    recording,
+    laid_out,
+    put_array,
     strides_of,
+    tensor_of,
     value_of,
     wrap,
-    wrap_strided,
-    write,
 )  # fmt: skip
+from .._tape.apply import Applied, apply
+from .._tape.node import bare_twin
+from .._tape.windows import assign, detach_snapshot, linear, settle, snapshot
 
 Tensor = TensorBase  # for isinstance and annotations; results are instances of the finished class
 
-_SCALARS: dict[tuple[Any, Any, str], Raw] = {}
+_SCALARS: dict[tuple[Any, Any, str], np.ndarray] = {}
 _SCALARS_LIMIT = 4096
 
 
-def scalar_raw(value: Any, name: str) -> Raw:
-    """A 0-d raw tensor of a Python number, kept for the next time: making one costs as much as a small kernel."""
-    key = (value.__class__, value, name)
+def scalar_array(value: Any, kind: dtype) -> np.ndarray:
+    """A 0-d array of a Python number, kept for the next time; nobody writes to it."""
+    key = (value.__class__, value, kind.name)
     found = _SCALARS.get(key)
-    if found is None or tape.tracing() is not None:
-        kind = by_name(name)
+    if found is None:
         if kind.category <= 1 and isinstance(value, float):
             value = int(value)
         if kind.category < 3 and isinstance(value, complex):
             raise RuntimeError(f"value cannot be converted to type {_cpp_name(kind)} without overflow")
-        if kind.is_integral:
-            found = scalar(np.array(int(value)).astype(kind.np) if name != "bool" else bool(value), name)
+        if kind.category == 0:
+            found = np.asarray(bool(value))
+        elif kind.category == 1:
+            found = np.asarray(int(value)).astype(kind.np)
         else:
-            found = scalar(value, name)
+            with np.errstate(over="ignore"):
+                found = numpy_cast(np.asarray(value, np.complex128 if kind.category == 3 else np.float64), kind.np)
+        found = found if found.__class__ is np.ndarray else np.asarray(found)
         if value == value and len(_SCALARS) < _SCALARS_LIMIT and not (value == 0 and isinstance(value, float)):
             # NaN never equals its key, and 0.0 == -0.0 would confuse the two.
             _SCALARS[key] = found
     return found
+
+
+def scalar_raw(value: Any, name: str) -> Raw:
+    """A 0-d raw tensor of a Python number."""
+    return value_of(tensor_of(scalar_array(value, by_name(name)).copy()))
 
 
 def _cpp_name(kind: dtype) -> str:
@@ -98,7 +111,7 @@ def result_dtype(operands: Sequence[Any]) -> dtype:
     for operand in operands:
         if isinstance(operand, TensorBase):
             kind = operand._dtype
-            if value_of(operand).shape:
+            if operand._shape:
                 dimensioned = kind if dimensioned is None else promote_types(dimensioned, kind)
             else:
                 zero_dim = kind if zero_dim is None else promote_types(zero_dim, kind)
@@ -110,52 +123,82 @@ def result_dtype(operands: Sequence[Any]) -> dtype:
     return combine(dimensioned, zero_dim, wrapped)
 
 
+def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
+    """The tensor in another dtype, recorded; its memory has ``strides``."""
+    if modes.native is not None or tensor._storage.__class__ is not Storage:
+        return wrap(cast(value_of(tensor), kind.name), strides)
+    source, target = tensor._dtype.np, kind.np
+    if modes.grad and kind.category >= 2 and is_tracked(tensor):
+        made = linear(tensor, lambda array: numpy_cast(array, target), lambda array: numpy_cast(array, source), "ToCopyBackward0")
+        if strides is None:
+            return made
+        laid = laid_out(array_of(made), strides)
+        laid._node = made._node
+        return laid
+    return laid_out(numpy_cast(array_of(tensor), target), strides)
+
+
 def unary(kernel: Kernel, input: Any, out: Any = None, *, to_float: bool = False) -> Any:
     """An elementwise operation of one tensor. ``to_float`` computes integers in the default floating dtype."""
     if not isinstance(input, TensorBase):
         raise TypeError(f"{kernel.op}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    tracked = recording((input,))
-    raw = value_of(input)
+    return _unary(kernel, input, (), out, to_float)
+
+
+def _unary(kernel: Kernel, input: Any, args: tuple[Any, ...], out: Any, to_float: bool = False) -> Any:
     kind = input._dtype
     if to_float and kind.category < 2:
         kind = get_default_dtype()
-        raw = cast(raw, kind.name)
-    result = kernel[kind.name](raw)
-    result = wrap_like(result, (input,), tracked)
+    strides = None if input._stride is None else result_strides((input,), input._shape)
+    if kind is not input._dtype:
+        input = cast_tensor(input, kind)
+    result = apply(kernel, kind, (input,), args, strides=strides)
     return result if out is None else deliver(result, out)
 
 
-def wrap_like(raw: Raw, operands: Sequence[Any], tracked: bool) -> Any:
-    """The result of an elementwise operation, with the strides that torch would give it."""
-    if tracked and OF_MS[raw.dtype].category < 2:
-        tracked = False
+def result_strides(operands: Sequence[Any], shape: tuple[int, ...]) -> Any:
+    """The strides that torch gives the result of an elementwise operation; None for row-major ones."""
     if all(operand._stride is None for operand in operands):
-        return wrap(raw, tracked)
-    strides = elementwise_strides(
-        tuple(raw.shape), [(tuple(value_of(operand).shape), strides_of(operand)) for operand in operands]
-    )
-    return wrap_strided(raw, tracked, strides)
+        return None
+    return elementwise_strides(shape, [(operand._shape, strides_of(operand)) for operand in operands])
 
 
 def binary(kernel: Kernel, input: Any, other: Any, out: Any = None, *, to_float: bool = False) -> Any:
     """An elementwise operation of two tensors, or of a tensor and a number, with promotion and broadcasting."""
     if out is None and isinstance(input, TensorBase) and isinstance(other, TensorBase):
         kind = input._dtype
-        if kind is other._dtype and input._view is None and other._view is None and (kind.category >= 2 or not to_float):
-            # The common case, which must cost little more than the kernel: one dtype, two base tensors.
-            first, second = input._storage, other._storage
-            a, b = first.value, second.value
-            if a.shape != b.shape:
-                shape = broadcast_shape(a.shape, b.shape)
-                if grad_mode.deep:
-                    a, b = (raw if tuple(raw.shape) == shape else _expand[kind.name](raw, shape) for raw in (a, b))
-            if grad_mode.enabled and (first.tracked or second.tracked):
-                tape.start_recording()
-                first.owned = second.owned = False
-                raw = kernel[kind.name](a, b)
-                return wrap(raw, OF_MS[raw.dtype].category >= 2)
-            return wrap(kernel[kind.name](a, b))
+        if kind is other._dtype and input._stride is None and other._stride is None and (kind.category >= 2 or not to_float):
+            # The common case, which must cost little more than the kernel: one dtype, two row-major tensors.
+            if input._shape != other._shape:
+                broadcast_shape(input._shape, other._shape)
+            return apply(kernel, kind, (input, other))
     return elementwise(kernel, (input, other), out, to_float=to_float)
+
+
+def elementwise(kernel: Kernel, operands: Sequence[Any], out: Any = None, *, to_float: bool = False, args: tuple[Any, ...] = ()) -> Any:
+    """An elementwise operation of several tensors and numbers, with promotion and broadcasting."""
+    kind = result_dtype(operands)
+    if to_float and kind.category < 2:
+        kind = get_default_dtype()
+    result = elementwise_in(kind, kernel, operands, args)
+    return result if out is None else deliver(result, out)
+
+
+def elementwise_in(kind: dtype, kernel: Kernel, operands: Sequence[Any], args: tuple[Any, ...] = ()) -> Any:
+    """An elementwise operation computed in a dtype."""
+    tensors = [operand for operand in operands if isinstance(operand, TensorBase)]
+    shape = tensors[0]._shape
+    for tensor in tensors[1:]:
+        shape = broadcast_shape(shape, tensor._shape)
+    strides = result_strides(tensors, shape)
+    inputs = []
+    for operand in operands:
+        if not isinstance(operand, TensorBase):
+            operand = scalar_array(python_number(operand), kind)
+        elif operand._dtype is not kind:
+            operand = cast_tensor(operand, kind)
+        inputs.append(operand)
+    return apply(kernel, kind, tuple(inputs), args, strides=strides)
 
 
 def expect_tensor(name: str, value: Any, position: int = 1) -> None:
@@ -180,48 +223,14 @@ def expect_a_tensor(name: str, input: Any, other: Any) -> None:
         )
 
 
-def elementwise(kernel: Kernel, operands: Sequence[Any], out: Any = None, *, to_float: bool = False) -> Any:
-    """An elementwise operation of several tensors and numbers, with promotion and broadcasting."""
-    kind = result_dtype(operands)
-    if to_float and kind.category < 2:
-        kind = get_default_dtype()
-    tensors = [operand for operand in operands if isinstance(operand, TensorBase)]
-    tracked = recording(tensors)
-    raws = []
-    shape: tuple[int, ...] | None = None
-    for operand in operands:
-        if isinstance(operand, TensorBase):
-            raw = value_of(operand)
-            own = tuple(raw.shape)
-            shape = own if shape is None else broadcast_shape(shape, own)
-            if operand._dtype is not kind:
-                raw = cast(raw, kind.name)
-        else:
-            raw = scalar_raw(python_number(operand), kind.name)
-        raws.append(raw)
-    if grad_mode.deep and tracked and shape is not None:
-        raws = [
-            raw if not isinstance(operand, TensorBase) or tuple(raw.shape) == shape else _expand[kind.name](raw, shape)
-            for operand, raw in zip(operands, raws)
-        ]  # fmt: skip
-    result = wrap_like(kernel[kind.name](*raws), tensors, tracked)
-    return result if out is None else deliver(result, out)
+def call(op: Kernel, inputs: Sequence[Any], *args: Any, dtype: dtype | None = None, label: str | None = None, strides: Any = None) -> Any:
+    """Run a kernel on tensors of one dtype (the first one's, unless given) and other arguments, recorded.
 
-
-def result(raw: Raw, inputs: Sequence[Any], tracked: bool) -> Any:
-    """A base tensor over fresh values. ``tracked`` is what ``recording(inputs)`` gave before the kernel ran."""
-    return wrap(raw, tracked and OF_MS[raw.dtype].category >= 2)
-
-
-def call(kernel: Kernel, inputs: Sequence[Any], *args: Any, dtype: dtype | None = None) -> Any:
-    """Run a kernel on tensors of one dtype (the first one's, unless given) and other arguments: a contiguous result."""
-    tracked = recording(inputs)
+    Tensors among ``args`` (indices, masks) are given as they are.
+    """
     kind = dtype or inputs[0]._dtype
-    raws = [value_of(t) if t._dtype is kind else cast(value_of(t), kind.name) for t in inputs]
-    raw = kernel[kind.name](*raws, *args)
-    if isinstance(raw, tuple):
-        return tuple(result(item, inputs, tracked) for item in raw)
-    return result(raw, inputs, tracked)
+    tensors = tuple(t if t._dtype is kind else cast_tensor(t, kind) for t in inputs)
+    return apply(op, kind, tensors, args, label=label, strides=strides)
 
 
 def contiguous_copy(tensor: Any) -> Any:
@@ -229,8 +238,7 @@ def contiguous_copy(tensor: Any) -> Any:
     return call(_clone, (tensor,))
 
 
-_clone = Kernel("clone")
-_expand = Kernel("expand")
+_clone = kernel("clone")
 
 
 def check_result_cast(kind: dtype, target: dtype) -> None:
@@ -253,27 +261,40 @@ def deliver(result: Any, out: Any) -> Any:
     if not isinstance(out, TensorBase):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
     check_result_cast(result._dtype, out._dtype)
-    if grad_mode.enabled and (is_tracked(out) or is_tracked(result)):
+    if modes.grad and (is_tracked(out) or is_tracked(result)):
         raise RuntimeError(
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
         )
-    raw = value_of(result)
-    if tuple(raw.shape) != tuple(value_of(out).shape):
-        if value_of(out).size != 0:
+    if result._shape != out._shape:
+        if 0 not in out._shape:
             warnings.warn(
-                f"An output with one or more elements was resized since it had shape {list(value_of(out).shape)}, which "
-                f"does not match the required output shape {list(raw.shape)}. This behavior is deprecated, and in a future "
+                f"An output with one or more elements was resized since it had shape {list(out._shape)}, which "
+                f"does not match the required output shape {list(result._shape)}. This behavior is deprecated, and in a future "
                 "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse an "
                 "out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
                 UserWarning,
                 stacklevel=3,
             )
-        become(out, result if result._dtype is out._dtype else wrap(cast(raw, out._dtype.name)))
+        become(out, result if result._dtype is out._dtype else cast_tensor(result, out._dtype))
         return out
-    if result._dtype is not out._dtype:
-        raw = cast(raw, out._dtype.name)
-    write(out, raw, False)
+    write(out, result)
     return out
+
+
+def write(target: Any, values: Any, uniform: bool = False) -> None:
+    """Write a tensor's values (of the target's shape, any dtype) into a tensor, recorded; nothing is written on an error."""
+    check_writable(target, uniform)
+    if values._dtype is not target._dtype:
+        values = cast_tensor(values, target._dtype)
+    assign(target, values)
+
+
+def write_array(target: Any, array: np.ndarray, uniform: bool = False) -> None:
+    """Write an array, of the target's dtype, that broadcasts to its shape: a constant, as far as history is concerned."""
+    check_writable(target, uniform)
+    put_array(target, array)
+    if modes.grad and modes.native is None:
+        settle(target, None)
 
 
 def refuse_overlap(out: Any, *inputs: Any) -> None:
@@ -308,43 +329,50 @@ def finish(result: Any, out: Any) -> Any:
     return result if out is None else deliver(result, out)
 
 
-@contextlib.contextmanager
-def without_grad() -> Iterator[None]:
+def without_grad() -> Any:
     """Nothing is recorded inside."""
-    before = grad_mode.enabled
-    tape.set_grad_enabled(False)
-    try:
-        yield
-    finally:
-        tape.set_grad_enabled(before)
+    return grad_set_to(False)
 
 
 def readable(tensor: Any) -> np.ndarray | None:
     """The values, for a check of arguments; None while a graph is captured, which holds no such check."""
-    return value_of(tensor).asnumpy() if tape.tracing() is None else None
+    return None if capturing() else array_of(tensor)
+
+
+def capturing() -> bool:
+    """Whether a graph is being captured in this thread."""
+    return modes.native is not None and modes.native.captured
 
 
 def shape_of(tensor: Any) -> tuple[int, ...]:
     """The shape as a plain tuple, at less cost than ``tensor.shape``."""
-    return tuple(value_of(tensor).shape)
+    return tensor._shape
 
 
-def become(tensor: Any, other: Any) -> None:
-    """Let ``tensor`` show what ``other`` shows (``set_``, ``resize_``, ``.data =``)."""
-    for name in ("_storage", "_dtype", "_view", "_stride", "_offset"):
-        setattr(tensor, name, getattr(other, name))
-
-
-def in_place(tensor: Any, result: Any) -> Any:
-    """Store the result of an operation in its first operand, and return that operand."""
+def in_place(tensor: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Store what ``function(tensor, …)`` returns in the tensor itself, and return the tensor."""
+    check_writable(tensor)
+    before = snapshot(tensor)
+    result = function(before, *args, **kwargs)
+    if result is before:
+        return tensor
     check_result_cast(result._dtype, tensor._dtype)
-    raw = value_of(result)
-    shape = tuple(value_of(tensor).shape)
-    if tuple(raw.shape) != shape:
-        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(raw.shape)}")
+    if result._shape != tensor._shape:
+        raise RuntimeError(
+            f"output with shape {list(tensor._shape)} doesn't match the broadcast shape {list(result._shape)}"
+        )
     if result._dtype is not tensor._dtype:
-        raw = cast(raw, tensor._dtype.name)
-    write(tensor, raw, is_tracked(result))
+        result = cast_tensor(result, tensor._dtype)
+    if result._node is not None and sys.getrefcount(before) > 2:
+        detach_snapshot(before)  # backward needs the old value
+    assign(tensor, result)
+    node = result._node
+    if isinstance(node, Applied) and node.saved:
+        for item in node.saved:
+            if item is not None and getattr(item, "output", False) and item.unpack is None:
+                # As in torch, what backward keeps of the result is the tensor that was written, and its version.
+                item.tensor = bare_twin(tensor)
+                item.version = tensor._counter.version
     return tensor
 
 
@@ -354,8 +382,7 @@ def in_place_form(function: Callable[..., Any], name: str) -> Callable[..., Any]
     run = getattr(function, "outside_autocast", function)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        check_writable(self)
-        return in_place(self, run(self, *args, **kwargs))
+        return in_place(self, run, *args, **kwargs)
 
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"

@@ -5,10 +5,10 @@ from typing import Any
 
 from .._backend.table import kernel, torch_type_name
 from .._core.dtype import finfo
-from .._core.tensor_base import TensorBase, recording, value_of
+from .._core.tensor_base import TensorBase, count_of
 from . import views
 from ._autocast import follow
-from ._dispatch import call, deliver, in_place, type_word, unary, wrap_dim, wrap_like
+from ._dispatch import call, deliver, in_place, result_strides, type_word, unary, wrap_dim
 
 _relu = kernel("relu")
 _hardtanh = kernel("hardtanh")
@@ -35,9 +35,9 @@ _mul = kernel("mul")
 def _apply(kernel_: Any, name: str, input: Any, *args: Any, inplace: bool = False) -> Any:
     if not isinstance(input, TensorBase):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    tracked = recording((input,))
-    result = wrap_like(kernel_[input._dtype.name](value_of(input), *args), (input,), tracked)
-    return in_place(input, result) if inplace else result
+    if inplace:
+        return in_place(input, lambda tensor: _apply(kernel_, name, tensor, *args))
+    return call(kernel_, (input,), *args, strides=result_strides((input,), input._shape))
 
 
 def _floating(name: str, input: Any) -> None:
@@ -78,9 +78,9 @@ def leaky_relu(input: Any, negative_slope: float = 0.01) -> Any:
 
 def prelu(input: Any, weight: Any) -> Any:
     """``x`` where it is positive, else ``weight * x``, one weight for all or one for each channel (dimension 1)."""
-    shape, count = tuple(value_of(input).shape), int(value_of(weight).size)
-    if len(value_of(weight).shape) > 1:
-        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {len(value_of(weight).shape)}")
+    shape, count = input._shape, int(count_of(weight._shape))
+    if len(weight._shape) > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {len(weight._shape)}")
     if count != 1:
         if not shape:
             raise RuntimeError("Not allow zero-dim input tensor.")
@@ -94,8 +94,7 @@ def prelu(input: Any, weight: Any) -> Any:
         raise RuntimeError("prelu: Type promoting not supported. Got " f"{_c(input)} and {_c(weight)}")
     lead = (1, count) if len(shape) > 1 else (count,) if shape else ()
     wide = views.reshape(weight, (*lead, *([1] * (len(shape) - 2))))
-    tracked = recording((input, wide))
-    return wrap_like(_prelu[input._dtype.name](value_of(input), value_of(wide)), (input,), tracked)
+    return call(_prelu, (input, wide), strides=result_strides((input,), input._shape))
 
 
 def _c(tensor: Any) -> str:
@@ -207,7 +206,7 @@ def softsign(input: Any) -> Any:
 
 def glu(input: Any, dim: int = -1) -> Any:
     """The first half along ``dim`` times the sigmoid of the second."""
-    shape = tuple(value_of(input).shape)
+    shape = input._shape
     if not shape:
         raise RuntimeError("glu does not support 0-dimensional tensors")
     _floating("glu_cpu", input)
@@ -233,7 +232,7 @@ def _with_out(function: Any) -> Any:
 
 def relu_(input: Any) -> Any:
     """In-place version of ``relu``."""
-    return in_place(input, relu(input))
+    return in_place(input, relu)
 
 
 follow(globals())

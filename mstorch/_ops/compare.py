@@ -7,25 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from .._backend import tape
-from .._backend.cast import cast
-from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.dtype import bool_, dtype, finfo, iinfo, uint8
-from .._core.tensor_base import TensorBase, recording, value_of, wrap
+from .._core.tensor_base import TensorBase, array_of, count_of, laid_out, tensor_of
 from ._dispatch import (
     binary,
-    broadcast_shape,
     deliver,
+    elementwise_in,
     expect_tensor,
     expect_tensors,
     in_place_form,
-    python_number,
     result_dtype,
-    scalar_raw,
+    result_strides,
     type_word,
     unary,
-    wrap_like,
 )  # fmt: skip
 
 _eq, _ne, _lt, _le, _gt, _ge = (kernel(op) for op in ("eq", "ne", "lt", "le", "gt", "ge"))
@@ -99,7 +94,8 @@ def logical_not(input: Any, *, out: Any = None) -> Any:
 
 def _constant(input: Any, value: bool) -> Any:
     """A bool tensor of one value, laid out as an elementwise result of ``input``."""
-    return wrap_like(from_numpy(np.full(tuple(value_of(input).shape), value, bool)), (input,), False)
+    strides = result_strides((input,), input._shape)
+    return laid_out(np.full(input._shape, value, bool), strides)
 
 
 def isnan(input: Any) -> Any:
@@ -155,20 +151,21 @@ def isreal(input: Any) -> Any:
 
 def is_nonzero(input: Any) -> bool:
     """Whether the only element is nonzero."""
-    raw = value_of(input)
-    if raw.size == 0:
+    count = count_of(input._shape)
+    if count == 0:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
-    if raw.size > 1:
+    if count > 1:
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-    return bool(raw.asnumpy().reshape(-1)[0])
+    return bool(array_of(input).reshape(-1)[0])
 
 
 def equal(input: Any, other: Any) -> bool:
     """Whether both have the same size and the same elements."""
-    if input._dtype is not other._dtype and tuple(value_of(input).shape) == tuple(value_of(other).shape):
-        return bool(tape.read(value_of(eq(input, other))).all())
-    first, second = value_of(input), value_of(other)
-    return tuple(first.shape) == tuple(second.shape) and bool((tape.read(first) == second.asnumpy()).all())
+    if input._shape != other._shape:
+        return False
+    if input._dtype is not other._dtype:
+        return bool(array_of(eq(input, other)).all())
+    return bool((array_of(input) == array_of(other)).all())
 
 
 def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
@@ -198,7 +195,7 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
 
 def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements are close (see ``isclose``)."""
-    return bool(tape.read(value_of(isclose(input, other, rtol, atol, equal_nan))).all())
+    return bool(array_of(isclose(input, other, rtol, atol, equal_nan)).all())
 
 
 def _no_complex(name: str, *operands: Any) -> None:
@@ -257,16 +254,9 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
         )
     operands = [input] + [bound for bound in (min, max) if bound is not None]
     kind = result_dtype(operands)
-    tensors = [operand for operand in operands if isinstance(operand, TensorBase)]
-    tracked = recording(tensors)
     if kind.category == 1:
         _check_range(kind, min, max)
-    raws = [None if operand is None else _raw(operand, kind) for operand in (input, min, max)]
-    shape: tuple[int, ...] = ()
-    for raw in raws:
-        if raw is not None:
-            shape = broadcast_shape(shape, tuple(raw.shape))
-    result = wrap_like(_clamp[kind.name](*raws), tensors, tracked)
+    result = elementwise_in(kind, _clamp, (input, min, max))
     return result if out is None else deliver(result, out)
 
 
@@ -280,13 +270,6 @@ def _check_range(kind: dtype, *bounds: Any) -> None:
 
 def _name(value: Any) -> str:
     return type(value).__name__
-
-
-def _raw(operand: Any, kind: dtype) -> Any:
-    if isinstance(operand, TensorBase):
-        raw = value_of(operand)
-        return raw if operand._dtype is kind else cast(raw, kind.name)
-    return scalar_raw(python_number(operand), kind.name)
 
 
 def clamp_min(input: Any, min: Any, *, out: Any = None) -> Any:
@@ -317,18 +300,13 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
             )
         condition = ne(condition, 0)
     kind = result_dtype((input, other))
-    tensors = [condition] + [operand for operand in (input, other) if isinstance(operand, TensorBase)]
-    tracked = recording(tensors)
-    first, second = _raw(input, kind), _raw(other, kind)
-    chosen = value_of(condition)
-    broadcast_shape(broadcast_shape(tuple(chosen.shape), tuple(first.shape)), tuple(second.shape))
-    result = wrap_like(_where[kind.name](chosen, first, second), tensors, tracked)
+    result = elementwise_in(kind, _where, (condition, input, other))
     return result if out is None else deliver(result, out)
 
 
 def _nonzero(condition: Any) -> tuple[Any, ...]:
-    array = value_of(condition).asnumpy()
-    return tuple(wrap(from_numpy(np.ascontiguousarray(index, np.int64))) for index in np.nonzero(np.atleast_1d(array)))
+    array = array_of(condition)
+    return tuple(tensor_of(np.ascontiguousarray(index, np.int64)) for index in np.nonzero(np.atleast_1d(array)))
 
 
 def where_method(self: Any, condition: Any, other: Any) -> Any:
@@ -385,7 +363,7 @@ def is_neg(input: Any) -> bool:
 
 def is_same_size(input: Any, other: Any) -> bool:
     """Whether both have the same shape."""
-    return tuple(value_of(input).shape) == tuple(value_of(other).shape)
+    return input._shape == other._shape
 
 
 def result_type(tensor1: Any, tensor2: Any) -> dtype:

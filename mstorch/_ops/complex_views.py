@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
 from .._core.dtype import dtype
-from .._core.strides import contiguous_strides, flat_index
-from .._core.tensor_base import Space, make_space_view, strides_of, value_of
+from .._core.tensor_base import count_of, strides_of
+from .._tape import windows
 from ._autocast import follow
 from ._dispatch import deliver, elementwise, in_place, type_word, unary
 
@@ -17,42 +19,21 @@ _conj, _complex, _polar, _reinterpret = kernel("conj"), kernel("complex"), kerne
 _reshape, _gather = kernel("reshape"), kernel("storage_gather")
 
 
-def _space(source: Any, kind: dtype) -> Space:
-    """The storage of ``source`` seen in another dtype, through the dtype that ``source`` sees it in."""
-    view = source._view
-    below = None if view is None else view.space
-    seen = _reinterpret[kind.name]
-    name, inner = kind.name, source._dtype.name
-
-    def read(raw: Raw) -> Raw:
-        return seen(raw if below is None else below.read(raw), name)
-
-    def write(base: Raw, new: Raw) -> Raw:
-        flat = seen(new, inner)
-        if below is not None:
-            return below.write(base, flat)
-        return _reshape[inner](flat, tuple(base.shape))
-
-    return Space(read, write, kind)
-
-
-def _seen(source: Any, kind: dtype, shape: Sequence[int], strides: Sequence[int], offset: int) -> Any:
-    space = _space(source, kind)
+def _seen(
+    source: Any, kind: dtype, shape: Sequence[int], strides: Sequence[int], offset: int, label: str, forward: Any, back: Any,
+    again: Callable[[Any], Any],
+) -> Any:  # fmt: skip
     shape, strides = tuple(shape), tuple(strides)
-    ratio = source._storage.dtype.itemsize / kind.itemsize
-    numel = 1
-    for length in shape:
-        numel *= length
-    whole = offset == 0 and strides == contiguous_strides(shape) and numel == int(source._storage.value.size * ratio)
-    index = None if whole or numel == 0 else from_numpy(flat_index(shape, strides, offset))
 
     def read(raw: Raw) -> Raw:
-        flat = space.read(raw)
-        if index is None:
-            return _reshape[kind.name](flat if whole else flat[:0], shape)
-        return _gather[kind.name](flat, index)
+        # The elements of ``source`` in order, seen in the other dtype: a real or imaginary part is every other of them.
+        flat = _reshape[kind.name](_reinterpret[kind.name](raw, kind.name), (-1,))
+        count = count_of(shape)
+        if int(flat.size) == count:
+            return _reshape[kind.name](flat, shape)
+        return _reshape[kind.name](_gather[kind.name](flat, from_numpy(np.arange(count) * 2 + offset % 2)), shape)
 
-    return make_space_view(source, space, read, shape, strides, offset)
+    return windows.view(source, label, shape, strides, offset, read, forward, back, kind, again)
 
 
 def view_dtype(self: Any, dtype: dtype) -> Any:
@@ -62,7 +43,7 @@ def view_dtype(self: Any, dtype: dtype) -> Any:
     old, new = self._dtype, dtype
     if old is new:
         return views.alias(self)
-    shape, strides = list(value_of(self).shape), list(strides_of(self))
+    shape, strides = list(self._shape), list(strides_of(self))
     offset = self._offset
     words = f"to view {type_word(old)} as {type_word(new)} (different element sizes)"
     if old.itemsize != new.itemsize and not shape:
@@ -88,16 +69,36 @@ def view_dtype(self: Any, dtype: dtype) -> Any:
         shape[-1] //= ratio
         strides = [stride // ratio for stride in strides[:-1]] + [1]
         offset //= ratio
-    return _seen(self, new, shape, strides, offset)
+    return _seen(self, new, shape, strides, offset, "ViewBackward0", None, None, lambda base: view_dtype(base, dtype))
 
 
 def view_as_real(input: Any) -> Any:
     """A complex tensor as a real one with a last dimension of 2: a view."""
     if input._dtype.category != 3:
         raise RuntimeError("view_as_real is only supported for complex tensors")
-    shape = (*value_of(input).shape, 2)
+    shape = (*input._shape, 2)
     strides = (*(2 * stride for stride in strides_of(input)), 1)
-    return _seen(input, input._dtype.to_real(), shape, strides, 2 * input._offset)
+    return _seen(
+        input, input._dtype.to_real(), shape, strides, 2 * input._offset, "ViewAsRealBackward0", _as_real, _as_complex, view_as_real
+    )
+
+
+def _as_real(array: np.ndarray) -> np.ndarray:
+    return np.stack((array.real, array.imag), -1)
+
+
+def _as_complex(array: np.ndarray) -> np.ndarray:
+    wanted = np.complex128 if array.dtype == np.float64 else np.complex64
+    return np.ascontiguousarray(array).view(wanted).reshape(array.shape[:-1])
+
+
+def _with_parts(array: np.ndarray, unit: complex) -> np.ndarray:
+    found = np.zeros(array.shape, np.complex128 if array.dtype == np.float64 else np.complex64)
+    if unit == 1:
+        found.real = array
+    else:
+        found.imag = array
+    return found
 
 
 def view_as_complex(input: Any) -> Any:
@@ -107,7 +108,7 @@ def view_as_complex(input: Any) -> Any:
             f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
             f"{type_word(input._dtype)}"
         )
-    shape, strides = tuple(value_of(input).shape), strides_of(input)
+    shape, strides = input._shape, strides_of(input)
     if not shape:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if shape[-1] != 2:
@@ -119,25 +120,29 @@ def view_as_complex(input: Any) -> Any:
     if input._offset % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
     return _seen(
-        input, input._dtype.to_complex(), shape[:-1], tuple(stride // 2 for stride in strides[:-1]), input._offset // 2
-    )
+        input, input._dtype.to_complex(), shape[:-1], tuple(stride // 2 for stride in strides[:-1]), input._offset // 2,
+        "ViewAsComplexBackward0", _as_complex, _as_real, view_as_complex,
+    )  # fmt: skip
 
 
-def _part(input: Any, number: int) -> Any:
+def _part(input: Any, number: int, label: str, forward: Any, again: Callable[[Any], Any]) -> Any:
     strides = tuple(2 * stride for stride in strides_of(input))
-    return _seen(input, input._dtype.to_real(), tuple(value_of(input).shape), strides, 2 * input._offset + number)
+    return _seen(
+        input, input._dtype.to_real(), input._shape, strides, 2 * input._offset + number, label, forward,
+        lambda array: _with_parts(array, 1j if number else 1), again,
+    )  # fmt: skip
 
 
 def real(input: Any) -> Any:
     """The real part: a view; a real tensor itself."""
-    return _part(input, 0) if input._dtype.category == 3 else input
+    return _part(input, 0, "RealBackward0", lambda array: array.real, real) if input._dtype.category == 3 else input
 
 
 def imag(input: Any) -> Any:
     """The imaginary part: a view."""
     if input._dtype.category != 3:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return _part(input, 1)
+    return _part(input, 1, "ImagBackward0", lambda array: array.imag, imag)
 
 
 def conj(input: Any) -> Any:
@@ -154,7 +159,7 @@ def conj_physical(input: Any, *, out: Any = None) -> Any:
 
 def conj_physical_(self: Any) -> Any:
     """In-place version of ``conj_physical``."""
-    return in_place(self, conj_physical(self)) if self._dtype.category == 3 else self
+    return in_place(self, conj_physical) if self._dtype.category == 3 else self
 
 
 def resolve_conj(input: Any) -> Any:

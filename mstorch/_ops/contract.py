@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._core.tensor_base import TensorBase, value_of
+from .._core.tensor_base import TensorBase
 from . import views
 from ._autocast import follow
 from ._dispatch import finish, shape_of, type_word, wrap_dim
@@ -294,7 +294,7 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
         )
     if n == 0:
         identity = views.expand(eye(shape[-1], dtype=input._dtype), shape).clone(memory_format=_contiguous())
-        return finish(attach("CopyBackwards", _no_gradient, (input,), (value_of(identity),))[0], out)
+        return finish(attach("CopyBackwards", _no_gradient, (input,), (identity,))[0], out)
     if n < 0:
         input, n = inv(input), -n
     made, square = None, input

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._backend.cast import cast
 from .._backend.table import kernel
 from .._core import device as devices
 from .._core.device import device as device_class
@@ -26,16 +25,17 @@ from .._core.dtype import (
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from .._core.strides import channels_last_strides, is_channels_last, normalize
 from .._core.strides import is_contiguous as _strides_contiguous
-from .._core.tensor_base import TensorBase, check_writable, recording, strides_of, value_of, wrap_strided
-from ._dispatch import type_word
+from .._core.tensor_base import TensorBase, check_writable, strides_of
+from .._tape.windows import assign
+from ._dispatch import call, cast_tensor, type_word, write_array
 from .creation import preserved_strides
-from .indexing import _fitted, write
+from .indexing import fitted, number_as
 
 _clone = kernel("clone")
 
 
 def _copy_strides(input: Any, format: Any) -> tuple[int, ...] | None:
-    shape = tuple(value_of(input).shape)
+    shape = input._shape
     if format is None or format is preserve_format:
         return None if input._stride is None else preserved_strides(shape, input._stride)
     if format is contiguous_format:
@@ -53,14 +53,12 @@ def _check_rank(format: Any, rank: int) -> None:
 
 def clone(input: Any, *, memory_format: Any = None) -> Any:
     """A copy, recorded; it keeps the strides of a dense tensor unless another memory format is asked for."""
-    tracked = recording((input,))
-    raw = _clone[input._dtype.name](value_of(input))
-    return wrap_strided(raw, tracked, _copy_strides(input, memory_format))
+    return call(_clone, (input,), strides=_copy_strides(input, memory_format))
 
 
 def is_contiguous(self: Any, memory_format: Any = contiguous_format) -> bool:
     """Whether the elements lie in memory in row-major order (or in the given format)."""
-    shape, strides = tuple(value_of(self).shape), strides_of(self)
+    shape, strides = self._shape, strides_of(self)
     if memory_format is contiguous_format:
         return self._stride is None or _strides_contiguous(shape, strides)
     if memory_format is channels_last or memory_format is channels_last_3d:
@@ -71,7 +69,7 @@ def is_contiguous(self: Any, memory_format: Any = contiguous_format) -> bool:
 
 def contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
     """The tensor itself if it is contiguous, else a contiguous copy."""
-    _check_rank(memory_format, len(value_of(self).shape))
+    _check_rank(memory_format, len(self._shape))
     return self if is_contiguous(self, memory_format) else clone(self, memory_format=memory_format)
 
 
@@ -81,9 +79,7 @@ def to_dtype(input: Any, kind: dtype, copy: bool = False, format: Any = None) ->
         if not copy and (format is None or format is preserve_format or is_contiguous(input, format)):
             return input
         return clone(input, memory_format=format)
-    tracked = recording((input,)) and kind.category >= 2
-    raw = cast(value_of(input), kind.name)
-    return wrap_strided(raw, tracked, _copy_strides(input, format))
+    return cast_tensor(input, kind, _copy_strides(input, format))
 
 
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -133,8 +129,7 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | Non
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """Copy the values of ``src`` (broadcast and converted) into this tensor; returns it."""
     check_writable(self)
-    raw, tracked = _fitted(src, self, tuple(value_of(self).shape))
-    write(self, raw, tracked)
+    assign(self, fitted(src, self, self._shape))
     return self
 
 
@@ -153,9 +148,7 @@ def zero_(self: Any) -> Any:
 
 
 def _filled(self: Any, value: Any) -> Any:
-    check_writable(self, uniform=True)
-    raw, tracked = _fitted(value, self, tuple(value_of(self).shape))
-    write(self, raw, tracked, uniform=True)
+    write_array(self, number_as(value, self), uniform=True)
     return self
 
 

@@ -12,7 +12,7 @@ from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.dtype import bool_, float32, float64, int32, int64
 from .._core.promotion import promote_types
-from .._core.tensor_base import TensorBase, value_of, wrap
+from .._core.tensor_base import TensorBase, array_of, tensor_of, value_of, wrap
 from . import views
 from ._dispatch import finish, is_number, result_dtype, shape_of, type_word, wrap_dim
 from .index import gather, index_select, nonzero
@@ -27,7 +27,7 @@ _lexicographic = kernel("lexicographic_order")
 
 
 def _numbers(count: int) -> Any:
-    return wrap(from_numpy(np.arange(count, dtype=np.int64)))
+    return tensor_of(np.arange(count, dtype=np.int64))
 
 
 def _groups(starts: Any, count: int) -> tuple[Any, Any, Any]:
@@ -126,7 +126,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     shape = shape_of(input)
     if shape == (0,):
         return input.new_zeros((minlength,), dtype=int64)
-    array = value_of(input).asnumpy()
+    array = array_of(input)
     if len(shape) != 1 or int(array.min()) < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if weights is not None and shape_of(weights) != shape:
@@ -175,7 +175,7 @@ def searchsorted(
             raise RuntimeError(
                 f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {type_word(sorter._dtype)}"
             )
-        places = value_of(sorter).asnumpy()
+        places = array_of(sorter)
         if places.size and (places.min() < 0 or places.max() >= shape[-1]):
             raise RuntimeError("torch.searchsorted(): sorter index out of range")
         sorted_sequence = gather(sorted_sequence, -1, sorter)
@@ -223,7 +223,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 
 def _range_of(values: Any, low: float, high: float, name: str, widen: float) -> tuple[float, float]:
     """The range of a histogram: the given one, or that of the data if its ends are equal; widened if it has no width."""
-    array = value_of(values).asnumpy()
+    array = array_of(values)
     if low == high and array.size:
         low, high = float(array.min()), float(array.max())
     if not (math.isfinite(low) and math.isfinite(high)):

@@ -14,7 +14,7 @@ from .._core.dtype import by_name, dtype, float64, get_default_dtype, int64
 from .._core.formats import strided
 from .._core.promotion import scalar_dtype
 from .._core.strides import channels_last_strides, contiguous_strides, dense_order, elementwise_strides, normalize
-from .._core.tensor_base import TensorBase, strides_of, value_of, wrap_strided
+from .._core.tensor_base import TensorBase, in_order, strides_of
 from .._mt19937.rounding import fma32, fma64
 from ._dispatch import deliver, python_number, shape_args
 from .from_data import array_of, made, require_leaf, tensor
@@ -102,10 +102,10 @@ def empty(
 
 
 def _formatted(tensor_: Any, memory_format: Any) -> Any:
-    shape = tuple(value_of(tensor_).shape)
+    shape = tensor_._shape
     name = getattr(memory_format, "name", str(memory_format))
     if name.startswith("channels_last"):
-        return wrap_strided(value_of(tensor_), False, normalize(shape, channels_last_strides(shape)))
+        return in_order(tensor_, normalize(shape, channels_last_strides(shape)))
     return tensor_
 
 
@@ -170,13 +170,13 @@ def _like(
     input: Any, value: Any, kind: dtype | None, device: Any, requires_grad: bool, memory_format: Any = None
 ) -> Any:
     devices.resolve(device)
-    shape = tuple(value_of(input).shape)
+    shape = input._shape
     name = getattr(memory_format, "name", "preserve_format")
     made_tensor = _filled(shape, value, kind or input._dtype, False)
     if name == "channels_last" or name == "channels_last_3d":
         made_tensor = _formatted(made_tensor, memory_format)
     elif name == "preserve_format" and input._stride is not None:
-        made_tensor = wrap_strided(value_of(made_tensor), False, preserved_strides(shape, strides_of(input)))
+        made_tensor = in_order(made_tensor, preserved_strides(shape, strides_of(input)))
     if requires_grad:
         require_leaf(made_tensor)
     return made_tensor

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.raw import from_numpy
 from .._backend.table import kernel
-from .._core.tensor_base import TensorBase, recording, value_of, wrap
+from .._core.tensor_base import TensorBase, array_of
 from . import views
 from ._autocast import follow
-from ._dispatch import shape_of
+from ._dispatch import call, shape_of
 from .compare import where
 from .elementwise import div
 from .from_data import made
@@ -22,7 +21,7 @@ _ctc = kernel("ctc_loss")
 
 
 def _lengths(value: Any, name: str, batch: int) -> np.ndarray:
-    array = value_of(value).asnumpy() if isinstance(value, TensorBase) else np.asarray(value)
+    array = array_of(value) if isinstance(value, TensorBase) else np.asarray(value)
     array = array.reshape(-1).astype(np.int64)
     if array.size != batch:
         raise RuntimeError(f"{name} must be of size batch_size")
@@ -57,11 +56,7 @@ def ctc_loss(
     # The kernel refuses a target that cannot fit: equal neighbours need a blank between them.
     repeats = np.array([(row[1:n] == row[: n - 1]).sum() if n > 1 else 0 for row, n in zip(rows, wanted)], np.int64)
     fits = wanted + repeats <= inputs
-    tracked = recording((log_probs,))
-    raw = _ctc[log_probs._dtype.name](
-        value_of(log_probs), from_numpy(rows), from_numpy(inputs), from_numpy(np.where(fits, wanted, 0)), blank, zero_infinity
-    )
-    loss = wrap(raw, tracked)
+    loss = call(_ctc, (log_probs,), rows, inputs, np.where(fits, wanted, 0), blank, zero_infinity)
     if not fits.all():
         loss = where(made(fits), loss, 0.0 if zero_infinity else float("inf"))
     if reduction == "none":
@@ -73,7 +68,7 @@ def ctc_loss(
 
 def _rows(targets: Any, lengths: np.ndarray, batch: int) -> np.ndarray:
     """The targets as a matrix (N, longest)."""
-    values = value_of(targets).asnumpy().astype(np.int64)
+    values = array_of(targets).astype(np.int64)
     longest = max(int(lengths.max(initial=0)), 1)
     if values.ndim == 2:
         if values.shape[1] < longest:

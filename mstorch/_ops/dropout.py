@@ -6,17 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.cast import cast
-from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.generator import mask_engine
 from .._core.strides import dense_order, elementwise_strides
-from .._core.tensor_base import recording, strides_of, value_of, wrap
-from ._dispatch import in_place, scalar_raw, wrap_like
+from .._core.tensor_base import count_of, strides_of, tensor_of, wrap
+from ._dispatch import call, cast_tensor, in_place, result_strides
 from .elementwise import add, mul, sub
 from .random import draw
 
 _mul = kernel("mul")
+from .views import reshape
 
 
 def _check(p: float) -> None:
@@ -30,15 +29,15 @@ def _noise(input: Any, p: float, channels: bool) -> Any:
 
 
 def _kept(input: Any, p: float, channels: bool, scale: float) -> Any:
-    """``scale`` with probability 1 - p, else 0, for each element or each channel of ``input``, as a raw tensor."""
-    own, kind = tuple(value_of(input).shape), input._dtype
+    """``scale`` with probability 1 - p, else 0, for each element or each channel of ``input``."""
+    own, kind = input._shape, input._dtype
     shape = (*own[:2], *([1] * (len(own) - 2))) if channels else own
     keep = draw("dropout_mask", mask_engine(), math.prod(shape), 1 - p)
     if isinstance(keep, np.ndarray):
         keep = keep.reshape(shape) if channels or input._stride is None else _in_memory_order(keep, own, strides_of(input))
         # A product of 0-d arrays is a NumPy scalar.
-        return from_numpy(np.asarray(keep.astype(kind.np, order="C") * kind.np.type(scale), kind.np))
-    return _mul[kind.name](cast(keep, kind.name).reshape(shape), scalar_raw(scale, kind.name))
+        return tensor_of(np.asarray(keep.astype(kind.np, order="C") * kind.np.type(scale), kind.np))
+    return mul(reshape(cast_tensor(wrap(keep), kind), shape), scale)
 
 
 def _in_memory_order(drawn: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
@@ -52,15 +51,14 @@ def _in_memory_order(drawn: np.ndarray, shape: tuple[int, ...], strides: tuple[i
 
 def _dropped(input: Any, p: float, train: bool, channels: bool) -> Any:
     _check(p)
-    if p == 0 or not train or value_of(input).size == 0:
+    if p == 0 or not train or count_of(input._shape) == 0:
         return input
     if channels:
         _feature_dims(input)
     if p == 1:
         return mul(input, 0)
     noise = _noise(input, p, channels)
-    tracked = recording((input,))
-    return wrap_like(_mul[input._dtype.name](value_of(input), noise), (input,), tracked)
+    return call(_mul, (input, noise), strides=result_strides((input,), input._shape))
 
 
 _ALPHA = 1.7580993408473766
@@ -69,20 +67,20 @@ _ALPHA = 1.7580993408473766
 def _alpha_dropped(input: Any, p: float, train: bool, channels: bool) -> Any:
     """Dropout that keeps mean and variance of a self-normalising network (https://arxiv.org/abs/1706.02515)."""
     _check(p)
-    if p == 0 or not train or value_of(input).size == 0:
+    if p == 0 or not train or count_of(input._shape) == 0:
         return input
     if channels:
         _feature_dims(input)
     if p == 1:
         return mul(input, 0)
-    keep = wrap(_kept(input, p, channels, 1.0))
+    keep = _kept(input, p, channels, 1.0)
     scale = 1 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
     shift = add(mul(sub(keep, 1), _ALPHA * scale), _ALPHA * scale * p)
     return add(mul(input, mul(keep, scale)), shift)
 
 
 def _feature_dims(input: Any) -> None:
-    if len(value_of(input).shape) < 2:
+    if len(input._shape) < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
 
 
@@ -108,22 +106,22 @@ def feature_alpha_dropout(input: Any, p: float, train: bool) -> Any:
 
 def dropout_(input: Any, p: float, train: bool) -> Any:
     """In-place version of ``dropout``."""
-    return in_place(input, dropout(input, p, train))
+    return in_place(input, dropout, p, train)
 
 
 def feature_dropout_(input: Any, p: float, train: bool) -> Any:
     """In-place version of ``feature_dropout``."""
-    return in_place(input, feature_dropout(input, p, train))
+    return in_place(input, feature_dropout, p, train)
 
 
 def alpha_dropout_(input: Any, p: float, train: bool) -> Any:
     """In-place version of ``alpha_dropout``."""
-    return in_place(input, alpha_dropout(input, p, train))
+    return in_place(input, alpha_dropout, p, train)
 
 
 def feature_alpha_dropout_(input: Any, p: float, train: bool) -> Any:
     """In-place version of ``feature_alpha_dropout``."""
-    return in_place(input, feature_alpha_dropout(input, p, train))
+    return in_place(input, feature_alpha_dropout, p, train)
 
 
 FUNCTIONS = tuple(

@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.cast import cast
 from .._backend.table import Kernel, kernel
 from .._core.dtype import bfloat16, complex128, dtype, float16, float64
-from .._core.tensor_base import TensorBase, recording, value_of, wrap
+from .._core.tensor_base import TensorBase, array_of, count_of
+from .._tape.apply import apply
 from ._autocast import follow
 from ._dispatch import (
     binary,
-    broadcast_shape,
+    call,
+    cast_tensor,
     deliver,
     elementwise,
+    elementwise_in,
     expect_a_tensor,
     expect_tensor,
     finish,
@@ -24,11 +26,12 @@ from ._dispatch import (
     in_place_form,
     is_number,
     python_number,
+    readable,
     result_dtype,
-    scalar_raw,
+    result_strides,
+    scalar_array,
     type_word,
     unary,
-    wrap_like,
 )  # fmt: skip
 
 _add, _sub, _mul, _div = kernel("add"), kernel("sub"), kernel("mul"), kernel("div")
@@ -41,13 +44,10 @@ _square, _sqrt, _rsqrt, _reciprocal = kernel("square"), kernel("sqrt"), kernel("
 
 def with_args(kernel: Kernel, input: Any, *args: Any, kind: dtype | None = None, out: Any = None) -> Any:
     """An elementwise operation of one tensor whose kernel takes Python values besides."""
-    tracked = recording((input,))
-    raw = value_of(input)
-    if kind is None:
-        kind = input._dtype
-    elif kind is not input._dtype:
-        raw = cast(raw, kind.name)
-    result = wrap_like(kernel[kind.name](raw, *args), (input,), tracked)
+    strides = result_strides((input,), input._shape)
+    if kind is not None and kind is not input._dtype:
+        input = cast_tensor(input, kind)
+    result = call(kernel, (input,), *args, strides=strides)
     return result if out is None else deliver(result, out)
 
 
@@ -155,17 +155,14 @@ def _rounded_division(floating: Kernel, how: str, input: Any, other: Any, out: A
 
 
 def _integer(how: str, input: Any, other: Any, kind: dtype, out: Any) -> Any:
-    tensors = [operand for operand in (input, other) if isinstance(operand, TensorBase)]
-    raws = [
-        cast(value_of(operand), kind.name) if isinstance(operand, TensorBase) and operand._dtype is not kind
-        else value_of(operand) if isinstance(operand, TensorBase)
-        else scalar_raw(python_number(operand), kind.name)
-        for operand in (input, other)
-    ]  # fmt: skip
-    if raws[1].size and bool((raws[1].asnumpy() == 0).any()) and raws[0].size:
+    if isinstance(other, TensorBase):
+        divisors = readable(other)
+        zero = divisors is not None and divisors.size and not divisors.all()
+    else:
+        zero = python_number(other) == 0
+    if zero and (not isinstance(input, TensorBase) or count_of(input._shape)):
         raise RuntimeError("ZeroDivisionError")
-    broadcast_shape(tuple(raws[0].shape), tuple(raws[1].shape))
-    result = wrap_like(_integer_divide[kind.name](*raws, how), tensors, False)
+    result = elementwise_in(kind, _integer_divide, (input, other), (how,))
     return result if out is None else deliver(result, out)
 
 
@@ -216,9 +213,8 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
 
 def _number_to_the(base: Any, exponent: Any, kind: dtype, out: Any) -> Any:
     """A number to the power of a tensor: torch gives row-major strides here."""
-    tracked = recording((exponent,))
-    raw = value_of(exponent) if exponent._dtype is kind else cast(value_of(exponent), kind.name)
-    result = wrap(_pow[kind.name](scalar_raw(python_number(base), kind.name), raw), tracked)
+    exponent = exponent if exponent._dtype is kind else cast_tensor(exponent, kind)
+    result = apply(_pow, kind, (scalar_array(python_number(base), kind), exponent))
     return result if out is None else deliver(result, out)
 
 
@@ -227,7 +223,7 @@ def _tensor_integer_power(input: Any, exponent: Any, kind: dtype, out: Any) -> A
     from .compare import eq, lt, where
 
     negative = lt(exponent, 0)
-    if not isinstance(input, TensorBase) and input in (0, 1) or not bool(value_of(negative).asnumpy().any()):
+    if not isinstance(input, TensorBase) and input in (0, 1) or not bool(array_of(negative).any()):
         return elementwise(_integer_power, (input, exponent), out)
     base = input if isinstance(input, TensorBase) else scalar_like(input, kind)
     power = elementwise(_integer_power, (base, abs(exponent)))
@@ -264,7 +260,7 @@ def float_power_(self: Any, exponent: Any) -> Any:
             "dtype "
             f"{type_word(kind)}"
         )
-    return in_place(self, float_power(self, exponent))
+    return in_place(self, float_power, exponent)
 
 
 def _as(value: Any, kind: dtype) -> Any:
@@ -304,7 +300,7 @@ def abs_(self: Any) -> Any:
     """In-place version of ``abs``."""
     if self._dtype.category == 3:
         raise RuntimeError("In-place abs is not supported for complex tensors.")
-    return in_place(self, abs(self))
+    return in_place(self, abs)
 
 
 def sign(input: Any, *, out: Any = None) -> Any:

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from .._backend import tape
-from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.dtype import int32, int64
-from .._core.sparse_parts import leave
-from .._core.tensor_base import is_leaf, recording, value_of, wrap
+from .._core.sparse_parts import MAKERS
+from .._core.tensor_base import array_of, recording, tensor_of
+from .._tape.composite import record
+from .._tape.node import is_leaf
 from . import views
-from ._dispatch import readable, shape_of, type_word, without_grad
-from .compare import eq, where
+from ._dispatch import call, capturing, readable, shape_of, type_word, without_grad
+from .compare import eq, ne, where
 from .copying import copy_
 from .creation import zeros
 from .elementwise import div, mul
@@ -40,15 +40,27 @@ def _check_indices(input: Any, rows: int, name: str) -> None:
 def _lookup_sparse(weight: Any, input: Any, padding: int, by_frequency: bool) -> Any:
     if by_frequency:
         raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
-    kernel_ = _embedding_sparse[weight._dtype.name]
-    return wrap(kernel_(value_of(weight), value_of(input), padding, functools.partial(leave, weight)), True)
+    found = call(_embedding, (weight.detach(),), input, padding, by_frequency)
+    return record("EmbeddingBackward0", functools.partial(_rows_gradient, padding), (weight,), (found,), input)[0]
+
+
+def _rows_gradient(padding: int, gradients: Any, outputs: Any, inputs: Any, indices: Any) -> Any:
+    """The gradient of a table of which rows were taken, as a sparse tensor."""
+    (gradient,), (weight,) = gradients, inputs
+    if gradient is None:
+        return (None,)
+    rows = views.reshape(indices, (-1,))
+    values = views.reshape(gradient, (-1, weight._shape[1]))
+    if padding >= 0:
+        kept = ne(rows, padding)
+        rows, values = rows[kept], values[kept]
+    return (MAKERS["coo"](views.unsqueeze(rows, 0), values, weight._shape),)
 
 
 def _lookup(weight: Any, input: Any, padding: int, by_frequency: bool, sparse: bool = False) -> Any:
-    tracked = recording((weight,))
-    if sparse and tracked and tape.tracing() is None and is_leaf(weight) and input.numel() and weight.numel():
+    if sparse and recording((weight,)) and not capturing() and is_leaf(weight) and input.numel() and weight.numel():
         return _lookup_sparse(weight, input, padding, by_frequency)
-    return wrap(_embedding[weight._dtype.name](value_of(weight), value_of(input), padding, by_frequency), tracked)
+    return call(_embedding, (weight,), input, padding, by_frequency)
 
 
 def embedding(
@@ -63,8 +75,8 @@ def embedding(
 
 def renorm_rows_(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
     """Scale the rows that are used down to the greatest norm, in place."""
-    array = np.array(value_of(weight).asnumpy())
-    used = np.unique(value_of(indices).asnumpy())
+    array = np.array(array_of(weight))
+    used = np.unique(array_of(indices))
     rows = array[used]
     norms = np.linalg.norm(rows.astype(np.float64), norm_type, axis=1)
     scale = np.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
@@ -77,9 +89,9 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     """(*) → (*, num_classes): 1 at the position that the class names, else 0, int64."""
     if tensor._dtype is not int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    classes = readable(tensor) if num_classes > 0 else value_of(tensor).asnumpy()
+    classes = readable(tensor) if num_classes > 0 else array_of(tensor)
     if classes is None:
-        every = wrap(from_numpy(np.arange(num_classes)))
+        every = tensor_of(np.arange(num_classes))
         return eq(views.unsqueeze(tensor, -1), every).to(int64)
     if classes.size == 0:
         if num_classes <= 0:
@@ -104,7 +116,7 @@ def bag(
 ) -> Any:  # fmt: skip
     """Sums, means or maxima of the rows in each bag; bag ``i`` holds the indices from ``starts[i]`` to ``starts[i + 1]``."""
     _check_indices(indices, shape_of(weight)[0], "embedding_bag")
-    rows = value_of(indices).asnumpy().astype(np.int64)
+    rows = array_of(indices).astype(np.int64)
     count, width = len(starts) - 1, shape_of(weight)[1]
     sizes = np.diff(starts)
     bags = np.repeat(np.arange(count), sizes)

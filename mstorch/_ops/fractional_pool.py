@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.tensor_base import value_of
+from .._core.tensor_base import array_of
 from . import views
 from ._dispatch import shape_of
 from .compare import isnan, where
@@ -96,7 +96,7 @@ def fractional_max_pool(
             raise RuntimeError(f"Trying to create tensor with negative dimension {o}: {full}")
     batch, channels = (1 if single else shape[0]), shape[len(shape) - rank - 1]
     _check_samples(samples, input, batch, channels, rank)
-    values, places = _pooled(input, value_of(samples).asnumpy()[:batch], (batch, channels), sizes, kernel, outs)
+    values, places = _pooled(input, array_of(samples)[:batch], (batch, channels), sizes, kernel, outs)
     lead = shape[: len(shape) - rank]
     return views.reshape(values, (*lead, *outs)), views.reshape(places, (*lead, *outs))
 

@@ -8,18 +8,16 @@ from typing import Any
 import numpy as np
 
 from .._backend.cast import numpy_cast
-from .._backend.raw import from_numpy as raw_from_numpy
 from .._core import device as devices
 from .._core.dtype import bool_, dtype, get_default_dtype, int64, of_numpy
 from .._core.promotion import promote_types, scalar_dtype
-from .._core.tensor_base import TensorBase, require_grad, value_of, wrap
+from .._core.tensor_base import TensorBase, require_grad, tensor_of, window
 from ._dispatch import is_number
-from .views import as_strided
 
 
 def made(array: np.ndarray, requires_grad: bool = False) -> Any:
     """A tensor that owns a fresh row-major array."""
-    tensor = wrap(raw_from_numpy(array), owned=True)
+    tensor = tensor_of(array)
     if requires_grad:
         require_leaf(tensor)
     return tensor
@@ -159,7 +157,7 @@ def tensor(
             stacklevel=2,
         )
         kind = dtype or data._dtype
-        return made(numpy_cast(value_of(data).asnumpy(), kind.np), requires_grad)
+        return made(numpy_cast(array_of(data), kind.np), requires_grad)
     return made(array_of(data, dtype), requires_grad)
 
 
@@ -260,9 +258,7 @@ def from_numpy(ndarray: np.ndarray, /) -> Any:
             stacklevel=2,
         )
     if ndarray.flags.c_contiguous:
-        shared = wrap(raw_from_numpy(ndarray))
-        shared._storage.shared = True
-        return shared
+        return tensor_of(ndarray)
     return _from_strided_array(ndarray, kind)
 
 
@@ -275,9 +271,7 @@ def _from_strided_array(array: np.ndarray, kind: dtype) -> Any:
         )
     span = 1 + sum((length - 1) * stride for length, stride in zip(array.shape, strides)) if array.size else 0
     flat = np.lib.stride_tricks.as_strided(array, (span,), (kind.itemsize,))
-    base = wrap(raw_from_numpy(flat))
-    base._storage.shared = True
-    return as_strided(base, array.shape, strides, 0)
+    return window(tensor_of(flat)._storage, kind, array.shape, strides, 0)
 
 
 def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .._backend import tape
 from .._backend.table import kernel
 from .._core.dtype import int64
-from .._core.tensor_base import is_tracked, recording, value_of
+from .._core.modes import modes
+from .._core.tensor_base import is_tracked, recording
 from . import views
 from ._autocast import follow
-from ._dispatch import call, shape_of, without_grad
+from ._dispatch import call, capturing, shape_of, without_grad
 from .compare import clamp, ge, le, logical_and, ne, where
 from .copying import to_dtype
 from .elementwise import abs as abs_of
@@ -185,10 +185,10 @@ def _linear(flat: Any, coordinates: list[Any], sizes: tuple[int, ...]) -> Any:
     lows = [floor(c.detach()) for c in coordinates]
     corners = list(itertools.product((0, 1), repeat=len(sizes)))
     taken = [_taken(flat, [add(low, side) for low, side in zip(lows, corner)], sizes) for corner in corners]
-    if len(sizes) == 3 and recording(coordinates) and tape.tracing() is None:
+    if len(sizes) == 3 and recording(coordinates) and not capturing():
         with without_grad():
-            raw = value_of(_interpolated([t.detach() for t in taken], [c.detach() for c in coordinates], lows, corners))
-        return attach("GridSampler3DBackward0", _volume_backward, (*taken, *coordinates), (raw,), lows, corners)[0]
+            made = _interpolated([t.detach() for t in taken], [c.detach() for c in coordinates], lows, corners)
+        return attach("GridSampler3DBackward0", _volume_backward, (*taken, *coordinates), (made,), lows, corners)[0]
     return _interpolated(taken, coordinates, lows, corners)
 
 
@@ -231,7 +231,7 @@ def _volume_backward(gradients: Any, outputs: Any, inputs: Any, lows: list[Any],
     for axis_terms in terms:
         batch, channels, count = shape_of(axis_terms[0])
         rows = views.reshape(stack(axis_terms, 2), (batch, channels * len(corners), count))
-        if tape.grad_mode.enabled or not channels or not count:
+        if modes.grad or not channels or not count:
             found.append(sum_of(rows, 1))
         else:
             found.append(views.select(call(_in_order, (rows,), 1), 1, -1))

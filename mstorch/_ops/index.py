@@ -5,19 +5,28 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.cast import cast
-from .._backend.raw import ON_CPU, Raw, from_numpy
+from .._backend.raw import ON_CPU
 from .._backend.table import kernel
-from .._backend.tape import tracing
 from .._core.dtype import bool_, int32, int64
 from .._core.formats import contiguous_format
+from .._core.modes import modes
 from .._core.strides import normalize
-from .._core.tensor_base import TensorBase, check_writable, is_tracked, recording, value_of, wrap, wrap_strided
+from .._core.tensor_base import (
+    TensorBase,
+    array_of,
+    check_writable,
+    count_of,
+    in_order,
+    tensor_of,
+)
 from . import views
 from ._autocast import follow
 from ._dispatch import (
     accept_numpy_names,
     broadcast_shape,
+    call,
+    cast_tensor,
+    contiguous_copy,
     deliver,
     expect_out_dtype,
     finish,
@@ -26,8 +35,7 @@ from ._dispatch import (
     python_number,
     readable,
     refuse_overlap,
-    result,
-    scalar_raw,
+    scalar_array,
     shape_of,
     type_word,
     wrap_dim,
@@ -38,37 +46,32 @@ _gather = kernel("gather")
 _index_select = kernel("index_select")
 _take = kernel("take")
 _nonzero = kernel("nonzero")
-_where = kernel("where")
-_expand = kernel("expand")
-_clone = kernel("clone")
 
 
 
 
-def index_raw(index: Any, name: str, *, int32_too: bool = True, error: type = RuntimeError, text: str = "") -> Raw:
-    """An index tensor's values as int64; torch's error for another dtype."""
+def index_tensor(index: Any, name: str, *, int32_too: bool = True, error: type = RuntimeError, text: str = "") -> Any:
+    """An index tensor as int64; torch's error for another dtype."""
     if not isinstance(index, TensorBase):
         raise TypeError(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
     if index._dtype is int64:
-        return value_of(index)
-    if value_of(index).size == 0:
-        return cast(value_of(index), "int64")
-    if index._dtype is int32 and int32_too:
-        return cast(value_of(index), "int64")
+        return index
+    if count_of(index._shape) == 0 or (index._dtype is int32 and int32_too):
+        return cast_tensor(index, int64)
     raise error(text or f"{name}(): Expected a long tensor for index, but got {type_word(index._dtype)}")
 
 
-def check_range(index: Raw, low: int, high: int, error: Any) -> None:
-    """Raise ``error(value)`` for the first index outside ``low`` to ``high`` (excluded); a trace checks nothing."""
-    if index.size == 0 or not ON_CPU or tracing() is not None:
+def check_range(index: Any, low: int, high: int, error: Any) -> None:
+    """Raise ``error(value)`` for the first index outside ``low`` to ``high`` (excluded); a capture checks nothing."""
+    if 0 in index._shape or not ON_CPU or modes.native is not None:
         return
-    values = index.asnumpy()
+    values = array_of(index)
     if int(values.min()) < low or int(values.max()) >= high:
         wrong = values[(values < low) | (values >= high)]
         raise error(int(wrong.reshape(-1)[0]))
 
 
-def check_index_dim(index: Raw, dim: int, shape: tuple[int, ...]) -> None:
+def check_index_dim(index: Any, dim: int, shape: tuple[int, ...]) -> None:
     """Raise torch's error of gather and scatter for an index outside of its dimension."""
     size = shape[dim] if shape else 1
     check_range(
@@ -80,8 +83,7 @@ def keep_layout(input: Any, found: Any) -> Any:
     """A fresh contiguous result of the size of ``input``, in its strides if they are dense."""
     if input._stride is None:
         return found
-    raw = value_of(found)
-    return wrap_strided(raw, is_tracked(found), preserved_strides(tuple(raw.shape), input._stride))
+    return in_order(found, preserved_strides(found._shape, input._stride))
 
 
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: Any = None) -> Any:
@@ -90,8 +92,8 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: 
     dim = wrap_dim(dim, len(shape))
     refuse_overlap(out, input, index)
     expect_out_dtype(out, input._dtype)
-    positions = index_raw(index, "gather", text="gather(): Expected dtype int32/int64 for index")
-    own = tuple(positions.shape)
+    positions = index_tensor(index, "gather", text="gather(): Expected dtype int32/int64 for index")
+    own = positions._shape
     if 0 not in own:
         if max(len(own), 1) != max(len(shape), 1):
             raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
@@ -102,8 +104,7 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: 
                     f"apart from dimension {dim}"
                 )
         check_index_dim(positions, dim, shape)
-    tracked = recording((input,))
-    return finish(result(_gather[input._dtype.name](value_of(input), dim, positions), (input,), tracked), out)
+    return finish(call(_gather, (input,), dim, positions), out)
 
 
 def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
@@ -111,33 +112,31 @@ def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     refuse_overlap(out, input, index)
-    positions = index_raw(index, "index_select", text="index_select(): Expected dtype int32 or int64 for index")
-    if len(positions.shape) > 1:
+    positions = index_tensor(index, "index_select", text="index_select(): Expected dtype int32 or int64 for index")
+    if len(positions._shape) > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
-    if not shape and positions.size != 1:
-        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {positions.size} value(s)")
+    if not shape and count_of(positions._shape) != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {count_of(positions._shape)} value(s)")
     check_range(positions, 0, shape[dim] if shape else 1, lambda _: IndexError("index out of range in self"))
-    if not positions.shape:
-        positions = positions.reshape((1,))
-    tracked = recording((input,))
     if not shape:
-        return finish(result(_gather[input._dtype.name](value_of(input), 0, positions.reshape(())), (input,), tracked), out)
-    return finish(result(_index_select[input._dtype.name](value_of(input), dim, positions), (input,), tracked), out)
+        return finish(call(_gather, (input,), 0, views.reshape(positions, ())), out)
+    if not positions._shape:
+        positions = views.reshape(positions, (1,))
+    return finish(call(_index_select, (input,), dim, positions), out)
 
 
 def take(input: Any, index: Any, *, out: Any = None) -> Any:
     """The elements at positions of the flat tensor, in the shape of ``index``."""
     refuse_overlap(out, input, index)
-    positions = index_raw(index, "take", int32_too=False)
-    size = value_of(input).size
-    if size == 0 and positions.size:
+    positions = index_tensor(index, "take", int32_too=False)
+    size = count_of(input._shape)
+    if size == 0 and count_of(positions._shape):
         raise IndexError("take(): tried to take from an empty tensor")
     check_range(
         positions, -size, size,
         lambda value: IndexError(f"out of range: tried to access index {value} on a tensor of {size} elements."),
     )
-    tracked = recording((input,))
-    return finish(result(_take[input._dtype.name](value_of(input), positions), (input,), tracked), out)
+    return finish(call(_take, (input,), positions), out)
 
 
 def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any = None) -> Any:
@@ -177,7 +176,6 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
         raise RuntimeError(
             f"masked_fill_ only supports boolean masks, but got mask with dtype {_CPP.get(mask._dtype.name, mask._dtype.name)}"
         )
-    tensors = [input]
     name = input._dtype.name
     if isinstance(value, TensorBase):
         if shape_of(value):
@@ -187,22 +185,18 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
             )
         if value._dtype.category == 3 and input._dtype.category < 3:
             raise RuntimeError(f"value cannot be converted to type {_C_TYPE.get(name, name)} without overflow")
-        tensors.append(value)
     elif not is_number(value):
         raise TypeError(
             "masked_fill() received an invalid combination of arguments - got (Tensor, "
             f"{type(value).__name__}), but expected one of:\n * (Tensor mask, Tensor value)\n * (Tensor mask, Number value)"
         )
     shape = broadcast_shape(shape_of(mask), shape_of(input))
-    tracked = recording(tensors)
-    if isinstance(value, TensorBase):
-        filler = value_of(value) if value._dtype is input._dtype else cast(value_of(value), name)
-    else:
-        filler = scalar_raw(python_number(value), name)
-    raw, chosen = value_of(input), value_of(mask)
-    if raw.size == 0 or 0 in shape:
-        return result(_clone[name](_expand[name](raw, shape)), tensors, tracked)
-    return result(_where[name](chosen, filler, raw), tensors, tracked)
+    if count_of(input._shape) == 0 or 0 in shape:
+        return contiguous_copy(views.expand(input, shape))
+    from .compare import where
+
+    filler = value if isinstance(value, TensorBase) else tensor_of(scalar_array(python_number(value), input._dtype).copy())
+    return where(mask, filler, input) if filler._dtype is input._dtype else where(mask, cast_tensor(filler, input._dtype), input)
 
 
 _CPP = {
@@ -218,10 +212,8 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     refuse_overlap(out, input, mask)
     shape = broadcast_shape(shape_of(mask), shape_of(input))
     spread = views.expand(input, shape) if shape_of(input) != shape else input
-    chosen = np.broadcast_to(value_of(mask).asnumpy(), shape)
-    positions = from_numpy(np.flatnonzero(chosen))
-    tracked = recording((input,))
-    return finish(result(_take[input._dtype.name](value_of(spread), positions), (input,), tracked), out)
+    chosen = np.broadcast_to(array_of(mask), shape)
+    return finish(call(_take, (spread,), tensor_of(np.flatnonzero(chosen))), out)
 
 
 def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
@@ -231,10 +223,11 @@ def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
         if not shape_of(truth):
             truth = views.reshape(truth, (1,))
         return views.unbind(nonzero(truth), 1)
-    found = _nonzero["bool"](value_of(truth))
+    found = call(_nonzero, (truth,))
     if out is not None:
-        return deliver(wrap(found), out)
-    return wrap_strided(found, False, normalize(found.shape, (1, found.shape[0])) if found.size else None)
+        return deliver(found, out)
+    rows = found._shape[0]
+    return in_order(found, normalize(found._shape, (1, rows)) if count_of(found._shape) else None)
 
 
 def argwhere(input: Any) -> Any:
@@ -277,10 +270,10 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
         return self
     check_writable(self)
     shape = shape_of(self)
-    every = wrap(from_numpy(np.arange(views.numel_of(shape)).reshape(shape)))
+    every = tensor_of(np.arange(views.numel_of(shape)).reshape(shape))
     places = indexing.getitem(every, key)
     spread = views.expand(values, shape_of(places))
-    return in_place(self, put(self, places, spread, accumulate=True))
+    return in_place(self, put, places, spread, accumulate=True)
 
 
 def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
@@ -294,16 +287,16 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
             f"put_(): self and source expected to have the same dtype, but got self.dtype = {type_word(input._dtype)} and "
             f"source.dtype = {type_word(source._dtype)}"
         )
-    count, size = value_of(index).size, value_of(input).size
-    if value_of(source).size != count:
+    count, size = count_of(index._shape), count_of(input._shape)
+    if count_of(source._shape) != count:
         raise IndexError(
             "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
-            f"{value_of(source).size}, index.numel() = {count}"
+            f"{count_of(source._shape)}, index.numel() = {count}"
         )
     if size == 0 and count:
         raise IndexError("put_(): Tried to put elements into an empty tensor")
     check_range(
-        value_of(index), -size, size,
+        index, -size, size,
         lambda value: IndexError(f"out of range: tried to access index {value} on a tensor of {size} elements."),
     )
     return keep_layout(input, put_flat(input, index, source, accumulate))
@@ -313,10 +306,10 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     """A copy with ``value`` in the entries ``index`` of a dimension."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
-    positions = index_raw(
+    positions = index_tensor(
         index, "index_fill", int32_too=False, error=IndexError, text="index_fill_(): Expected dtype int64 for index."
     )
-    if len(positions.shape) > 1:
+    if len(positions._shape) > 1:
         raise RuntimeError("Index has to be a vector/scalar")
     if isinstance(value, TensorBase) and shape_of(value):
         raise RuntimeError(
@@ -327,7 +320,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
         positions, -size, size,
         lambda wrong: IndexError(f"index {wrong} is out of bounds for dimension {dim} with size {size}"),
     )
-    if value_of(input).size == 0:
+    if count_of(input._shape) == 0:
         return input.clone()
     mask = views.reshape(_flags(size, positions), (1,) * dim + (size,) + (1,) * (len(shape) - dim - 1) if shape else ())
     if tracked_number(value):
@@ -335,18 +328,18 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     return keep_layout(input, masked_fill(input, mask, value))
 
 
-def _flags(size: int, positions: Raw) -> Any:
+def _flags(size: int, positions: Any) -> Any:
     """A boolean vector that holds at the positions, which may count from the end."""
-    values = readable(wrap(positions))
+    values = readable(positions)
     if values is not None:
         chosen = np.zeros(size, np.bool_)
         chosen[values.reshape(-1)] = True
-        return wrap(from_numpy(chosen))
+        return tensor_of(chosen)
     from .compare import eq
     from .reduce import any as any_of
 
-    every = wrap(from_numpy(np.arange(-size, size).reshape(2, size, 1)))
-    return any_of(any_of(eq(every, views.reshape(wrap(positions), (-1,))), 2), 0)
+    every = tensor_of(np.arange(-size, size).reshape(2, size, 1))
+    return any_of(any_of(eq(every, views.reshape(positions, (-1,))), 2), 0)
 
 
 def tracked_number(value: Any) -> bool:
@@ -374,11 +367,11 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
         return _masked_scatter_without_counting(spread, views.expand(mask, shape), source)
     positions = np.flatnonzero(np.broadcast_to(chosen, shape))
     count = positions.size
-    if value_of(source).size < count:
+    if count_of(source._shape) < count:
         raise RuntimeError("Number of elements of source < number of ones in mask")
-    flat = views.reshape(source, (value_of(source).size,))
+    flat = views.reshape(source, (count_of(source._shape),))
     part = views.slice_dim(flat, 0, 0, count, 1)
-    return put_flat(spread, wrap(from_numpy(positions)), part, False)
+    return put_flat(spread, tensor_of(positions), part, False)
 
 
 def _masked_scatter_without_counting(input: Any, mask: Any, source: Any) -> Any:

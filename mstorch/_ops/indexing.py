@@ -5,22 +5,34 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.cast import cast
-from .._backend.raw import NP_DTYPE, ON_CPU, Raw, from_numpy
 from .._backend.table import kernel
-from .._backend.tape import tracing
 from .._core.dtype import bool_, int64, uint8
+from .._core.modes import modes
+from .._core.storage import Storage
 from .._core.tensor_base import (
     TensorBase,
+    array_of,
     check_writable,
     is_tracked,
-    recording,
-    strided_array,
-    value_of,
-    write,
+    tensor_of,
+    touch,
 )  # fmt: skip
+from .._tape.apply import through
+from .._tape.node import Node, bare_twin, edge_of
+from .._tape.windows import assign, linear, settle, snapshot
 from . import views
-from ._dispatch import is_number, python_number, result, scalar_raw, type_word
+from ._dispatch import (
+    call,
+    capturing,
+    cast_tensor,
+    contiguous_copy,
+    is_number,
+    python_number,
+    scalar_array,
+    type_word,
+    write,
+    write_array,
+)
 
 _index = kernel("index")
 _linear = kernel("linear_index")
@@ -31,17 +43,17 @@ _nonzero = kernel("nonzero")
 
 
 def _as_index(item: Any) -> Any:
-    """A list, array or tensor of a key as a raw index tensor (int64 or bool)."""
+    """A list, array or tensor of a key as an index tensor (int64 or bool)."""
     if isinstance(item, TensorBase):
         kind = item._dtype
         if kind is uint8:
-            return value_of(item.to(bool_))
+            return item.to(bool_)
         if kind is not bool_ and kind is not int64:
             if kind.category != 1:
                 raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-            return cast(value_of(item), "int64")
-        return value_of(item)
-    if isinstance(item, (list, tuple)):
+            return cast_tensor(item, int64)
+        return item
+    if isinstance(item, (list, tuple, range)):
         item = np.asarray([i.tolist() if isinstance(i, TensorBase) else i for i in item])
         if item.size == 0:
             item = item.astype(np.int64)
@@ -49,7 +61,7 @@ def _as_index(item: Any) -> Any:
         item = item.astype(np.bool_)
     if item.dtype.kind not in "iub":
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-    return from_numpy(np.ascontiguousarray(item, None if item.dtype.kind == "b" else np.int64))
+    return tensor_of(np.ascontiguousarray(item, None if item.dtype.kind == "b" else np.int64).reshape(item.shape))
 
 
 def _stands_for_a_tuple(key: Any) -> bool:
@@ -74,7 +86,7 @@ def _expanded(key: Any, rank: int) -> list[Any]:
         if item is None or isinstance(item, (bool, np.bool_)):
             continue
         if isinstance(item, TensorBase) and item._dtype in (bool_, uint8):
-            used += len(value_of(item).shape)
+            used += len(item._shape)
         elif isinstance(item, np.ndarray) and item.dtype in (np.bool_, np.uint8):
             used += item.ndim
         else:
@@ -92,17 +104,17 @@ def _expanded(key: Any, rank: int) -> list[Any]:
     return items
 
 
-def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Raw]]:
+def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Any]]:
     """The view that the key's ints, slices and Nones make, and its index tensors by dimension of that view."""
     current = self
     dim = 0
     selected = 0
-    advanced: dict[int, Raw] = {}
-    for item in _expanded(key, len(value_of(self).shape)):
-        shape = value_of(current).shape
+    advanced: dict[int, Any] = {}
+    for item in _expanded(key, len(self._shape)):
+        shape = current._shape
         if isinstance(item, (bool, np.bool_)):
             current = views.unsqueeze(current, dim)
-            advanced[dim] = from_numpy(np.zeros(1 if item else 0, np.int64))
+            advanced[dim] = tensor_of(np.zeros(1 if item else 0, np.int64))
             dim += 1
         elif item is None:
             current = views.unsqueeze(current, dim)
@@ -111,20 +123,20 @@ def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Raw]]:
             current = _sliced(current, dim, item)
             dim += 1
         elif isinstance(item, (int, np.integer)) or (
-            isinstance(item, TensorBase) and item._dtype.category == 1 and item._dtype is not uint8 and not value_of(item).shape
-            and tracing() is None
+            isinstance(item, TensorBase) and item._dtype.category == 1 and item._dtype is not uint8 and not item._shape
+            and not capturing()
         ):
             index = int(item)
             if not -shape[dim] <= index < shape[dim]:
                 raise IndexError(f"index {index} is out of bounds for dimension {dim + selected} with size {shape[dim]}")
             selected += 1
             current = views.select(current, dim, index)
-        elif isinstance(item, (TensorBase, np.ndarray, list, tuple)):
-            raw = _as_index(item)
-            if raw.dtype == bool_.ms:
-                dim, current = _add_mask(current, dim, raw, advanced)
+        elif isinstance(item, (TensorBase, np.ndarray, list, tuple, range)):
+            index = _as_index(item)
+            if index._dtype is bool_:
+                dim, current = _add_mask(current, dim, index, advanced)
             else:
-                advanced[dim] = raw
+                advanced[dim] = index
                 dim += 1
         elif hasattr(item, "__index__"):
             current = views.select(current, dim, item.__index__())
@@ -138,26 +150,26 @@ def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Raw]]:
     return current, advanced
 
 
-def _add_mask(current: Any, dim: int, mask: Raw, advanced: dict[int, Raw]) -> tuple[int, Any]:
+def _add_mask(current: Any, dim: int, mask: Any, advanced: dict[int, Any]) -> tuple[int, Any]:
     """A boolean mask stands for the index tensors of its true positions, one for each of its dimensions."""
-    shape = tuple(value_of(current).shape)
-    if not mask.shape:
+    shape = current._shape
+    if not mask._shape:
         current = views.unsqueeze(current, dim)
-        advanced[dim] = from_numpy(np.zeros(1 if bool(mask.asnumpy()) else 0, np.int64))
+        advanced[dim] = tensor_of(np.zeros(1 if bool(array_of(mask)) else 0, np.int64))
         return dim + 1, current
-    for i, length in enumerate(mask.shape):
+    for i, length in enumerate(mask._shape):
         if length != shape[dim + i]:
             raise IndexError(
-                f"The shape of the mask {list(mask.shape)} at index {i} does not match the shape of the indexed tensor "
+                f"The shape of the mask {list(mask._shape)} at index {i} does not match the shape of the indexed tensor "
                 f"{list(shape)} at index {dim + i}"
             )
-    for i, positions in enumerate(np.nonzero(mask.asnumpy())):
-        advanced[dim + i] = from_numpy(positions.astype(np.int64))
-    return dim + len(mask.shape), current
+    for i, positions in enumerate(np.nonzero(array_of(mask))):
+        advanced[dim + i] = tensor_of(positions.astype(np.int64))
+    return dim + len(mask._shape), current
 
 
 def _sliced(current: Any, dim: int, item: slice) -> Any:
-    length = value_of(current).shape[dim]
+    length = current._shape[dim]
     step = 1 if item.step is None else int(item.step)
     if step <= 0:
         raise ValueError("step must be greater than zero")
@@ -169,26 +181,26 @@ def _sliced(current: Any, dim: int, item: slice) -> Any:
     return views.slice_dim(current, dim, start, max(start, stop), step)
 
 
-def _plan(shape: tuple[int, ...], advanced: dict[int, Raw]) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
+def _plan(shape: tuple[int, ...], advanced: dict[int, Any]) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
     """Broadcast shape of the index tensors, the indexed dimensions, and whether the result leads with the former."""
     try:
-        common = np.broadcast_shapes(*(tuple(index.shape) for index in advanced.values()))
+        common = np.broadcast_shapes(*(index._shape for index in advanced.values()))
     except ValueError:
-        shapes = ", ".join(str(list(index.shape)) for index in advanced.values())
+        shapes = ", ".join(str(list(index._shape)) for index in advanced.values())
         raise IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}") from None
     dims = tuple(sorted(advanced))
     adjacent = dims == tuple(range(dims[0], dims[0] + len(dims)))
     return tuple(common), dims, adjacent
 
 
-def _check_bounds(shape: tuple[int, ...], advanced: dict[int, Raw]) -> None:
-    if tracing() is not None:
+def _check_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
+    if capturing():
         return
     # torch brings the indexed dimensions to the front before it counts them.
     for position, (dim, index) in enumerate(sorted(advanced.items())):
-        if index.size == 0:
+        if 0 in index._shape:
             continue
-        values = index.asnumpy()
+        values = array_of(index)
         low, high = int(values.min()), int(values.max())
         if low < -shape[dim] or high >= shape[dim]:
             worst = low if low < -shape[dim] else high
@@ -203,14 +215,12 @@ def getitem(self: Any, key: Any) -> Any:
     return take_advanced(current, advanced)
 
 
-def take_advanced(current: Any, advanced: dict[int, Raw]) -> Any:
+def take_advanced(current: Any, advanced: dict[int, Any]) -> Any:
     """The elements that index tensors name, recorded."""
-    shape = tuple(value_of(current).shape)
+    shape = current._shape
     common, dims, adjacent = _plan(shape, advanced)
     _check_bounds(shape, advanced)
-    tracked = recording((current,))
-    raw = _index[current._dtype.name](value_of(current), dims, tuple(advanced[d] for d in dims), common, adjacent)
-    return result(raw, (current,), tracked)
+    return call(_index, (current,), dims, tuple(advanced[d] for d in dims), common, adjacent)
 
 
 def setitem(self: Any, key: Any, value: Any) -> None:
@@ -221,8 +231,11 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         _put_advanced(current, advanced, value, masked=_has_mask(key))
         return
     part = self if current is self else current
-    raw, tracked = _fitted(value, part, tuple(value_of(part).shape))
-    write(part, raw, tracked)
+    if is_number(value):
+        write_array(part, number_as(value, part))
+        return
+    check_writable(part)
+    assign(part, fitted(value, part, part._shape))
 
 
 def _has_mask(key: Any) -> bool:
@@ -236,34 +249,34 @@ def _has_mask(key: Any) -> bool:
     )
 
 
-def _fitted(value: Any, target: Any, shape: tuple[int, ...]) -> tuple[Raw, bool]:
-    """The value as a raw tensor of the target's dtype and the given shape, in memory of its own; and whether tracked."""
-    name = target._dtype.name
+def number_as(value: Any, target: Any) -> np.ndarray:
+    """A number as a 0-d array of the target's dtype; torch's error where it does not fit."""
+    value = python_number(value)
+    if isinstance(value, complex) and target._dtype.category < 3:
+        raise RuntimeError(f"value cannot be converted to type {type_word(target._dtype)} without overflow")
+    return scalar_array(value, target._dtype)
+
+
+def fitted(value: Any, target: Any, shape: tuple[int, ...]) -> Any:
+    """The value as a tensor of the target's dtype and the given shape, recorded; it may share memory with the value."""
     if is_number(value):
-        value = python_number(value)
-        if ON_CPU and tracing() is None:
-            if isinstance(value, complex) and target._dtype.category < 3:
-                raise RuntimeError(f"value cannot be converted to type {type_word(target._dtype)} without overflow")
-            return from_numpy(np.full(shape, value, NP_DTYPE[name])), False
-        return _expand[name](scalar_raw(value, name), shape), False
+        return views.expand(tensor_of(number_as(value, target).copy()), shape)
     if isinstance(value, np.ndarray):
         value = views_tensor(value)
     if not isinstance(value, TensorBase):
         raise TypeError(f"can't assign a {type(value).__name__} to a {_old_type(target)}")
-    tracked = recording((value,))
-    raw = value_of(value)
-    fresh = False
     if value._dtype is not target._dtype:
-        raw, fresh = cast(raw, name), True
-    own = tuple(raw.shape)
+        value = cast_tensor(value, target._dtype)
+    own = value._shape
     if own != shape:
         squeezed = own
         while len(squeezed) > len(shape) and squeezed[0] == 1:
             squeezed = squeezed[1:]
         _check_fits(own, squeezed, shape)
-        raw = _expand[name](raw.reshape(squeezed) if squeezed != own else raw, shape)
-        fresh = False
-    return (raw if fresh else _clone[name](raw)), tracked
+        value = views.expand(views.reshape(value, squeezed) if squeezed != own else value, shape)
+    if value._storage is target._storage:
+        return contiguous_copy(value)
+    return value
 
 
 def views_tensor(array: np.ndarray) -> Any:
@@ -291,8 +304,8 @@ def _old_type(target: Any) -> str:
     return f"torch.{type_word(target._dtype)}Tensor"
 
 
-def _put_advanced(current: Any, advanced: dict[int, Raw], value: Any, masked: bool) -> None:
-    shape = tuple(value_of(current).shape)
+def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bool) -> None:
+    shape = current._shape
     common, dims, adjacent = _plan(shape, advanced)
     _check_bounds(shape, advanced)
     rest = [shape[d] for d in range(len(shape)) if d not in dims]
@@ -300,36 +313,81 @@ def _put_advanced(current: Any, advanced: dict[int, Raw], value: Any, masked: bo
         target = (*rest[: dims[0]], *common, *rest[dims[0] :])
     else:
         target = (*common, *rest)
-    if isinstance(value, TensorBase) and value._dtype is not current._dtype and not (masked and not value_of(value).shape):
+    if isinstance(value, TensorBase) and value._dtype is not current._dtype and not (masked and not value._shape):
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
             f"{type_word(current._dtype)} for the destination and {type_word(value._dtype)} for the source."
         )
     try:
-        raw, tracked = _fitted(value, current, target)
+        source = fitted(value, current, target)
     except RuntimeError:
         if isinstance(value, TensorBase):
             raise RuntimeError(
-                f"shape mismatch: value tensor of shape {list(value_of(value).shape)} cannot be broadcast to indexing result "
+                f"shape mismatch: value tensor of shape {list(value._shape)} cannot be broadcast to indexing result "
                 f"of shape {list(target)}"
             ) from None
         raise
-    if not tracked and not is_tracked(current) and not current._storage.tracked and ON_CPU and tracing() is None:
-        key = tuple(advanced[d].asnumpy() if d in advanced else slice(None) for d in range(len(shape)))
-        current._storage.own()
-        strided_array(current)[key] = raw.asnumpy()
-        _touched(current)
+    indices = tuple(advanced[d] for d in dims)
+    if modes.native is None and current._storage.__class__ is Storage:
+        places = tuple(array_of(advanced[d]) if d in advanced else slice(None) for d in range(len(shape)))
+        put_at(current, places, source)
         return
-    positions = _linear["int64"](shape, dims, tuple(advanced[d] for d in dims), common, adjacent)
-    tracked = recording((current,)) or tracked
-    write(current, _scatter[current._dtype.name](value_of(current), positions, raw), tracked)
+    positions = call(_linear, (indices[0],), shape, dims, indices, common, adjacent, dtype=int64)
+    write(current, through("IndexPutBackward0", _scatter[current._dtype.name], (current, contiguous_copy(source)), (positions,)))
 
 
-def _touched(tensor: Any) -> None:
-    """Count a write that went into the storage's memory."""
-    from .._backend.tape import bump_versions
+def put_at(target: Any, key: Any, source: Any) -> None:
+    """``target[key] = source`` for a key of arrays and slices, in memory; the gradient of the source is read from there."""
+    check_writable(target)
+    values = array_of(source)
+    record = modes.grad and (is_tracked(target) or is_tracked(source))
+    made = None
+    if record:
+        # The target with its part written, as an operation of the old target and the source.
+        before = snapshot(target)
+        made = _IndexPut.recorded(before, key, source)
+    if 0 not in target._shape:
+        array_of(target)[key] = values
+    touch(target)
+    if record:
+        settle(target, made, "IndexPutBackward0")
 
-    storage = tensor._storage
-    storage.version += 1
-    if storage.shared:
-        bump_versions([storage.value])
+
+class _IndexPut(Node):
+    """The node of elements that were put at index tensors."""
+
+    __slots__ = ("key", "shape")
+
+    label = "IndexPutBackward0"
+
+    @classmethod
+    def recorded(cls, before: Any, key: Any, source: Any) -> Any:
+        """A stand-in for the written tensor, which has its history."""
+        made = bare_twin(before)
+        node = cls((edge_of(before), edge_of(source)))
+        node.key, node.shape = key, before._shape
+        made._node = node
+        return made
+
+    def run(self, gradients: Any, recorded: bool) -> Any:
+        """Zeros where elements were put, and the gradient that is found there."""
+        gradient = gradients[0]
+        rest = None if self.edges[0] is None else self._map(gradient, self._without, self._without)
+        part = None if self.edges[1] is None else self._map(gradient, self._taken, self._given)
+        return rest, part
+
+    def _map(self, gradient: Any, forward: Any, back: Any) -> Any:
+        return linear(gradient, forward, back, self.label) if isinstance(gradient, TensorBase) else forward(gradient)
+
+    def _without(self, array: np.ndarray) -> np.ndarray:
+        found = array.copy()
+        found[self.key] = 0
+        return found
+
+    def _taken(self, array: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(array[self.key])
+
+    def _given(self, array: np.ndarray) -> np.ndarray:
+        found = np.zeros(self.shape, array.dtype)
+        np.add.at(found, self.key, array)
+        return found

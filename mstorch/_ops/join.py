@@ -4,20 +4,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._backend.cast import cast
 from .._backend.table import kernel
-from .._core.dtype import OF_MS
 from .._core.promotion import can_cast, promote_types
 from .._core.strides import channels_last_strides, is_channels_last, normalize
-from .._core.tensor_base import TensorBase, recording, value_of, wrap_strided
+from .._core.tensor_base import TensorBase, array_of, in_order, tensor_of
+from .._tape.apply import apply
 from . import views
 from ._autocast import follow
 from ._dispatch import (
     accept_numpy_names,
     call,
+    cast_tensor,
     finish,
     refuse_overlap,
-    result,
     shape_args,
     shape_of,
     type_word,
@@ -79,24 +78,19 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     refuse_overlap(out, *tensors)
     if out is not None and not can_cast(kind, out._dtype):
         raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_word(out._dtype)}")
-    tracked = recording(tensors)
-    raws = []
+    parts = []
     for tensor, shape in zip(tensors, shapes):
-        raw = value_of(tensor)
         if tensor._dtype is not kind:
-            raw = cast(raw, kind.name)
+            tensor = cast_tensor(tensor, kind)
         if shape == (0,) and len(first) > 1:
-            raw = _reshape["float32"](raw, (*first[:axis], 0, *first[axis + 1 :]))
-        raws.append(raw)
-    joined = _cat[kind.name](tuple(raws), axis)
+            tensor = views.reshape(tensor, (*first[:axis], 0, *first[axis + 1 :]))
+        parts.append(tensor)
+    made = apply(_cat, kind, (parts,), (axis,))
     if len(first) in (4, 5) and all(t._stride is not None and is_channels_last(s, t._stride) for t, s in zip(tensors, shapes)):
-        made = wrap_strided(joined, tracked, normalize(joined.shape, channels_last_strides(joined.shape)))
-    else:
-        made = result(joined, tensors, tracked)
+        made = in_order(made, normalize(made._shape, channels_last_strides(made._shape)))
     return finish(made, out)
 
 
-_reshape = kernel("reshape")
 concat = concatenate = cat
 
 
@@ -114,9 +108,8 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
             )
     axis = wrap_dim(dim, len(first) + 1)
     kind = _common(tensors)
-    tracked = recording(tensors)
-    raws = tuple(value_of(t) if t._dtype is kind else cast(value_of(t), kind.name) for t in tensors)
-    return finish(result(_stack[kind.name](raws, axis), tensors, tracked), out)
+    parts = [t if t._dtype is kind else cast_tensor(t, kind) for t in tensors]
+    return finish(apply(_stack, kind, (parts,), (axis,)), out)
 
 
 def _at_least(tensor: Any, rank: int) -> Any:
@@ -283,16 +276,15 @@ def _contiguous() -> Any:
 def _interleaved(input: Any, counts: Any, dim: int, output_size: int | None) -> Any:
     import numpy as np
 
-    from .from_data import from_numpy
     from .index import index_select
 
-    array = value_of(counts).asnumpy()
+    array = array_of(counts)
     if (array < 0).any():
         raise RuntimeError("repeats can not be negative")
     positions = np.repeat(np.arange(array.size), array)
     if output_size is not None and output_size != positions.size:
         raise RuntimeError("allocated size does not match required size")
-    return index_select(input, dim, from_numpy(positions))
+    return index_select(input, dim, tensor_of(positions))
 
 
 def flip(input: Any, dims: Any) -> Any:
@@ -301,12 +293,10 @@ def flip(input: Any, dims: Any) -> Any:
         raise TypeError(f"flip(): argument 'dims' (position 2) must be tuple of ints, not {type(dims).__name__}")
     rank = len(shape_of(input))
     axes = wrap_dims(dims, rank) if dims else ()
-    tracked = recording((input,))
-    raw = _flip[input._dtype.name](value_of(input), axes)
     from .creation import preserved_strides
 
-    strides = None if input._stride is None else preserved_strides(tuple(raw.shape), input._stride)
-    return wrap_strided(raw, tracked and OF_MS[raw.dtype].category >= 2, strides)
+    strides = None if input._stride is None else preserved_strides(input._shape, input._stride)
+    return call(_flip, (input,), axes, strides=strides)
 
 
 def _flip_method(self: Any, *dims: Any, **named: Any) -> Any:

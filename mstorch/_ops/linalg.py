@@ -12,7 +12,7 @@ from .. import return_types
 from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.dtype import int64
-from .._core.tensor_base import TensorBase, value_of, wrap
+from .._core.tensor_base import TensorBase, tensor_of, value_of, wrap
 from . import contract, measure, reduce, views
 from ._autocast import follow
 from ._dispatch import broadcast_shape, finish, shape_of, wrap_dim
@@ -82,7 +82,7 @@ def permutation_of(pivots: Any, rows: int, like: Any) -> Any:
         for i, other in enumerate(exchange):
             order[[i, other - 1]] = order[[other - 1, i]]
         matrix[order, np.arange(rows)] = 1
-    return wrap(from_numpy(matrices))
+    return tensor_of(matrices)
 
 
 def _factored(A: Any, name: str) -> tuple[Any, Any, Any, Any]:
@@ -162,7 +162,7 @@ def _cofactors(A: Any) -> Any:
     others[..., np.arange(size), np.arange(size)] = 1
     scale = np.linalg.det(u) * np.linalg.det(vh)
     found = (u * others.prod(-1)[..., None, :]) @ vh * scale.conj()[..., None, None]
-    return wrap(from_numpy(np.ascontiguousarray(found.astype(s.dtype if u.dtype.kind == "f" else u.dtype))))
+    return tensor_of(np.ascontiguousarray(found.astype(s.dtype if u.dtype.kind == "f" else u.dtype)))
 
 
 def _det_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
@@ -281,7 +281,7 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None
     keep = size > _tolerance(size, shape, atol, rtol)
     inverse = where(keep, 1.0 / where(keep, values, 1.0), 0.0)
     found = (v * views.unsqueeze(inverse, -2)) @ u.mH
-    return finish(attach("LinalgPinvBackward0", _pinv_backward, (A,), (value_of(found),))[0], out)
+    return finish(attach("LinalgPinvBackward0", _pinv_backward, (A,), (found,))[0], out)
 
 
 def matrix_rank(

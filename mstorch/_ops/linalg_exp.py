@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .._backend import tape
-from .._backend.raw import Raw
 from .._backend.table import kernel
-from .._core.tensor_base import value_of
+from .._core.tensor_base import array_of
 from . import views
-from ._dispatch import call, shape_of, without_grad
+from ._dispatch import call, capturing, shape_of, without_grad
 from .compare import where
 from .creation import eye, zeros_like
 from .join import cat
@@ -108,8 +106,8 @@ def _values(A: Any) -> Any:
     one = eye(shape[-1], dtype=A._dtype)
     norms = A.abs().sum(-2).amax(-1)
     norms = views.unsqueeze(views.unsqueeze(norms, -1), -1)
-    if tape.tracing() is None:
-        sizes = value_of(norms).asnumpy().reshape(-1)
+    if not capturing():
+        sizes = array_of(norms).reshape(-1)
         degrees = {_DEGREES[min(int(np.searchsorted(limits, size)), 5)] if np.isfinite(size) else 18 for size in sizes}
         largest = float(sizes.max())
         most = max(0, math.ceil(math.log2(largest / limits[-1]))) if math.isfinite(largest) and largest > 0 else 0
@@ -142,5 +140,5 @@ def matrix_exp(A: Any) -> Any:
     with without_grad():
         low = A._dtype.itemsize < 4
         found = _values(A.float() if low else A)
-        raw: Raw = value_of(found.to(A._dtype) if low else found)
-    return attach("LinalgMatrixExpBackward0", _exp_backward, (A,), (raw,))[0]
+        found = found.to(A._dtype) if low else found
+    return attach("LinalgMatrixExpBackward0", _exp_backward, (A,), (found,))[0]

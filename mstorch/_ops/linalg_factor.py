@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
-from .._backend import tape
 from .._backend.table import kernel
-from .._core.tensor_base import grad_mode, recording, value_of, wrap
+from .._core.tensor_base import TensorBase, array_of, recording, value_of, wrap
+from .._tape.composite import record
 from . import views
 from ._autocast import follow
 from ._dispatch import broadcast_shape, finish, shape_of, type_word
@@ -32,53 +32,12 @@ class _LinAlgError(RuntimeError):
 LinAlgError = _LinAlgError
 
 Backward = Callable[..., Any]
-_NODES: dict[Backward, Callable[..., Any]] = {}
-
-
-def _node(name: str, backward: Backward) -> Callable[..., Any]:
-    """A node of the tape around results that a kernel has given; ``backward`` works on tensors."""
-
-    def node_forward(ctx: Any, box: Any, *raws: Any) -> Any:
-        results, ctx.rest = box
-        ctx.count = len(results)
-        ctx.save_for_backward(*results, *raws)
-        return results if len(results) > 1 else results[0]
-
-    def node_backward(ctx: Any, *gradients: Any) -> Any:
-        tensors = [wrap(raw, grad_mode.enabled and raw._requires_grad) for raw in ctx.saved_tensors]
-        outputs, inputs = tensors[: ctx.count], tensors[ctx.count :]
-        found = backward([_gradient(g) for g in gradients], outputs, inputs, *ctx.rest)
-        return (None, *(_raw_of(g, like) for g, like in zip(found, inputs)))
-
-    return tape.function_node(name, node_forward, node_backward)
-
-
-def _gradient(raw: Any) -> Any:
-    """A gradient as a tensor; None for the zeros that stand for an output that was not used."""
-    if raw is None or (not (grad_mode.enabled and raw._requires_grad) and not raw.asnumpy().any()):
-        return None
-    return wrap(raw, grad_mode.enabled and raw._requires_grad)
-
-
-def _raw_of(gradient: Any, like: Any) -> Any:
-    if gradient is None:
-        return value_of(zeros_like(like.detach()))
-    if gradient.is_complex() and not like.is_complex():
-        gradient = gradient.real
-    if tuple(gradient.shape) != tuple(like.shape):
-        gradient = gradient.sum_to_size(tuple(like.shape))
-    return value_of(gradient)
 
 
 def attach(name: str, backward: Backward, inputs: Sequence[Any], results: Sequence[Any], *rest: Any) -> tuple[Any, ...]:
-    """The raw results of a kernel as tensors, with ``backward(gradients, outputs, inputs, *rest)`` as their gradient."""
-    if not recording(inputs):
-        return tuple(wrap(raw) for raw in results)
-    apply = _NODES.get(backward)
-    if apply is None:
-        apply = _NODES[backward] = _node(name, backward)
-    made = apply((tuple(results), rest), *(value_of(tensor) for tensor in inputs))
-    return tuple(wrap(raw, True) for raw in (made if isinstance(made, tuple) else (made,)))
+    """The results of a kernel (or tensors without history), with ``backward(gradients, outputs, inputs, *rest)`` as gradient."""
+    made = tuple(item.detach() if isinstance(item, TensorBase) else wrap(item) for item in results)
+    return record(name, backward, inputs, made, *rest)
 
 
 def check_floating(tensor: Any, name: str, low: bool = False) -> None:
@@ -120,7 +79,7 @@ def batch_of(tensor: Any, batch: tuple[int, ...]) -> Any:
 
 def finite(tensor: Any) -> bool:
     """Whether no element is NaN or infinite."""
-    return bool(np.isfinite(value_of(tensor).asnumpy()).all())
+    return bool(np.isfinite(array_of(tensor)).all())
 
 
 def _run(kernel_: Any, tensor: Any, *args: Any) -> Any:

@@ -78,7 +78,7 @@ def cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> A
     batch = broadcast_shape(shape_of(B)[:-2], shape_of(L)[:-2])
     right, factors = batch_of(B, batch), batch_of(L, batch)
     found = triangular_pair(right.detach(), factors.detach(), upper)
-    return finish(attach("CholeskySolveBackward0", _solve_backward, (right, factors), (value_of(found),), upper)[0], out)
+    return finish(attach("CholeskySolveBackward0", _solve_backward, (right, factors), (found,), upper)[0], out)
 
 
 def triangular_pair(right: Any, factors: Any, upper: bool) -> Any:
@@ -111,7 +111,7 @@ def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
     check_square(L, "cholesky_inverse")
     factors = L.detach()
     found = triangular_pair(batch_of(eye(shape_of(L)[-1], dtype=L._dtype), shape_of(L)[:-2]), factors, upper)
-    return finish(attach("CholeskyInverseBackward0", _inverse_backward, (L,), (value_of(found),), upper)[0], out)
+    return finish(attach("CholeskyInverseBackward0", _inverse_backward, (L,), (found,), upper)[0], out)
 
 
 def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False, *, out: Any = None) -> Any:

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from .._backend.table import kernel
-from .._core.tensor_base import value_of
+from .._core.tensor_base import count_of
 from . import views
 from ._autocast import follow
 from ._dispatch import broadcast_shape, call, readable, shape_of
@@ -113,7 +113,7 @@ def binary_cross_entropy(
     values = readable(input)
     if values is not None and values.size and not (values.min() >= 0 and values.max() <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
-    loss = call(_bce, (input, target)) if value_of(input).size else mul(input, target)
+    loss = call(_bce, (input, target)) if count_of(input._shape) else mul(input, target)
     if weight is not None:
         loss = mul(loss, views.expand(weight, broadcast_shape(shape_of(target), shape_of(weight))))
     return reduced(loss, reduction)

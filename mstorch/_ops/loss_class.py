@@ -5,14 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from .._backend import tape
-from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.dtype import dtype, float32, int64, uint8
-from .._core.tensor_base import recording, value_of, wrap
+from .._core.tensor_base import array_of, count_of
 from . import views
 from ._autocast import follow
-from ._dispatch import shape_of, type_word
+from ._dispatch import call, capturing, shape_of, type_word
 from .copying import to_dtype
 from .elementwise import add, div, mul, neg
 from .from_data import made
@@ -32,7 +30,7 @@ def _check_target(target: Any) -> None:
 
 def _classes(target: Any, classes: int, ignore_index: int) -> tuple[np.ndarray, np.ndarray | None]:
     """The target classes, and which of them count if some do not."""
-    values = value_of(target).asnumpy()
+    values = array_of(target)
     if values.size == 0 or (values.min() >= 0 and values.max() < classes and not 0 <= ignore_index < classes):
         return values, None
     counted = values != ignore_index
@@ -73,27 +71,25 @@ def _nll_loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
             f"{list(shape_of(weight))}"
         )
-    if tape.tracing() is not None:
+    if capturing():
         return _nll_in_graph(input, target, weight, ignore_index, reduction)
     values, counted = _classes(target, classes, ignore_index)
     kind = input._dtype
     shares = np.ones(values.shape, kind.np) if weight is None else None
     if shares is None:
         known = values if counted is None else np.where(counted, values, 0)
-        shares = value_of(weight).asnumpy()[known]
+        shares = array_of(weight)[known]
     if counted is not None:
         shares = np.where(counted, shares, shares.dtype.type(0))
         values = np.where(counted, values, 0)
     n = 1 if len(x) == 1 else x[0]
     positions = made(np.ascontiguousarray(values.reshape(n, -1), dtype=np.int64))
     share = made(np.ascontiguousarray(shares.reshape(n, -1)).astype(kind.np))
-    if value_of(input).size == 0:
+    if count_of(input._shape) == 0:
         flat = views.reshape(sum_of(input), (1, 1)) if reduction != "none" else made(np.zeros((n, values.size), kind.np))
     else:
         wide = views.reshape(input, (n, classes, -1))
-        tracked = recording((wide,))
-        raw = _nll[kind.name](value_of(wide), value_of(positions), value_of(share))
-        flat = wrap(raw, tracked)
+        flat = call(_nll, (wide,), positions, share)
         if counted is not None and not counted.all():
             flat = _without(flat, counted.reshape(n, -1))
     if reduction == "none":
@@ -151,12 +147,10 @@ def cross_entropy(
     _shapes(input, target)
     _check_target(target)
     plain = len(x) == 2 and weight is None and label_smoothing == 0 and reduction == "mean" and input._dtype is float32
-    if plain and tape.tracing() is None and shape_of(target) == x[:1] and value_of(input).size:
+    if plain and not capturing() and shape_of(target) == x[:1] and count_of(input._shape):
         values, counted = _classes(target, x[1], ignore_index)
         if counted is None or counted.all():
-            tracked = recording((input,))
-            index = from_numpy(values.astype(np.int32))
-            return wrap(_cross_entropy["float32"](value_of(input), index), tracked)
+            return call(_cross_entropy, (input,), values.astype(np.int32))
     axis = 0 if len(x) == 1 else 1
     logs = log_softmax(input, axis)
     loss = _nll_loss(logs, target, weight, ignore_index, reduction)
@@ -185,15 +179,15 @@ def _counted_terms(terms: Any, target: Any, weight: Any, ignore_index: int) -> t
     """The terms with 0 for targets that do not count, and by what their mean divides."""
     from .compare import where
 
-    if tape.tracing() is not None:
+    if capturing():
         counted, _, shares = _shares_in_graph(target, weight, ignore_index, terms._dtype)
         return where(counted, terms, 0.0), sum_of(shares)
-    values = value_of(target).asnumpy()
+    values = array_of(target)
     known = values != ignore_index
     if weight is None:
         count = float(known.sum())
     else:
-        count = float(value_of(weight).asnumpy().astype(np.float64)[values[known]].sum())
+        count = float(array_of(weight).astype(np.float64)[values[known]].sum())
     return terms if known.all() else _without(terms, known), made(np.asarray(count, terms._dtype.np))
 
 
@@ -217,7 +211,7 @@ def _probabilities(input: Any, target: Any, weight: Any, reduction: str, smoothi
     total = neg(sum_of(terms))
     if reduction == "sum":
         return total
-    count = value_of(input).size // x[axis] if x[axis] else 0
+    count = count_of(input._shape) // x[axis] if x[axis] else 0
     return div(total, count)
 
 

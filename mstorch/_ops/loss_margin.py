@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._core.dtype import int64
-from .._core.tensor_base import value_of
+from .._core.tensor_base import count_of
 from . import views
 from ._autocast import follow
 from ._dispatch import readable, shape_of, type_word
@@ -135,7 +135,7 @@ def multi_margin_loss(
         )
     rows = views.reshape(input, (-1, shape[-1] if shape else 1))
     n, classes = shape_of(rows)
-    if value_of(target).size != n or len(shape_of(target)) > 1:
+    if count_of(target._shape) != n or len(shape_of(target)) > 1:
         raise RuntimeError(
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected "
             f"target size [{n}], but got {list(shape_of(target))}. Input has shape {list(shape)}."
@@ -168,7 +168,7 @@ def multilabel_margin_loss(
         raise RuntimeError(
             "Expected non-empty vector or matrix with optional 0-dim batch size, but got: " + str(list(shape))
         )
-    if shape_of(target) != shape and not (len(shape) < 2 and value_of(target).size == value_of(input).size):
+    if shape_of(target) != shape and not (len(shape) < 2 and count_of(target._shape) == count_of(input._shape)):
         raise RuntimeError(f"inconsistent target size: {list(shape_of(target))} for input of size: {list(shape)}")
     rows = views.reshape(input, (-1, shape[-1] if shape else 1))
     n, classes = shape_of(rows)

@@ -6,7 +6,8 @@ from typing import Any
 
 from .. import return_types
 from .._core.dtype import float32
-from .._core.tensor_base import grad_mode, is_tracked, value_of
+from .._core.modes import modes
+from .._core.tensor_base import is_tracked
 from . import views
 from ._dispatch import shape_of, without_grad
 from .creation import zeros
@@ -167,7 +168,7 @@ def lobpcg(
         raise AssertionError(f"A and B must have the same shape, got {A.shape} and {B.shape}")
     if A._dtype.category != 2:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {A._dtype.name} != float")
-    if is_tracked(A) and grad_mode.enabled and B is not None:
+    if is_tracked(A) and modes.grad and B is not None:
         raise ValueError("lobpcg.backward() currently does not support the case of `B != None`")
     size = shape[-1]
     count = (1 if X is None else shape_of(X)[-1]) if k is None else k
@@ -185,7 +186,7 @@ def lobpcg(
         "ortho" if method is None else method,
         tracker,
     )
-    if is_tracked(A) and grad_mode.enabled:
+    if is_tracked(A) and modes.grad:
         A = (A + A.mT) / 2
 
     def solve(a: Any, b: Any, x: Any, inverse: Any) -> tuple[Any, Any]:
@@ -204,7 +205,7 @@ def lobpcg(
             others = [None if item is None else item.reshape(-1, *shape_of(item)[-2:]) for item in (B, X, iK)]
             pairs = [solve(flat[i], *(None if o is None else o[i] for o in others)) for i in range(shape_of(flat)[0])]
             found = tuple(cat([p[i].unsqueeze(0) for p in pairs]).reshape(*batch, *shape_of(pairs[0][i])) for i in (0, 1))
-    values, vecs = attach("LOBPCGBackward", _eigen_backward, (A,), tuple(value_of(item.contiguous()) for item in found))
+    values, vecs = attach("LOBPCGBackward", _eigen_backward, (A,), tuple(item.contiguous() for item in found))
     return values, vecs
 
 

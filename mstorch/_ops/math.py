@@ -5,21 +5,22 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from .._backend.cast import cast
 from .._backend.table import Kernel, kernel
-from .._core.dtype import get_default_dtype
-from .._core.tensor_base import TensorBase, recording, value_of, wrap
+from .._core.dtype import float32, get_default_dtype
+from .._core.tensor_base import TensorBase, in_order
 from ._autocast import follow
 from ._dispatch import (
     binary,
+    call,
+    cast_tensor,
     deliver,
     expect_a_tensor,
     expect_tensor,
     expect_tensors,
     in_place_form,
+    result_strides,
     type_word,
     unary,
-    wrap_like,
 )
 from .copying import clone, to_dtype
 from .elementwise import mul, pow, with_args
@@ -230,14 +231,13 @@ def frexp(input: Any, *, out: Any = None) -> Any:
     """Each element as ``mantissa * 2**exponent``, with a mantissa of size 0.5 to 1."""
     if input._dtype.category != 2:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
-    tracked = recording((input,))
     kind = input._dtype
-    half = kind.name == "bfloat16"
-    raw = cast(value_of(input), "float32") if half else value_of(input)
-    mantissa, exponent = _frexp["float32" if half else kind.name](raw)
-    if half:
-        mantissa = cast(mantissa, "bfloat16")
-    result = frexp_result(wrap_like(mantissa, (input,), tracked), wrap(exponent))
+    strides = result_strides((input,), input._shape)
+    wide = cast_tensor(input, float32) if kind.name == "bfloat16" else input
+    mantissa, exponent = call(_frexp, (wide,))
+    if wide is not input:
+        mantissa = cast_tensor(mantissa, kind)
+    result = frexp_result(in_order(mantissa, strides), exponent)
     return result if out is None else frexp_result(*(deliver(item, target) for item, target in zip(result, out)))
 
 

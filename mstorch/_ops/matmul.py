@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._backend.table import kernel
-from .._core.tensor_base import TensorBase, grad_mode
+from .._core.tensor_base import TensorBase
 from . import views
 from ._autocast import follow
 from ._dispatch import broadcast_shape, call, finish, shape_of, type_word
@@ -158,8 +158,6 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
         input = views.unsqueeze(input, 0)
     if bias is None:
         product = call(_linear, (input, weight))
-    elif grad_mode.deep:
-        product = call(_linear, (input, weight)) + bias
     else:
         product = call(_linear_bias, (input, weight, bias))
     return views.squeeze(product, 0) if single else product

@@ -15,9 +15,9 @@ from .._core.dlpack import array_of as array_of_capsule
 from .._core.dtype import bfloat16, int16
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format
 from .._core.size import Size
-from .._core.tensor_base import TensorBase, check_writable, is_tracked, strides_of, write
+from .._core.tensor_base import TensorBase, check_writable, is_tracked, strides_of
 from . import views
-from ._dispatch import become, shape_args, shape_of, type_word
+from ._dispatch import become, shape_args, shape_of, type_word, write
 from .copying import is_contiguous
 from .creation import empty
 from .from_data import array_of, made
@@ -140,7 +140,7 @@ def new(self: Any, *args: Any, device: Any = None) -> Any:
     """A tensor of the same dtype: of a size, of the values in a sequence, of a storage, or empty. Old form of ``new_*``."""
     devices.resolve(device)
     if len(args) == 1 and isinstance(args[0], TensorBase):
-        return views.alias(args[0], detached=True)
+        return views.detach(args[0])
     if len(args) == 1 and hasattr(args[0], "untyped"):
         from ..storage import tensor_over
 
@@ -315,7 +315,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     if isinstance(ext_tensor, TensorBase):
         if is_tracked(ext_tensor):
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-        return ext_tensor.clone() if copy else views.alias(ext_tensor)
+        return ext_tensor.clone() if copy else views.detach(ext_tensor)
     capsule = ext_tensor.__dlpack__() if hasattr(ext_tensor, "__dlpack__") else ext_tensor
     array, narrow = array_of_capsule(capsule)
     found = views.view(tensor_of(array), bfloat16) if narrow else tensor_of(array)

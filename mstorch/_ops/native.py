@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core.dtype import bool_
-from .._core.tensor_base import value_of
 from . import views
 from ._dispatch import finish, shape_of, without_grad, wrap_dim
 from .creation import empty, ones, zeros
@@ -154,7 +153,7 @@ def max_pool2d_with_indices_backward(
         found = scatter_add(flat, len(lead), at, views.reshape(grad_output.detach(), (*lead, -1)))
         found = views.reshape(found, shape)
     name = "MaxPool2DWithIndicesBackwardBackward0"
-    return attach(name, _pool_backward, (grad_output, input), (value_of(found),), indices)[0]
+    return attach(name, _pool_backward, (grad_output, input), (found,), indices)[0]
 
 
 FUNCTIONS = tuple(

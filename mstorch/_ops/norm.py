@@ -4,13 +4,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._backend import tape
-from .._backend.cast import cast
 from .._backend.table import kernel
-from .._core.tensor_base import value_of, write
+from .._core.tensor_base import count_of
 from . import views
 from ._autocast import follow
-from ._dispatch import call, shape_of
+from ._dispatch import call, cast_tensor, shape_of, without_grad, write
 from .creation import ones, zeros
 from .elementwise import add, mul, rsqrt, square, sub
 from .reduce import mean
@@ -23,20 +21,15 @@ _running = kernel("running_average")
 
 def _update(running: Any, batch: Any, factor: float, scale: float = 1.0) -> None:
     """``running = (1 - factor) * running + factor * scale * batch``, outside of autograd."""
-    enabled = tape.grad_mode.enabled
-    tape.set_grad_enabled(False)
-    try:
-        raw = value_of(batch)
+    with without_grad():
         if batch._dtype is not running._dtype:
-            raw = cast(raw, running._dtype.name)
-        write(running, _running[running._dtype.name](value_of(running), raw, factor, scale), False)
-    finally:
-        tape.set_grad_enabled(enabled)
+            batch = cast_tensor(batch.detach(), running._dtype)
+        write(running, call(_running, (running.detach(), batch), factor, scale))
 
 
 def _check_channels(name: str, tensor: Any, channels: int) -> None:
-    if tensor is not None and value_of(tensor).size != channels:
-        raise RuntimeError(f"{name} should contain {channels} elements not {value_of(tensor).size}")
+    if tensor is not None and count_of(tensor._shape) != channels:
+        raise RuntimeError(f"{name} should contain {channels} elements not {count_of(tensor._shape)}")
 
 
 def batch_norm(
@@ -64,17 +57,11 @@ def batch_norm(
         return mul(input, 1)
     if not training:
         return call(_eval, (input, weight, bias, running_mean, running_var), eps)
-    if tape.grad_mode.deep:
-        rest = (1, -1, *(1,) * (len(shape) - 2))
-        y, batch_mean, batch_var = _standardised(input, (0, *range(2, len(shape))), eps)
-        y = add(mul(y, views.reshape(weight, rest)), views.reshape(bias, rest))
-        batch_mean, batch_var = (views.reshape(views.detach(part), (-1,)) for part in (batch_mean, batch_var))
-    else:
-        y, batch_mean, batch_var = call(_train, (input, weight, bias), eps)
+    y, batch_mean, batch_var = call(_train, (input, weight, bias), eps)
     if running_mean is not None:
         _update(running_mean, batch_mean, momentum)
     if running_var is not None:
-        count = value_of(input).size // max(channels, 1)
+        count = count_of(input._shape) // max(channels, 1)
         _update(running_var, batch_var, momentum, count / (count - 1) if count > 1 else float("nan"))
     return y
 
@@ -89,9 +76,6 @@ def layer_norm(
     kind = input._dtype
     weight = ones(wanted, dtype=kind) if weight is None else weight
     bias = zeros(wanted, dtype=kind) if bias is None else bias
-    if tape.grad_mode.deep and value_of(input).size:
-        dims = tuple(range(len(shape) - len(wanted), len(shape)))
-        return add(mul(_standardised(input, dims, eps)[0], weight), bias)
     return call(_layer_norm, (input, weight, bias), len(shape) - len(wanted), eps)
 
 
@@ -159,7 +143,7 @@ def group_norm(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
                 f"{list(shape_of(tensor))} and input of shape {list(shape)}"
             )
-    if not value_of(input).size:
+    if not count_of(input._shape):
         return _scaled(mul(input, 1), weight, bias)
     groups = views.reshape(input, (shape[0], num_groups, -1))
     y = views.reshape(layer_norm(groups, shape_of(groups)[2:], None, None, eps), shape)
@@ -188,7 +172,7 @@ def instance_norm(
     flat = views.reshape(input, (1, n * channels, *shape[2:]))
     unit, zero = ones(n * channels, dtype=input._dtype), zeros(n * channels, dtype=input._dtype)
     y, batch_mean, batch_var = call(_train, (flat, unit, zero), eps)
-    count = value_of(input).size // max(n * channels, 1)
+    count = count_of(input._shape) // max(n * channels, 1)
     if running_mean is not None:
         _update(running_mean, mean(views.reshape(batch_mean, (n, channels)), 0), momentum)
     if running_var is not None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._backend.table import torch_type_name
 from .._core.dtype import float64, int64, uint64
-from .._core.tensor_base import TensorBase, value_of
+from .._core.tensor_base import TensorBase, array_of
 from . import views
 from ._dispatch import finish, shape_of, wrap_dim, wrap_dims
 from .bitwise import bitwise_xor
@@ -71,7 +71,7 @@ def segment_reduce(
         raise NotImplementedError(f'"_segment_reduce_lengths_cpu_kernel1" not implemented for {torch_type_name(given._dtype.name)}')
     if len(shape_of(given)) - 1 != axis:
         raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of lengths but got {axis}.")
-    counts = value_of(given).asnumpy().astype(np.int64)
+    counts = array_of(given).astype(np.int64)
     if offsets is not None:
         counts = np.diff(counts, axis=-1)
     elif not unsafe:
@@ -86,7 +86,7 @@ def segment_reduce(
     flat = counts.reshape(-1, counts.shape[-1])
     parts = []
     for batch, row in enumerate(flat):
-        start = batch * shape[axis] + (0 if offsets is None else int(value_of(given).asnumpy().reshape(len(flat), -1)[batch, 0]))
+        start = batch * shape[axis] + (0 if offsets is None else int(array_of(given).reshape(len(flat), -1)[batch, 0]))
         for count in row:
             parts.append(_segment(views.slice_dim(rows, 0, start, start + int(count), 1), reduce, initial, rest))
             start += int(count)

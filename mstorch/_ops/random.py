@@ -11,13 +11,13 @@ from .._backend import trace
 from .._backend.cast import numpy_cast
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
-from .._backend.tape import tracing
 from .._core.dtype import bfloat16, bool_, dtype, get_default_dtype, int64
 from .._core.generator import engine_of
 from .._core.strides import dense_order
-from .._core.tensor_base import TensorBase, check_writable, recording, strides_of, value_of, wrap, write
+from .._core.tensor_base import TensorBase, array_of, check_writable, recording, strides_of, value_of, wrap
+from .._tape.composite import record
 from . import random_device
-from ._dispatch import deliver, shape_args, shape_of, type_word
+from ._dispatch import capturing, deliver, shape_args, shape_of, type_word, write_array
 from .copying import is_contiguous
 from .creation import _checked_size, empty_like
 from .from_data import made
@@ -37,7 +37,7 @@ def draw(name: str, engine: Any, *args: Any) -> Any:
         with engine.lock:
             return function(engine, *args)
 
-    return drawn() if tracing() is None else trace.drawn(lambda: _as_raw(drawn(), args))
+    return drawn() if not capturing() else trace.drawn(lambda: _as_raw(drawn(), args))
 
 
 def _as_raw(array: Any, args: tuple[Any, ...]) -> Raw:
@@ -63,7 +63,12 @@ def _sampled(array: Any, kind: dtype, parameters: Sequence[Any], out: Any) -> An
     sample = _tensor(array, kind, False, out)
     if out is not None or kind.category < 2 or not recording(parameters):
         return sample
-    return wrap(_unmoved[kind.name](value_of(sample), *(value_of(p) for p in parameters)), True)
+    return record("NormalBackward3", _no_gradient, parameters, (sample,))[0]
+
+
+def _no_gradient(gradients: Any, outputs: Any, inputs: Any) -> Any:
+    """Parameters of a draw get zeros."""
+    return tuple(like.detach() * 0 for like in inputs)
 
 
 def _floating(kind: dtype | None, out: Any, name: str) -> dtype:
@@ -193,8 +198,8 @@ def _put(tensor: Any, array: Any) -> Any:
     kind = tensor._dtype
     if not isinstance(array, Raw):
         array = np.asarray(array)
-        array = from_numpy(array if array.dtype == kind.np else numpy_cast(array, kind.np))
-    write(tensor, array, False)
+        array = array if array.dtype == kind.np else numpy_cast(array, kind.np)
+    write_array(tensor, array)
     return tensor
 
 
@@ -312,7 +317,7 @@ def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
 
 def _array(tensor: Any) -> np.ndarray:
     """The values for the functions that draw: bfloat16, which NumPy lacks, as float32."""
-    values = value_of(tensor).asnumpy()
+    values = array_of(tensor)
     return numpy_cast(values, np.dtype(np.float32)) if tensor._dtype.name == "bfloat16" else values
 
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from .._backend.cast import cast
 from .._backend.device_random import DeviceStream
-from .._backend.raw import Raw, from_numpy
+from .._backend.raw import Raw
 from .._core.dtype import by_name
-from .._core.tensor_base import value_of, wrap
+from .._core.tensor_base import tensor_of, value_of, wrap
 from . import elementwise
 from . import math as mathematics
 from .compare import clamp, lt
@@ -56,7 +56,7 @@ def _normal(stream: DeviceStream, shape: tuple[int, ...], mean: float, std: floa
 def normal_around(stream: DeviceStream, mean: Any, std: Any, dtype: str) -> Raw:
     """Normal numbers of the given means and deviations, broadcast."""
     shape = np.broadcast_shapes(np.shape(mean), np.shape(std))
-    mean, std = (wrap(from_numpy(np.asarray(value))) if isinstance(value, np.ndarray) else value for value in (mean, std))
+    mean, std = (tensor_of(np.asarray(value)) if isinstance(value, np.ndarray) else value for value in (mean, std))
     drawn = wrap(stream.normal(shape, _computed_in(dtype)))
     return _stored(elementwise.add(elementwise.mul(drawn, std), mean), dtype)
 
@@ -92,7 +92,7 @@ def bernoulli(stream: DeviceStream, shape: tuple[int, ...], p: float, dtype: str
 
 def bernoulli_each(stream: DeviceStream, p: np.ndarray, dtype: str) -> Raw:
     """1 with the probability that ``p`` has at its place, else 0."""
-    return _stored(lt(_unit(stream, p.shape, "float32"), wrap(from_numpy(p.astype(np.float32)))), dtype)
+    return _stored(lt(_unit(stream, p.shape, "float32"), tensor_of(p.astype(np.float32))), dtype)
 
 
 def dropout_mask(stream: DeviceStream, n: int, keep: float) -> Raw:
@@ -128,6 +128,6 @@ def multinomial(stream: DeviceStream, weights: np.ndarray, count: int, replaceme
     """Indices by weight: the largest of weight over an exponential number, drawn anew for each sample with replacement."""
     rows = weights.reshape(-1, 1, weights.shape[-1])
     draws = (rows.shape[0], count if replacement else 1, rows.shape[2])
-    race = elementwise.div(wrap(from_numpy(rows.astype(np.float32))), wrap(exponential(stream, draws, 1.0, "float32")))
+    race = elementwise.div(tensor_of(rows.astype(np.float32)), wrap(exponential(stream, draws, 1.0, "float32")))
     _, indices = topk(race, 1 if replacement else count, -1)
     return value_of(reshape(indices, (*weights.shape[:-1], count)))

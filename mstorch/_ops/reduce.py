@@ -7,7 +7,7 @@ from typing import Any
 from .. import return_types
 from .._backend.table import kernel
 from .._core.dtype import bool_, dtype, float32, int64, uint8
-from .._core.tensor_base import TensorBase, grad_mode, recording, value_of
+from .._core.tensor_base import TensorBase, count_of, recording
 from . import views
 from ._autocast import follow
 from ._dispatch import accept_numpy_names, call, expect_out_dtype, finish, shape_of, type_word, wrap_dim, wrap_dims
@@ -81,8 +81,6 @@ def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dt
             " * (Tensor input, int dim, bool keepdim = False, *, torch.dtype dtype = None, Tensor out = None)"
         )
     dims = wrap_dims(dim, rank) if dim is None else (wrap_dim(dim, rank),)
-    if grad_mode.deep and kind.category >= 2 and value_of(input).size and rank:
-        return finish(_halved(input if input._dtype is kind else input.to(kind), dim, keepdim), out)
     return finish(call(_prod, (input,), dims, keepdim, dtype=kind), out)
 
 
@@ -126,7 +124,7 @@ def _extreme(kernel_: Any, name: str, input: Any, dim: Any, keepdim: bool) -> An
     if input._dtype.category == 3:
         word = {"amax": "max_values_cpu", "amin": "min_values_cpu", "aminmax": "aminmax_cpu"}.get(name, f"{name}_all")
         raise NotImplementedError(f"\"{word}\" not implemented for '{type_word(input._dtype)}'")
-    if value_of(input).size == 0:
+    if count_of(input._shape) == 0:
         return _empty_result(input, shape, dims, keepdim)
     return call(kernel_, (input,), dims, keepdim)
 
@@ -159,7 +157,7 @@ def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False, out: A
     """The smallest and the largest element, of all or along ``dim``."""
     shape = shape_of(input)
     dims = wrap_dims(dim, len(shape))
-    if dim is None and value_of(input).size == 0:
+    if dim is None and count_of(input._shape) == 0:
         raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
     for target in out or ():
         expect_out_dtype(target, input._dtype)
@@ -173,7 +171,7 @@ def _arg(kernel_: Any, name: str, input: Any, dim: int | None, keepdim: bool) ->
     if input._dtype is bool_ or input._dtype.category == 3:
         raise RuntimeError(f"{name}(): does not support {'bool' if input._dtype is bool_ else 'complex'} input")
     if dim is None:
-        if value_of(input).size == 0:
+        if count_of(input._shape) == 0:
             raise IndexError(
                 f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
                 "'dim' argument."
@@ -182,7 +180,7 @@ def _arg(kernel_: Any, name: str, input: Any, dim: int | None, keepdim: bool) ->
         return views.reshape(found, (1,) * len(shape)) if keepdim else found
     dim = wrap_dim(dim, len(shape))
     _check_not_empty(name, shape, (dim,), False)
-    if value_of(input).size == 0:
+    if count_of(input._shape) == 0:
         return _empty_result(input.to(int64), shape, (dim,), keepdim)
     return call(kernel_, (input,), dim, keepdim)
 
@@ -204,7 +202,7 @@ def _with_indices(kernel_: Any, arg_kernel: Any, name: str, kind: Any, input: An
     if input._dtype.category == 3:
         raise RuntimeError(f"{name}(): does not support complex input")
     _check_not_empty(name, shape, (dim,), False)
-    if value_of(input).size == 0:
+    if count_of(input._shape) == 0:
         return kind((_empty_result(input, shape, (dim,), keepdim), _empty_result(input.to(int64), shape, (dim,), keepdim)))
     source = input.to(uint8) if input._dtype is bool_ else input
     indices = call(arg_kernel, (source.detach(),), dim, True)
@@ -243,7 +241,7 @@ def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
 
 
 def _whole(kernel_: Any, name: str, input: Any) -> Any:
-    if value_of(input).size == 0:
+    if count_of(input._shape) == 0:
         raise RuntimeError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "
             "argument."
@@ -338,7 +336,7 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -
     if input._dtype.category < 2:
         input = input.to(float32)
     dims = wrap_dims(dim, len(shape_of(input)))
-    if value_of(input).size == 0:
+    if count_of(input._shape) == 0:
         return finish(sum(input.exp(), dims, keepdim).log(), out)
     values = input.detach()
     largest = amax(values.real if input._dtype.category == 3 else values, dims, True)

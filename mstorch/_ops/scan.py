@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import return_types
-from .._backend.cast import cast
 from .._backend.table import kernel
-from .._core.dtype import bool_, dtype, get_default_dtype, int64
-from .._core.tensor_base import TensorBase, value_of, wrap
+from .._core.dtype import bool_, by_name, dtype, get_default_dtype, int64
+from .._core.tensor_base import TensorBase
 from . import views
 from ._autocast import follow
-from ._dispatch import accept_numpy_names, call, finish, shape_of, type_word, wrap_dim, wrap_dims
+from ._dispatch import accept_numpy_names, call, cast_tensor, finish, shape_of, type_word, wrap_dim, wrap_dims
 from .index import gather
 
 _cumsum = kernel("cumsum")
@@ -46,10 +45,9 @@ def _running(kernel_: Any, name: str, kind: Any, input: Any, dim: int, out: Any)
     if input._dtype.category == 3:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(input._dtype)}'")
     dim = wrap_dim(dim, len(shape_of(input)))
-    raw, asked = value_of(input), input._dtype.name
-    if asked in _WIDER:
-        raw, asked = cast(raw, _WIDER[asked]), _WIDER[asked]
-    indices = wrap(kernel_[asked](raw, dim))
+    asked = input._dtype.name
+    ranked = cast_tensor(input.detach(), by_name(_WIDER[asked])) if asked in _WIDER else input.detach()
+    indices = call(kernel_, (ranked,), dim)
     return finish(kind((gather(input, dim, indices), indices)), out)
 
 

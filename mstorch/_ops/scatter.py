@@ -3,15 +3,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._backend.raw import Raw
 from .._backend.table import kernel
 from .._core.dtype import int64
 from .._core.formats import contiguous_format
-from .._core.tensor_base import TensorBase, recording, value_of
+from .._core.tensor_base import TensorBase, count_of
+from .._tape.apply import through
 from . import views
 from ._autocast import follow
-from ._dispatch import accept_numpy_names, finish, result, shape_of, type_word, wrap_dim
-from .index import check_index_dim, check_range, index_raw
+from ._dispatch import accept_numpy_names, finish, shape_of, type_word, wrap_dim
+from .index import check_index_dim, check_range, index_tensor
 
 _scatter = kernel("scatter")
 _put = kernel("put")
@@ -21,12 +21,12 @@ _reduce = kernel("scatter_reduce")
 
 
 
-def _checked(input: Any, dim: int, index: Any, source: Any, name: str) -> tuple[int, Raw, Any]:
+def _checked(input: Any, dim: int, index: Any, source: Any, name: str) -> tuple[int, Any, Any]:
     """The dimension, the index values, and the part of the source that the index covers; torch's errors."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
-    positions = index_raw(index, name, text=f"{name}(): Expected dtype int32/int64 for index")
-    own = tuple(positions.shape)
+    positions = index_tensor(index, name, text=f"{name}(): Expected dtype int32/int64 for index")
+    own = positions._shape
     if source is not None and source._dtype is not input._dtype:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
     if 0 in own:
@@ -66,27 +66,37 @@ def scatter(
     source = src if isinstance(src, TensorBase) else None
     dim, positions, source = _checked(input, dim, index, source, "scatter")
     if source is None:
-        source = input.new_full(tuple(positions.shape), src)
-    if 0 in positions.shape:
+        source = input.new_full(positions._shape, src)
+    if 0 in positions._shape:
         return finish(input.clone(memory_format=contiguous_format), out)
-    tensors = (input, source)
-    tracked = recording(tensors)
-    name = input._dtype.name
     if reduce == "multiply":
-        raw = _reduce[name](value_of(input), dim, positions, value_of(source), "prod", True)
-    else:
-        raw = _scatter[name](value_of(input), dim, positions, value_of(source), "none" if reduce is None else "add")
-    return finish(result(raw, tensors, tracked), out)
+        return finish(_reduced(input, dim, positions, source, "prod", True), out)
+    return finish(_scattered(input, dim, positions, source, "none" if reduce is None else "add"), out)
+
+
+def _scattered(input: Any, dim: int, positions: Any, source: Any, how: str) -> Any:
+    def kernel_(raw: Any, values: Any, places: Any) -> Any:
+        return _scatter[kind.name](raw, dim, places, values, how)
+
+    kind = input._dtype
+    label = "ScatterAddBackward0" if how == "add" else "ScatterBackward0"
+    return through(label, kernel_, (input, source), (positions,))
+
+
+def _reduced(input: Any, dim: int, positions: Any, source: Any, how: str, include_self: bool) -> Any:
+    def kernel_(raw: Any, values: Any, places: Any) -> Any:
+        return _reduce[kind.name](raw, dim, places, values, how, include_self)
+
+    kind = input._dtype
+    return through("ScatterReduceBackward0", kernel_, (input, source), (positions,))
 
 
 def scatter_add(input: Any, dim: int, index: Any, src: Any, *, out: Any = None) -> Any:
     """A copy with ``src`` added along ``dim`` at ``index``."""
     dim, positions, source = _checked(input, dim, index, src, "scatter")
-    if 0 in positions.shape:
+    if 0 in positions._shape:
         return finish(input.clone(memory_format=contiguous_format), out)
-    tracked = recording((input, source))
-    raw = _scatter[input._dtype.name](value_of(input), dim, positions, value_of(source), "add")
-    return finish(result(raw, (input, source), tracked), out)
+    return finish(_scattered(input, dim, positions, source, "add"), out)
 
 
 _REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
@@ -101,32 +111,32 @@ def scatter_reduce(
     if reduce == "sum" and include_self:
         return scatter_add(input, dim, index, src, out=out)
     dim, positions, source = _checked(input, dim, index, src, "scatter")
-    if 0 in positions.shape:
+    if 0 in positions._shape:
         return finish(input.clone(memory_format=contiguous_format), out)
-    tracked = recording((input, source))
-    raw = _reduce[input._dtype.name](value_of(input), dim, positions, value_of(source), reduce, include_self)
-    return finish(result(raw, (input, source), tracked), out)
+    return finish(_reduced(input, dim, positions, source, reduce, include_self), out)
 
 
 def put_flat(input: Any, index: Any, source: Any, accumulate: bool) -> Any:
     """A copy with ``source`` put (or added) at flat positions."""
-    tracked = recording((input, source))
-    raw = _put[input._dtype.name](value_of(input), value_of(index), value_of(source), accumulate)
-    return result(raw, (input, source), tracked)
+    def kernel_(raw: Any, values: Any, places: Any) -> Any:
+        return _put[kind.name](raw, places, values, accumulate)
+
+    kind = input._dtype
+    return through("PutBackward0", kernel_, (input, source), (index,))
 
 
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """A copy with ``alpha`` times the entries of ``source`` added to the entries ``index`` of a dimension."""
     shape, other = shape_of(input), shape_of(source)
     dim = wrap_dim(dim, len(shape))
-    positions = index_raw(
+    positions = index_tensor(
         index, "index_add",
         text=f"index_add_(): Expected dtype int32/int64 for index but got: {type_word(index._dtype)}",
     )
-    if len(positions.shape) > 1:
+    if len(positions._shape) > 1:
         raise IndexError(
-            f"index_add_(): Index is supposed to be a vector, but got dim: {len(positions.shape)} with type: "
-            f"{type_word(index._dtype)} and size: {list(positions.shape)}"
+            f"index_add_(): Index is supposed to be a vector, but got dim: {len(positions._shape)} with type: "
+            f"{type_word(index._dtype)} and size: {list(positions._shape)}"
         )
     if source._dtype is not input._dtype:
         raise RuntimeError(
@@ -134,9 +144,9 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, 
             "type"
         )
     count = other[dim] if other else 1
-    if positions.size != count:
+    if count_of(positions._shape) != count:
         raise RuntimeError(
-            f"index_add_(): Number of indices ({positions.size}) should be equal to source.size(dim): ({count}), for dim: {dim}"
+            f"index_add_(): Number of indices ({count_of(positions._shape)}) should be equal to source.size(dim): ({count}), for dim: {dim}"
         )
     if (shape and len(shape) != len(other)) or shape[:dim] + shape[dim + 1 :] != other[:dim] + other[dim + 1 :]:
         raise RuntimeError(
@@ -154,12 +164,15 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, 
     return finish(_index_written(input, dim, positions, source, True), out)
 
 
-def _index_written(input: Any, dim: int, positions: Raw, source: Any, accumulate: bool) -> Any:
-    if not positions.shape:
-        positions = positions.reshape((1,))
-    tracked = recording((input, source))
-    raw = _index_write[input._dtype.name](value_of(input), dim, positions, value_of(source), accumulate)
-    return result(raw, (input, source), tracked)
+def _index_written(input: Any, dim: int, positions: Any, source: Any, accumulate: bool) -> Any:
+    if not positions._shape:
+        positions = views.reshape(positions, (1,))
+
+    def kernel_(raw: Any, values: Any, places: Any) -> Any:
+        return _index_write[kind.name](raw, dim, places, values, accumulate)
+
+    kind = input._dtype
+    return through("IndexAddBackward0" if accumulate else "IndexCopyBackward0", kernel_, (input, source), (positions,))
 
 
 def index_copy(input: Any, dim: int, index: Any, source: Any, *, out: Any = None) -> Any:
@@ -168,7 +181,7 @@ def index_copy(input: Any, dim: int, index: Any, source: Any, *, out: Any = None
     dim = wrap_dim(dim, len(shape))
     if len(shape_of(index)) > 1:
         raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {len(shape_of(index))})")
-    count = value_of(index).size
+    count = count_of(index._shape)
     if not other and count != 1:
         raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {count})")
     if len(shape) != len(other) and shape and other:
@@ -193,12 +206,12 @@ def index_copy(input: Any, dim: int, index: Any, source: Any, *, out: Any = None
         raise IndexError(f"index_copy_(): Number of indices ({count}) should be equal to source.size(dim) ({other[dim]})")
     size = shape[dim] if shape else 1
     check_range(
-        value_of(index), 0, size,
+        index, 0, size,
         lambda wrong: IndexError(f"index_copy_(): index {wrong} is out of bounds for dimension {dim} with size {size}"),
     )
     if shape and not other:
         source = views.reshape(source, (1,))
-    return finish(_index_written(input, dim, value_of(index), source, False), out)
+    return finish(_index_written(input, dim, index, source, False), out)
 
 
 def index_reduce(
@@ -209,13 +222,13 @@ def index_reduce(
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     shape, other = shape_of(input), shape_of(source)
     dim = wrap_dim(dim, len(shape))
-    positions = index_raw(index, "index_reduce", text="index_reduce(): Expected dtype int32/int64 for index")
-    if len(positions.shape) > 1:
+    positions = index_tensor(index, "index_reduce", text="index_reduce(): Expected dtype int32/int64 for index")
+    if len(positions._shape) > 1:
         raise IndexError("index_reduce(): Index is supposed to be a vector")
     if source._dtype is not input._dtype:
         raise RuntimeError("index_reduce(): self and source must have the same scalar type")
     count = other[dim] if other else 1
-    if positions.size != count:
+    if count_of(positions._shape) != count:
         raise RuntimeError("index_reduce(): Number of indices should be equal to self.size(dim)")
     check_range(positions, 0, shape[dim] if shape else 1, lambda _: IndexError("index out of range in self"))
     index = cast_index(index)

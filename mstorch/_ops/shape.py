@@ -6,10 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.strides import contiguous_strides, flat_index
-from .._core.tensor_base import TensorBase, check_writable, is_tracked, strides_of, value_of, whole_storage, wrap
+from .._core.tensor_base import (
+    TensorBase,
+    array_of,
+    check_writable,
+    count_of,
+    is_tracked,
+    strides_of,
+    tensor_of,
+    whole_storage,
+)
 from . import views
 from ._dispatch import accept_numpy_names, become, call, deliver, finish, shape_args, shape_of, wrap_dim
 from .complex_views import view_as_complex, view_as_real
@@ -46,7 +54,7 @@ def _triangle_indices(row: int, col: int, offset: int, dtype: Any, lower: bool) 
         if count < 0:
             raise RuntimeError(f"{name} must be non-negative, got{count}")
     found = np.tril_indices(row, offset, col) if lower else np.triu_indices(row, offset, col)
-    made = wrap(from_numpy(np.ascontiguousarray(np.stack(found), np.int64)))
+    made = tensor_of(np.ascontiguousarray(np.stack(found), np.int64))
     return made if dtype in (None, int64) else made.to(dtype)
 
 
@@ -69,7 +77,7 @@ def triu_indices(
 def _scattered(input: Any, src: Any, part: Callable[[Any], Any]) -> Any:
     """A copy of ``input`` with the part that a view function shows replaced by ``src``."""
     shape = shape_of(input)
-    places = part(wrap(from_numpy(np.arange(views.numel_of(shape), dtype=np.int64).reshape(shape))))
+    places = part(tensor_of(np.arange(views.numel_of(shape), dtype=np.int64).reshape(shape)))
     if shape_of(src) != shape_of(places):
         raise RuntimeError(
             "expected src to have a size equal to the slice of self. src size = "
@@ -105,7 +113,7 @@ def as_strided_scatter(
     offset = input._offset if storage_offset is None else storage_offset
     shape, own = shape_of(input), strides_of(input)
     positions = flat_index(tuple(size), tuple(stride), offset)
-    limit = value_of(whole_storage(input)).size
+    limit = whole_storage(input).numel()
     if positions.size and positions.max() >= limit:
         item = input._dtype.itemsize
         raise RuntimeError(
@@ -124,9 +132,9 @@ def as_strided_scatter(
         )
     from .linalg_factor import attach
 
-    where = wrap(from_numpy(np.ascontiguousarray(positions, np.int64)))
+    where = tensor_of(np.ascontiguousarray(positions, np.int64))
     found = put_flat(input.detach(), where, src.detach(), False)
-    return attach("AsStridedScatterBackward0", _as_strided_scatter_backward, (input, src), (value_of(found),), where)[0]
+    return attach("AsStridedScatterBackward0", _as_strided_scatter_backward, (input, src), (found,), where)[0]
 
 
 def _as_strided_scatter_backward(gradients: Any, outputs: Any, inputs: Any, where: Any) -> Any:
@@ -312,7 +320,7 @@ def numel(input: Any) -> int:
     """The number of elements."""
     if not isinstance(input, TensorBase):
         raise TypeError(f"numel(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    return int(value_of(input).size)
+    return int(count_of(input._shape))
 
 
 def adjoint(input: Any) -> Any:
@@ -457,9 +465,9 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     storage = whole_storage(self)
     have, need = views.numel_of(shape_of(storage)), views.numel_of(shape) + self._offset
     if need > have:
-        flat = np.zeros(need, value_of(storage).asnumpy().dtype)
-        flat[:have] = value_of(storage).asnumpy().reshape(-1)
-        storage = wrap(from_numpy(flat))
+        flat = np.zeros(need, array_of(storage).dtype)
+        flat[:have] = array_of(storage).reshape(-1)
+        storage = tensor_of(flat)
     offset = self._offset
     become(self, storage if shape_of(storage) == shape and not offset else views.as_strided(
         storage, shape, contiguous_strides(shape), offset))

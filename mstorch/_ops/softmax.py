@@ -5,7 +5,6 @@ from typing import Any
 
 from .._backend.table import kernel, torch_type_name
 from .._core.dtype import dtype
-from .._core.tensor_base import value_of
 from ._autocast import follow
 from ._dispatch import call, deliver, wrap_dim
 from .elementwise import neg
@@ -15,7 +14,7 @@ _log_softmax = kernel("log_softmax")
 
 
 def _along(kernel_: Any, name: str, input: Any, dim: int, kind: dtype | None, out: Any) -> Any:
-    axis = wrap_dim(dim, len(value_of(input).shape))
+    axis = wrap_dim(dim, len(input._shape))
     kind = kind or input._dtype
     if kind.category < 2:
         raise NotImplementedError(f'"{name}" not implemented for {torch_type_name(kind.name)}')

@@ -5,14 +5,12 @@ import math
 from typing import Any
 
 from .. import return_types
-from .._backend.cast import cast
-from .._backend.raw import from_numpy
 from .._backend.table import kernel
-from .._core.dtype import bool_, float32, float64, int64
-from .._core.tensor_base import TensorBase, value_of, wrap
+from .._core.dtype import bool_, by_name, float32, float64, int64
+from .._core.tensor_base import TensorBase, tensor_of
 from . import views
 from ._autocast import follow
-from ._dispatch import accept_numpy_names, finish, refuse_overlap, shape_of, type_word, wrap_dim
+from ._dispatch import accept_numpy_names, call, cast_tensor, finish, refuse_overlap, shape_of, type_word, wrap_dim
 from .index import gather, keep_layout
 
 _argsort = kernel("argsort")
@@ -28,11 +26,10 @@ def _order(input: Any, dim: int, descending: bool) -> Any:
     if input._dtype.category == 3:
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
     kernel_ = _argsort_double if name in ("float64", "uint64") else _argsort
-    raw = value_of(input)
     if name not in ("float64", "uint64", "float32") and name not in _SORTED:
         # Only the order is asked for: the index tensor must not be cast with the values.
-        raw, name = cast(raw, _WIDER[name]), _WIDER[name]
-    return wrap(kernel_[name](raw, dim, descending))
+        input = cast_tensor(input.detach(), by_name(_WIDER[name]))
+    return call(kernel_, (input.detach(),), dim, descending)
 
 
 _SORTED = ("uint8", "int8", "int16", "int32", "int64")
@@ -72,17 +69,15 @@ def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool =
     if input._dtype.category == 3:
         raise RuntimeError(" topk does not support complex dtypes on CPU")
     if not shape:
-        found = return_types.topk((input.clone(), wrap(from_numpy(_zeros(())))))
+        found = return_types.topk((input.clone(), tensor_of(_zeros(()))))
     else:
         target = (*shape[:dim], k, *shape[dim + 1 :])
         if 0 in target:
-            indices = wrap(from_numpy(_zeros(target)))
+            indices = tensor_of(_zeros(target))
         else:
             name = input._dtype.name
-            raw = value_of(input)
-            if name in _WIDER:
-                raw, name = cast(raw, _WIDER[name]), _WIDER[name]
-            indices = wrap(_topk[name](raw, k, dim, largest))
+            ranked = cast_tensor(input.detach(), by_name(_WIDER[name])) if name in _WIDER else input.detach()
+            indices = call(_topk, (ranked,), k, dim, largest)
         found = return_types.topk((gather(input, dim, indices), indices))
     return finish(found, out)
 

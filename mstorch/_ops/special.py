@@ -8,7 +8,7 @@ from typing import Any
 
 from .._backend.table import kernel
 from .._core.dtype import get_default_dtype
-from .._core.tensor_base import TensorBase, value_of
+from .._core.tensor_base import TensorBase, array_of
 from ._autocast import follow
 from ._dispatch import binary, deliver, expect_a_tensor, expect_tensors, in_place, in_place_form, result_dtype, unary
 from .compare import eq, gt, isinf, lt, where
@@ -124,7 +124,7 @@ def polygamma_method(self: Any, n: int) -> Any:
 
 def polygamma_(self: Any, n: int) -> Any:
     """In-place version of ``polygamma``."""
-    return in_place(self, polygamma(n, self))
+    return in_place(self, lambda tensor: polygamma(n, tensor))
 
 
 def mvlgamma(input: Any, p: int, *, out: Any = None) -> Any:
@@ -214,7 +214,7 @@ def _polynomial(name: str, words: str, first: Callable[[Any], Any], step: Callab
         x = to_dtype(alias(x, True), kind) if isinstance(x, TensorBase) else scalar_like(x, kind)
         degree = to_dtype(alias(n, True), kind) if isinstance(n, TensorBase) else scalar_like(n, kind)
         degree = trunc(degree)
-        top = value_of(degree).asnumpy()
+        top = array_of(degree)
         before, current = add(mul(x, 0), 1), first(x)
         result = where(lt(degree, 0), 0.0, where(lt(degree, 1), before, current))
         for k in range(1, int(top.max()) if top.size else 0):

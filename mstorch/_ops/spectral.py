@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.raw import from_numpy
-from .._core.tensor_base import wrap
+from .._core.tensor_base import tensor_of
 from . import fft, views
 from ._autocast import follow
 from ._dispatch import shape_of, type_word
@@ -145,7 +144,7 @@ def _overlapped(frames: Any, hop: int) -> Any:
     batch, count, size = shape_of(frames)
     places = (np.arange(count)[:, None] * hop + np.arange(size)).reshape(-1).astype(np.int64)
     whole = zeros((batch, size + hop * (count - 1)), dtype=frames._dtype)
-    return index_add(whole, 1, wrap(from_numpy(places)), views.reshape(frames, (batch, count * size)))
+    return index_add(whole, 1, tensor_of(places), views.reshape(frames, (batch, count * size)))
 
 
 def istft(

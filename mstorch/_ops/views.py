@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from .._backend import tape
-from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.dtype import dtype
-from .._core.strides import contiguous_strides, flat_index, view_strides
-from .._core.tensor_base import TensorBase, is_tracked, make_view, strides_of
+from .._core.strides import contiguous_strides, view_strides
+from .._core.tensor_base import TensorBase, make_view, strides_of, whole_storage
+from .._tape import windows
 from ._dispatch import accept_numpy_names, call, shape_args, shape_of, wrap_dim
 
 _reshape = kernel("reshape")
@@ -19,11 +19,19 @@ _permute = kernel("permute")
 _expand = kernel("expand")
 _slice = kernel("slice")
 _select = kernel("select")
-_gather = kernel("storage_gather")
-_scatter = kernel("storage_scatter")
-_unmoved = kernel("unmoved_by")
 _clone = kernel("clone")
 
+
+
+def sum_to(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The sum over what expanding repeated."""
+    lead = array.ndim - len(shape)
+    axes = tuple(i for i in range(array.ndim) if i < lead or (shape[i - lead] == 1 and array.shape[i] != 1))
+    found = array
+    if axes:
+        wide = np.float32 if array.dtype.itemsize == 2 else array.dtype
+        found = np.add.reduce(array, axis=axes, dtype=wide, keepdims=True).astype(array.dtype, copy=False)
+    return np.asarray(found).reshape(shape)
 
 
 def numel_of(shape: Sequence[int]) -> int:
@@ -60,9 +68,15 @@ def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _as_shape(input: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+def _as_shape(
+    input: Any, shape: tuple[int, ...], strides: tuple[int, ...], label: str = "ViewBackward0", again: Any = None
+) -> Any:
     reshape = _reshape[input._dtype.name]
-    return make_view(input, lambda raw: reshape(raw, shape), shape, strides, input._offset)
+    own = input._shape
+    return windows.view(
+        input, label, shape, strides, input._offset, lambda raw: reshape(raw, shape), lambda array: array.reshape(shape),
+        lambda array: array.reshape(own),
+    )  # fmt: skip
 
 
 def view(self: Any, *shape: Any) -> Any:
@@ -92,7 +106,7 @@ def reshape(input: Any, *shape: Any) -> Any:
     if strides is not None:
         return _as_shape(input, wanted, strides)
     copy = call(_clone, (input,))
-    return _as_shape(copy, wanted, contiguous_strides(wanted))
+    return _as_shape(copy, wanted, contiguous_strides(wanted), "UnsafeViewBackward0")
 
 
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
@@ -136,21 +150,33 @@ def permute(input: Any, *dims: Any) -> Any:
     order = tuple(wrap_dim(d, len(own)) for d in order)
     if len(set(order)) != len(order):
         raise RuntimeError("permute(): duplicate dims are not allowed.")
-    strides = strides_of(input)
+    return _permuted(input, order, "PermuteBackward0")
+
+
+def _permuted(input: Any, order: tuple[int, ...], label: str) -> Any:
+    own, strides = input._shape, strides_of(input)
+    inverse = [0] * len(order)
+    for place, dim in enumerate(order):
+        inverse[dim] = place
     kernel_ = _permute[input._dtype.name]
-    return make_view(
-        input, lambda raw: kernel_(raw, order), [own[d] for d in order], tuple(strides[d] for d in order), input._offset
-    )
+    return windows.view(
+        input, label, [own[d] for d in order], tuple(strides[d] for d in order), input._offset, lambda raw: kernel_(raw, order),
+        lambda array: array.transpose(order), lambda array: array.transpose(inverse),
+    )  # fmt: skip
 
 
 def transpose(input: Any, dim0: int, dim1: int) -> Any:
     """Two dimensions exchanged."""
+    return _exchanged(input, dim0, dim1, "TransposeBackward0")
+
+
+def _exchanged(input: Any, dim0: int, dim1: int, label: str) -> Any:
     rank = len(shape_of(input))
     dim0, dim1 = wrap_dim(dim0, rank), wrap_dim(dim1, rank)
     order = list(range(rank))
     if rank:
         order[dim0], order[dim1] = dim1, dim0
-    return permute(input, order)
+    return _permuted(input, tuple(order), label)
 
 
 def t(input: Any) -> Any:
@@ -158,21 +184,27 @@ def t(input: Any) -> Any:
     rank = len(shape_of(input))
     if rank > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {rank}D")
-    return transpose(input, 0, 1) if rank == 2 else alias(input)
+    return _exchanged(input, 0, 1, "TBackward0") if rank == 2 else alias(input)
 
 
-def alias(input: Any, detached: bool = False) -> Any:
-    """Another tensor over the same elements."""
-    return make_view(input, _same, shape_of(input), strides_of(input), input._offset, detached)
+def alias(input: Any) -> Any:
+    """Another tensor over the same elements, a view."""
+    return windows.view(
+        input, "AliasBackward0", input._shape, strides_of(input), input._offset, _same, _same_array, _same_array
+    )
 
 
 def _same(raw: Any) -> Any:
-    return _reshape["float32"](raw, tuple(raw.shape))
+    return raw
+
+
+def _same_array(array: np.ndarray) -> np.ndarray:
+    return array
 
 
 def detach(input: Any) -> Any:
     """Another tensor over the same elements, which takes no part in autograd."""
-    return alias(input, detached=True)
+    return make_view(input, tape.detached, input._shape, strides_of(input), input._offset)
 
 
 def movedim(input: Any, source: Any, destination: Any) -> Any:
@@ -209,7 +241,8 @@ def squeeze(input: Any, dim: Any = None) -> Any:
         if len(gone) != len(dims):
             raise RuntimeError(f"dim {dims[0]} appears multiple times in the list of dims")
     kept = [i for i in range(len(own)) if not (i in gone and own[i] == 1)]
-    return _as_shape(input, tuple(own[i] for i in kept), tuple(strides[i] for i in kept))
+    label = "SqueezeBackward0" if dim is None else "SqueezeBackward1" if isinstance(dim, int) else "SqueezeBackward2"
+    return _as_shape(input, tuple(own[i] for i in kept), tuple(strides[i] for i in kept), label)
 
 
 def unsqueeze(input: Any, dim: int) -> Any:
@@ -217,7 +250,7 @@ def unsqueeze(input: Any, dim: int) -> Any:
     own, strides = shape_of(input), strides_of(input)
     dim = wrap_dim(dim, len(own) + 1)
     step = own[dim] * strides[dim] if dim < len(own) else 1
-    return _as_shape(input, (*own[:dim], 1, *own[dim:]), (*strides[:dim], step, *strides[dim:]))
+    return _as_shape(input, (*own[:dim], 1, *own[dim:]), (*strides[:dim], step, *strides[dim:]), "UnsqueezeBackward0")
 
 
 def expand(input: Any, *size: Any) -> Any:
@@ -248,7 +281,10 @@ def expand(input: Any, *size: Any) -> Any:
         steps.append(strides[i - lead] if mine is not None and mine == length else 0)
     target = tuple(shape)
     kernel_ = _expand[input._dtype.name]
-    return make_view(input, lambda raw: kernel_(raw, target), target, tuple(steps), input._offset)
+    return windows.view(
+        input, "ExpandBackward0", target, tuple(steps), input._offset, lambda raw: kernel_(raw, target),
+        lambda array: np.broadcast_to(array, target), lambda array: sum_to(array, own),
+    )  # fmt: skip
 
 
 def _type_text(input: Any) -> str:
@@ -304,9 +340,22 @@ def slice_dim(input: Any, dim: int, start: int, stop: int, step: int) -> Any:
     shape = (*own[:dim], length, *own[dim + 1 :])
     steps = (*strides[:dim], strides[dim] * step, *strides[dim + 1 :])
     kernel_ = _slice[input._dtype.name]
-    return make_view(
-        input, lambda raw: kernel_(raw, dim, start, stop, step), shape, steps, input._offset + start * strides[dim]
-    )
+    key = (slice(None),) * dim + (slice(start, stop, step),)
+    return windows.view(
+        input, "SliceBackward0", shape, steps, input._offset + start * strides[dim],
+        lambda raw: kernel_(raw, dim, start, stop, step), lambda array: array[key], _placing(key, own),
+    )  # fmt: skip
+
+
+def _placing(key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    """What gives a part's gradient its place among zeros."""
+
+    def back(array: np.ndarray) -> np.ndarray:
+        whole = np.zeros(shape, array.dtype)
+        whole[key] = array
+        return whole
+
+    return back
 
 
 def select(input: Any, dim: int, index: Any) -> Any:
@@ -323,13 +372,12 @@ def select(input: Any, dim: int, index: Any) -> Any:
     if index < 0:
         index += own[dim]
     kernel_ = _select[input._dtype.name]
-    return make_view(
-        input,
-        lambda raw: kernel_(raw, dim, index),
-        own[:dim] + own[dim + 1 :],
-        strides[:dim] + strides[dim + 1 :],
-        input._offset + index * strides[dim],
-    )
+    key = (slice(None),) * dim + (index,)
+    return windows.view(
+        input, "SelectBackward0", own[:dim] + own[dim + 1 :], strides[:dim] + strides[dim + 1 :],
+        input._offset + index * strides[dim], lambda raw: kernel_(raw, dim, index),
+        lambda array: np.asarray(array[key]), _placing(key, own),
+    )  # fmt: skip
 
 
 def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
@@ -338,7 +386,13 @@ def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
     if not own:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     dim = wrap_dim(dim, len(own))
-    return tuple(select(input, dim, i) for i in range(own[dim]))
+    kernel_, strides, before = _select[input._dtype.name], strides_of(input), (slice(None),) * dim
+    parts = [
+        (own[:dim] + own[dim + 1 :], strides[:dim] + strides[dim + 1 :], input._offset + i * strides[dim],
+         lambda raw, i=i: kernel_(raw, dim, i))
+        for i in range(own[dim])
+    ]  # fmt: skip
+    return windows.views(input, "UnbindBackward0", parts, [(*before, i) for i in range(own[dim])])
 
 
 def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
@@ -362,11 +416,18 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, 
             raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {own[dim]}")
         count = max(1, -(-own[dim] // size)) if size else 1
         sections = [min(size, own[dim] - i * size) for i in range(count)]
-    parts, start = [], 0
+    kernel_, strides, before = _slice[tensor._dtype.name], strides_of(tensor), (slice(None),) * dim
+    parts, keys, start = [], [], 0
     for section in sections:
-        parts.append(slice_dim(tensor, dim, start, start + section, 1))
-        start += section
-    return tuple(parts)
+        stop = start + section
+        parts.append(
+            ((*own[:dim], section, *own[dim + 1 :]), strides, tensor._offset + start * strides[dim],
+             lambda raw, start=start, stop=stop: kernel_(raw, dim, start, stop, 1))
+        )  # fmt: skip
+        keys.append((*before, slice(start, stop)))
+        start = stop
+    label = "SplitWithSizesBackward0" if isinstance(split_size_or_sections, (list, tuple)) else "SplitBackward0"
+    return windows.views(tensor, label, parts, keys)
 
 
 def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
@@ -398,47 +459,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     rest = [i for i in range(len(own)) if i not in (dim1, dim2)]
     shape = (*(own[i] for i in rest), length)
     steps = (*(strides[i] for i in rest), strides[dim1] + strides[dim2])
-    return _strided_part(input, shape, steps, start)
-
-
-def _strided_part(input: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
-    """A view read by position, for shapes that no slice makes; ``strides`` and ``offset`` count in the storage.
-
-    Gradients reach the input through its own elements only, as in torch; elements that ``as_strided`` finds elsewhere in
-    the storage are read from there.
-    """
-    own_shape, mine = shape_of(input), strides_of(input)
-    wanted = flat_index(shape, strides, offset)
-    gather = _gather[input._dtype.name]
-    if mine == contiguous_strides(own_shape):
-        found = wanted - input._offset
-        inside = (found >= 0) & (found < numel_of(own_shape))
-    else:
-        # Where each storage position of the part stands among the input's own elements, in row-major order.
-        positions = flat_index(own_shape, mine, input._offset).reshape(-1)
-        order = np.argsort(positions, kind="stable")
-        place = np.minimum(np.searchsorted(positions[order], wanted), max(positions.size - 1, 0))
-        inside = positions[order][place] == wanted if positions.size else np.zeros(wanted.shape, bool)
-        found = order[place] if positions.size else wanted
-    if inside.all():
-        index = from_numpy(np.ascontiguousarray(found, np.int64))
-        return make_view(input, lambda raw: gather(raw, index), shape, strides, offset)
-    everywhere = from_numpy(wanted)
-    here = from_numpy(np.flatnonzero(inside))
-    mine_index = from_numpy(np.ascontiguousarray(found[inside], np.int64))
-    storage = input._storage
-    made_at = storage.version
-    scatter = _scatter[input._dtype.name]
-
-    def read(raw: Any) -> Any:
-        if storage.version != made_at:  # as in torch, a view that a write has made stale is taken from the storage itself
-            return gather(storage.value, everywhere)
-        elsewhere = gather(tape.detached(storage.value), everywhere)
-        if not inside.any():
-            return _unmoved[input._dtype.name](elsewhere, raw)
-        return scatter(elsewhere, here, gather(raw, mine_index))
-
-    return make_view(input, read, shape, strides, offset)
+    return windows.window_on(input, shape, steps, start, "DiagonalBackward0")
 
 
 def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
@@ -451,10 +472,10 @@ def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
     if not own:
-        return _strided_part(self, (size,), (1,), self._offset)
+        return windows.window_on(self, (size,), (1,), self._offset, "UnfoldBackward0")
     shape = (*own[:dimension], (length - size) // step + 1, *own[dimension + 1 :], size)
     steps = (*strides[:dimension], strides[dimension] * step, *strides[dimension + 1 :], strides[dimension])
-    return _strided_part(self, shape, steps, self._offset)
+    return windows.window_on(self, shape, steps, self._offset, "UnfoldBackward0")
 
 
 def as_strided(input: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
@@ -467,11 +488,7 @@ def as_strided(input: Any, size: Sequence[int], stride: Sequence[int], storage_o
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
-    space = input._view.space if input._view is not None else None
-    base = input
-    if input._view is not None and space is None:
-        base = _base(input)
-    limit = numel_of(shape_of(base))
+    limit = whole_storage(input).numel()
     last = offset + sum((length - 1) * step for length, step in zip(size, stride))
     if numel_of(size) and last >= limit:
         item = input._dtype.itemsize
@@ -479,19 +496,7 @@ def as_strided(input: Any, size: Sequence[int], stride: Sequence[int], storage_o
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {item} requiring "
             f"a storage size of {(last + 1) * item} are out of bounds for storage of size {limit * item}"
         )
-    if is_tracked(input) and input._view is not None:
-        # Gradients reach the input through its own elements, as in torch.
-        return _strided_part(input, size, stride, offset)
-    index = from_numpy(flat_index(size, stride, offset))
-    gather = _gather[input._dtype.name]
-    return make_view(base, lambda raw: gather(raw, index), size, stride, offset)
-
-
-def _base(input: Any) -> Any:
-    """The tensor that shows the whole storage of a view."""
-    from .._core.tensor_base import whole_storage
-
-    return whole_storage(input)
+    return windows.window_on(input, size, stride, offset, "AsStridedBackward0")
 
 
 def is_tensor(obj: Any) -> bool:

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.raw import from_numpy
 from .._core import device as devices
 from .._core.dtype import float64, get_default_dtype
 from .._core.formats import strided
-from .._core.tensor_base import wrap
+from .._core.tensor_base import tensor_of
 from .special import i0
 
 
@@ -30,7 +29,7 @@ def _kind(name: str, M: int, dtype: Any, layout: Any = None) -> Any:
 def _tensor(values: Any, kind: Any, device: Any, requires_grad: bool) -> Any:
     devices.resolve(device)
     if isinstance(values, np.ndarray):
-        values = wrap(from_numpy(np.ascontiguousarray(values.astype(kind.np))))
+        values = tensor_of(np.ascontiguousarray(values.astype(kind.np)))
     elif values._dtype is not kind:
         values = values.to(kind)
     return values.requires_grad_() if requires_grad else values
@@ -146,8 +145,8 @@ def _kaiser(M: int, beta: float, sym: bool) -> Any:
     if M <= 1:
         return np.ones(M)
     place = np.arange(M) * (2.0 / (M - 1 if sym else M)) - 1
-    height = wrap(from_numpy(beta * np.sqrt(np.maximum(0.0, 1 - place * place))))
-    return i0(height) / i0(wrap(from_numpy(np.array(float(beta)))))
+    height = tensor_of(beta * np.sqrt(np.maximum(0.0, 1 - place * place)))
+    return i0(height) / i0(tensor_of(np.array(float(beta))))
 
 
 def kaiser(

@@ -191,13 +191,13 @@ def tensor_parts(tensor: Any) -> TensorParts:
         requires_grad=bool(tensor.requires_grad),
         # One object for equal texts: the pickle then says it once and refers back, as torch's does.
         location=sys.intern(str(tensor.device)),
-        array=cell.array,
+        array=lambda: cell.memory,
     )
 
 
 def cell_nbytes(cell: Any) -> int:
     """Return the size of a cell's storage in bytes."""
-    return math.prod(cell.value.shape) * ITEMSIZE[cell.dtype.name]
+    return int(cell.nbytes)
 
 
 def cell_bytes(array: np.ndarray) -> np.ndarray:

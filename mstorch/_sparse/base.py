@@ -6,14 +6,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .._core.dtype import dtype
 from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .._core.size import Size
-from .._core.storage import Storage
-from .._core.tensor_base import SparseOperand, is_leaf, is_tracked, value_of
+from .._core.storage import Counter
+from .._core.tensor_base import Auto, SparseOperand, array_of, auto_of, is_tracked
 from .._ops import views
-from .._ops._dispatch import become, wrap_dim
+from .._ops._dispatch import wrap_dim
 from .._ops.from_data import made
+from .._tape.node import Node, edge_of, named, node_of
 from .._tensor import Tensor
 
 WORDS = {
@@ -24,54 +24,30 @@ BY_ROWS = (sparse_csr, sparse_bsr)
 BLOCKED = (sparse_bsr, sparse_bsc)
 
 
-class _NoStorage(Storage):
-    """In the place of a storage: there is none, and whoever asks for its value gets an error."""
-
-    __slots__ = ("kind",)
-
-    def __init__(self, kind: dtype) -> None:
-        self.dtype = kind
-        self.version = 0
-        self.owned = self.shared = self.tracked = self.leaf = False
-
-    @property
-    def value(self) -> NoReturn:  # type: ignore[override]
-        """Raises: the elements are not in one place."""
-        raise SparseOperand("Cannot access storage of SparseTensorImpl")
-
-
-class _Parts:
-    """In the place of a view: reading it raises, so that no strided operation computes with what is not there."""
-
-    __slots__ = ("layout", "values", "leaf")
-    parent = space = None
-    detached = own = of_leaf = False
-
-    def __init__(self, kind: layout, values: Any) -> None:
-        self.layout = kind
-        self.values = values
-        self.leaf = False
-
-    def tracked(self, storage: Any) -> bool:
-        """Whether the values take part in autograd."""
-        return is_tracked(self.values)
-
-    def current(self, storage: Any) -> NoReturn:
-        """Raises: a strided operation has met a sparse tensor."""
+def _refused(what: str) -> Any:
+    def refuse(self: Any) -> NoReturn:
         raise SparseOperand(
-            f"Could not run this operation with arguments from the '{WORDS[self.layout]}CPU' backend: it has no kernel for "
-            f"tensors of layout {self.layout!r}; to_dense() makes a strided tensor of them."
+            f"Could not run this operation with arguments from the '{WORDS[self._layout]}CPU' backend: it has no kernel for "
+            f"tensors of layout {self._layout!r}; to_dense() makes a strided tensor of them."
         )
+
+    return property(refuse, doc=f"No {what}: raises, so that no strided operation computes with what is not there.")
 
 
 class SparseTensor(Tensor):
     """A tensor that keeps its specified elements and where they stand."""
 
-    __slots__ = ("_layout", "_index", "_size", "_coalesced")
+    __slots__ = ("_layout", "_index", "_size", "_coalesced", "_values_part", "_own_leaf")
     _layout: layout
     _index: tuple[Any, ...]
     _size: tuple[int, ...]
     _coalesced: bool
+    _values_part: Any
+    _own_leaf: bool
+
+    _shape = _refused("shape in memory")
+    _storage = _refused("memory")
+    _array = _refused("elements in memory")
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("sparse tensors are made by torch.sparse_coo_tensor and the like")
@@ -174,13 +150,9 @@ class SparseTensor(Tensor):
 
     # Parts
 
-    @property
-    def _values_part(self) -> Any:
-        return self._view.values  # type: ignore[union-attr, attr-defined]
-
     def sparse_dim(self) -> int:
         """How many dimensions the indices count."""
-        return value_of(self._index[0]).shape[0] if self._layout is sparse_coo else 2
+        return self._index[0]._shape[0] if self._layout is sparse_coo else 2
 
     def dense_dim(self) -> int:
         """How many dimensions each specified element has."""
@@ -197,7 +169,7 @@ class SparseTensor(Tensor):
     @property
     def grad(self) -> Any:
         """The gradient of a leaf, at the places that it specifies."""
-        if not self._view.leaf:  # type: ignore[union-attr]
+        if not self._own_leaf:
             return None
         from .gradients import masked_gradient
 
@@ -221,25 +193,29 @@ class SparseTensor(Tensor):
             return self
         if requires_grad and self._dtype.category < 2:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        if not requires_grad and not is_leaf(self):
+        if not requires_grad and not self.is_leaf:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         values = self._values_part.detach()
-        self._view.values = values.requires_grad_() if requires_grad else values  # type: ignore[union-attr, attr-defined]
-        self._view.leaf = requires_grad  # type: ignore[union-attr]
+        self._values_part = values.requires_grad_() if requires_grad else values
+        auto_of(self).base = self._values_part
+        self._own_leaf = requires_grad
         return self
 
     @property
     def grad_fn(self) -> Any:
         """The recorded operation that made the values; None for a leaf."""
-        if is_leaf(self):
+        if self.is_leaf:
             return None
-        from .._backend import tape
-        from ..autograd.graph import Node, node_of
-
-        if not is_leaf(self._values_part):
-            return node_of(self._values_part)
+        found = node_of(self._values_part)
+        if found is not None:
+            return found
         label = "SparseCooTensorWithDimsAndTensors" if self._layout is sparse_coo else "SparseCompressedTensor"
-        return Node(tape.grad_node(value_of(self._values_part)), f"{label}Backward0")
+        return named(Node, f"{label}Backward0")((edge_of(self._values_part),))
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded operation made the values."""
+        return self._own_leaf or not is_tracked(self)
 
     def backward(
         self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
@@ -257,8 +233,7 @@ class SparseTensor(Tensor):
 
     def detach_(self) -> Any:
         """Cut the tensor off from its history."""
-        become(self, self.detach())
-        return self
+        return replace(self, self.detach())
 
     @property
     def data(self) -> Any:
@@ -266,7 +241,7 @@ class SparseTensor(Tensor):
         return self.detach()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        if not is_leaf(self):
+        if not self.is_leaf:
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment."
             )
@@ -276,7 +251,7 @@ class SparseTensor(Tensor):
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        if not is_leaf(self):
+        if not self.is_leaf:
             raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling")
         return _rebuilt, (
             self._layout, self._index, self._values_part.detach(), self._size, self._coalesced, self.requires_grad
@@ -290,9 +265,13 @@ def _rebuilt(kind: layout, index: Any, values: Any, size: Any, coalesced: bool, 
 def sparse(kind: layout, index: Sequence[Any], values: Any, size: Sequence[int], coalesced: bool = False) -> Any:
     """A sparse tensor of parts that fit each other; it shares their memory and the history of the values."""
     tensor: Any = object.__new__(SparseTensor)
-    tensor._storage = _NoStorage(values._dtype)
     tensor._dtype = values._dtype
-    tensor._view = _Parts(kind, values)
+    tensor._raw = tensor._at = tensor._node = None
+    tensor._number = 0
+    tensor._auto = auto = Auto()
+    auto.base = tensor._values_part = values  # whose history is the tensor's
+    tensor._counter = Counter()
+    tensor._own_leaf = False
     tensor._stride = (0,) * len(size)
     tensor._offset = 0
     tensor._layout = kind
@@ -310,8 +289,10 @@ def like(input: Any, values: Any, index: Any = None) -> Any:
 
 def replace(tensor: Any, other: Any) -> Any:
     """Let a sparse tensor be what another is, and return it: how its in-place operations end."""
-    become(tensor, other)
-    for name in ("_layout", "_index", "_size", "_coalesced"):
+    tensor._counter.version += 1
+    auto_of(tensor).base = other._values_part
+    auto_of(tensor).seen = tensor._counter.version
+    for name in ("_dtype", "_stride", "_offset", "_layout", "_index", "_size", "_coalesced", "_values_part", "_own_leaf"):
         setattr(tensor, name, getattr(other, name))
     return tensor
 
@@ -323,7 +304,7 @@ def is_sparse(value: Any) -> bool:
 
 def host(tensor: Any) -> np.ndarray:
     """Indices as an array."""
-    return np.asarray(value_of(tensor).asnumpy())
+    return np.asarray(array_of(tensor))
 
 
 def index_tensor(array: np.ndarray) -> Any:

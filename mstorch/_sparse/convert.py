@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
-from .._core.tensor_base import value_of
+from .._core.tensor_base import array_of
 from .._ops import views
 from .base import BLOCKED, BY_ROWS, COMPRESSED, WORDS, host, index_tensor, is_sparse, layout_word, like, sparse
 from .coo import added, coalesce, flat, nothing, taken
@@ -27,7 +27,7 @@ def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -
 
 def _specified(self: Any, count: int) -> np.ndarray:
     """The indices (count, nnz) of what is not zero in the first dimensions of a strided tensor."""
-    array = np.asarray(value_of(self).asnumpy())
+    array = np.asarray(array_of(self))
     kept = (array != 0).reshape(*array.shape[:count], -1).any(-1) if array.size else np.zeros(array.shape[:count], bool)
     return np.stack(np.nonzero(kept)) if count else np.zeros((0, int(kept.sum())), np.int64)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _methods, autograd
-from .._core.tensor_base import SparseOperand, is_leaf
+from .._core.tensor_base import SparseOperand
 from .._ops import activation, compare, complex_views, math, special
 from .._ops import elementwise as strided_elementwise
 from .._tensor import Tensor
@@ -218,7 +218,7 @@ def _grad(outputs: Any, inputs: Any, *args: Any, **kwargs: Any) -> tuple[Any, ..
     """``autograd.grad`` where an input is sparse: by its values."""
     wanted = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     for tensor in wanted:
-        if is_sparse(tensor) and not is_leaf(tensor):
+        if is_sparse(tensor) and not tensor.is_leaf:
             raise NotImplementedError("mstorch: torch.autograd.grad takes sparse tensors as inputs only if they are leaves")
     plain = [tensor._values_part if is_sparse(tensor) else tensor for tensor in wanted]
     found = autograd.grad(outputs, plain, *args, **kwargs)

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._core.dtype import bool_
 from .._core.formats import sparse_coo
+from .._core.modes import modes
 from .._core.promotion import can_cast
 from .._core.tensor_base import TensorBase
 from .._ops import elementwise, views
@@ -51,9 +52,9 @@ def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
             raise RuntimeError(
                 f"result type {type_word(found._dtype)} can't be cast to the desired output type {type_word(self._dtype)}"
             )
-        from .._core.tensor_base import check_writable, grad_mode, is_leaf, is_tracked
+        from .._core.tensor_base import check_writable, is_tracked
 
-        if grad_mode.enabled and is_tracked(self) and is_leaf(self):
+        if modes.grad and is_tracked(self) and self.is_leaf:
             check_writable(self)
         return replace(self, found if found._dtype is self._dtype else found.to(self._dtype))
 

@@ -6,11 +6,9 @@ from typing import Any
 import numpy as np
 
 from .._core.formats import sparse_coo
-from .._core.sparse_parts import take
-from .._core.tensor_base import wrap
+from .._core.sparse_parts import MAKERS
 from .._ops import views
 from .._ops.from_data import made
-from .._ops.join import cat
 from .base import host, index_tensor, is_sparse, like, sparse
 from .compressed import places
 from .coo import coalesce, flat, taken
@@ -58,15 +56,8 @@ def masked_gradient(leaf: Any, gradient: Any) -> Any:
     return sparse(sparse_coo, (index_tensor(where[:, first]),), taken(gradient, first), leaf._size)
 
 
-def sparse_rows(leaf: Any, dense: Any) -> Any:
-    """The gradient of a dense leaf of which rows were taken in this backward pass, and a dense one besides (or None).
+def _rows(indices: Any, values: Any, size: Any) -> Any:
+    return sparse(sparse_coo, (indices.detach(),), values, size)
 
-    None if no rows were: the caller goes on with what it has.
-    """
-    parts = take(leaf)
-    if not parts:
-        return None
-    rows = index_tensor(np.concatenate([np.asarray(index) for index, _ in parts])[None])
-    values = [wrap(gradient).to(leaf._dtype) for _, gradient in parts]
-    found = sparse(sparse_coo, (rows,), values[0] if len(values) == 1 else cat(values), leaf.shape)
-    return found if dense is None else wrap(dense) + found
+
+MAKERS["coo"] = _rows

@@ -8,12 +8,12 @@ import numpy as np
 from .. import _tensor_str
 from .._core.dtype import get_default_dtype
 from .._core.formats import sparse_coo
-from .._core.tensor_base import value_of
+from .._core.tensor_base import array_of
 from .compressed import NAMES
 
 
 def _numbers(tensor: Any, indent: int) -> str:
-    array = np.asarray(value_of(tensor).asnumpy())
+    array = np.asarray(array_of(tensor))
     if tensor._dtype.name == "bfloat16":
         array = array.astype(np.float32)
     text = _tensor_str.values_text(array, indent)

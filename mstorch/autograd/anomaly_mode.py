@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from .._backend.raw import Raw, to_numpy
+from .._tape.engine import watch
+from .._tape.node import bare, dressed
 
 
 class _State(threading.local):
@@ -33,13 +33,13 @@ def is_anomaly_check_nan_enabled() -> bool:
 def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     """Turn anomaly detection on or off."""
     _state.enabled, _state.check_nan = enabled, check_nan
+    watch.check = _check if enabled else None
 
 
 class detect_anomaly:
     """A context manager within which backward raises RuntimeError if a gradient is NaN.
 
-    Differs from torch: gradients are looked at where they reach a tensor that they are wanted for, so that the error does not
-    name the operation, and no traceback of the forward pass is shown.
+    Differs from torch: no traceback of the forward pass is shown.
     """
 
     def __init__(self, check_nan: bool = True) -> None:
@@ -71,19 +71,18 @@ class set_detect_anomaly:
         set_anomaly_enabled(self.prev, self.prev_check_nan)
 
 
-def check(gradients: Iterable[Raw | None]) -> None:
-    """RuntimeError if anomaly detection is on and a gradient is NaN."""
-    if not (_state.enabled and _state.check_nan):
+def _check(node: Any, gradients: Any) -> None:
+    """RuntimeError if a node's gradient is NaN."""
+    if not _state.check_nan:
         return
-    for gradient in gradients:
+    for number, gradient in enumerate(gradients):
         if gradient is None:
             continue
-        values: Any = to_numpy(gradient)
-        if np.isnan(values.astype(np.float32) if values.dtype.kind not in "fc" else values).any():
-            raise RuntimeError(
-                "Function 'Backward0' returned nan values in its 0th output. (mstorch sees a gradient where it reaches a tensor "
-                f"that it is wanted for, here one of shape {tuple(gradient.shape)}.)"
-            )
+        values: Any = gradient if isinstance(gradient, np.ndarray) else np.asarray(bare(dressed(gradient)))
+        if values.dtype.kind not in "fc":
+            values = values.astype(np.float32)
+        if np.isnan(values).any():
+            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {number}th output.")
 
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]

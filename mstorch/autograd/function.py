@@ -3,50 +3,56 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._backend import tape
-from .._core.tensor_base import TensorBase, check_writable, grad_mode, is_tracked, recording, value_of, wrap
+from .._core.formats import strided
+from .._core.modes import modes
+from .._core.tensor_base import TensorBase, check_history, is_tracked
+from .._ops._dispatch import capturing
 from .._ops.creation import zeros
+from .._tape.node import FREED, Node, Saved, bare_of, bare_twin, dressed, edge_of, named
+from .._tape.windows import settle
 from .grad_mode import no_grad
 
 
 class FunctionCtx:
     """What ``forward`` hands on to ``backward``."""
 
-    def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
+    def __init__(self, needs_input_grad: tuple[bool, ...] = ()) -> None:
         self.needs_input_grad = needs_input_grad
         self.materialize_grads = True
-        self._saved: tuple[Any, ...] = ()
-        self._outputs: dict[int, tuple[weakref.ref[Any], Any]] = {}
+        self._to_save: tuple[Any, ...] = ()
+        self._saved: list[Any] | None = None
         self._dirty: tuple[Any, ...] = ()
         self._non_differentiable: tuple[Any, ...] = ()
-        self._freed = False
+        self._node: weakref.ref[Any] | None = None
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (inputs or outputs, or None) for backward."""
-        for tensor in tensors:
+        for position, tensor in enumerate(tensors):
             if tensor is not None and not isinstance(tensor, TensorBase):
                 raise TypeError(
-                    f"save_for_backward can only save variables, but argument {tensors.index(tensor)} is of type "
-                    f"{type(tensor).__name__}"
+                    f"save_for_backward can only save variables, but argument {position} is of type {type(tensor).__name__}"
                 )
-        self._saved = tensors
+        self._to_save = tensors
 
-    save_for_forward = save_for_backward
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors for ``jvp``."""
+        self.saved_for_forward = tensors
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors that ``save_for_backward`` kept."""
-        kept = []
-        for tensor in self._saved:
-            found = self._outputs.get(id(tensor)) if tensor is not None else None
-            if found is not None:
-                alive = found[0]()
-                tensor = wrap(found[1]) if alive is None else alive
-            kept.append(tensor)
-        return tuple(kept)
+        if self._saved is None:
+            return self._to_save
+        node = None if self._node is None else self._node()
+        if node is not None and node.saved is None:
+            raise RuntimeError(FREED)
+        return tuple(None if item is None else item.value(node, True) for item in self._saved)
+
+    saved_variables = saved_tensors
 
     def mark_dirty(self, *args: Any) -> None:
         """Say which inputs forward changed in place; they have to be returned too."""
@@ -59,6 +65,86 @@ class FunctionCtx:
     def set_materialize_grads(self, value: bool) -> None:
         """Whether backward gets zeros (the default) or None for outputs that were not used."""
         self.materialize_grads = value
+
+    def name(self) -> str:
+        """The name of the node."""
+        node = None if self._node is None else self._node()
+        return type(self).__name__ if node is None else node.name()
+
+    @property
+    def next_functions(self) -> tuple[Any, ...]:
+        """The nodes that the gradients go to."""
+        node = None if self._node is None else self._node()
+        return () if node is None else node.next_functions
+
+
+class _FunctionNode(Node):
+    """The node of an ``autograd.Function``: attributes that ``forward`` set on the context can be read from it."""
+
+    __slots__ = ("ctx", "cls", "outputs", "likes")
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """What the function's ``backward`` gives, one gradient for each argument of ``forward``."""
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        full: list[Any] = []
+        for position, like in enumerate(self.outputs):
+            gradient = dressed(gradients[position]) if position < len(gradients) else None
+            if gradient is None and like is not None and self.ctx.materialize_grads:
+                gradient = zeros(like[0], dtype=like[1])
+            full.append(gradient)
+        given = self.cls._backward(self.ctx, *full)
+        given = given if isinstance(given, tuple) else (given,)
+        count = len(self.edges)
+        if len(given) < count or any(item is not None for item in given[count:]):
+            raise RuntimeError(
+                f"function {self.name()} returned an incorrect number of gradients (expected {count}, got {len(given)})"
+            )
+        found = []
+        for position, (gradient, like, edge) in enumerate(zip(given, self.likes, self.edges)):
+            if gradient is None or edge is None or like is None:
+                if gradient is not None and like is None:
+                    raise RuntimeError(
+                        f"function {self.name()} returned a gradient different than None at position {position + 1}, but the "
+                        "corresponding forward input was not a Variable"
+                    )
+                found.append(None)
+                continue
+            if not isinstance(gradient, TensorBase):
+                raise RuntimeError(
+                    f"expected Variable or None (got {type(gradient).__name__})"
+                )
+            found.append(bare_of(self._fitted(position, gradient, like), recorded))
+        return found
+
+    def _fitted(self, position: int, gradient: Any, like: Any) -> Any:
+        shape, kind = like
+        if gradient.layout is not strided:
+            return gradient
+        if gradient._shape != shape:
+            try:
+                gradient = gradient.sum_to_size(shape)
+            except RuntimeError:
+                raise RuntimeError(
+                    f"Function {self.name()} returned an invalid gradient at index {position} - got {list(gradient._shape)} but "
+                    f"expected shape compatible with {list(shape)}"
+                ) from None
+        if gradient._dtype is not kind:
+            if gradient._dtype.category == 3 and kind.category < 3:
+                gradient = gradient.real
+            gradient = gradient.to(kind)
+        return gradient
+
+    def release(self) -> None:
+        """Let go of what was saved."""
+        if self.ctx._saved:
+            self.saved = None
+            self.ctx._saved = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.ctx, name)
 
 
 class Function:
@@ -92,89 +178,103 @@ class Function:
             "mode AD."
         )
 
+    @staticmethod
+    def vjp(ctx: Any, *grad_outputs: Any) -> Any:
+        """Another name for ``backward``: a subclass defines one of them."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
+            "mode AD."
+        )
+
+    @classmethod
+    def _backward(cls, ctx: Any, *gradients: Any) -> Any:
+        if cls.vjp is not Function.vjp:
+            if cls.backward is not Function.backward:
+                raise RuntimeError(
+                    "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of "
+                    "them."
+                )
+            return cls.vjp(ctx, *gradients)
+        return cls.backward(ctx, *gradients)
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run ``forward`` on the arguments and record its backward."""
-        needs = tuple(isinstance(a, TensorBase) and is_tracked(a) for a in args)
+        tensors = [argument if isinstance(argument, TensorBase) else None for argument in args]
+        needs = tuple(tensor is not None and is_tracked(tensor) for tensor in tensors)
         ctx = FunctionCtx(needs)
-        positions = [i for i, needed in enumerate(needs) if needed]
-        recorded = bool(positions) and recording([args[i] for i in positions])
-        before = {id(a): value_of(a) for a in args if isinstance(a, TensorBase)}
+        record = modes.grad and any(needs)
+        edges = [edge_of(tensor) if needed else None for tensor, needed in zip(tensors, needs)] if record else []
         with no_grad():
             if cls.setup_context is Function.setup_context:
                 output = cls.forward(ctx, *args, **kwargs)
             else:
                 output = cls.forward(*args, **kwargs)
                 cls.setup_context(ctx, args, output)
-        if not recorded:
+        if not record:
             return output
+        if modes.native is not None:
+            return _native_output(cls, output)
+        return _record(cls, ctx, tensors, edges, output)
+
+
+def _native_output(cls: type[Function], output: Any) -> Any:
+    """A Function has no place on MindSpore's side: there its operations were computed without a history."""
+    if capturing():
         tape.refuse_in_trace(f"{cls.__name__} has a backward of its own")
-        for tensor in ctx._dirty:
-            check_writable(tensor)
-        tape.start_recording()  # forward may have looked at values with gradients enabled
-        return _record(cls, ctx, [args[i] for i in positions], positions, before, output, len(args))
+    raise RuntimeError(f"mstorch: MindSpore's own training cannot use {cls.__name__}, an autograd.Function")
 
 
-def _record(
-    cls: type[Function], ctx: FunctionCtx, inputs: list[Any], positions: list[int], before: dict[int, Any], output: Any,
-    arity: int,
-) -> Any:  # fmt: skip
-    single = not isinstance(output, tuple)
+def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: list[Any], output: Any) -> Any:
+    single = not isinstance(output, (tuple, list))
     outputs = [output] if single else list(output)
-    excluded = {id(t) for t in ctx._non_differentiable}
-    chosen = [
-        i for i, t in enumerate(outputs)
-        if isinstance(t, TensorBase) and id(t) not in excluded and t._dtype.category >= 2
-    ]  # fmt: skip
-    if not chosen:
-        return output
-    raws = [value_of(outputs[i]) for i in chosen]
-    shapes = [(tuple(raw.shape), outputs[i]._dtype) for raw, i in zip(raws, chosen)]
-
-    def forward(native: Any, *inputs_: Any) -> Any:
-        results = tuple(tape.detached(raw) for raw in raws)
-        return results[0] if len(results) == 1 else results
-
-    def backward(native: Any, *gradients: Any) -> Any:
-        full: list[Any] = [None] * len(outputs)
-        for position, gradient, (shape, kind) in zip(chosen, gradients, shapes):
-            if gradient is not None:
-                full[position] = wrap(gradient, grad_mode.enabled and tape.is_recorded(gradient))
-            elif ctx.materialize_grads:
-                full[position] = zeros(shape, dtype=kind)
-        given = cls.backward(ctx, *full)
-        given = given if isinstance(given, tuple) else (given,)
-        if len(given) < arity or any(g is not None for g in given[arity:]):
-            raise RuntimeError(
-                f"function {cls.__name__}Backward returned an incorrect number of gradients (expected {arity}, got {len(given)})"
-            )
-        results = []
-        for position, tensor in zip(positions, inputs):
-            gradient = given[position]
-            if gradient is not None and tuple(gradient.shape) != tuple(value_of(tensor).shape):
-                gradient = gradient.sum_to_size(value_of(tensor).shape)
-            results.append(None if gradient is None else value_of(gradient))
-        return results[0] if len(results) == 1 else tuple(results)
-
-    # The node starts from the values that the inputs had before forward changed any of them.
-    node = tape.function_node(cls.__name__, forward, backward)
-    result = node(*(before[id(tensor)] for tensor in inputs))
-    made = result if isinstance(result, tuple) else (result,)
-    dirty = {id(t) for t in ctx._dirty}
-    for position, raw in zip(chosen, made):
-        original = outputs[position]
-        if id(original) in dirty:
-            original._storage.value = raw
-            original._storage.tracked = True
-            final = original
+    node: Any = named(_FunctionNode, f"{cls.__name__}Backward")(edges)
+    node.ctx, node.cls = ctx, cls
+    node.likes = [None if tensor is None else (tensor._shape, tensor._dtype) for tensor in tensors]
+    ctx._node = weakref.ref(node)
+    plain = {id(tensor) for tensor in ctx._non_differentiable}
+    dirty = {id(tensor) for tensor in ctx._dirty}
+    given = {id(tensor) for tensor in tensors if tensor is not None}
+    replaced: dict[int, int] = {}
+    shapes: list[Any] = []
+    for position, item in enumerate(outputs):
+        if not isinstance(item, TensorBase):
+            shapes.append(None)
+            continue
+        replaced[id(item)] = position
+        if id(item) in plain or item._dtype.category < 2:
+            shapes.append((item._shape, item._dtype) if id(item) not in plain else (item._shape, item._dtype))
+            if id(item) in given and id(item) not in dirty:
+                outputs[position] = item.detach()
+            continue
+        shapes.append((item._shape, item._dtype))
+        if id(item) in dirty:
+            check_history(item)
+            stand_in = bare_twin(item)
+            stand_in._node, stand_in._number = node, position
+            settle(item, stand_in, node.name())
+            continue
+        if item.layout is not strided:
+            item._values_part._node, item._values_part._number = node, position
+            continue
+        if id(item) in given or is_tracked(item):
+            item = outputs[position] = bare_twin(item)
+        item._auto = None
+        item._node, item._number = node, position
+    node.outputs = shapes
+    saved = []
+    for tensor in ctx._to_save:
+        if tensor is None:
+            saved.append(None)
+        elif id(tensor) in replaced and id(tensor) not in given:
+            kept = Saved(outputs[replaced[id(tensor)]], True)
+            kept.number = replaced[id(tensor)]
+            saved.append(kept)
         else:
-            final = wrap(raw, True)
-            final.__dict__["_node_name"] = f"{cls.__name__}Backward"
-        ctx._outputs[id(original)] = (weakref.ref(final), tape.detached(raw))
-        if id(original) not in dirty:
-            # ``saved_tensors`` looks outputs up by identity: the tensor of forward must live as long as the context.
-            ctx.__dict__.setdefault("_kept", []).append(original)
-        outputs[position] = final
+            saved.append(Saved(tensor))
+    ctx._saved = saved
+    ctx._to_save = ()
+    node.saved = (True,)  # what ``release`` takes away
     return outputs[0] if single else tuple(outputs)
 
 
@@ -196,6 +296,29 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(fn)
     def wrapper(ctx: Any, *args: Any) -> Any:
         with no_grad():
-            return fn(ctx, *args)
+            found = fn(ctx, *args)
+        if not modes.grad or not any(isinstance(arg, TensorBase) and is_tracked(arg) for arg in args):
+            return found
+        results = found if isinstance(found, tuple) else (found,)
+        refusing = [_refuse_twice(item) if isinstance(item, TensorBase) else item for item in results]
+        return tuple(refusing) if isinstance(found, tuple) else refusing[0]
 
     return wrapper
+
+
+class _Once(Node):
+    """The node of a gradient that has no derivative."""
+
+    __slots__ = ()
+
+    label = "Error"
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """Raises."""
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+def _refuse_twice(tensor: Any) -> Any:
+    made = bare_twin(tensor)
+    made._node = _Once((None,))
+    return made

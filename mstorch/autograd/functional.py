@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._backend.tape import deep_recording
-from .._core.tensor_base import TensorBase, grad_mode
+from .._core.modes import modes
+from .._core.tensor_base import TensorBase
 from .._ops.creation import zeros_like
 from .._ops.join import stack
 from .backward import grad
@@ -165,7 +165,7 @@ def vjp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """``func(*inputs)`` and the product of ``v`` (of the outputs' sizes) with the Jacobian, of the inputs' sizes."""
-    outer = grad_mode.enabled
+    outer = modes.grad
     with enable_grad():
         many_inputs, inputs = _as_tuple(inputs, "inputs", "vjp")
         inputs = _entered(inputs, create_graph)
@@ -180,7 +180,7 @@ def jvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """``func(*inputs)`` and the product of the Jacobian with ``v`` (of the inputs' sizes), of the outputs' sizes."""
-    with enable_grad(), deep_recording():
+    with enable_grad():
         many_inputs, inputs = _as_tuple(inputs, "inputs", "jvp")
         inputs = _entered(inputs, create_graph)
         vector = _vector(v, "jvp", inputs, many_inputs, create_graph, _ONE_INPUT)
@@ -188,7 +188,7 @@ def jvp(
         seeds = tuple(zeros_like(output, requires_grad=True) for output in outputs)
         pulled = _gradients(outputs, inputs, seeds, True)
         _check_dependent(pulled, "grad_inputs", strict)
-    with set_grad_enabled(create_graph or grad_mode.enabled):
+    with set_grad_enabled(create_graph or modes.grad):
         found = _filled(_gradients(pulled, seeds, vector, create_graph), outputs, strict, create_graph, "back_trick")
     return _single(_left(outputs, create_graph), many), _single(_left(found, create_graph), many)
 
@@ -305,7 +305,7 @@ def _hessian_product(
     name: str, stage: str, func: Callable[..., Any], inputs: Any, v: Any, create_graph: bool, strict: bool
 ) -> tuple[Any, Any]:
     """``vhp``, with the names that the errors of the two functions give."""
-    outer = grad_mode.enabled
+    outer = modes.grad
     with enable_grad():
         many, inputs = _as_tuple(inputs, "inputs", name)
         inputs = _entered(inputs, create_graph)

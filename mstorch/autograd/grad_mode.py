@@ -7,8 +7,15 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from .._backend.tape import grad_mode
-from .._backend.tape import set_grad_enabled as _set
+from .._backend import tape
+from .._core.modes import modes
+
+
+def _set(mode: bool) -> None:
+    """Recording on or off: on our tape, and on MindSpore's where that follows."""
+    modes.grad = mode
+    if modes.native is not None:
+        tape.set_grad_enabled(mode)
 
 
 class _Mode:
@@ -64,13 +71,13 @@ class _Mode:
         return decorated
 
     def _enter(self, mode: bool, inference: bool | None = None) -> None:
-        self._before.append((grad_mode.enabled, grad_mode.inference))
+        self._before.append((modes.grad, modes.inference))
         _set(mode)
         if inference is not None:
-            grad_mode.inference = inference
+            modes.inference = inference
 
     def __exit__(self, *exc: Any) -> None:
-        mode, grad_mode.inference = self._before.pop()
+        mode, modes.inference = self._before.pop()
         _set(mode)
 
 
@@ -104,11 +111,11 @@ class set_grad_enabled(_Mode):
     def __init__(self, mode: bool) -> None:
         super().__init__()
         self.mode = mode
-        self._before.append((grad_mode.enabled, grad_mode.inference))
+        self._before.append((modes.grad, modes.inference))
         _set(bool(mode))
 
     def __call__(self, orig_func: Callable[..., Any]) -> Callable[..., Any]:
-        before, grad_mode.inference = self._before[0]
+        before, modes.inference = self._before[0]
         _set(before)
         return super().__call__(orig_func)
 
@@ -138,17 +145,17 @@ class inference_mode(_Mode):
         return type(self)(self.mode)
 
     def __enter__(self) -> None:
-        self._enter(grad_mode.enabled and not self.mode, self.mode)
+        self._enter(modes.grad and not self.mode, self.mode)
 
 
 def is_grad_enabled() -> bool:
     """Whether operations are recorded now."""
-    return grad_mode.enabled
+    return modes.grad
 
 
 def is_inference_mode_enabled() -> bool:
     """Whether inference mode is on."""
-    return grad_mode.inference
+    return modes.inference
 
 
 class _Policy(_Mode):

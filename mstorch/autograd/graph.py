@@ -1,72 +1,57 @@
-"""Leaves, hooks and nodes: what stands between tensors and MindSpore's tape."""
+"""torch.autograd.graph: hooks of tensors and nodes, what backward saves, gradient edges."""
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
-from .._backend import tape
-from .._backend.raw import Raw
-from .._core.formats import strided
 from .._core.hooks import Hooks, RemovableHandle
-from .._core.tensor_base import is_leaf, is_tracked, leaves, value_of, wrap
+from .._core.modes import modes
+from .._core.tensor_base import TensorBase, auto_of, is_tracked
+from .._tape.node import Node, dressed, edge_of, node_of
+
+_NO_GRAD = "cannot register a hook on a tensor that doesn't require gradient"
 
 
-def _tracked_result(raw: Raw) -> Any:
-    return wrap(raw, tape.grad_mode.enabled and tape.is_recorded(raw))
-
-
-def _run_hooks(hooks: Hooks, raw: Raw) -> Raw | None:
-    changed = None
-    for hook in list(hooks.values()):
-        given = hook(_tracked_result(raw if changed is None else changed))
-        if given is not None:
-            changed = value_of(given)
-    return changed
+def _hooks_at(tensor: Any) -> Hooks:
+    """The hooks that run when the gradient for a tensor is complete."""
+    edge = edge_of(tensor)
+    if edge is None:
+        return Hooks()
+    node, number = edge
+    if tensor._node is None:
+        # The end of a leaf lives only as long as a graph refers to it; the leaf keeps its hooks.
+        auto = auto_of(tensor)
+        auto.hooks = Hooks() if auto.hooks is None else auto.hooks
+        node.pre = {0: auto.hooks}
+        return auto.hooks
+    if node.pre is None:
+        node.pre = {}
+    return node.pre.setdefault(number, Hooks())
 
 
 def register_tensor_hook(tensor: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
     """Call ``hook`` with each gradient of ``tensor``; leaf hooks run before the gradient is accumulated."""
     if not is_tracked(tensor):
-        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    hooks = tensor.__dict__.get("_hooks")
-    raw = value_of(tensor)
-    if hooks is None or (not is_leaf(tensor) and tensor.__dict__.get("_hooked") is not raw):
-        hooks = tensor.__dict__["_hooks"] = Hooks()
-        tensor.__dict__["_hooked"] = raw
-        if not is_leaf(tensor):
-            tape.register_hook(raw, lambda gradient: _run_hooks(hooks, gradient))
+        raise RuntimeError(_NO_GRAD)
+    hooks = _hooks_at(tensor)
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle
 
 
-def run_leaf_hooks(tensor: Any, gradient: Raw) -> Raw:
-    """The gradient of a leaf after its hooks."""
-    hooks = tensor.__dict__.get("_hooks")
-    if not hooks:
-        return gradient
-    changed = _run_hooks(hooks, gradient)
-    return gradient if changed is None else changed
-
-
-def hooked_tensor(leaf: Any, gradient: Any) -> Any:
-    """The gradient of a leaf, a tensor of any layout, after the leaf's hooks."""
-    for hook in list((leaf.__dict__.get("_hooks") or {}).values()):
-        given = hook(gradient)
-        gradient = gradient if given is None else given
-    return gradient
-
-
 def register_post_accumulate_hook(tensor: Any, hook: Callable[[Any], None]) -> RemovableHandle:
     """Call ``hook(tensor)`` after each accumulation into a leaf."""
     if not is_tracked(tensor):
-        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    if not is_leaf(tensor):
+        raise RuntimeError(_NO_GRAD)
+    if node_of(tensor) is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    hooks = tensor.__dict__.setdefault("_post_hooks", Hooks())
-    handle = RemovableHandle(hooks)
-    hooks[handle.id] = hook
+    auto = auto_of(tensor)
+    if auto.post is None:
+        auto.post = Hooks()
+    handle = RemovableHandle(auto.post)
+    auto.post[handle.id] = hook
     return handle
 
 
@@ -74,94 +59,159 @@ def retain_grad(tensor: Any) -> None:
     """Fill ``tensor.grad`` in backward although it is not a leaf."""
     if not is_tracked(tensor):
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    if is_leaf(tensor) or tensor.__dict__.get("_retains_grad"):
+    node = node_of(tensor)
+    auto = auto_of(tensor)
+    if node is None or auto.retains:
         return
-    tensor.__dict__["_retains_grad"] = True
+    auto.retains = True
     owner = weakref.ref(tensor)
 
-    def keep(gradient: Raw) -> None:
+    def keep(gradient: Any) -> None:
         kept = owner()
         if kept is not None:
-            accumulate(kept, gradient)
+            held = kept._auto.grad
+            kept._auto.grad = gradient.clone() if held is None else held + gradient
 
-    tape.register_hook(value_of(tensor), keep)
-
-
-def accumulate(tensor: Any, gradient: Raw) -> None:
-    """Add a gradient to ``tensor.grad``, in the same tensor if there is one and no graph is kept."""
-    accumulate_tensor(tensor, _tracked_result(gradient))
-
-
-def accumulate_tensor(tensor: Any, new: Any) -> None:
-    """``accumulate`` for a gradient that is a tensor, of any layout."""
-    from .._ops.elementwise import add
-
-    old = tensor.__dict__.get("_grad")
-    if old is None:
-        tensor.__dict__["_grad"] = new
-    elif old.layout is not strided or new.layout is not strided:
-        tensor.__dict__["_grad"] = new + old if new.layout is strided else old + new
-    elif tape.grad_mode.enabled or not is_leaf(tensor):
-        tensor.__dict__["_grad"] = add(old, new)
-    else:
-        old.add_(new)
+    hooks = _hooks_at(tensor)
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = keep
+    auto.hooked = (handle.id, keep)
 
 
-class Node:
-    """A recorded operation, as ``grad_fn`` shows it."""
+class GradientEdge(NamedTuple):
+    """A place of the graph where a gradient arrives: an output of a node. Takes a tensor's place in ``backward`` and ``grad``."""
 
-    __slots__ = ("_native", "_label")
-
-    def __init__(self, native: Any, label: str) -> None:
-        self._native = native
-        self._label = label
-
-    def name(self) -> str:
-        """The operation's name, such as AddBackward0."""
-        return self._label
-
-    @property
-    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        """The operations that made the inputs."""
-        if self._native is None:
-            return ()
-        return tuple(
-            (None if node is None else Node(node, torch_name(node.name())), number)
-            for node, number in self._native.next_functions
-        )
-
-    def __repr__(self) -> str:
-        return f"<{self._label} object at {hex(id(self))}>"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Node) and self._native._sequence_nr == other._native._sequence_nr
-
-    def __hash__(self) -> int:
-        return hash(self._native._sequence_nr)
+    node: Node
+    output_nr: int
+    ownership_token: Any = None
 
 
-# MindSpore's primitive names where torch's differ by more than the suffix.
-_NAMES = {
-    "RealDiv": "Div", "Div": "Div", "Square": "Pow", "MatMul": "Mm", "BatchMatMul": "Bmm", "ReduceSum": "Sum", "SumExt": "Sum",
-    "ReduceMean": "Mean", "MeanExt": "Mean", "ReLU": "Relu", "Conv2D": "Convolution", "BiasAdd": "Addmm", "Reshape": "View",
-    "NarrowView": "Slice", "SelectView": "Select", "SelectExtView": "Select", "BroadcastToView": "Expand", "Transpose": "Permute",
-    "TransposeView": "Transpose", "Gather": "Index", "TensorScatterUpdate": "CopySlices", "ToCopy": "ToCopy",
-}  # fmt: skip
-_NO_NUMBER = frozenset(("ToCopy",))
+def get_gradient_edge(tensor: Any) -> GradientEdge:
+    """The place where the gradient of a tensor arrives."""
+    if not is_tracked(tensor):
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    node, number = edge_of(tensor)  # type: ignore[misc]
+    return GradientEdge(node, number)
 
 
-def torch_name(native: str) -> str:
-    """torch's name of a node from MindSpore's: ``Add`` is ``AddBackward0``."""
-    base = _NAMES.get(native, native)
-    return base if "Backward" in base else f"{base}Backward0"
+def _no_copy(tensor: Any) -> Any:
+    return tensor
 
 
-def node_of(tensor: Any) -> Node:
-    """The node of the operation that made a tensor."""
-    native = tape.grad_node(value_of(tensor))
-    label = tensor.__dict__.get("_node_name") or ("Backward0" if native is None else torch_name(native.name()))
-    return Node(native, label)
+class saved_tensors_hooks:
+    """A block in which ``pack_hook`` gets each tensor that backward needs, and ``unpack_hook`` gives it back in backward."""
+
+    def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+
+    def __enter__(self) -> None:
+        if modes.saved_hooks_refused is not None:
+            raise RuntimeError(modes.saved_hooks_refused)
+        modes.saved_hooks.append((self.pack_hook, self.unpack_hook))
+
+    def __exit__(self, *args: object) -> None:
+        modes.saved_hooks.pop()
 
 
+class save_on_cpu(saved_tensors_hooks):
+    """A block in which what backward needs is kept in the host's memory, and brought back for backward."""
 
-__all__ = ["Node", "accumulate", "leaves", "node_of", "register_tensor_hook", "retain_grad", "run_leaf_hooks"]
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        def pack(tensor: Any) -> Any:
+            return tensor.device, tensor.cpu().clone() if tensor.device.type == "cpu" else tensor.cpu()
+
+        def unpack(packed: Any) -> Any:
+            device, tensor = packed
+            return tensor.to(device, non_blocking=pin_memory)
+
+        super().__init__(pack, unpack)
+
+
+@contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """A block in which ``saved_tensors_hooks`` raises RuntimeError with this message."""
+    before, modes.saved_hooks_refused = modes.saved_hooks_refused, error_message
+    try:
+        yield
+    finally:
+        modes.saved_hooks_refused = before
+
+
+class _MultiHandle:
+    def __init__(self, handles: Sequence[RemovableHandle]) -> None:
+        self.handles = tuple(handles)
+
+    def remove(self) -> None:
+        """Take the hooks away."""
+        for handle in self.handles:
+            handle.remove()
+
+    def __enter__(self) -> _MultiHandle:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.remove()
+
+
+def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *, mode: str = "all") -> Any:
+    """Call ``fn`` when the gradients of all tensors (mode "all") or of the first (mode "any") have been computed.
+
+    In mode "all" it gets their list, with None for those that got none; in mode "any" the first gradient.
+    """
+    from .._tape.engine import running
+
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    state: dict[Any, Any] = {}
+
+    def hook_of(number: int) -> Callable[[Any], None]:
+        def hook(gradient: Any) -> None:
+            key = len(running.accumulates), id(running.accumulates)
+            found = state.setdefault(key, {})
+            if not found:
+                running.callbacks.append(lambda: state.pop(key, None))
+            found[number] = gradient
+            if mode == "any":
+                if len(found) == 1:
+                    fn(gradient)
+            elif len(found) == len(tensors):
+                fn([found.get(i) for i in range(len(tensors))])
+
+        return hook
+
+    return _MultiHandle([tensor.register_hook(hook_of(i)) for i, tensor in enumerate(tensors)])
+
+
+class _AllowedMutations:
+    def __init__(self) -> None:
+        self.clones: dict[int, Any] = {}
+
+    def clear(self) -> None:
+        """Forget the copies."""
+        self.clones.clear()
+
+
+class allow_mutation_on_saved_tensors:
+    """A block in which tensors that backward needs may be written: their values are kept beforehand."""
+
+    def __enter__(self) -> _AllowedMutations:
+        self._kept = _AllowedMutations()
+        self._hooks = saved_tensors_hooks(lambda tensor: tensor.clone(), _no_copy)
+        self._hooks.__enter__()
+        return self._kept
+
+    def __exit__(self, *args: object) -> None:
+        self._hooks.__exit__(*args)
+
+
+def increment_version(tensor: Any) -> None:
+    """Count a write that autograd could not see."""
+    tensors = [tensor] if isinstance(tensor, TensorBase) else list(tensor)
+    for item in tensors:
+        item._counter.version += 1
+
+
+__all__ = [
+    "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "dressed", "get_gradient_edge",
+    "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+]  # fmt: skip

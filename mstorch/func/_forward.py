@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from .._backend import tape
-from .._backend.cast import cast
-from .._backend.raw import NP_DTYPE, Raw, from_numpy
-from .._core.tensor_base import TensorBase, is_tracked, value_of, wrap
+from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
 from .._core.trees import TreeSpec, shown, tree_flatten, tree_unflatten
-from ._levels import recording, seed_of
+from .._tape import engine
+from .._tape.node import bare, edge_of
+from ._levels import fresh, recording, seed_of
 from ._reverse import Pull, jacobian, jacrev
 
 
@@ -27,12 +26,12 @@ class Push:
         self.pull = Pull(func, tuple(range(len(primals))), primals, has_aux, words)
         level = self.pull.level
         with recording():
-            self.dummies: list[Raw] = []
+            self.dummies: list[Any] = []
             for output in self.pull.outputs:
-                raw = from_numpy(np.zeros(value_of(output).shape, NP_DTYPE[output.dtype.name]))
-                if output.dtype.category >= 2:
-                    tape.mark_leaf(raw)
-                self.dummies.append(raw)
+                dummy = tensor_of(np.zeros(output._shape, output._dtype.np))
+                if output._dtype.category >= 2:
+                    auto_of(dummy).leaf = True
+                self.dummies.append(dummy)
             # The dummies are leaves of this level too: with recording on, the gradients depend on them.
             self.gradients = level.gradients(self.pull.outputs, self.dummies, True)
 
@@ -40,35 +39,30 @@ class Push:
         """The derivative of each output along the directions."""
         level = self.pull.level
         followed = level.followed or any(is_tracked(tangent) for tangent in tangents)
-        pairs = [
-            (gradient, _along(tangent, kind.name))
-            for gradient, tangent, kind in zip(self.gradients, tangents, level.dtypes)
-            if gradient is not None and gradient._requires_grad
-        ]  # fmt: skip
-        places = [i for i, output in enumerate(self.pull.outputs) if output.dtype.category >= 2]
+        roots = [
+            (gradient, seed_of(tangent, gradient))
+            for gradient, tangent in zip(self.gradients, tangents)
+            if gradient is not None and is_tracked(gradient)
+        ]
+        places = [i for i, output in enumerate(self.pull.outputs) if output._dtype.category >= 2]
         with recording() as mode:
             followed = followed and mode.outer
-            ends = [self.dummies[i] for i in places]
-            found: Sequence[Raw | None] = [None] * len(places)
-            if pairs and ends:
-                found = tape.run_backward([root for root, _ in pairs], [seed for _, seed in pairs], ends, True, followed)
+            found: Sequence[Any] = [None] * len(places)
+            if roots and places:
+                pairs = [(edge_of(root), seed if followed else bare(seed)) for root, seed in roots]
+                found = engine.run(pairs, True, followed, [edge_of(self.dummies[i]) for i in places])
         results: list[Any] = [None] * len(self.pull.outputs)
-        for place, raw in zip(places, found):
-            results[place] = None if raw is None else wrap(raw, followed and tape.is_recorded(raw))
+        for place, value in zip(places, found):
+            results[place] = None if value is None else fresh(value)
         return [
-            wrap(from_numpy(np.zeros(dummy.shape, NP_DTYPE[output.dtype.name]))) if result is None else result
-            for result, dummy, output in zip(results, self.dummies, self.pull.outputs)
-        ]  # fmt: skip
+            tensor_of(np.zeros(dummy._shape, dummy._dtype.np)) if result is None else result
+            for result, dummy in zip(results, self.dummies)
+        ]
 
     @property
     def independent(self) -> bool:
         """Whether no output depends on an argument."""
         return all(gradient is None for gradient in self.gradients)
-
-
-def _along(tangent: Any, name: str) -> Raw:
-    raw = value_of(tangent)
-    return raw if tangent._dtype.name == name else cast(raw, name)
 
 
 def _tensors_of(primals: Any, words: str) -> tuple[list[Any], TreeSpec]:

@@ -1,8 +1,8 @@
 """One level of differentiation: the inputs as tensors of the level's own, and gradients of what is made of them.
 
-MindSpore's tape has one kind of recording, no levels. So the inputs of a level are other tensors over the same values: new
-leaves, or, where the outside (a level around this one, or autograd) follows an input, recorded copies of it. A gradient is
-recorded in its turn only if what was computed depends on something followed from outside.
+The tape has one kind of recording, no levels. So the inputs of a level are other tensors over the same memory: what the
+outside follows (a level around this one, or autograd) by a recorded alias, the rest by a new leaf. A gradient is recorded in
+its turn only if what was computed depends on something followed from outside.
 """
 from __future__ import annotations
 
@@ -11,109 +11,125 @@ from typing import Any
 
 import numpy as np
 
-from .._backend import tape
-from .._backend.cast import cast
-from .._backend.raw import NP_DTYPE, Raw, from_numpy
-from .._core.tensor_base import TensorBase, grad_mode, is_tracked, value_of, wrap
+from .._core.modes import modes
+from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
 from .._core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
+from .._ops._dispatch import cast_tensor
+from .._tape import engine
+from .._tape.node import Accumulate, Node, bare, bare_twin, dressed, edge_of, named
+from .._tape.windows import Linear
 
 
-def _same_forward(ctx: Any, raw: Raw) -> Raw:
-    return tape.detached(raw)
+def _same(array: np.ndarray) -> np.ndarray:
+    return array
 
 
-def _same_backward(ctx: Any, gradient: Raw) -> Raw:
-    return gradient
-
-
-_same = tape.function_node("Alias", _same_forward, _same_backward)
+def _alias(tensor: Any, source: Any) -> Any:
+    """A tensor over the memory of ``tensor`` whose gradient goes to ``source``."""
+    made = bare_twin(tensor)
+    node = named(Linear, "AliasBackward0")((edge_of(source),))
+    node.forward = node.back = _same
+    made._node = node
+    return made
 
 
 class Level:
     """Inputs to differentiate with respect to. Made and used with recording on."""
 
     def __init__(self, inputs: Sequence[Any], outer: bool) -> None:
-        self.raws: list[Raw] = []
         self.dtypes = [tensor._dtype for tensor in inputs]
+        self.shapes = [tensor._shape for tensor in inputs]
         self.followed = False
-        self._own: set[Any] = set()
         self._outer = outer
-        tape.start_recording()
+        self._own: set[Node] = set()
+        self.tensors = []
         for tensor in inputs:
             if tensor._dtype.category < 2:
                 raise RuntimeError("only Tensors of floating point dtype can require gradients")
-            raw = value_of(tensor)
             if outer and is_tracked(tensor):
                 self.followed = True
-                made = _same(raw)
+                made = _alias(tensor, tensor)
             else:
-                leaf = tape.detached(raw)
-                tape.mark_leaf(leaf)
-                made = _same(leaf)
-                end = tape.leaf_identity(leaf)
-                self._own.add(end)
+                leaf = bare_twin(tensor)
+                auto_of(leaf).leaf = True
+                made = _alias(tensor, leaf)
+                end = edge_of(leaf)
+                assert end is not None
+                self._own.add(end[0])
                 if _BLOCKS:
-                    _BLOCKS[-1].leaves.append((leaf, end))
-            self.raws.append(made)
-        self.tensors = [wrap(raw, True) for raw in self.raws]
+                    _BLOCKS[-1].leaves.append(end[0])
+            self.tensors.append(made)
+        self.ends = [edge_of(tensor) for tensor in self.tensors]
 
     def look_at(self, outputs: Sequence[Any]) -> None:
         """Find out whether the outputs depend on tensors that are followed from outside."""
         if self._outer and not self.followed:
-            within = {end for _, end in _BLOCKS[-1].leaves} if _BLOCKS else set()
-            ends = tape.ends_below([value_of(t) for t in outputs if _recorded(t)])
-            self.followed = not ends <= self._own | within
+            within = set(_BLOCKS[-1].leaves) if _BLOCKS else set()
+            self.followed = bool(_leaves_below(outputs) - self._own - within)
 
     def left(self, tree: Any) -> Any:
         """Results as the outside may see them: with their history only if there is somebody outside to follow it."""
         return tree if self.followed else tree_map(_cut, tree)
 
-    def gradients(
-        self, outputs: Sequence[Any], seeds: Sequence[Raw], followed: bool | None = None
-    ) -> list[Raw | None]:
+    def gradients(self, outputs: Sequence[Any], seeds: Sequence[Any], followed: bool | None = None) -> list[Any]:
         """The gradients of the inputs, for a gradient of each output; None where an output does not depend on an input."""
-        pairs = [(value_of(t), seed) for t, seed in zip(outputs, seeds) if _recorded(t)]
-        if not pairs:
-            return [None] * len(self.raws)
         create = self.followed if followed is None else followed
-        found = tape.run_backward([root for root, _ in pairs], [seed for _, seed in pairs], self.raws, True, create)
-        if create:
-            tape.start_recording()
-        return list(found)
+        roots = []
+        for tensor, seed in zip(outputs, seeds):
+            edge = edge_of(tensor) if is_tracked(tensor) else None
+            if edge is not None:
+                roots.append((edge, seed if create else bare(seed)))
+        if not roots:
+            return [None] * len(self.tensors)
+        found = engine.run(roots, True, create, self.ends)
+        return [None if item is None else fresh(item) for item in found]
 
-    def wrapped(self, found: Sequence[Raw | None], followed: bool | None = None) -> list[Any]:
+    def wrapped(self, found: Sequence[Any]) -> list[Any]:
         """Gradients as tensors, zeros for None."""
-        create = self.followed if followed is None else followed
         return [
-            wrap(from_numpy(np.zeros(raw.shape, NP_DTYPE[kind.name]))) if gradient is None
-            else wrap(gradient, create and tape.is_recorded(gradient))
-            for gradient, raw, kind in zip(found, self.raws, self.dtypes)
-        ]  # fmt: skip
+            tensor_of(np.zeros(shape, kind.np)) if gradient is None else gradient
+            for gradient, shape, kind in zip(found, self.shapes, self.dtypes)
+        ]
 
 
-def _recorded(tensor: Any) -> bool:
-    return is_tracked(tensor) and tape.is_recorded(value_of(tensor))
+def fresh(value: Any) -> Any:
+    """A gradient as a tensor with memory of its own."""
+    if isinstance(value, np.ndarray) and value.base is not None:
+        value = np.array(value, order="C")
+    return dressed(value)
+
+
+def _leaves_below(tensors: Sequence[Any]) -> set[Node]:
+    """The ends of the graph that tensors depend on."""
+    waiting = [edge[0] for edge in (edge_of(tensor) for tensor in tensors if is_tracked(tensor)) if edge is not None]
+    seen: set[Node] = set(waiting)
+    ends: set[Node] = set()
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Accumulate):
+            ends.add(node)
+        for edge in node.edges:
+            if edge is not None and edge[0] not in seen:
+                seen.add(edge[0])
+                waiting.append(edge[0])
+    return ends
 
 
 def _cut(value: Any) -> Any:
     """A tensor of the same values without history."""
-    if isinstance(value, TensorBase) and is_tracked(value):
-        return wrap(tape.detached(value_of(value)))
-    return value
+    return bare_twin(value) if isinstance(value, TensorBase) and is_tracked(value) else value
 
 
-def seed_of(cotangent: Any, output: Any) -> Raw:
+def seed_of(cotangent: Any, output: Any) -> Any:
     """A gradient to begin with, in the output's dtype."""
-    raw = value_of(cotangent)
-    return raw if cotangent._dtype is output._dtype else cast(raw, output._dtype.name)
+    return cotangent if cotangent._dtype is output._dtype else cast_tensor(cotangent, output._dtype)
 
 
-def one_hot(output: Any, index: int) -> Raw:
+def one_hot(output: Any, index: int) -> Any:
     """The gradient of one element of an output."""
-    raw = value_of(output)
-    seed = np.zeros(raw.shape, NP_DTYPE[output._dtype.name])
+    seed = np.zeros(output._shape, output._dtype.np)
     seed.reshape(-1)[index] = 1
-    return from_numpy(seed)
+    return tensor_of(seed)
 
 
 class recording:
@@ -123,20 +139,17 @@ class recording:
     """
 
     def __enter__(self) -> recording:
-        self.outer, self.deep = grad_mode.enabled, grad_mode.deep
-        grad_mode.deep = True
-        self.leaves: list[tuple[Raw, Any]] = []
+        self.outer = modes.grad
+        self.leaves: list[Node] = []
         _BLOCKS.append(self)
-        tape.set_grad_enabled(True)
-        tape.start_recording()
+        modes.grad = True
         return self
 
     def __exit__(self, *exc: Any) -> None:
         _BLOCKS.pop()
         if _BLOCKS:
             _BLOCKS[-1].leaves.extend(self.leaves)
-        grad_mode.deep = self.deep
-        tape.set_grad_enabled(self.outer)
+        modes.grad = self.outer
 
 
 _BLOCKS: list[recording] = []

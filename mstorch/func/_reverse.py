@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.raw import NP_DTYPE, Raw, from_numpy
-from .._core.tensor_base import TensorBase, grad_mode, is_tracked, value_of
+from .._core.modes import modes
+from .._core.tensor_base import TensorBase, is_tracked, tensor_of
 from .._core.trees import TreeSpec, shown, tree_flatten, tree_unflatten
 from .._ops.creation import zeros
 from .._ops.join import stack
@@ -42,7 +42,7 @@ def _value_and_grad(
         if output.is_complex():
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
         level.look_at([output])
-        seed = from_numpy(np.ones((), NP_DTYPE[output.dtype.name]))
+        seed = tensor_of(np.ones((), output._dtype.np))
         gradients = level.wrapped(level.gradients([output], [seed]))
         spec = tree_flatten(picked)[1]
         return tree_unflatten(gradients, spec), level.left(output), level.left(aux)
@@ -96,10 +96,10 @@ class Pull:
         """What the function returned, for the outside."""
         return self.level.left(tree_unflatten(self.outputs, self.spec))
 
-    def pull(self, seeds: list[Raw], followed: bool) -> Any:
+    def pull(self, seeds: list[Any], followed: bool) -> Any:
         """The gradients of the arguments."""
         with recording():
-            found = self.level.wrapped(self.level.gradients(self.outputs, seeds, followed), followed)
+            found = self.level.wrapped(self.level.gradients(self.outputs, seeds, followed))
         return tree_unflatten(found, tree_flatten(self.picked)[1])
 
 
@@ -132,7 +132,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
                 raise RuntimeError(
                     f"The size of the cotangent {tuple(leaf.shape)} must match the size of the output {tuple(output.shape)}"
                 )
-        outside = grad_mode.enabled if create_graph is None else create_graph
+        outside = modes.grad if create_graph is None else create_graph
         followed = outside and (pull.level.followed or any(is_tracked(leaf) for leaf in leaves))
         found = pull.pull([seed_of(leaf, output) for leaf, output in zip(leaves, pull.outputs)], followed)
         return found[:1] if single else found
@@ -154,15 +154,15 @@ def jacobian_rows(pull: Pull) -> Any:
     trees = []
     with recording():
         for _number, output in enumerate(pull.outputs):
-            rows: list[list[Any]] = [[] for _ in level.raws]
+            rows: list[list[Any]] = [[] for _ in level.shapes]
             for index in range(output.numel()):
                 seeds = one_hot(output, index)
                 found = level.wrapped(level.gradients([output], [seeds]))
                 for row, gradient in zip(rows, found):
                     row.append(gradient)
             blocks = []
-            for row, raw, kind in zip(rows, level.raws, level.dtypes):
-                shape = (*output.shape, *raw.shape)
+            for row, own, kind in zip(rows, level.shapes, level.dtypes):
+                shape = (*output.shape, *own)
                 blocks.append(stack(row).reshape(shape) if row else zeros(shape, dtype=kind))
             trees.append(tree_unflatten(blocks, inner))
     return level.left(tree_unflatten(trees, pull.spec))
@@ -205,4 +205,4 @@ def jacrev(
     return wrapper
 
 
-__all__ = ["Pull", "grad", "grad_and_value", "jacobian", "jacrev", "value_of", "vjp"]
+__all__ = ["Pull", "grad", "grad_and_value", "jacobian", "jacrev", "vjp"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core.generator import engine_of
-from .._core.tensor_base import value_of
+from .._core.tensor_base import array_of, value_of
 from .._ops import random
 from .._ops.copying import copy_, is_contiguous
 from .._ops.creation import full_like, ones_like, zeros_like
@@ -43,7 +43,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def _shape(tensor: Any) -> tuple[int, ...]:
-    return tuple(value_of(tensor).shape)
+    return tensor._shape
 
 
 def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
@@ -208,7 +208,7 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = No
     rows, columns = shape
     zeros = math.ceil(sparsity * rows)
     normal_(tensor, 0, std, generator)
-    array = np.array(value_of(tensor).asnumpy())
+    array = np.array(array_of(tensor))
     for column in range(columns):
         # torch shuffles with the default generator here, whatever was given.
         array[random.draw("permutation", engine_of(None), rows, "int64")[:zeros], column] = 0

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._backend import checkpoint
 from .._backend.raw import NP_DTYPE, Raw, from_numpy
-from .._core.tensor_base import value_of, wrap
+from .._core.tensor_base import array_of, value_of, wrap
 from .._ops import views
 from .._ops.copying import copy_
 from .._tensor import Tensor, from_mindspore
@@ -135,7 +135,7 @@ def save_mindspore_checkpoint(module: Module, path: str | os.PathLike[str], name
         if place.lifted:
             tensor = views.unsqueeze(tensor, -2)
         # A copy: the file's writer may run later than the next training step.
-        found[rename(place.name) or place.names[0]] = from_numpy(np.array(value_of(tensor).asnumpy(), order="C", copy=True))
+        found[rename(place.name) or place.names[0]] = from_numpy(np.array(array_of(tensor), order="C", copy=True))
     checkpoint.save(os.fspath(path), found)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from .._backend.cell import as_parameter
-from .._core.tensor_base import TensorBase, is_tracked, require_grad, take_over
+from .._core.storage import Counter
+from .._core.tensor_base import TensorBase, array_of, is_tracked, require_grad, value_of
 from .._ops import creation, views
 from .._ops._dispatch import become
 from .._tensor import Tensor
@@ -33,10 +34,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         elif not isinstance(data, TensorBase):
             raise TypeError(f"cannot create Parameter from an object of type {type(data).__name__}: a Tensor is needed")
         made = views.detach(data)
-        if data._view is None and not is_tracked(data):
-            # The parameter takes over a whole storage, as the tensor of its own that it mostly is.
-            made._view = None
-            take_over(data)
+        made._counter = Counter()
         made.__class__ = cls
         if requires_grad:
             if data._dtype.category < 2:
@@ -53,16 +51,18 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
 def native_parameter(parameter: Tensor, name: str) -> Any:
     """The mindspore.Parameter underneath, called ``name``; made the first time that MindSpore's side asks for it."""
-    if parameter._view is not None:
-        # A part of another storage, or in another order: MindSpore needs memory of its own, row by row.
-        requires_grad, gradient = parameter.requires_grad, parameter.grad
-        become(parameter, creation.empty(parameter.shape, dtype=parameter.dtype).copy_(parameter.detach()))
-        parameter.requires_grad_(requires_grad)
-        parameter.grad = gradient
     storage = parameter._storage
-    storage.value = as_parameter(storage.value, name, is_tracked(parameter))
-    storage.version += 1
-    return storage.value
+    if storage.parameter is None or tuple(storage.parameter.shape) != parameter._shape:
+        if parameter._stride is not None or parameter._offset or storage.nbytes != array_of(parameter).nbytes:
+            # A part of another storage, or in another order: MindSpore needs memory of its own, row by row.
+            fresh = creation.empty(parameter.shape, dtype=parameter.dtype)
+            fresh.copy_(parameter.detach())
+            become(parameter, fresh)
+            storage = parameter._storage
+        storage.parameter = as_parameter(value_of(parameter), name, is_tracked(parameter))
+    else:
+        as_parameter(storage.parameter, name, is_tracked(parameter))
+    return storage.parameter
 
 
 class _BufferMeta(type(Tensor)):  # type: ignore[misc]
@@ -76,7 +76,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     __slots__ = ()
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
-        made = creation.empty(0) if data is None else views.alias(data, detached=not data.requires_grad)
+        made = creation.empty(0) if data is None else views.alias(data) if data.requires_grad else views.detach(data)
         made._is_buffer = True
         made.persistent = persistent
         return made

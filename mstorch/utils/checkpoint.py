@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from .. import amp, random
-from .._backend import tape
 from .._core import generator
-from .._core.tensor_base import TensorBase, is_leaf, is_tracked, leaves, value_of
-from .._core.trees import tree_flatten, tree_unflatten
+from .._core.tensor_base import TensorBase
+from .._core.trees import tree_flatten
+from .._tape import engine
 from ..amp import _settings
-from ..autograd import backward, grad
+from ..autograd import backward
 from ..autograd.backward import checkpoints
 from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad, is_grad_enabled, no_grad
+from ..autograd.graph import saved_tensors_hooks
 
 
 class CheckpointError(RuntimeError):
@@ -146,7 +147,7 @@ _early_stop: list[bool | None] = [None]
 
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """Whether the second computation may end when all that backward needs is there. Here it always runs to its end."""
+    """Whether the second computation may end when all that backward needs is there (the default)."""
     before, _early_stop[0] = _early_stop[0], enable
     try:
         yield
@@ -161,64 +162,69 @@ def _metadata(tensor: Any) -> dict[str, Any]:
 _CHECKS: dict[str, Callable[[Any], Any]] = {"default": _metadata, "none": lambda tensor: None}
 
 
-class _Recomputed(Function):
-    """The variant that is not reentrant: the gradients of all that the result depends on are returned, not accumulated."""
+class _Stop(BaseException):
+    """Ends the second computation where backward needs no more of it."""
 
-    @staticmethod
-    def forward(ctx: Any, again: Callable[..., list[Any]], check: Callable[[Any], Any], results: list[Any], *tensors: Any) -> Any:
-        """The results, which were computed before; ``tensors`` are those that they depend on."""
-        ctx.again, ctx.check = again, check
-        ctx.expected = [check(result) for result in results]
-        ctx.save_for_backward(*tensors)
-        return tuple(result.detach() for result in results)
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        """Run the function again and differentiate it."""
-        tensors = ctx.saved_tensors
-        create = is_grad_enabled()
-        with enable_grad():
-            outputs, inputs = ctx.again(tensors, create)
-        found = [ctx.check(output) for output in outputs]
-        if found != ctx.expected:
+class _Frame:
+    """One run of a function whose activations are not kept: what backward needs is numbered, and computed again at once."""
+
+    def __init__(self, again: Callable[[], Any], check: Callable[[Any], Any], early_stop: bool) -> None:
+        self.again, self.check, self.early_stop = again, check, early_stop
+        self.expected: list[Any] = []
+        self.found: dict[int, list[Any]] = {}
+        self.left: dict[int, int] = {}
+
+    def pack(self, tensor: Any) -> int:
+        """The number that stands for a tensor."""
+        self.expected.append(self.check(tensor))
+        return len(self.expected) - 1
+
+    def unpack(self, number: int) -> Any:
+        """The tensor, computed again in this backward pass if it was not yet."""
+        passes = engine.running.accumulates
+        key = (id(passes), len(passes), id(passes[-1]) if passes else 0)
+        if key not in self.found:
+            self.found[key] = self._recomputed()  # type: ignore[index]
+            engine.next_callback(lambda: self.found.pop(key, None))  # type: ignore[arg-type, func-returns-value]
+        return self.found[key][number]  # type: ignore[index]
+
+    def _recomputed(self) -> list[Any]:
+        kept: list[Any] = []
+
+        def pack(tensor: Any) -> Any:
+            kept.append(tensor.detach())
+            if self.early_stop and len(kept) == len(self.expected):
+                raise _Stop
+            return tensor
+
+        try:
+            with saved_tensors_hooks(pack, lambda tensor: tensor), enable_grad():
+                self.again()
+        except _Stop:
+            pass
+        if len(kept) != len(self.expected):
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
+                f"Number of tensors saved during forward: {len(self.expected)}\n"
+                f"Number of tensors saved during recomputation: {len(kept)}."
+            )
+        found = [self.check(tensor) for tensor in kept]
+        if found != self.expected:
             raise CheckpointError(
                 "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the "
                 "forward pass.\n"
                 + "\n".join(
                     f"tensor at position {i}:\nsaved metadata: {saved}\nrecomputed metadata: {new}"
-                    for i, (saved, new) in enumerate(zip(ctx.expected, found)) if saved != new
+                    for i, (saved, new) in enumerate(zip(self.expected, found)) if saved != new
                 )
-                + ("" if len(found) == len(ctx.expected) else f"\n{len(ctx.expected)} results before, {len(found)} now")
             )  # fmt: skip
-        pairs = [(output, gradient) for output, gradient in zip(outputs, gradients) if output.requires_grad]
-        hooks = [value.__dict__.pop("_hooks", None) for value in inputs]  # they run where the gradients get in the end
-        try:
-            # What the function takes from outside of its arguments may have a history that is needed again.
-            back = grad(
-                [output for output, _ in pairs], inputs, [gradient for _, gradient in pairs], retain_graph=True,
-                create_graph=create, allow_unused=True,
-            )  # fmt: skip
-        finally:
-            for value, own in zip(inputs, hooks):
-                if own is not None:
-                    value.__dict__["_hooks"] = own
-        return (None, None, None, *back)
-
-
-def _ends_below(results: Sequence[Any]) -> list[Any]:
-    """The leaves alive that the results depend on."""
-    below = tape.ends_below([value_of(result) for result in results])
-    found = []
-    for leaf in leaves():
-        end = tape.leaf_identity(value_of(leaf))
-        if end is not None and end in below:
-            found.append(leaf)
-    return found
+        return kept
 
 
 def _not_reentrant(
     function: Callable[..., Any], preserve: bool, context_fn: Callable[[], tuple[Any, Any]], determinism_check: str,
-    args: tuple[Any, ...], kwargs: dict[str, Any],
+    early_stop: bool, args: tuple[Any, ...], kwargs: dict[str, Any],
 ) -> Any:  # fmt: skip
     if determinism_check not in _CHECKS:
         raise ValueError(f"determinism_check should be one of {list(_CHECKS)}, but got {determinism_check}")
@@ -226,38 +232,14 @@ def _not_reentrant(
     surroundings = _Surroundings(preserve, args)
     if not is_grad_enabled():
         return function(*args, **kwargs)
-    places = [i for i, arg in enumerate(args) if isinstance(arg, TensorBase) and is_tracked(arg)]
-    # The tape has no hook for what it saves. So the function is recorded, with arguments that are leaves of their own, to
-    # see which leaves it depends on, and the record is dropped with all that it keeps.
-    inside = list(args)
-    for place in places:
-        inside[place] = args[place].detach().requires_grad_()
-    with first:
-        result = function(*inside, **kwargs)
-    flat, spec = tree_flatten(result)
-    chosen = [i for i, leaf in enumerate(flat) if isinstance(leaf, TensorBase) and is_tracked(leaf)]
-    own = {id(inside[place]) for place in places}
-    passed = {id(inside[place]): args[place] for place in places}
-    # An argument that comes back as it is, is itself.
-    flat = [passed.get(id(leaf), leaf) for leaf in flat]
-    chosen = [i for i in chosen if not is_leaf(flat[i]) and id(flat[i]) not in {id(arg) for arg in args}]
-    if not chosen:
-        return tree_unflatten(flat, spec)
-    others = [leaf for leaf in _ends_below([flat[i] for i in chosen]) if id(leaf) not in own]
 
-    def again(tensors: Sequence[Any], create: bool) -> tuple[list[Any], list[Any]]:
-        values = list(args)
-        for place, tensor in zip(places, tensors):
-            values[place] = tensor.view_as(tensor) if create and is_tracked(tensor) else tensor.detach().requires_grad_()
+    def again() -> Any:
         with surroundings.again(), second:
-            outputs = tree_flatten(function(*values, **kwargs))[0]
-        tracked = [outputs[i] for i in chosen if i < len(outputs) and isinstance(outputs[i], TensorBase)]
-        return tracked, [values[place] for place in places] + others
+            return function(*args, **kwargs)
 
-    made = _Recomputed.apply(again, _CHECKS[determinism_check], [flat[i] for i in chosen], *(args[p] for p in places), *others)
-    for i, tensor in zip(chosen, made):
-        flat[i] = tensor
-    return tree_unflatten(flat, spec)
+    frame = _Frame(again, _CHECKS[determinism_check], early_stop)
+    with saved_tensors_hooks(frame.pack, frame.unpack), first:
+        return function(*args, **kwargs)
 
 
 def checkpoint(
@@ -267,8 +249,7 @@ def checkpoint(
 ) -> Any:  # fmt: skip
     """``function(*args, **kwargs)``, whose activations backward computes again, with the same random numbers.
 
-    Differs from torch: with ``use_reentrant=False`` the activations are kept until ``function`` ends, the check compares
-    results and not saved tensors, and the second computation always runs to its end; there is no ``debug=True``.
+    Differs from torch: there is no ``debug=True``.
     """
     if use_reentrant is None:
         warnings.warn(
@@ -288,7 +269,9 @@ def checkpoint(
         return CheckpointFunction.apply(function, preserve, *args)
     if debug:
         raise NotImplementedError("mstorch: torch.utils.checkpoint has no debug=True")
-    return _not_reentrant(function, preserve, context_fn, determinism_check, args, kwargs)
+    return _not_reentrant(
+        function, preserve, context_fn, determinism_check, early_stop and _early_stop[0], args, kwargs
+    )
 
 
 def checkpoint_sequential(

@@ -4,6 +4,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ..._core.tensor_base import array_of, tensor_of
 from ..._ops import activation as acts
 from ..._ops import math as maths
 from ..._ops import softmax as soft
@@ -102,13 +103,13 @@ def _slopes(input: Any, lower: float, upper: float) -> Any:
     from ..._core.tensor_base import value_of, wrap
     from ..._ops.random import draw
 
-    values = value_of(input).asnumpy()
+    values = array_of(input)
     slopes = np.ones(values.shape, input._dtype.np)
     chosen = values <= 0
     lower, upper = (float(numpy_cast(np.asarray(bound), input._dtype.np)) for bound in (lower, upper))  # as torch rounds them
     drawn = draw("uniform", engine_of(None), (int(chosen.sum()),), lower, upper, "float64")
     slopes[chosen] = drawn.astype(slopes.dtype)
-    return wrap(from_numpy(slopes))
+    return tensor_of(slopes)
 
 
 def logsigmoid(input: Any) -> Any:

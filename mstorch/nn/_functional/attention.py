@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.dtype import bool_
-from ..._core.tensor_base import value_of
+from ..._core.tensor_base import array_of, value_of
 from ..._ops import views
 from ..._ops._autocast import follow
 from ..._ops._dispatch import shape_of
@@ -62,7 +62,7 @@ def scaled_dot_product_attention(
     empty = None
     if attn_mask is not None:
         if attn_mask._dtype is bool_:
-            permitted = value_of(attn_mask).asnumpy()
+            permitted = array_of(attn_mask)
             allowed = permitted.any(-1, keepdims=True)
             if not allowed.all():
                 # Such a row is computed without the mask and then set to zero: NaN would come back in the gradients.
@@ -97,7 +97,7 @@ def _canonical_mask(
             f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.", stacklevel=2
         )
     if mask._dtype is bool_:
-        return made(np.where(value_of(mask).asnumpy(), -np.inf, 0).astype(target_type.np))
+        return made(np.where(array_of(mask), -np.inf, 0).astype(target_type.np))
     return mask
 
 

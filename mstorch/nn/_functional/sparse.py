@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.dtype import int64
-from ..._core.tensor_base import value_of
+from ..._core.tensor_base import array_of, value_of
 from ..._ops import embedding as emb
 from ..._ops import views
 from ..._ops._dispatch import shape_of
@@ -69,7 +69,7 @@ def embedding_bag(
             raise ValueError("offsets has to be a 1D Tensor but got None")
         if len(shape_of(offsets)) != 1:
             raise ValueError("offsets has to be a 1D Tensor")
-        starts = value_of(offsets).asnumpy().astype(np.int64)
+        starts = array_of(offsets).astype(np.int64)
         if starts.size and starts[0] != 0:
             raise RuntimeError(
                 "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "

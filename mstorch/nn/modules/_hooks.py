@@ -7,7 +7,11 @@ from typing import Any
 
 from ..._backend import tape
 from ..._core.hooks import Hooks, RemovableHandle
-from ..._core.tensor_base import TensorBase, grad_mode, is_tracked, value_of, wrap
+from ..._core.modes import modes
+from ..._core.tensor_base import TensorBase, is_tracked
+from ..._ops._dispatch import capturing
+from ..._ops.creation import zeros
+from ..._tape.node import Node, bare_of, bare_twin, dressed, edge_of
 
 
 class _GlobalHooks:
@@ -130,7 +134,7 @@ def _hooked_call(
                 args = given if isinstance(given, tuple) else (given,)
     pre = [*global_hooks.backward_pre.values(), *members["_backward_pre_hooks"].values()]
     after = [*global_hooks.backward.values(), *members["_backward_hooks"].values()]
-    around = _BackwardHooks(module, pre, after) if (pre or after) and grad_mode.enabled else None
+    around = _BackwardHooks(module, pre, after) if (pre or after) and modes.grad else None
     if around is not None:
         args = around.watch_inputs(args)
     result = module.forward(*args, **kwargs)
@@ -212,20 +216,33 @@ class _BackwardHooks:
 def _through(tensors: list[Any], reached: Callable[[list[Any]], list[Any]]) -> list[Any]:
     """Other tensors over the same values; their gradients pass through ``reached`` on the way back."""
 
-    def forward(ctx: Any, *raws: Any) -> Any:
-        same = tuple(tape.detached(raw) for raw in raws)
-        return same[0] if len(same) == 1 else same
+    if capturing():
+        tape.refuse_in_trace("a module has backward hooks")
+    if modes.native is not None:
+        raise RuntimeError("mstorch: a module with backward hooks cannot be trained by MindSpore itself")
+    node = _Reaching([edge_of(tensor) for tensor in tensors])
+    node.reached = reached
+    node.likes = [(tensor._shape, tensor._dtype) for tensor in tensors]
+    made = []
+    for number, tensor in enumerate(tensors):
+        passed = bare_twin(tensor)
+        passed._node, passed._number = node, number
+        made.append(passed)
+    return made
 
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        given = reached([wrap(g, grad_mode.enabled and tape.is_recorded(g)) for g in gradients])
-        raws = tuple(value_of(g) if g is not None else None for g in given)
-        return raws[0] if len(raws) == 1 else raws
 
-    tape.refuse_in_trace("a module has backward hooks")
-    tape.start_recording()
-    result = tape.function_node("BackwardHook", forward, backward)(*(value_of(t) for t in tensors))
-    raws = result if isinstance(result, tuple) else (result,)
-    return [wrap(raw, True) for raw in raws]
+class _Reaching(Node):
+    """The node of tensors whose gradients are shown to a module's hooks on the way."""
+
+    __slots__ = ("reached", "likes")
+
+    label = "BackwardHookFunctionBackward"
+
+    def run(self, gradients: Any, recorded: bool) -> Any:
+        """What the hooks make of the gradients; what nobody used is zeros."""
+        full = [dressed(gradient) for gradient in gradients] + [None] * (len(self.likes) - len(gradients))
+        full = [zeros(like[0], dtype=like[1]) if gradient is None else gradient for gradient, like in zip(full, self.likes)]
+        return [bare_of(gradient, recorded) for gradient in self.reached(full)]
 
 
 def _register(hooks: Any, hook: Any) -> RemovableHandle:

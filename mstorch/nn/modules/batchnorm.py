@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from ... import init
-from ..._backend.tape import tracing
 from ..._core.dtype import int64
+from ..._ops._dispatch import capturing
 from ..._ops.copying import copy_
 from ..._ops.creation import ones, zeros
 from ..._ops.from_data import tensor
@@ -92,7 +92,7 @@ class _BatchNorm(_NormBase):
         """The share of this batch in the running statistics; counts the batch."""
         factor = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
-            if tracing() is not None and self.momentum is not None:
+            if capturing() and self.momentum is not None:
                 self.num_batches_tracked.add_(1)
                 return factor
             count = self.num_batches_tracked.item() + 1

@@ -10,7 +10,8 @@ import numpy as np
 
 from ... import init
 from ..._core.dtype import get_default_dtype
-from ..._core.tensor_base import grad_mode, value_of
+from ..._core.modes import modes
+from ..._core.tensor_base import array_of
 from ..._ops.from_data import made
 from ..._tensor import Tensor
 from .. import functional as F
@@ -46,7 +47,7 @@ def _generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = N
 def _detect_is_causal_mask(mask: Tensor | None, is_causal: bool | None = None, size: int | None = None) -> bool:
     if is_causal is None and mask is not None:
         wanted = _square_mask(mask.size(-2) if size is None else size, mask.dtype)
-        return tuple(mask.shape) == wanted.shape and bool((value_of(mask).asnumpy() == wanted).all())
+        return tuple(mask.shape) == wanted.shape and bool((array_of(mask) == wanted).all())
     return is_causal is True
 
 
@@ -154,10 +155,10 @@ class TransformerEncoder(Module):
         """Zeros for padded positions where torch, in inference, computes without them and fills in zeros."""
         if (
             not self.use_nested_tensor or first.training or src.dim() != 3 or padding is None or mask is not None
-            or (grad_mode.enabled and (src.requires_grad or any(p.requires_grad for p in first.parameters())))
+            or (modes.grad and (src.requires_grad or any(p.requires_grad for p in first.parameters())))
         ):  # fmt: skip
             return None
-        kept = value_of(padding).asnumpy() == 0
+        kept = array_of(padding) == 0
         aligned = not (np.diff(kept.astype(np.int8), axis=1) > 0).any()
         return made(kept[:, :, None].astype(src.dtype.np)) if aligned else None
 

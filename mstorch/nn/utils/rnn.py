@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._core.tensor_base import TensorBase, value_of
+from ..._core.tensor_base import TensorBase, array_of
 from ..._ops.creation import full
 from ..._ops.from_data import made
 from ..._ops.join import cat, stack
@@ -96,12 +96,12 @@ class PackedSequence(PackedSequence_):
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """Where each place went to."""
-    return None if permutation is None else made(np.argsort(value_of(permutation).asnumpy(), kind="stable").astype(np.int64))
+    return None if permutation is None else made(np.argsort(array_of(permutation), kind="stable").astype(np.int64))
 
 
 def _lengths(lengths: Any) -> np.ndarray:
     if isinstance(lengths, TensorBase):
-        return value_of(lengths).asnumpy().astype(np.int64)
+        return array_of(lengths).astype(np.int64)
     return np.array([int(n) for n in lengths], np.int64)
 
 

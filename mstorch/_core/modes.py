@@ -1,0 +1,38 @@
+"""What a thread has switched on: recording, inference mode, MindSpore's own way of computing, hooks for saved tensors."""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class Modes(threading.local):
+    """The modes of the running thread. Each thread begins with torch's defaults.
+
+    ``grad``: operations are recorded on the tape. ``native``: the block in which tensors hold MindSpore's values and
+    MindSpore's own tape records them, as in a capture and in a Module that MindSpore trains; None outside of one.
+    ``saved_hooks``: pairs (pack, unpack) for what backward keeps, the innermost last.
+    """
+
+    grad: bool = True
+    inference: bool = False
+    native: Any = None
+    multithreading: bool = True
+
+    def __init__(self) -> None:
+        self.saved_hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []
+        self.saved_hooks_refused: str | None = None
+
+
+modes = Modes()
+
+
+@contextmanager
+def grad_set_to(enabled: bool) -> Iterator[None]:
+    """Recording on or off for a block."""
+    before, modes.grad = modes.grad, enabled
+    try:
+        yield
+    finally:
+        modes.grad = before

@@ -1,0 +1,375 @@
+"""From tensors to a kernel and back: the one place where an operation computes and is recorded."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._backend import tape as native_tape
+from .._backend.raw import MS_DTYPE, NAME_OF_NP, NP_DTYPE, Raw, from_numpy
+from .._backend.table import LOCK, Kernel, kernel, through_mindspore
+from .._core.dtype import OF_MS, dtype
+from .._core.modes import modes
+from .._core.storage import Storage
+from .._core.tensor_base import TensorBase, array_of, is_tracked, laid_out, tensor_of, value_of, wrap
+from .node import FREED, Node, Saved, bare, dressed, edge_of, named
+
+Rule = Callable[..., Any]
+
+
+class Derivative:
+    """How the gradient of an operation is made: the rule, what it needs, and the name that torch gives the node.
+
+    ``keep`` lists the inputs to save, by position; "result" in it saves the (first) result. ``rule(node, gradient)`` gives one
+    gradient for each input, or a bare one for the first; for an operation of several results ``gradient`` is their list.
+    """
+
+    __slots__ = ("rule", "keep", "result", "label", "crosswise")
+
+    def __init__(self, rule: Rule, keep: Sequence[Any], label: str, crosswise: bool) -> None:
+        self.rule = rule
+        self.keep = tuple(item for item in keep if item != "result")
+        self.result = "result" in keep
+        self.label = label
+        self.crosswise = crosswise
+
+
+RULES: dict[str, Derivative] = {}
+
+
+def rule(op: str, *, keep: Sequence[Any] = (), label: str | None = None, crosswise: bool = False) -> Callable[[Rule], Rule]:
+    """Enter a function as the gradient of the operation ``op``.
+
+    ``crosswise``: of two inputs, each is needed for the gradient of the other only.
+    """
+
+    def enter(function: Rule) -> Rule:
+        if op in RULES:
+            raise ValueError(f"the operation {op} has a rule already")
+        RULES[op] = Derivative(function, keep, label or backward_name(op), crosswise)
+        return function
+
+    return enter
+
+
+def backward_name(op: str) -> str:
+    """``log_softmax`` → ``LogSoftmaxBackward0``."""
+    return "".join(part.capitalize() for part in op.split("_")) + "Backward0"
+
+
+class Applied(Node):
+    """A node of an operation with a rule of its own."""
+
+    __slots__ = ("rule", "args", "shapes", "needs", "kind", "results")
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """The rule's gradients."""
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        found = self.rule(self, gradients if self.results else gradients[0])
+        return found if found.__class__ is tuple else (found,)
+
+    def kept(self, gradient: Any, place: int = 0) -> Any:
+        """A saved value: bare if the gradient is, else a tensor."""
+        return self.saved[place].value(self, isinstance(gradient, TensorBase))
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What backward needs, as tensors."""
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        return tuple(item.value(self, True) for item in self.saved)
+
+
+def _host_inputs(inputs: Sequence[Any]) -> bool:
+    for item in inputs:
+        if isinstance(item, TensorBase):
+            return item._storage.__class__ is Storage
+        if isinstance(item, (list, tuple)) and item:
+            return _host_inputs(item)
+    return True
+
+
+def _compute(op: Kernel, name: str, inputs: Sequence[Any], args: Sequence[Any]) -> Any:
+    if modes.native is None and _host_inputs(inputs):
+        return op.host[name](*[array_of(item) if isinstance(item, TensorBase) else _as_array(item) for item in inputs], *args)
+    return op[name](*[_as_raw(item) for item in inputs], *map(_as_raw, args))
+
+
+def _as_array(item: Any) -> Any:
+    if isinstance(item, TensorBase):
+        return array_of(item)
+    if isinstance(item, (list, tuple)):
+        return [_as_array(part) for part in item]
+    return item
+
+
+def _as_raw(item: Any) -> Any:
+    if isinstance(item, TensorBase):
+        return value_of(item)
+    if item.__class__ is np.ndarray:
+        return from_numpy(np.ascontiguousarray(item).reshape(item.shape))
+    if isinstance(item, (list, tuple)):
+        return [_as_raw(part) for part in item]
+    return item
+
+
+def _wrapped(value: Any, strides: Any = None) -> Any:
+    if value.__class__ is np.ndarray:
+        return tensor_of(value) if strides is None else laid_out(value, strides)
+    if isinstance(value, Raw):
+        return wrap(value, strides)
+    if isinstance(value, np.generic):
+        return tensor_of(np.asarray(value))
+    if isinstance(value, (tuple, list)):
+        return tuple(_wrapped(item) for item in value)
+    return value
+
+
+def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...] = (), *, label: str | None = None,
+          strides: Any = None) -> Any:  # fmt: skip
+    """Compute ``op`` in a dtype on tensors (or arrays that stand for constants, or lists of tensors), and record it.
+
+    ``inputs`` come first in the kernel's arguments, ``args`` (Python values, arrays) after them. Results have ``strides``.
+    """
+    if args:
+        args = tuple(map(_as_array, args)) if modes.native is None else args
+    result = _wrapped(_compute(op, kind.name, inputs, args), strides)
+    if modes.grad and modes.native is None:
+        for item in inputs:
+            if (item.__class__ is list and any(is_tracked(part) for part in item)) or (isinstance(item, TensorBase) and is_tracked(item)):
+                _record(op, kind, inputs, args, result, label)
+                break
+    return result
+
+
+def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: Any, label: str | None) -> None:
+    results = result if result.__class__ is tuple else (result,)
+    outputs = [item for item in results if isinstance(item, TensorBase) and item._dtype.category >= 2]
+    if not outputs:
+        return
+    derivative = RULES.get(op.op)
+    if derivative is None:
+        attach_native(op, kind, inputs, args, results, label)
+        return
+    edges = [edge_of(item) if isinstance(item, TensorBase) else None for item in inputs]
+    node: Any = named(Applied, label or derivative.label)(edges)
+    node.rule = derivative.rule
+    node.args = args
+    node.kind = kind
+    node.results = len(results) > 1
+    node.shapes = [item._shape if isinstance(item, TensorBase) else np.shape(item) for item in inputs]
+    if derivative.keep or derivative.result:
+        saved = []
+        for place in derivative.keep:
+            if derivative.crosswise and edges[1 - place] is None:
+                saved.append(None)
+                continue
+            item = inputs[place]
+            saved.append(Saved(item) if isinstance(item, TensorBase) else Constant(item))
+        if derivative.result:
+            saved.append(Saved(results[0], True))
+        node.saved = saved
+    for number, item in enumerate(results):
+        if isinstance(item, TensorBase) and item._dtype.category >= 2:
+            item._node = node
+            item._number = number
+
+
+class Constant:
+    """An input that is no tensor, in the place of a saved one."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def value(self, node: Any, recorded: bool) -> Any:
+        """The array, as a tensor if the gradient is one."""
+        return tensor_of(self.array) if recorded and isinstance(self.array, np.ndarray) else self.array
+
+
+# Operations without a rule: MindSpore's own tape differentiates the kernel when backward comes by
+
+
+class Native(Node):
+    """A node whose gradient MindSpore's tape finds, by running the kernel once more under its eyes."""
+
+    __slots__ = ("function", "given", "args", "places", "kinds", "outputs", "count")
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """The gradients by MindSpore's tape; recorded ones are found again by it when they are differentiated."""
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        values = [item.value(self, recorded) for item in self.saved]
+        chosen = [number for number, gradient in enumerate(gradients) if gradient is not None and number in self.outputs]
+        seeds = [gradients[number] for number in chosen]
+        return _pulled(self.function, values, self.given, self.args, self.places, seeds, chosen, self.count, recorded, self.kinds)
+
+
+def _pulled(
+    function: Callable[..., Any], values: list[Any], given: Any, args: tuple[Any, ...], places: list[int], seeds: list[Any],
+    chosen: list[int], count: int, recorded: bool, kinds: Any,
+) -> list[Any]:  # fmt: skip
+    """The gradients of some outputs of a function of MindSpore's tensors with respect to its inputs at ``places``."""
+
+    def forward(*raws: Raw) -> list[Raw]:
+        rest = iter(raws)
+        filled = [
+            next(rest) if item is None else [next(rest) for _ in range(item)] if isinstance(item, int) else item[0] for item in given
+        ]
+        results = function(*filled, *args)
+        results = results if isinstance(results, (tuple, list)) else (results,)
+        return [results[number] for number in chosen]
+
+    def gradients(*raws: Raw) -> list[Raw | None]:
+        inner, outer = raws[: len(values)], raws[len(values) :]
+        return native_tape.pull(forward, inner, places, outer)
+
+    if recorded:
+        return _found(gradients, [*values, *seeds], len(places), count, places)
+    with LOCK:
+        raws = [_raw(item) for item in (*values, *seeds)]
+        found = gradients(*raws)
+    host = not any(isinstance(item, Raw) for item in seeds)
+    full: list[Any] = [None] * count
+    for place, raw in zip(places, found):
+        if raw is not None:
+            full[place] = raw.asnumpy().copy() if host else raw
+    return full
+
+
+def _raw(item: Any) -> Raw:
+    if isinstance(item, TensorBase):
+        return value_of(item)
+    return item if isinstance(item, Raw) else from_numpy(np.ascontiguousarray(item).reshape(item.shape))
+
+
+def _found(function: Callable[..., Any], tensors: list[Any], results: int, count: int, places: list[int]) -> list[Any]:
+    """Recorded gradients: the pull itself as an operation that MindSpore's tape can differentiate."""
+    missing: list[int] = []
+
+    def whole(*raws: Raw) -> tuple[Raw, ...]:
+        found = function(*raws)
+        missing[:] = [i for i, raw in enumerate(found) if raw is None]
+        return tuple(native_tape.zeros_like(raws[places[i]]) if raw is None else raw for i, raw in enumerate(found))
+
+    with LOCK:
+        made = [dressed(_unwrapped(raw, tensors)) for raw in whole(*[value_of(item) for item in tensors])]
+    if modes.grad and any(is_tracked(item) for item in tensors):
+        attach_function("NativeBackward", whole, tensors, made)
+    full: list[Any] = [None] * count
+    for number, (place, tensor) in enumerate(zip(places, made)):
+        full[place] = None if number in missing else tensor
+    return full
+
+
+def _unwrapped(raw: Raw, tensors: list[Any]) -> Any:
+    return raw.asnumpy().copy() if tensors[0]._storage.__class__ is Storage else raw
+
+
+def attach_native(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], results: Sequence[Any], label: str | None) -> None:
+    """Record an operation without a rule."""
+    given: list[Any] = []
+    flat: list[Any] = []
+    for item in inputs:
+        if isinstance(item, TensorBase):
+            given.append(None)
+            flat.append(item)
+        elif isinstance(item, (list, tuple)) and item and isinstance(item[0], TensorBase):
+            given.append(len(item))
+            flat.extend(item)
+        else:
+            given.append((_as_raw(item),))
+    raw_args = tuple(_as_raw(item) if item.__class__ is np.ndarray else item for item in args)
+    node = _native_node(label or backward_name(op.op), op[kind.name], given, raw_args, flat, results)
+    for number in node.outputs:
+        results[number]._node, results[number]._number = node, number
+
+
+def attach_function(label: str, function: Callable[..., Any], tensors: Sequence[Any], results: Sequence[Any]) -> None:
+    """Record a function of MindSpore's tensors, whose results are given, by MindSpore's own derivative of it."""
+    node = _native_node(label, function, [None] * len(tensors), (), list(tensors), results)
+    for number in node.outputs:
+        results[number]._node, results[number]._number = node, number
+
+
+def through(label: str, function: Callable[..., Any], tensors: Sequence[Any], constants: Sequence[Any] = ()) -> Any:
+    """``function(*tensors, *constants)`` of MindSpore's tensors, on tensors, recorded by MindSpore's own derivative of it.
+
+    The results have memory of their own. For what has no row of its own: a row's kernel with its arguments in another order.
+    """
+    if modes.native is None and _host_inputs(tensors):
+        result = _wrapped(through_mindspore(function)(*map(_as_array, tensors), *map(_as_array, constants)))
+    else:
+        result = _wrapped(function(*map(_as_raw, tensors), *map(_as_raw, constants)))
+    if modes.grad and modes.native is None and any(is_tracked(item) for item in tensors):
+        results = result if result.__class__ is tuple else (result,)
+        given = [None] * len(tensors) + [(_as_raw(item),) for item in constants]
+        node = _native_node(label, function, given, (), list(tensors), results)
+        for number in node.outputs:
+            results[number]._node, results[number]._number = node, number
+    return result
+
+
+def _native_node(
+    label: str, function: Callable[..., Any], given: list[Any], args: tuple[Any, ...], flat: list[Any], results: Sequence[Any]
+) -> Any:
+    edges = [edge_of(item) if item._dtype.category >= 2 else None for item in flat]
+    node: Any = named(Native, label)(edges)
+    node.function, node.given, node.args = function, given, args
+    node.places = [i for i, edge in enumerate(edges) if edge is not None]
+    node.count = len(flat)
+    node.kinds = None
+    node.saved = [Saved(item) for item in flat]
+    node.outputs = [i for i, item in enumerate(results) if isinstance(item, TensorBase) and item._dtype.category >= 2]
+    return node
+
+
+# The vocabulary of rules: operations that take bare values as well as tensors
+
+
+class Primitive:
+    """An operation as rules use it: on bare values it computes, on tensors it is recorded as well."""
+
+    __slots__ = ("kernel",)
+
+    def __init__(self, op: str) -> None:
+        self.kernel = kernel(op)
+
+    def __call__(self, *args: Any) -> Any:
+        first = args[0]
+        if first.__class__ is np.ndarray:
+            found = self.kernel.host[NAME_OF_NP[first.dtype]](*args)
+            return found if found.__class__ is np.ndarray else np.asarray(found)
+        if isinstance(first, TensorBase):
+            count = 1
+            while count < len(args) and isinstance(args[count], TensorBase):
+                count += 1
+            return apply(self.kernel, first._dtype, args[:count], args[count:])
+        return self.kernel[OF_MS[first.dtype].name](*[_as_raw(item) for item in args])
+
+
+def dtype_name(value: Any) -> str:
+    """The dtype's name of a bare value or a tensor."""
+    if isinstance(value, TensorBase):
+        return value._dtype.name
+    return NAME_OF_NP[value.dtype] if value.__class__ is np.ndarray else OF_MS[value.dtype].name
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """The shape of a bare value or a tensor."""
+    return value._shape if isinstance(value, TensorBase) else tuple(value.shape)
+
+
+def constant(number: Any, like: Any) -> Any:
+    """A 0-d value of the dtype and kind of another."""
+    name = dtype_name(like)
+    array = np.asarray(number, NP_DTYPE[name])
+    if isinstance(like, TensorBase):
+        return tensor_of(array)
+    return array if like.__class__ is np.ndarray else from_numpy(array)
+
+
+__all__ = ["MS_DTYPE", "RULES", "Applied", "Primitive", "apply", "attach_function", "attach_native", "bare", "rule", "through"]

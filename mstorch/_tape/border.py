@@ -1,0 +1,101 @@
+"""Where our tape and MindSpore's meet: tensors cross with their memory and their gradients.
+
+A tensor that goes to MindSpore's side gets an end there, a leaf of MindSpore's tape; what comes back is a node of ours that
+asks MindSpore for the gradients of the ends below it and sends them on to the tensors that the ends stand for.
+"""
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from .._backend import tape
+from .._backend.raw import Raw
+from .._backend.table import LOCK
+from .._core.modes import modes
+from .._core.storage import Storage
+from .._core.tensor_base import array_of, is_tracked, tensor_of, value_of, wrap
+from .node import Edge, Node, edge_of, named
+
+
+class _Ends:
+    """The ends that stand for our tensors on MindSpore's tape, by identity there."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, tuple[weakref.ref[Raw], Any]] = {}
+
+    def add(self, raw: Raw, tensor: Any) -> None:
+        """Let a leaf of MindSpore's tape stand for a tensor; the leaf keeps the tensor's history alive."""
+        key = id(raw)
+        self._known[key] = (weakref.ref(raw, lambda _: self._known.pop(key, None)), tensor)
+
+    def below(self, raws: Sequence[Raw]) -> list[tuple[Raw, Any]]:
+        """The ends that recorded tensors depend on, with the tensors they stand for."""
+        identities = tape.ends_below(raws)
+        found = []
+        for reference, tensor in list(self._known.values()):
+            raw = reference()
+            tensor = tensor() if isinstance(tensor, weakref.ref) else tensor
+            if raw is not None and tensor is not None and tape.leaf_identity(raw) in identities:
+                found.append((raw, tensor))
+        return found
+
+
+ENDS = _Ends()
+
+
+class _Crossing(Node):
+    """A node whose gradient MindSpore's tape computes, from a tensor that came from there."""
+
+    __slots__ = ("raw", "ends")
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """The gradients of the ends."""
+        gradient = gradients[0]
+        seed = gradient if isinstance(gradient, Raw) else tape_value(gradient)
+        with LOCK:
+            found = tape.run_backward([self.raw], [seed], self.ends, True, False)
+        host = not isinstance(gradient, Raw)
+        return [None if raw is None else (raw.asnumpy().copy() if host else raw) for raw in found]
+
+
+def tape_value(gradient: Any) -> Raw:
+    """A gradient as MindSpore takes it."""
+    return value_of(tensor_of(gradient)) if not hasattr(gradient, "_storage") else value_of(gradient)
+
+
+def to_mindspore(tensor: Any) -> Raw:
+    """The mindspore.Tensor over the same memory; where the tensor has a history, gradients find their way back to it."""
+    storage = tensor._storage
+    raw = value_of(tensor)
+    if modes.native is not None or storage.__class__ is not Storage:
+        return raw
+    if storage.parameter is not None and tuple(storage.parameter.shape) == tensor._shape:
+        return storage.parameter
+    if modes.grad and is_tracked(tensor):
+        tape.mark_leaf(raw)
+        tape.start_recording()
+        ENDS.add(raw, tensor)
+    return raw
+
+
+def from_mindspore(raw: Raw) -> Any:
+    """A tensor over a mindspore.Tensor, with what it was made of as its history."""
+    if modes.native is not None:
+        return wrap(raw)
+    made = wrap(raw)
+    if raw._requires_grad and modes.grad:
+        if tape.is_end(raw):
+            made.requires_grad_()
+            ENDS.add(raw, weakref.ref(made))
+            made.__dict__["_native_end"] = raw
+        elif tape.is_recorded(raw):
+            pairs = ENDS.below([raw])
+            edges: list[Edge | None] = [edge_of(tensor) for _, tensor in pairs]
+            node: Any = named(_Crossing, "MindSporeBackward")(edges)
+            node.raw, node.ends = raw, [end for end, _ in pairs]
+            made._node = node
+    return made
+
+
+__all__ = ["ENDS", "array_of", "from_mindspore", "to_mindspore"]

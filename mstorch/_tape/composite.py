@@ -1,0 +1,50 @@
+"""Nodes whose gradient is written with tensors: of factorizations, of functions that users define."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._core.modes import modes
+from .._core.tensor_base import is_tracked
+from .node import FREED, Node, Saved, bare_of, dressed, edge_of, named
+
+
+class Composite(Node):
+    """A node with ``backward(gradients, outputs, inputs, *rest)`` on tensors, which gives a tensor or None for each input."""
+
+    __slots__ = ("backward", "rest", "count")
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """What the function gives, summed to the inputs' shapes."""
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        tensors = [item if item is None else item.value(self, True) for item in self.saved]
+        outputs, inputs = tensors[: self.count], tensors[self.count :]
+        full = [dressed(gradient) for gradient in gradients] + [None] * (self.count - len(gradients))
+        found = self.backward(full, outputs, inputs, *self.rest)
+        return tuple(bare_of(fitted(gradient, like), recorded) for gradient, like in zip(found, inputs))
+
+
+def fitted(gradient: Any, like: Any) -> Any:
+    """A gradient in the shape and kind of number of the tensor that it is for."""
+    if gradient is None:
+        return None
+    if gradient._dtype.category == 3 and like._dtype.category < 3:
+        gradient = gradient.real
+    if tuple(gradient.shape) != tuple(like.shape):
+        gradient = gradient.sum_to_size(tuple(like.shape))
+    return gradient
+
+
+def record(label: str, backward: Callable[..., Any], inputs: Sequence[Any], results: Sequence[Any], *rest: Any) -> tuple[Any, ...]:
+    """Give results (tensors without history) ``backward(gradients, outputs, inputs, *rest)`` as their gradient."""
+    results = tuple(results)
+    if not (modes.grad and modes.native is None and any(is_tracked(item) for item in inputs)):
+        return results
+    node: Any = named(Composite, label)([edge_of(item) for item in inputs])
+    node.backward, node.rest, node.count = backward, rest, len(results)
+    for number, item in enumerate(results):
+        if item._dtype.category >= 2:
+            item._node, item._number = node, number
+    node.saved = [*(Saved(item, True) for item in results), *(Saved(item) for item in inputs)]
+    return results

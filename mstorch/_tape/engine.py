@@ -1,0 +1,292 @@
+"""Backward: from the roots down to the leaves, each node once, when all its gradients have arrived."""
+from __future__ import annotations
+
+import heapq
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._backend.raw import Raw
+from .._core.modes import grad_set_to, modes
+from .._core.tensor_base import TensorBase, tensor_of
+from .node import Accumulate, Edge, Node, bare_of, dressed
+
+
+class _Running(threading.local):
+    """What the backward passes of this thread are about, the innermost last."""
+
+    def __init__(self) -> None:
+        self.accumulates: list[bool] = []
+        self.current: Node | None = None
+        self.callbacks: list[Callable[[], None]] = []
+
+
+running = _Running()
+
+
+class _Watch(threading.local):
+    """Anomaly detection, which the public room switches on: ``check`` is called after a node with its gradients."""
+
+    check: Callable[[Node, Sequence[Any]], None] | None = None
+
+
+watch = _Watch()
+
+
+def add(first: Any, second: Any) -> Any:
+    """The sum of two gradients for the same tensor."""
+    if first.__class__ is np.ndarray and second.__class__ is np.ndarray:
+        found = np.add(first, second)
+        return found if found.__class__ is np.ndarray else np.asarray(found)
+    if isinstance(first, Raw) and isinstance(second, Raw):
+        return first + second
+    first, second = dressed(first), dressed(second)
+    return second + first if getattr(second, "_layout", None) is None and getattr(first, "_layout", None) is not None else first + second
+
+
+def _dependencies(nodes: Sequence[Node]) -> dict[Node, int]:
+    """For each node below the roots, how many edges lead to it."""
+    counts: dict[Node, int] = {}
+    seen = set(nodes)
+    waiting = list(nodes)
+    while waiting:
+        for edge in waiting.pop().edges:
+            if edge is not None:
+                node = edge[0]
+                counts[node] = counts.get(node, 0) + 1
+                if node not in seen:
+                    seen.add(node)
+                    waiting.append(node)
+    return counts
+
+
+def _needed(nodes: Sequence[Node], ends: set[Node]) -> set[Node]:
+    """The nodes from which an end can be reached, the ends among them."""
+    found = set(ends)
+    state: dict[Node, bool] = {}
+    for root in nodes:
+        stack: list[tuple[Node, int]] = [(root, 0)]
+        while stack:
+            node, place = stack.pop()
+            if node in state and place == 0:
+                continue
+            edges = node.edges
+            if place < len(edges):
+                state.setdefault(node, False)
+                stack.append((node, place + 1))
+                edge = edges[place]
+                if edge is not None and edge[0] not in state:
+                    stack.append((edge[0], 0))
+                continue
+            state[node] = True
+            if node not in found and any(edge is not None and edge[0] in found for edge in edges):
+                found.add(node)
+    return found
+
+
+def run(
+    roots: Sequence[tuple[Edge, Any]], keep: bool, recorded: bool, wanted: Sequence[Edge | None] | None = None
+) -> list[Any]:
+    """Send gradients from the roots down.
+
+    Without ``wanted`` they reach the leaves. With it only what leads to those edges runs, and the gradients that arrive there
+    are returned (None where nothing does); no leaf gets any.
+    """
+    buffers: dict[Node, Any] = {}
+    first: list[Node] = []
+    for (node, number), gradient in roots:
+        if node not in buffers:
+            first.append(node)
+            buffers[node] = [None] * (number + 1)
+        _put(buffers[node], number, gradient)
+    counts = _dependencies(first)
+    caught: dict[Edge, Any] = {}
+    catching: dict[Node, list[int]] = {}
+    needed = None
+    if wanted is not None:
+        for edge in wanted:
+            if edge is not None:
+                catching.setdefault(edge[0], []).append(edge[1])
+        needed = _needed(first, set(catching))
+    ready = [(-node.sequence, id(node), node) for node in first if not counts.get(node)]
+    heapq.heapify(ready)
+    outer = running.current
+    running.accumulates.append(wanted is None)
+    try:
+        with grad_set_to(recorded):
+            while ready:
+                node = heapq.heappop(ready)[2]
+                gradients = buffers.pop(node, None)
+                if gradients is None:
+                    gradients = [None]
+                if needed is not None and node not in needed:
+                    _count_down(node, counts, ready)
+                    continue
+                running.current = node
+                if node.pre:
+                    _run_pre(node, gradients, recorded)
+                if catching and node in catching:
+                    for number in catching[node]:
+                        caught[node, number] = gradients[number] if number < len(gradients) else None
+                    if not any(edge is not None and edge[0] in needed for edge in node.edges):  # type: ignore[operator]
+                        _count_down(node, counts, ready)
+                        continue
+                if all(gradient is None for gradient in gradients):
+                    found: Sequence[Any] = (None,) * len(node.edges)
+                elif node.__class__ is Accumulate:
+                    gradient, gradients = gradients[0], None
+                    put_gradient(node, gradient, recorded)
+                    continue
+                else:
+                    found = _run_node(node, gradients, recorded)
+                    if not keep:
+                        node.release()
+                for edge, gradient in zip(node.edges, found):
+                    if edge is None:
+                        continue
+                    below, number = edge
+                    if gradient is not None:
+                        buffer = buffers.get(below)
+                        if buffer is None:
+                            if number == 0:
+                                buffers[below] = [gradient]
+                            else:
+                                buffers[below] = [None] * number + [gradient]
+                        else:
+                            _put(buffer, number, gradient)
+                    counts[below] -= 1
+                    if counts[below] == 0:
+                        heapq.heappush(ready, (-below.sequence, id(below), below))
+                gradient = found = gradients = None  # type: ignore[assignment]  # a leaf may keep what nobody else holds
+    finally:
+        running.current = outer
+        running.accumulates.pop()
+        if not running.accumulates:
+            callbacks, running.callbacks = running.callbacks, []
+            for callback in callbacks:
+                callback()
+    if wanted is None:
+        return []
+    return [None if edge is None else caught.get(edge) for edge in wanted]
+
+
+def _count_down(node: Node, counts: dict[Node, int], ready: list[Any]) -> None:
+    for edge in node.edges:
+        if edge is not None:
+            counts[edge[0]] -= 1
+            if counts[edge[0]] == 0:
+                heapq.heappush(ready, (-edge[0].sequence, id(edge[0]), edge[0]))
+
+
+def _put(buffer: list[Any], number: int, gradient: Any) -> None:
+    if number >= len(buffer):
+        buffer.extend([None] * (number + 1 - len(buffer)))
+    held = buffer[number]
+    buffer[number] = gradient if held is None else add(held, gradient)
+
+
+def _run_node(node: Node, gradients: list[Any], recorded: bool) -> Sequence[Any]:
+    if node.before:
+        given = tuple(dressed(gradient) for gradient in gradients)
+        for hook in list(node.before.values()):
+            changed = hook(given)
+            if changed is not None:
+                given = changed if isinstance(changed, tuple) else (changed,)
+        gradients = [bare_of(gradient, recorded) for gradient in given]
+    found = node.run(gradients, recorded)
+    check = watch.check
+    if check is not None:
+        check(node, found)
+    if node.hooks:
+        made = tuple(dressed(gradient) for gradient in found)
+        given = tuple(dressed(gradient) for gradient in gradients)
+        for hook in list(node.hooks.values()):
+            changed = hook(made, given)
+            if changed is not None:
+                made = changed if isinstance(changed, tuple) else (changed,)
+        found = tuple(bare_of(gradient, recorded) for gradient in made)
+    return found
+
+
+def _run_pre(node: Node, gradients: list[Any], recorded: bool) -> None:
+    for number, hooks in node.pre.items():  # type: ignore[union-attr]
+        if number >= len(gradients) or gradients[number] is None:
+            continue
+        for hook in list(hooks.values()):
+            given = dressed(gradients[number])
+            changed = hook(given)
+            if changed is not None:
+                if not isinstance(changed, TensorBase):
+                    raise TypeError(f"hook returned an object of type {type(changed).__name__}, expected Tensor or None")
+                gradients[number] = bare_of(changed, recorded)
+
+
+def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
+    """Add a gradient to a leaf's, and run the hooks that wait for it."""
+    tensor = node.tensor
+    if node.before:
+        given = (dressed(gradient),)
+        for hook in list(node.before.values()):
+            changed = hook(given)
+            if changed is not None:
+                given = changed if isinstance(changed, tuple) else (changed,)
+        gradient = bare_of(given[0], recorded)
+    auto = tensor._auto
+    held = auto.grad
+    if held is None:
+        if gradient.__class__ is np.ndarray:
+            # Nobody else may write to what the leaf is given: an array that others hold is copied.
+            gradient = gradient if _alone(gradient, tensor) else _like_leaf(gradient, tensor)
+            auto.grad = tensor_of(gradient)
+        elif isinstance(gradient, TensorBase):
+            auto.grad = gradient.clone() if recorded or getattr(gradient, "_layout", None) is None else gradient
+        else:
+            auto.grad = dressed(gradient)
+    elif recorded or not _plain(held) or not (gradient.__class__ is np.ndarray):
+        auto.grad = add(held, dressed(gradient))
+    else:
+        held._array = None if held._storage.moved else held._array
+        held.add_(tensor_of(gradient))
+    if node.hooks:
+        for hook in list(node.hooks.values()):
+            hook((), (auto.grad,))
+    if auto.post:
+        for hook in list(auto.post.values()):
+            hook(tensor)
+
+
+def _plain(tensor: Any) -> bool:
+    return getattr(tensor, "_layout", None) is None and tensor._node is None and not (tensor._auto is not None and tensor._auto.leaf)
+
+
+def _like_leaf(gradient: np.ndarray, tensor: Any) -> np.ndarray:
+    """A copy in the order of the leaf's memory."""
+    if tensor._stride is None or gradient.shape != tensor._shape:
+        return np.array(gradient, order="C")
+    order = np.argsort([-step for step in tensor._stride], kind="stable")
+    return np.array(gradient.transpose(order), order="C").transpose(np.argsort(order))
+
+
+def _alone(gradient: np.ndarray, tensor: Any) -> bool:
+    """Whether the caller's two names (and the argument here) are all that hold the array, in the order of the leaf's memory."""
+    if not gradient.flags.writeable or sys.getrefcount(gradient) > 4:
+        return False
+    base = gradient.base
+    if base is not None and (
+        base.__class__ is not np.ndarray or base.base is not None or base.nbytes != gradient.nbytes or sys.getrefcount(base) > 3
+    ):
+        return False
+    if tensor._stride is None:
+        return gradient.flags.c_contiguous
+    return tuple(step // gradient.itemsize for step in gradient.strides) == tensor._stride
+
+
+def next_callback(function: Callable[[], None]) -> None:
+    """Call a function when the backward pass that is going on has ended."""
+    running.callbacks.append(function)
+
+
+__all__ = ["add", "modes", "next_callback", "put_gradient", "run", "running", "watch"]

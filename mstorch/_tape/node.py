@@ -1,0 +1,283 @@
+"""Nodes of the tape: one for each recorded operation, with the edges to where its gradients go."""
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core.hooks import Hooks, RemovableHandle
+from .._core.modes import grad_set_to, modes
+from .._core.storage import Storage
+from .._core.tensor_base import TensorBase, array_of, is_tracked, tensor_of, twin, value_of, wrap
+
+Edge = tuple["Node", int]
+
+_next = itertools.count().__next__
+
+FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
+    "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True "
+    "if you need to backward through the graph a second time or if you need to access saved tensors after calling backward."
+)
+
+
+class Node:
+    """A recorded operation. Shown to users as ``tensor.grad_fn``.
+
+    ``run(gradients, recorded)`` gives the gradients for ``edges``, one each or None. Gradients are bare values (NumPy arrays,
+    MindSpore's tensors on a device), or tensors whose history is recorded where ``recorded`` is set.
+    """
+
+    __slots__ = ("edges", "sequence", "saved", "pre", "hooks", "before", "_metadata", "__weakref__")
+
+    label = "Node"
+    multiple = False  # whether it has several outputs
+
+    def __init__(self, edges: Sequence[Edge | None]) -> None:
+        self.edges = edges
+        self.sequence = _next()
+        self.saved: Any = ()
+        self.pre: dict[int, Any] | None = None  # hooks of tensors, by output
+        self.hooks: Hooks | None = None  # hooks of the node, after it ran
+        self.before: Hooks | None = None  # hooks of the node, before it runs
+        self._metadata: dict[Any, Any] | None = None
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """The gradients for the edges."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Let go of what was saved: the graph is used up."""
+        if self.saved:
+            self.saved = None
+
+    # What users see
+
+    def name(self) -> str:
+        """The node's name: ``AddBackward0``."""
+        return type(self).label
+
+    @property
+    def next_functions(self) -> tuple[Any, ...]:
+        """The nodes that the gradients go to, each with the number of its output."""
+        return tuple((None, 0) if edge is None else edge for edge in self.edges)
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for the user's notes."""
+        if self._metadata is None:
+            self._metadata = {}
+        return self._metadata
+
+    def _sequence_nr(self) -> int:
+        return self.sequence
+
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Call ``fn(grad_inputs, grad_outputs)`` after the node ran; what it returns replaces the first."""
+        if self.hooks is None:
+            self.hooks = Hooks()
+        handle = RemovableHandle(self.hooks)
+        self.hooks[handle.id] = fn
+        return handle
+
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Call ``fn(grad_outputs)`` before the node runs; what it returns replaces them."""
+        if self.before is None:
+            self.before = Hooks()
+        handle = RemovableHandle(self.before)
+        self.before[handle.id] = fn
+        return handle
+
+    def __repr__(self) -> str:
+        return f"<{type(self).label} object at {id(self):#x}>"
+
+
+_classes: dict[tuple[type, str], type] = {}
+
+
+def named(base: type, label: str) -> Any:
+    """The class of nodes like ``base`` that are called ``label``."""
+    found = _classes.get((base, label))
+    if found is None:
+        found = _classes[base, label] = type(label, (base,), {"label": label, "__slots__": ()})
+    return found
+
+
+class Accumulate(Node):
+    """The end of the tape: adds what arrives to the ``grad`` of a leaf."""
+
+    __slots__ = ("tensor",)
+
+    label = "AccumulateGrad"
+
+    def __init__(self, tensor: Any) -> None:
+        super().__init__(())
+        self.tensor = tensor
+        self.sequence = _LAST
+
+    @property
+    def variable(self) -> Any:
+        """The leaf."""
+        return self.tensor
+
+
+_LAST = 1 << 62
+
+
+def edge_of(tensor: Any) -> Edge | None:
+    """Where gradients of a tensor go; None if it takes no part."""
+    node = node_of(tensor)
+    if node is not None:
+        return node, tensor._number
+    auto = tensor._auto
+    if auto is None or not auto.leaf:
+        return None
+    found = None if auto.accumulator is None else auto.accumulator()
+    if found is None:
+        found = Accumulate(tensor)
+        auto.accumulator = weakref.ref(found)
+        if auto.hooks:
+            found.pre = {0: auto.hooks}
+    return found, 0
+
+
+def node_of(tensor: Any) -> Node | None:
+    """The node that made a tensor (torch's ``grad_fn``); a view whose base was written since finds its history anew."""
+    auto = tensor._auto
+    if auto is not None and auto.base is not None:
+        version = tensor._counter.version
+        if auto.seen != version:
+            _look_again(tensor, auto, version)
+    return tensor._node
+
+
+def _look_again(tensor: Any, auto: Any, version: int) -> None:
+    base = auto.base
+    if tensor._node is None and not is_tracked(base):
+        return
+    if node_of(base) is not None:
+        made = _look[0](tensor)
+        tensor._node, tensor._number = made._node, made._number
+    auto.seen = version
+
+
+_look: list[Callable[[Any], Any]] = []  # filled by the room of windows, which stands above
+
+
+class Saved:
+    """A tensor that backward needs, and the version that it had; or what a pair of hooks made of it."""
+
+    __slots__ = ("tensor", "version", "unpack", "packed", "output", "number")
+
+    def __init__(self, tensor: Any, output: bool = False) -> None:
+        # An output refers to its node; a twin without one keeps the two from keeping each other alive.
+        self.output = output
+        self.number = tensor._number if output else 0
+        self.version = tensor._counter.version
+        self.unpack = None
+        if modes.saved_hooks:
+            pack, self.unpack = modes.saved_hooks[-1]
+            with grad_set_to(False):
+                shown = bare_twin(tensor)
+                self.packed = pack(shown)
+            if not output:
+                self.tensor = _history_of(tensor)
+            else:
+                self.tensor = None
+            return
+        if modes.saved_hooks_refused is not None:
+            raise RuntimeError(modes.saved_hooks_refused)
+        self.tensor = bare_twin(tensor) if output else tensor
+
+    def value(self, node: Node | None, recorded: bool) -> Any:
+        """The value as it was saved: bare, or as a tensor with its history."""
+        if self.unpack is not None:
+            tensor = self.unpack(self.packed)
+            if not isinstance(tensor, TensorBase):
+                raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                                f"{type(tensor).__name__}")
+            if recorded:
+                made = bare_twin(tensor)
+                if self.output:
+                    made._node, made._number = node, self.number
+                elif self.tensor is not None:
+                    kept = self.tensor
+                    if isinstance(kept, tuple):
+                        made._node, made._number = kept
+                    else:
+                        return kept if made._storage is kept._storage else _as_leaf(made, kept)
+                return made
+        else:
+            tensor = self.tensor
+            if tensor._counter.version != self.version:
+                raise RuntimeError(changed_text(tensor, self.version))
+            if recorded:
+                if self.output:
+                    tensor = bare_twin(tensor)
+                    tensor._node, tensor._number = node, self.number
+                return tensor
+        return bare(tensor)
+
+
+def _history_of(tensor: Any) -> Any:
+    if tensor._node is None:
+        return tensor if tensor._auto is not None and tensor._auto.leaf else None
+    return tensor._node, tensor._number
+
+
+def _as_leaf(made: Any, leaf: Any) -> Any:
+    edge = edge_of(leaf)
+    if edge is not None:
+        made._node, made._number = edge
+    return made
+
+
+def bare_twin(tensor: Any) -> Any:
+    """The same window without history."""
+    made = twin(tensor)
+    made._node, made._number = None, 0
+    return made
+
+
+def changed_text(tensor: Any, version: int) -> str:
+    """torch's message for a saved tensor that was written to."""
+    kind = "".join(part.capitalize() for part in (tensor._dtype.name,))
+    kind = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16"}.get(tensor._dtype.name, kind)
+    node = tensor._node
+    where = f"is at version {tensor._counter.version}; expected version {version} instead"
+    which = f", which is output {tensor._number} of {node.name()}," if node is not None else ""
+    return (
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[torch.{kind}Tensor {list(tensor._shape)}]{which} {where}. Hint: enable anomaly detection to find the operation that "
+        "failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
+    )
+
+
+def bare(tensor: Any) -> Any:
+    """A tensor's value without its wrapper: an array on the host, MindSpore's tensor elsewhere."""
+    return array_of(tensor) if on_host(tensor) else value_of(tensor)
+
+
+def on_host(tensor: Any) -> bool:
+    """Whether the tensor's memory is the host's."""
+    return tensor._storage.__class__ is Storage
+
+
+def dressed(value: Any) -> Any:
+    """A bare value as a tensor over the same memory."""
+    if isinstance(value, TensorBase) or value is None:
+        return value
+    return tensor_of(value) if isinstance(value, np.ndarray) else wrap(value)
+
+
+def bare_of(value: Any, recorded: bool) -> Any:
+    """What a hook or the user gave, as the engine passes it on."""
+    return value if recorded or not isinstance(value, TensorBase) or not hasattr(value, "_storage") else bare(value)
+
+
+def is_leaf(tensor: Any) -> bool:
+    """Whether no recorded operation made the tensor."""
+    return node_of(tensor) is None

@@ -1,0 +1,411 @@
+"""Histories of views and of writes: windows forward and back, as linear maps that differentiate any number of times."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._backend.raw import Raw, from_numpy
+from .._core.dtype import dtype
+from .._core.hooks import Hooks
+from .._core.modes import grad_set_to, modes
+from .._core.storage import Counter
+from .._core.strides import Strides, contiguous_strides
+from .._core.tensor_base import (
+    DEFAULT,
+    INFERENCE,
+    MULTIPLE_OUTPUTS,
+    WITHOUT_GRAD,
+    TensorBase,
+    array_of,
+    auto_of,
+    become,
+    is_tracked,
+    make_view,
+    put_array,
+    put_raw,
+    strides_of,
+    tensor_of,
+    touch,
+    twin,
+    value_of,
+)  # fmt: skip
+from .node import Node, _look, bare, dressed, edge_of, named, node_of, on_host
+
+Map = Callable[[np.ndarray], np.ndarray]
+
+
+def _through(function: Map, value: Any) -> Any:
+    """A map of arrays on a bare value."""
+    if value.__class__ is np.ndarray:
+        return function(value)
+    return from_numpy(np.ascontiguousarray(function(value.asnumpy())))
+
+
+class Linear(Node):
+    """A node of a linear map, given as two maps of arrays: forward, and back (its transpose)."""
+
+    __slots__ = ("forward", "back")
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """The transpose on the gradient; recorded, it is a linear map again."""
+        gradient = gradients[0]
+        if not isinstance(gradient, TensorBase):
+            return (_through(self.back, gradient),)
+        return (linear(gradient, self.back, self.forward, type(self).label),)
+
+
+def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
+    """A linear map of a tensor, recorded; the result has memory of its own."""
+    value = bare(tensor)
+    made = _through(forward, value)
+    if made.__class__ is np.ndarray and (made.base is not None or made is value):
+        made = np.array(made, order="C")
+    result = dressed(made)
+    if modes.grad and is_tracked(tensor):
+        result._node = _linear_node(tensor, forward, back, label)
+    return result
+
+
+def _linear_node(source: Any, forward: Map, back: Map, label: str) -> Any:
+    node: Any = named(Linear, label)((edge_of(source),))
+    node.forward, node.back = forward, back
+    return node
+
+
+def view(
+    source: Any, label: str, shape: Sequence[int], strides: Strides, offset: int, read: Callable[[Raw], Raw], forward: Map | None,
+    back: Map | None,
+    kind: dtype | None = None, again: Callable[[Any], Any] | None = None,
+) -> Any:  # fmt: skip
+    """A view of ``source`` with its history. ``forward`` and ``back`` are its linear map on arrays and the transpose
+    (None for a view that has no gradient).
+
+    ``again`` makes the same view of another tensor; needed where no window on the base does (another dtype).
+    """
+    made = make_view(source, read, shape, strides, offset, kind)
+    if modes.native is not None:
+        return made
+    _enter_view(made, source, again)
+    if modes.grad and forward is not None and back is not None and is_tracked(source):
+        made._node = _linear_node(source, forward, back, label)
+    return made
+
+
+def _enter_view(made: Any, source: Any, again: Callable[[Any], Any] | None, origin: int = DEFAULT) -> None:
+    auto = auto_of(made)
+    above = source._auto
+    if above is not None and above.base is not None:
+        auto.base = above.base
+        before = above.again
+        if again is not None:
+            auto.again = again if before is None and source._dtype is above.base._dtype else _chained(source, again)
+        elif before is not None:
+            auto.again = _chained(source, _window_again(made))
+        if above.origin != DEFAULT and origin == DEFAULT:
+            origin = above.origin
+    else:
+        auto.base = source
+        auto.again = again
+    auto.seen = made._counter.version
+    if origin == DEFAULT and not modes.grad:
+        origin = INFERENCE if modes.inference else WITHOUT_GRAD
+    auto.origin = origin
+
+
+def _chained(source: Any, again: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    first = source._auto.again or _window_again(source)
+    return lambda base: again(first(base))
+
+
+def _window_again(made: Any) -> Callable[[Any], Any]:
+    shape, strides, offset = made._shape, strides_of(made), made._offset
+    return lambda base: window_on(base, shape, strides, offset, "AsStridedBackward0")
+
+
+def look_again(tensor: Any) -> Any:
+    """The history of a view of a base that was written to: a window on what the base is now."""
+    again = tensor._auto.again or _window_again(tensor)
+    with grad_set_to(True):
+        return again(tensor._auto.base)
+
+
+_look.append(look_again)
+
+
+def window_on(base: Any, shape: Sequence[int], strides: Strides, offset: int, label: str) -> Any:
+    """A view of a tensor's storage of any geometry; gradients reach the tensor through its own elements."""
+    forward, back = window_maps(base, tuple(shape), strides, offset)
+    return view(base, label, shape, strides, offset, lambda raw: from_numpy(np.ascontiguousarray(forward(raw.asnumpy()))), forward, back)
+
+
+def window_maps(base: Any, shape: tuple[int, ...], strides: Strides, offset: int) -> tuple[Map, Map]:
+    """The linear map from a tensor's elements to those of a window on the same storage, and its transpose."""
+    own_shape, own_strides, own_offset = base._shape, strides_of(base), base._offset
+    low = min(own_offset, offset)
+    high = max(_end(own_shape, own_strides, own_offset), _end(shape, strides, offset))
+    overlapping = any(length > 1 and step == 0 for length, step in zip(shape, strides)) or _may_overlap(shape, strides)
+    own_overlapping = any(length > 1 and step == 0 for length, step in zip(own_shape, own_strides))
+
+    def part(flat: np.ndarray, lengths: tuple[int, ...], steps: Strides, start: int) -> np.ndarray:
+        size = flat.itemsize
+        return np.lib.stride_tricks.as_strided(flat[start - low :], lengths, [step * size for step in steps])
+
+    def forward(array: np.ndarray) -> np.ndarray:
+        flat = np.zeros(max(high - low, 1), array.dtype)
+        part(flat, own_shape, own_strides, own_offset)[...] = array
+        return np.array(part(flat, shape, strides, offset), order="C")
+
+    def back(array: np.ndarray) -> np.ndarray:
+        flat = np.zeros(max(high - low, 1), array.dtype)
+        if overlapping:
+            places = np.arange(low, max(high, low + 1))
+            np.add.at(flat, part(places, shape, strides, offset) - low, array)
+        else:
+            part(flat, shape, strides, offset)[...] = array
+        found = part(flat, own_shape, own_strides, own_offset)
+        if own_overlapping:
+            counts = np.zeros(flat.shape, np.int64)
+            places = part(np.arange(low, max(high, low + 1)), own_shape, own_strides, own_offset) - low
+            np.add.at(counts, places, 1)
+            found = found / counts[places].astype(found.dtype)
+        return np.array(found, order="C")
+
+    return forward, back
+
+
+def _end(shape: Sequence[int], strides: Sequence[int], offset: int) -> int:
+    if 0 in shape:
+        return offset
+    return offset + sum((length - 1) * step for length, step in zip(shape, strides)) + 1
+
+
+def _may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    reach = 1
+    for step, length in sorted((step, length) for length, step in zip(shape, strides) if length > 1):
+        if step < reach:
+            return True
+        reach = step * (length - 1) + reach
+    return False
+
+
+# Several views at once
+
+
+class Parts(Node):
+    """The node of views that share an operation: ``unbind``, ``split``. One gradient is put together from all parts'."""
+
+    __slots__ = ("shape", "keys", "kind")
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """The gradients of the parts, each in its place."""
+        given = {number: gradient for number, gradient in enumerate(gradients) if gradient is not None}
+        return (put_together(given, self.keys, self.shape, type(self).label),)
+
+
+def put_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, ...], label: str) -> Any:
+    """A value of zeros with parts in their places; recorded if the parts are tensors."""
+    first = next(iter(given.values()))
+    value = bare(first) if isinstance(first, TensorBase) else first
+    array = value if value.__class__ is np.ndarray else value.asnumpy()
+    whole = np.zeros(shape, array.dtype)
+    for number, part in given.items():
+        value = bare(part) if isinstance(part, TensorBase) else part
+        whole[keys[number]] = value if value.__class__ is np.ndarray else value.asnumpy()
+    if not isinstance(first, TensorBase):
+        return whole if first.__class__ is np.ndarray else from_numpy(whole)
+    result = tensor_of(whole)
+    tracked = {number: part for number, part in given.items() if is_tracked(part)}
+    if modes.grad and tracked:
+        node: Any = named(_Collected, label)([edge_of(part) for part in tracked.values()])
+        node.keys, node.shape = [keys[number] for number in tracked], shape
+        result._node = node
+    return result
+
+
+class _Collected(Node):
+    """The node of a value put together from parts."""
+
+    __slots__ = ("keys", "shape")
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """Each part's piece of the gradient."""
+        gradient = gradients[0]
+        if not isinstance(gradient, TensorBase):
+            return tuple(_through(lambda array, key=key: np.ascontiguousarray(array[key]), gradient) for key in self.keys)
+        return tuple(
+            linear(gradient, lambda array, key=key: array[key], _placing(key, self.shape), type(self).label) for key in self.keys
+        )
+
+
+def _placing(key: Any, shape: tuple[int, ...]) -> Map:
+    def back(array: np.ndarray) -> np.ndarray:
+        whole = np.zeros(shape, array.dtype)
+        whole[key] = array
+        return whole
+
+    return back
+
+
+def views(source: Any, label: str, parts: Sequence[tuple[Sequence[int], Strides, int, Callable[[Raw], Raw]]], keys: Sequence[Any]) -> Any:
+    """Views that one operation returns: (shape, strides, offset, read) each; ``keys`` index the parts in the source's array."""
+    made = tuple(make_view(source, read, shape, strides, offset) for shape, strides, offset, read in parts)
+    if modes.native is not None:
+        return made
+    node: Any = None
+    if modes.grad and is_tracked(source):
+        node = named(Parts, label)((edge_of(source),))
+        node.shape, node.keys, node.kind = source._shape, keys, source._dtype
+    for number, part in enumerate(made):
+        _enter_view(part, source, None, MULTIPLE_OUTPUTS)
+        if node is not None:
+            part._node, part._number = node, number
+    return made
+
+
+# Writes
+
+
+class CopySlices(Node):
+    """The node of a tensor whose part was written: what is left of the old value, and the new part."""
+
+    __slots__ = ("forward", "back", "shape")
+
+    label = "CopySlices"
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """The gradient outside of the part, and that of the part."""
+        gradient = gradients[0]
+        rest = part = None
+        if self.edges[0] is not None:
+            rest = self._apply(gradient, self._outside, self._outside)
+        if self.edges[1] is not None:
+            part = self._apply(gradient, self.forward, self.back)
+        return rest, part
+
+    def _apply(self, gradient: Any, forward: Map, back: Map) -> Any:
+        if isinstance(gradient, TensorBase):
+            return linear(gradient, forward, back, self.label)
+        return _through(forward, gradient)
+
+    def _outside(self, array: np.ndarray) -> np.ndarray:
+        inside = self.back(np.ones(self.shape, array.dtype))
+        return np.where(inside != 0, np.zeros((), array.dtype), array)
+
+
+class Ended(Node):
+    """The node of a tensor that got other values altogether: nothing of its gradient reaches the old ones."""
+
+    __slots__ = ()
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """Zeros."""
+        gradient = gradients[0]
+        zero = np.zeros(tuple(gradient.shape), gradient._dtype.np if isinstance(gradient, TensorBase) else gradient.dtype) if (
+            isinstance(gradient, (TensorBase, np.ndarray))) else None
+        if zero is None:
+            return (gradient * 0,)
+        return (dressed(zero) if isinstance(gradient, TensorBase) else zero,)
+
+
+def snapshot(target: Any) -> Any:
+    """The target of a write as the operation's input: it can keep the old value when the target has another."""
+    if modes.grad:
+        node_of(target)
+    made = twin(target)
+    if made._node is None and target._auto is not None and target._auto.leaf:
+        made._auto = None
+    return made
+
+
+def detach_snapshot(made: Any) -> None:
+    """Give a snapshot that was saved for backward memory of its own, before the target is written."""
+    if on_host(made):
+        counter = made._counter.version
+        become(made, tensor_of(np.array(array_of(made), order="C")))
+        made._counter = Counter()
+        made._counter.version = counter
+
+
+def assign(target: Any, made: Any, label: str = "CopyBackwards") -> None:
+    """Write a tensor of the target's shape and dtype into it; the target's history becomes that of the written value."""
+    if on_host(target) and on_host(made) and modes.native is None:
+        put_array(target, array_of(made))
+    else:
+        put_raw(target, value_of(made))
+    if modes.grad and modes.native is None:
+        settle(target, made, label)
+
+
+def settle(target: Any, made: Any | None, label: str = "CopyBackwards") -> None:
+    """The history of a target that has just been written to: that of ``made``, or (None) of a constant."""
+    node = None if made is None else made._node
+    auto = target._auto
+    base = None if auto is None else auto.base
+    if node is None and not is_tracked(target if base is None else base):
+        return
+    if base is None:
+        if node is None:
+            node, number = named(Ended, label)((edge_of(target),)), 0
+        else:
+            number = made._number  # type: ignore[union-attr]
+        _move_hooks(target, node, number)
+        target._node, target._number = node, number
+        if auto is not None:
+            auto.leaf = False
+        return
+    if base._dtype is target._dtype:
+        forward, back = window_maps(base, target._shape, strides_of(target), target._offset)
+    else:
+        forward, back = _maps_by_bytes(base, target)
+    written: Any = CopySlices((edge_of(base), None if made is None else edge_of(made)))
+    written.forward, written.back, written.shape = forward, back, target._shape
+    _move_hooks(base, written, 0)
+    base._node, base._number = written, 0
+    if base._auto is not None:
+        base._auto.leaf = False
+    auto.seen = -1
+
+
+def _maps_by_bytes(base: Any, target: Any) -> tuple[Map, Map]:
+    """As ``window_maps``, for a part that is seen as complex numbers where the base has real ones, or the reverse."""
+    own, kind = base._dtype.np, target._dtype.np
+    size, shape = kind.itemsize, target._shape
+    offset, steps = target._offset * size, [step * size for step in strides_of(target)]
+    own_shape, own_steps, own_offset = base._shape, [step * own.itemsize for step in strides_of(base)], base._offset * own.itemsize
+    total = base._storage.nbytes
+
+    def forward(array: np.ndarray) -> np.ndarray:
+        memory = np.zeros(total, np.uint8)
+        np.ndarray(own_shape, own, memory, own_offset, own_steps)[...] = array
+        return np.array(np.ndarray(shape, kind, memory, offset, steps), order="C")
+
+    def back(array: np.ndarray) -> np.ndarray:
+        memory = np.zeros(total, np.uint8)
+        np.ndarray(shape, kind, memory, offset, steps)[...] = array
+        return np.array(np.ndarray(own_shape, own, memory, own_offset, own_steps), order="C")
+
+    return forward, back
+
+
+def _move_hooks(tensor: Any, node: Node, number: int) -> None:
+    """``retain_grad`` follows a tensor to its new node; other hooks stay with the old one."""
+    auto = tensor._auto
+    if auto is None or auto.hooked is None:
+        return
+    keep = auto.hooked
+    old = tensor._node
+    if old is not None and old.pre and tensor._number in old.pre:
+        old.pre[tensor._number].pop(keep[0], None)
+    auto.hooks = None
+    if node.pre is None:
+        node.pre = {}
+    hooks = node.pre.setdefault(number, Hooks())
+    hooks[keep[0]] = keep[1]
+
+
+__all__ = [
+    "Counter", "assign", "contiguous_strides", "detach_snapshot", "linear", "look_again", "settle", "snapshot", "touch", "view",
+    "views", "window_on",
+]  # fmt: skip
