@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import e, inf, nan, pi
 from typing import Any
 
-from ._backend import kernels as _kernels  # the import fills the kernel table
+from ._backend import host as _host, kernels as _kernels  # the imports fill the kernel tables
+from ._tape import rules as _rules  # and the table of gradients
 from ._version import __version__
 
 # Types

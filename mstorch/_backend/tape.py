@@ -82,6 +82,11 @@ def start_recording() -> None:
         _started[0] = True
 
 
+def is_recording() -> bool:
+    """Whether MindSpore records what is done now."""
+    return _recording()
+
+
 def stop_recording() -> None:
     """Switch the flag off if it was off before us: MindSpore's own training finds no graph of its own where it is on."""
     if _started[0]:

@@ -193,7 +193,9 @@ def elementwise_in(kind: dtype, kernel: Kernel, operands: Sequence[Any], args: t
     strides = result_strides(tensors, shape)
     inputs = []
     for operand in operands:
-        if not isinstance(operand, TensorBase):
+        if operand is None:
+            pass
+        elif not isinstance(operand, TensorBase):
             operand = scalar_array(python_number(operand), kind)
         elif operand._dtype is not kind:
             operand = cast_tensor(operand, kind)

@@ -10,15 +10,20 @@ import numpy as np
 from .._backend.table import kernel
 from .._core.dtype import bool_, dtype, finfo, iinfo, uint8
 from .._core.tensor_base import TensorBase, array_of, count_of, laid_out, tensor_of
+from .._tape.apply import apply
 from ._dispatch import (
     binary,
+    broadcast_shape,
+    cast_tensor,
     deliver,
     elementwise_in,
     expect_tensor,
     expect_tensors,
     in_place_form,
+    python_number,
     result_dtype,
     result_strides,
+    scalar_array,
     type_word,
     unary,
 )  # fmt: skip
@@ -300,7 +305,16 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
             )
         condition = ne(condition, 0)
     kind = result_dtype((input, other))
-    result = elementwise_in(kind, _where, (condition, input, other))
+    tensors = [item for item in (condition, input, other) if isinstance(item, TensorBase)]
+    shape = condition._shape
+    for tensor in tensors[1:]:
+        shape = broadcast_shape(shape, tensor._shape)
+    first, second = (
+        item if isinstance(item, TensorBase) and item._dtype is kind else cast_tensor(item, kind) if isinstance(item, TensorBase)
+        else scalar_array(python_number(item), kind)
+        for item in (input, other)
+    )
+    result = apply(_where, kind, (condition, first, second), strides=result_strides(tensors, shape))
     return result if out is None else deliver(result, out)
 
 

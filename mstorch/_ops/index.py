@@ -19,6 +19,7 @@ from .._core.tensor_base import (
     in_order,
     tensor_of,
 )
+from .._tape.apply import apply
 from . import views
 from ._autocast import follow
 from ._dispatch import (
@@ -46,6 +47,7 @@ _gather = kernel("gather")
 _index_select = kernel("index_select")
 _take = kernel("take")
 _nonzero = kernel("nonzero")
+_where = kernel("where")
 
 
 
@@ -193,10 +195,9 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
     shape = broadcast_shape(shape_of(mask), shape_of(input))
     if count_of(input._shape) == 0 or 0 in shape:
         return contiguous_copy(views.expand(input, shape))
-    from .compare import where
-
     filler = value if isinstance(value, TensorBase) else tensor_of(scalar_array(python_number(value), input._dtype).copy())
-    return where(mask, filler, input) if filler._dtype is input._dtype else where(mask, cast_tensor(filler, input._dtype), input)
+    filler = filler if filler._dtype is input._dtype else cast_tensor(filler, input._dtype)
+    return apply(_where, input._dtype, (mask, filler, input), label="MaskedFillBackward0")
 
 
 _CPP = {

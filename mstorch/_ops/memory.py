@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from .._backend.cast import numpy_cast
-from .._backend.raw import from_numpy
 from .._core import device as devices
 from .._core.dlpack import CPU, capsule_of
 from .._core.dlpack import array_of as array_of_capsule
@@ -17,7 +16,7 @@ from .._core.formats import channels_last, channels_last_3d, contiguous_format, 
 from .._core.size import Size
 from .._core.tensor_base import TensorBase, check_writable, is_tracked, strides_of
 from . import views
-from ._dispatch import become, shape_args, shape_of, type_word, write
+from ._dispatch import become, shape_args, shape_of, type_word, write_array
 from .copying import is_contiguous
 from .creation import empty
 from .from_data import array_of, made
@@ -169,7 +168,7 @@ def _elementwise(self: Any, name: str, function: Callable[..., Any], others: tup
         values = [complex(value) if kind.category == 3 else _real(value) for value in values]
     plain = {0: np.bool_, 1: np.int64, 2: np.float64, 3: np.complex128}[kind.category]
     array = numpy_cast(np.array(values, plain), kind.np).reshape(shape)
-    write(self, from_numpy(array), False)
+    write_array(self, array)
     return self
 
 
@@ -201,7 +200,7 @@ def module_load(self: Any, other: Any, assign: bool = False) -> Any:
 
 def as_strided_(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
     """Show the storage in another size, stride and offset from now on; returns the tensor."""
-    become(input, views.as_strided(input, size, stride, storage_offset))
+    become(input, views.as_strided(input.detach(), size, stride, storage_offset))
     return input
 
 

@@ -15,7 +15,7 @@ from .compare import eq, gt, isinf, lt, where
 from .copying import to_dtype
 from .elementwise import add, div, mul, scalar_like, sub, with_args
 from .math import sin, trunc
-from .views import alias
+from .views import detach
 
 _erf = kernel("erf")
 _erfc = kernel("erfc")
@@ -211,8 +211,8 @@ def _polynomial(name: str, words: str, first: Callable[[Any], Any], step: Callab
         kind = result_dtype((x, n))
         if kind.category < 2:
             kind = get_default_dtype()
-        x = to_dtype(alias(x, True), kind) if isinstance(x, TensorBase) else scalar_like(x, kind)
-        degree = to_dtype(alias(n, True), kind) if isinstance(n, TensorBase) else scalar_like(n, kind)
+        x = to_dtype(detach(x), kind) if isinstance(x, TensorBase) else scalar_like(x, kind)
+        degree = to_dtype(detach(n), kind) if isinstance(n, TensorBase) else scalar_like(n, kind)
         degree = trunc(degree)
         top = array_of(degree)
         before, current = add(mul(x, 0), 1), first(x)

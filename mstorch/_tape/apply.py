@@ -53,6 +53,11 @@ def rule(op: str, *, keep: Sequence[Any] = (), label: str | None = None, crosswi
     return enter
 
 
+def joined_rule(op: str) -> Callable[[Rule], Rule]:
+    """``rule`` for an operation whose one input is a list of tensors: a gradient for each of them."""
+    return rule(op)
+
+
 def backward_name(op: str) -> str:
     """``log_softmax`` → ``LogSoftmaxBackward0``."""
     return "".join(part.capitalize() for part in op.split("_")) + "Backward0"
@@ -100,8 +105,8 @@ def _compute(op: Kernel, name: str, inputs: Sequence[Any], args: Sequence[Any]) 
 def _as_array(item: Any) -> Any:
     if isinstance(item, TensorBase):
         return array_of(item)
-    if isinstance(item, (list, tuple)):
-        return [_as_array(part) for part in item]
+    if isinstance(item, (list, tuple)) and any(isinstance(part, (TensorBase, np.ndarray)) for part in item):
+        return tuple(_as_array(part) for part in item)
     return item
 
 
@@ -110,14 +115,14 @@ def _as_raw(item: Any) -> Any:
         return value_of(item)
     if item.__class__ is np.ndarray:
         return from_numpy(np.ascontiguousarray(item).reshape(item.shape))
-    if isinstance(item, (list, tuple)):
-        return [_as_raw(part) for part in item]
+    if isinstance(item, (list, tuple)) and any(isinstance(part, (TensorBase, np.ndarray)) for part in item):
+        return tuple(_as_raw(part) for part in item)
     return item
 
 
 def _wrapped(value: Any, strides: Any = None) -> Any:
     if value.__class__ is np.ndarray:
-        return tensor_of(value) if strides is None else laid_out(value, strides)
+        return laid_out(value, strides)
     if isinstance(value, Raw):
         return wrap(value, strides)
     if isinstance(value, np.generic):
@@ -153,6 +158,8 @@ def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, .
     if derivative is None:
         attach_native(op, kind, inputs, args, results, label)
         return
+    if inputs[0].__class__ is list:
+        inputs = tuple(inputs[0])
     edges = [edge_of(item) if isinstance(item, TensorBase) else None for item in inputs]
     node: Any = named(Applied, label or derivative.label)(edges)
     node.rule = derivative.rule
@@ -217,7 +224,7 @@ def _pulled(
     def forward(*raws: Raw) -> list[Raw]:
         rest = iter(raws)
         filled = [
-            next(rest) if item is None else [next(rest) for _ in range(item)] if isinstance(item, int) else item[0] for item in given
+            next(rest) if item is None else tuple(next(rest) for _ in range(item)) if isinstance(item, int) else item[0] for item in given
         ]
         results = function(*filled, *args)
         results = results if isinstance(results, (tuple, list)) else (results,)
@@ -282,7 +289,7 @@ def attach_native(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[
             flat.extend(item)
         else:
             given.append((_as_raw(item),))
-    raw_args = tuple(_as_raw(item) if item.__class__ is np.ndarray else item for item in args)
+    raw_args = tuple(map(_as_raw, args))
     node = _native_node(label or backward_name(op.op), op[kind.name], given, raw_args, flat, results)
     for number in node.outputs:
         results[number]._node, results[number]._number = node, number

@@ -9,13 +9,17 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .._backend import tape
-from .._backend.raw import Raw
+from .._backend.cell import Parameter
+from .._backend.raw import Raw, from_numpy
 from .._backend.table import LOCK
 from .._core.modes import modes
-from .._core.storage import Storage
+from .._core.storage import Storage, face
 from .._core.tensor_base import array_of, is_tracked, tensor_of, value_of, wrap
-from .node import Edge, Node, edge_of, named
+from . import engine
+from .node import Accumulate, Edge, Node, bare_twin, edge_of, named
 
 
 class _Ends:
@@ -51,11 +55,13 @@ class _Crossing(Node):
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The gradients of the ends."""
+        if not self.ends:
+            return ()
         gradient = gradients[0]
-        seed = gradient if isinstance(gradient, Raw) else tape_value(gradient)
-        with LOCK:
-            found = tape.run_backward([self.raw], [seed], self.ends, True, False)
         host = not isinstance(gradient, Raw)
+        with LOCK:
+            seed = tape_value(gradient) if host else gradient
+            found = tape.run_backward([self.raw], [seed], self.ends, True, False)
         return [None if raw is None else (raw.asnumpy().copy() if host else raw) for raw in found]
 
 
@@ -73,10 +79,48 @@ def to_mindspore(tensor: Any) -> Raw:
     if storage.parameter is not None and tuple(storage.parameter.shape) == tensor._shape:
         return storage.parameter
     if modes.grad and is_tracked(tensor):
+        ends = _native_ends(tensor)
+        if ends:
+            return _as_native_node(tensor, ends)
         tape.mark_leaf(raw)
         tape.start_recording()
         ENDS.add(raw, tensor)
     return raw
+
+
+def _native_ends(tensor: Any) -> list[tuple[Raw, Node]]:
+    """The tensors of MindSpore's side that a tensor was made of, each with the end of our tape that stands for it."""
+    edge = edge_of(tensor)
+    waiting = [] if edge is None else [edge[0]]
+    seen: set[Node] = set(waiting)
+    found = []
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Accumulate):
+            raw = node.tensor.__dict__.get("_native_end")
+            if raw is not None:
+                found.append((raw, node))
+        for below in node.edges:
+            if below is not None and below[0] not in seen:
+                seen.add(below[0])
+                waiting.append(below[0])
+    return found
+
+
+def _as_native_node(tensor: Any, ends: list[tuple[Raw, Node]]) -> Raw:
+    """A tensor as a node of MindSpore's tape, which asks ours for the gradients of what came from there."""
+
+    def forward(ctx: Any, *raws: Raw) -> Raw:
+        return value_of(bare_twin(tensor))
+
+    def backward(ctx: Any, gradient: Raw) -> Any:
+        seed = gradient.asnumpy()
+        found = engine.run([(edge_of(tensor), seed)], True, False, [(node, 0) for _, node in ends])  # type: ignore[list-item]
+        raws = [from_numpy(np.zeros(raw.shape, seed.dtype)) if g is None else face(g) for g, (raw, _) in zip(found, ends)]
+        return raws[0] if len(raws) == 1 else tuple(raws)
+
+    tape.start_recording()
+    return tape.function_node("TorchBackward", forward, backward)(*(raw for raw, _ in ends))
 
 
 def from_mindspore(raw: Raw) -> Any:
@@ -84,11 +128,17 @@ def from_mindspore(raw: Raw) -> Any:
     if modes.native is not None:
         return wrap(raw)
     made = wrap(raw)
+    if isinstance(raw, Parameter):
+        made._storage.parameter = raw
+        if raw.requires_grad and made._dtype.category >= 2:
+            made.requires_grad_()
+        ENDS.add(raw, weakref.ref(made))
+        return made
     if raw._requires_grad and modes.grad:
         if tape.is_end(raw):
             made.requires_grad_()
-            ENDS.add(raw, weakref.ref(made))
             made.__dict__["_native_end"] = raw
+            ENDS.add(raw, weakref.ref(made))
         elif tape.is_recorded(raw):
             pairs = ENDS.below([raw])
             edges: list[Edge | None] = [edge_of(tensor) for _, tensor in pairs]

@@ -275,7 +275,9 @@ def dressed(value: Any) -> Any:
 
 def bare_of(value: Any, recorded: bool) -> Any:
     """What a hook or the user gave, as the engine passes it on."""
-    return value if recorded or not isinstance(value, TensorBase) or not hasattr(value, "_storage") else bare(value)
+    if recorded or not isinstance(value, TensorBase) or getattr(value, "_layout", None) is not None:
+        return value  # a sparse gradient stays a tensor
+    return bare(value)
 
 
 def is_leaf(tensor: Any) -> bool:

@@ -39,7 +39,7 @@ Map = Callable[[np.ndarray], np.ndarray]
 def _through(function: Map, value: Any) -> Any:
     """A map of arrays on a bare value."""
     if value.__class__ is np.ndarray:
-        return function(value)
+        return np.asarray(function(value))
     return from_numpy(np.ascontiguousarray(function(value.asnumpy())))
 
 
@@ -270,7 +270,7 @@ def views(source: Any, label: str, parts: Sequence[tuple[Sequence[int], Strides,
 class CopySlices(Node):
     """The node of a tensor whose part was written: what is left of the old value, and the new part."""
 
-    __slots__ = ("forward", "back", "shape")
+    __slots__ = ("forward", "back", "shape", "same")
 
     label = "CopySlices"
 
@@ -290,6 +290,8 @@ class CopySlices(Node):
         return _through(forward, gradient)
 
     def _outside(self, array: np.ndarray) -> np.ndarray:
+        if not self.same:  # a real part of complex numbers: half of an element
+            return array - self.back(self.forward(array))
         inside = self.back(np.ones(self.shape, array.dtype))
         return np.where(inside != 0, np.zeros((), array.dtype), array)
 
@@ -361,6 +363,7 @@ def settle(target: Any, made: Any | None, label: str = "CopyBackwards") -> None:
         forward, back = _maps_by_bytes(base, target)
     written: Any = CopySlices((edge_of(base), None if made is None else edge_of(made)))
     written.forward, written.back, written.shape = forward, back, target._shape
+    written.same = base._dtype is target._dtype
     _move_hooks(base, written, 0)
     base._node, base._number = written, 0
     if base._auto is not None:

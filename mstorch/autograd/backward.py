@@ -73,7 +73,7 @@ def _edges(roots: Sequence[Any]) -> list[Any]:
         if isinstance(root, GradientEdge):
             found.append((root.node, root.output_nr))
             continue
-        edge = edge_of(root) if is_tracked(root) else None
+        edge = _strided_edge(root) if is_tracked(root) else None
         if edge is None:
             raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
         found.append(edge)
@@ -150,7 +150,7 @@ def grad(
             continue
         if not is_tracked(tensor):
             raise RuntimeError("One of the differentiated Tensors does not require grad")
-        ends.append(edge_of(tensor))
+        ends.append(_strided_edge(tensor))
     found = engine.run(list(zip(edges, values)), keep, create_graph, ends)
     with grad_set_to(create_graph):
         results = [_own(gradient, values) for gradient in found]
@@ -165,6 +165,11 @@ def grad(
             "this is the desired behavior."
         )
     return tuple(results)
+
+
+def _strided_edge(tensor: Any) -> Any:
+    """Where the gradient of a tensor arrives; asking a sparse one for its shape in memory raises, and its own form takes over."""
+    return edge_of(tensor) if tensor._shape is not None else None
 
 
 def _own(gradient: Any, given: Sequence[Any]) -> Any:

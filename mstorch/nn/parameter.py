@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._backend.cell import as_parameter
+from .._backend.cell import as_parameter, set_value
 from .._core.storage import Counter
 from .._core.tensor_base import TensorBase, array_of, is_tracked, require_grad, value_of
 from .._ops import creation, views
@@ -60,6 +60,7 @@ def native_parameter(parameter: Tensor, name: str) -> Any:
             become(parameter, fresh)
             storage = parameter._storage
         storage.parameter = as_parameter(value_of(parameter), name, is_tracked(parameter))
+        set_value(storage.parameter, value_of(parameter))  # MindSpore copies what a parameter is made of, and shares what it is set to
     else:
         as_parameter(storage.parameter, name, is_tracked(parameter))
     return storage.parameter

@@ -75,15 +75,15 @@ def test_numpy_errors(both: Callable[..., Any]) -> None:
     both(lambda torch: torch.from_numpy(np.zeros(3, ">f4")), message="byte order")
 
 
-def test_a_value_kept_for_backward_is_not_changed_by_a_later_write() -> None:
-    weight = mstorch.ones(3, requires_grad=True)
-    buffer = mstorch.arange(3.0)
-    buffer[0] = 5  # the buffer owns its memory now
-    product = (weight * buffer).sum()
-    buffer[1] = 100
-    buffer.mul_(2)
-    product.backward()
-    assert weight.grad.tolist() == [5, 1, 2]
+def test_a_write_to_what_backward_needs_is_refused(both: Callable[..., Any]) -> None:
+    def body(torch: Any) -> Any:
+        weight = torch.ones(3, requires_grad=True)
+        buffer = torch.arange(3.0)
+        product = (weight * buffer).sum()
+        buffer[1] = 100
+        product.backward()
+
+    both(body, message="one of the variables needed for gradient computation has been modified by an inplace operation")
 
 
 def test_a_loop_fills_a_buffer_in_place() -> None:

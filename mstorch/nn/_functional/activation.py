@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from ..._core.tensor_base import array_of, tensor_of
@@ -14,70 +15,71 @@ from ..._ops.elementwise import div, mul, neg
 from ..._ops.random import exponential_
 
 
-def _done(input: Any, result: Any, inplace: bool) -> Any:
-    return in_place(input, result) if inplace else result
+def _done(function: Callable[..., Any], input: Any, inplace: bool, *args: Any) -> Any:
+    """``function(input, …)``, stored in ``input`` if asked for."""
+    return in_place(input, function, *args) if inplace else function(input, *args)
 
 
 def relu(input: Any, inplace: bool = False) -> Any:
     """``max(0, x)``."""
-    return _done(input, acts.relu(input), True) if inplace else acts.relu(input)
+    return _done(acts.relu, input, inplace)
 
 
 def relu6(input: Any, inplace: bool = False) -> Any:
     """``min(max(0, x), 6)``."""
-    return _done(input, acts.relu6(input), inplace)
+    return _done(acts.relu6, input, inplace)
 
 
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
     """``min(max(min_val, x), max_val)``."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    return _done(input, acts.hardtanh(input, min_val, max_val), inplace)
+    return _done(acts.hardtanh, input, inplace, min_val, max_val)
 
 
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     """``x`` where it is positive, else ``alpha * (exp(x) - 1)`` (https://arxiv.org/abs/1511.07289)."""
-    return _done(input, acts.elu(input, alpha), inplace)
+    return _done(acts.elu, input, inplace, alpha)
 
 
 def selu(input: Any, inplace: bool = False) -> Any:
     """The activation of self-normalising networks (https://arxiv.org/abs/1706.02515)."""
-    return _done(input, acts.selu(input), inplace)
+    return _done(acts.selu, input, inplace)
 
 
 def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     """``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`` (https://arxiv.org/abs/1704.07483)."""
-    return _done(input, acts.celu(input, alpha), inplace)
+    return _done(acts.celu, input, inplace, alpha)
 
 
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
     """``x`` where it is positive, else ``negative_slope * x``."""
-    return _done(input, acts.leaky_relu(input, negative_slope), inplace)
+    return _done(acts.leaky_relu, input, inplace, negative_slope)
 
 
 def silu(input: Any, inplace: bool = False) -> Any:
     """``x * sigmoid(x)``."""
-    return _done(input, acts.silu(input), inplace)
+    return _done(acts.silu, input, inplace)
 
 
 def mish(input: Any, inplace: bool = False) -> Any:
     """``x * tanh(softplus(x))`` (https://arxiv.org/abs/1908.08681)."""
-    return _done(input, acts.mish(input), inplace)
+    return _done(acts.mish, input, inplace)
 
 
 def hardsigmoid(input: Any, inplace: bool = False) -> Any:
     """``relu6(x + 3) / 6``."""
-    return _done(input, acts.hardsigmoid(input), inplace)
+    return _done(acts.hardsigmoid, input, inplace)
 
 
 def hardswish(input: Any, inplace: bool = False) -> Any:
     """``x * relu6(x + 3) / 6`` (https://arxiv.org/abs/1905.02244)."""
-    return _done(input, acts.hardswish(input), inplace)
+    return _done(acts.hardswish, input, inplace)
 
 
 def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
     """``x`` where it is above the threshold, else ``value``."""
-    return _done(input, acts.threshold(input, threshold, value), inplace)
+    return _done(acts.threshold, input, inplace, threshold, value)
 
 
 def rrelu(
@@ -87,11 +89,12 @@ def rrelu(
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
-        return _done(input, acts.leaky_relu(input, (lower + upper) / 2), inplace)
+        return _done(acts.leaky_relu, input, inplace, (lower + upper) / 2)
     from ..._ops.compare import where
 
     # torch draws for the elements that are not positive only, in their order.
-    return _done(input, where(input <= 0, mul(input, _slopes(input, lower, upper)), input), inplace)
+    slopes = _slopes(input, lower, upper)
+    return _done(lambda x: where(x <= 0, mul(x, slopes), x), input, inplace)
 
 
 def _slopes(input: Any, lower: float, upper: float) -> Any:
@@ -169,7 +172,7 @@ def rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training:
 
 def threshold_(input: Any, threshold: float, value: float) -> Any:
     """In-place version of ``threshold``."""
-    return _done(input, acts.threshold(input, threshold, value), True)
+    return _done(acts.threshold, input, True, threshold, value)
 
 
 def _get_softmax_dim(name: str, ndim: int, stacklevel: int) -> int:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.dtype import bool_
+from ..._core.dtype import bfloat16, bool_, float16, float32
 from ..._core.tensor_base import array_of, value_of
 from ..._ops import views
 from ..._ops._autocast import follow
-from ..._ops._dispatch import shape_of
+from ..._ops._dispatch import cast_tensor, shape_of
 from ..._ops.compare import where
 from ..._ops.creation import zeros
 from ..._ops.dropout import dropout
@@ -58,6 +58,12 @@ def scaled_dot_product_attention(
         key = repeat_interleave(key, q[-3] // shape_of(key)[-3], -3)
         value = repeat_interleave(value, q[-3] // shape_of(value)[-3], -3)
     factor = 1 / math.sqrt(q[-1]) if scale is None else scale
+    half = query._dtype if query._dtype in (float16, bfloat16) else None
+    if half is not None:
+        # As in torch's kernel, scores and weights are not rounded to half precision on the way.
+        query, key, value = (cast_tensor(item, float32) for item in (query, key, value))
+        if attn_mask is not None and attn_mask._dtype is not bool_:
+            attn_mask = cast_tensor(attn_mask, float32)
     weights = mul(matmul(query, views.transpose(key, -2, -1)), factor)
     empty = None
     if attn_mask is not None:
@@ -75,7 +81,8 @@ def scaled_dot_product_attention(
         weights = where(made(empty), weights, 0.0)
     if dropout_p > 0:
         weights = dropout(weights, dropout_p, True)
-    return matmul(weights, value)
+    found = matmul(weights, value)
+    return found if half is None else cast_tensor(found, half)
 
 
 def _c(tensor: Any) -> str:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from ..._ops import dropout as drops
@@ -14,26 +15,27 @@ def _checked(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-def _done(input: Any, result: Any, inplace: bool) -> Any:
-    return in_place(input, result) if inplace and result is not input else result
+def _done(function: Callable[..., Any], input: Any, inplace: bool, *args: Any) -> Any:
+    """``function(input, …)``, stored in ``input`` if asked for."""
+    return in_place(input, function, *args) if inplace else function(input, *args)
 
 
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Each element set to 0 with probability ``p``, the others divided by 1 - p."""
     _checked(p)
-    return _done(input, drops.dropout(input, p, training), inplace)
+    return _done(drops.dropout, input, inplace, p, training)
 
 
 def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
     """Dropout that keeps mean and variance, for SELU."""
     _checked(p)
-    return _done(input, drops.alpha_dropout(input, p, training), inplace)
+    return _done(drops.alpha_dropout, input, inplace, p, training)
 
 
 def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
     """Alpha dropout of whole channels (N, C, *)."""
     _checked(p)
-    return _done(input, drops.feature_alpha_dropout(input, p, training), inplace)
+    return _done(drops.feature_alpha_dropout, input, inplace, p, training)
 
 
 def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
@@ -51,9 +53,9 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 
 def _channels(input: Any, p: float, training: bool, inplace: bool, single: bool) -> Any:
     if not single:
-        return _done(input, drops.feature_dropout(input, p, training), inplace)
+        return _done(drops.feature_dropout, input, inplace, p, training)
     result = drops.feature_dropout(views.unsqueeze(input, 0), p, training)
-    return _done(input, views.squeeze(result, 0), inplace)
+    return in_place(input, lambda tensor: views.squeeze(result, 0)) if inplace else views.squeeze(result, 0)
 
 
 def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:

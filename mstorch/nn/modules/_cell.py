@@ -9,6 +9,8 @@ from typing_extensions import Self
 
 from ..._backend import tape
 from ..._backend.cell import call_cell, graph_mode, is_raw
+from ..._core.modes import modes
+from ..._core.storage import NativeBlock
 from ..parameter import native_parameter
 from . import _precision
 from ._native import as_mstorch, as_native
@@ -113,7 +115,9 @@ class CellMixin:
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
         """``forward`` on MindSpore's own tensors: the way in for MindSpore's tools."""
-        with tape.lent(), tape.own_dtypes():
+        if tape.is_recording() and not modes.grad:
+            raise RuntimeError("In no_grad context, MindSpore cannot compute gradients of a module: leave torch.no_grad() before.")
+        with tape.lent(), tape.own_dtypes(), NativeBlock():
             return as_native(self._run(as_mstorch(args), as_mstorch(kwargs)))
 
     # The graph compiler reads the source of what a function wraps: it comes to an error that says what to do instead.

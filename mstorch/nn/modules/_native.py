@@ -66,7 +66,7 @@ def _walk(cell: Any, prefix: str, kept: dict[str, Any]) -> Iterator[tuple[str, T
         if tensor is None:
             tensor = kept[name] = from_mindspore(raw)
             tensor.__class__ = Parameter
-        elif value_of(tensor) is not raw or tensor._dtype.ms != raw.dtype:
+        elif tensor._storage.parameter is not raw or tensor._dtype.ms != raw.dtype:
             become(tensor, from_mindspore(raw))
         yield name, tensor
     for name, inner in native.own_cells(cell):
@@ -98,8 +98,8 @@ def is_buffer(name: str, tensor: Any) -> bool:
 def apply_native(module: Any, function: Callable[[Tensor], Tensor]) -> None:
     """``Module._apply`` for the native children."""
     for _, tensor in list(native_state(module)):
-        raw = value_of(tensor)
-        if native.is_parameter(raw):
+        raw = tensor._storage.parameter
+        if raw is not None:
             made = value_of(function(tensor.detach()))
             native.set_value(raw, made)
             if tensor._dtype.ms != raw.dtype:

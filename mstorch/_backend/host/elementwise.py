@@ -1,0 +1,86 @@
+"""Elementwise arithmetic on the host."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..table import define_host
+from ._ufunc import COMPLEX, FLOATS, HALF, INTS, QUIET, REAL, number, one, two
+
+_ALL = (*INTS, "float16", *FLOATS, *COMPLEX)
+_BFLOAT16 = {"bfloat16": "float32"}
+
+numpy_add, numpy_sub, numpy_mul, numpy_div = two(np.add), two(np.subtract), two(np.multiply), two(np.divide)
+numpy_neg = one(np.negative)
+
+
+def numpy_pow(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The power of floating or complex numbers."""
+    return np.asarray(np.power(x, y, extobj=QUIET))
+
+
+def numpy_scalar_power(x: np.ndarray, exponent: Any) -> np.ndarray:
+    """The power with a number; the common ones by arithmetic, as torch does."""
+    if exponent == 2:
+        return np.asarray(np.multiply(x, x, extobj=QUIET))
+    if exponent == 0.5:
+        return np.asarray(np.sqrt(x, extobj=QUIET))
+    if exponent == 3:
+        return np.asarray(np.multiply(np.multiply(x, x, extobj=QUIET), x, extobj=QUIET))
+    if exponent == -1:
+        return np.asarray(np.reciprocal(x, extobj=QUIET))
+    if exponent == -0.5:
+        return np.asarray(np.reciprocal(np.sqrt(x, extobj=QUIET), extobj=QUIET))
+    if exponent == -2:
+        return np.asarray(np.reciprocal(np.multiply(x, x, extobj=QUIET), extobj=QUIET))
+    return np.asarray(np.power(x, number(exponent, x), extobj=QUIET))
+
+
+def numpy_where(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The first where the condition holds, else the second."""
+    return np.where(condition, x, y)
+
+
+def numpy_clamp(x: np.ndarray, low: Any, high: Any) -> np.ndarray:
+    """Between the bounds, of which one may be None; NaN stays, and a NaN bound gives NaN."""
+    found = x
+    if low is not None:
+        found = np.maximum(found, low, extobj=QUIET)
+    if high is not None:
+        found = np.minimum(found, high, extobj=QUIET)
+    return np.array(found) if found is x else np.asarray(found)
+
+
+def numpy_abs(x: np.ndarray) -> np.ndarray:
+    """The absolute value; of complex numbers a real one."""
+    return np.asarray(np.absolute(x, extobj=QUIET))
+
+
+def numpy_rsqrt(x: np.ndarray) -> np.ndarray:
+    """One divided by the square root."""
+    return np.asarray(np.divide(number(1, x), np.sqrt(x, extobj=QUIET), extobj=QUIET))
+
+
+def numpy_square(x: np.ndarray) -> np.ndarray:
+    """The product with itself."""
+    return np.asarray(np.multiply(x, x, extobj=QUIET))
+
+
+define_host("add", numpy_add, (*_ALL, "bool"), _BFLOAT16)
+define_host("sub", numpy_sub, _ALL, _BFLOAT16)
+define_host("mul", numpy_mul, (*_ALL, "bool"), _BFLOAT16)
+define_host("div", numpy_div, ("float16", *FLOATS), _BFLOAT16)
+define_host("neg", numpy_neg, _ALL, _BFLOAT16)
+define_host("pow", numpy_pow, FLOATS, HALF)
+define_host("scalar_power", numpy_scalar_power, FLOATS, HALF)
+define_host("where", numpy_where)
+define_host("clamp", numpy_clamp, REAL, _BFLOAT16)
+define_host("abs", numpy_abs, (*INTS, "float16", *FLOATS), _BFLOAT16)
+define_host("square", numpy_square, _ALL, _BFLOAT16)
+define_host("sqrt", one(np.sqrt), FLOATS, HALF)
+define_host("rsqrt", numpy_rsqrt, FLOATS, HALF)
+define_host("reciprocal", one(np.reciprocal), FLOATS, HALF)
+define_host("maximum", two(np.maximum), REAL, _BFLOAT16)
+define_host("minimum", two(np.minimum), REAL, _BFLOAT16)
+define_host("conj", one(np.conjugate), COMPLEX)

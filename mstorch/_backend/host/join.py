@@ -1,0 +1,22 @@
+"""Joining on the host."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..table import define_host
+
+
+def numpy_cat(parts: Sequence[np.ndarray], axis: int) -> np.ndarray:
+    """The parts along a dimension."""
+    return np.ascontiguousarray(np.concatenate(parts, axis))
+
+
+def numpy_stack(parts: Sequence[np.ndarray], axis: int) -> np.ndarray:
+    """The parts along a new dimension."""
+    return np.ascontiguousarray(np.stack(parts, axis))
+
+
+define_host("cat", numpy_cat)
+define_host("stack", numpy_stack)

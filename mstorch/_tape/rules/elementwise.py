@@ -1,0 +1,108 @@
+"""Gradients of elementwise arithmetic."""
+from __future__ import annotations
+
+from typing import Any
+
+from .. import vocabulary as v
+from ..apply import rule
+
+
+@rule("add")
+def add(node: Any, g: Any) -> Any:
+    first, second = node.edges
+    return (None if first is None else v.fit(g, node.shapes[0]), None if second is None else v.fit(g, node.shapes[1]))
+
+
+@rule("sub")
+def sub(node: Any, g: Any) -> Any:
+    first, second = node.edges
+    return (None if first is None else v.fit(g, node.shapes[0]), None if second is None else v.fit(v.neg(g), node.shapes[1]))
+
+
+@rule("mul", keep=(0, 1), crosswise=True)
+def mul(node: Any, g: Any) -> Any:
+    first, second = node.edges
+    return (
+        None if first is None else v.fit(v.mul(g, v.conj(node.kept(g, 1))), node.shapes[0]),
+        None if second is None else v.fit(v.mul(g, v.conj(node.kept(g, 0))), node.shapes[1]),
+    )
+
+
+@rule("div", keep=(0, 1))
+def div(node: Any, g: Any) -> Any:
+    first, second = node.edges
+    x, y = node.kept(g, 0), node.kept(g, 1)
+    part = v.div(g, v.conj(y))
+    return (
+        None if first is None else v.fit(part, node.shapes[0]),
+        None if second is None else v.fit(v.neg(v.mul(part, v.conj(v.div(x, y)))), node.shapes[1]),
+    )
+
+
+@rule("neg")
+def neg(node: Any, g: Any) -> Any:
+    return v.neg(g)
+
+
+@rule("pow", keep=(0, 1, "result"), label="PowBackward1")
+def pow(node: Any, g: Any) -> Any:
+    x, y, result = node.kept(g, 0), node.kept(g, 1), node.kept(g, 2)
+    base = exponent = None
+    if node.edges[0] is not None:
+        slope = v.mul(y, v.power(x, v.plus(y, -1)))
+        base = v.fit(v.where(v.is_zero(y), 0, v.mul(g, v.conj(slope))), node.shapes[0])
+    if node.edges[1] is not None:
+        flat = v.both(v.is_zero(x), v.at_least_zero(y))
+        exponent = v.fit(v.where(flat, 0, v.mul(g, v.conj(v.mul(result, v.log(v.where(flat, 1, x)))))), node.shapes[1])
+    return base, exponent
+
+
+@rule("scalar_power", keep=(0,), label="PowBackward0")
+def scalar_power(node: Any, g: Any) -> Any:
+    (exponent,) = node.args
+    if exponent == 0:
+        return v.times(g, 0) if node.kind.category < 3 else v.mul(g, v.times(node.kept(g), 0))
+    x = node.kept(g)
+    if exponent == 1:
+        return g
+    if isinstance(exponent, complex) or node.kind.category == 3:
+        return v.mul(g, v.conj(v.times(v.scalar_power(x, exponent - 1), exponent)))
+    return v.mul(g, v.times(x if exponent == 2 else v.scalar_power(x, exponent - 1), exponent))
+
+
+@rule("square", keep=(0,), label="PowBackward0")
+def square(node: Any, g: Any) -> Any:
+    return v.mul(g, v.conj(v.times(node.kept(g), 2)))
+
+
+@rule("sqrt", keep=("result",))
+def sqrt(node: Any, g: Any) -> Any:
+    return v.div(g, v.times(v.conj(node.kept(g)), 2))
+
+
+@rule("rsqrt", keep=("result",))
+def rsqrt(node: Any, g: Any) -> Any:
+    y = v.conj(node.kept(g))
+    return v.mul(v.times(g, -0.5), v.mul(v.mul(y, y), y))
+
+
+@rule("reciprocal", keep=("result",))
+def reciprocal(node: Any, g: Any) -> Any:
+    y = v.conj(node.kept(g))
+    return v.neg(v.mul(g, v.mul(y, y)))
+
+
+@rule("where", label="WhereBackward0", keep=(0,))
+def where(node: Any, g: Any) -> Any:
+    condition = v.bare_condition(node.kept(g))
+    _, first, second = node.edges
+    return (
+        None,
+        None if first is None else v.fit(v.where(condition, g, 0), node.shapes[1]),
+        None if second is None else v.fit(v.where(condition, 0, g), node.shapes[2]),
+    )
+
+
+@rule("conj", label="ConjBackward0")
+def conj(node: Any, g: Any) -> Any:
+    return v.conj(g)

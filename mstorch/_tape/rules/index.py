@@ -1,0 +1,103 @@
+"""Gradients of taking elements by position."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._backend.host.index import index_key
+from .. import vocabulary as v
+from ..apply import rule
+
+
+def _taking(key: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """Elements at a key, and their sums at the places they came from."""
+
+    def taken(array: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(array[key])
+
+    def given(array: np.ndarray) -> np.ndarray:
+        whole = np.zeros(shape, array.dtype)
+        np.add.at(whole, key, array)
+        return whole
+
+    return taken, given
+
+
+@rule("index")
+def index(node: Any, g: Any) -> Any:
+    dims, indices = node.args[:2]
+    taken, given = _taking(index_key(len(node.shapes[0]), dims, indices), node.shapes[0])
+    return v.mapped(g, given, taken, "IndexBackward0")
+
+
+@rule("take")
+def take(node: Any, g: Any) -> Any:
+    shape = node.shapes[0]
+    flat = (int(np.prod(shape)),)
+    taken, given = _taking(node.args[0], flat)
+    return v.reshape(v.mapped(g, given, taken, "TakeBackward0"), shape)
+
+
+def _rows(index: np.ndarray, count: int) -> tuple[Any, Any]:
+    """Rows of a table by index, and the sums of rows that share one."""
+    flat = np.where(index < 0, index + count, index).reshape(-1)
+
+    def taken(array: np.ndarray) -> np.ndarray:
+        return np.take(array, flat, axis=0)
+
+    def given(array: np.ndarray) -> np.ndarray:
+        whole = np.zeros((count, *array.shape[1:]), array.dtype)
+        np.add.at(whole, flat, array)
+        return whole
+
+    return taken, given
+
+
+@rule("index_select")
+def index_select(node: Any, g: Any) -> Any:
+    dim, index_ = node.args
+    shape = node.shapes[0]
+    order = (dim, *(d for d in range(len(shape)) if d != dim))
+    taken, given = _rows(np.asarray(index_), shape[dim])
+    moved = v.permute(g, order) if dim else g
+    found = v.mapped(moved, given, taken, "IndexSelectBackward0")
+    return v.permute(found, [int(i) for i in np.argsort(order)]) if dim else found
+
+
+@rule("gather")
+def gather(node: Any, g: Any) -> Any:
+    dim, index_ = node.args
+    shape = node.shapes[0]
+    if not shape or not index_.ndim:
+        key: Any = (np.reshape(index_, -1),)
+        taken, given = _taking(key, (int(np.prod(shape)),))
+        flat = v.reshape(g, (-1,))
+        return v.reshape(v.mapped(flat, given, taken, "GatherBackward0"), shape)
+    key = tuple(index_ if d == dim else n for d, n in enumerate(np.ogrid[tuple(slice(n) for n in index_.shape)]))
+    taken, given = _taking(key, shape)
+    return v.mapped(g, given, taken, "GatherBackward0")
+
+
+@rule("embedding")
+def embedding(node: Any, g: Any) -> Any:
+    index_, padding, by_frequency = node.args
+    rows, width = node.shapes[0]
+    flat = np.asarray(index_).reshape(-1)
+    weight = np.ones(flat.shape, np.float64)
+    if padding >= 0:
+        weight[flat == padding] = 0
+    if by_frequency:
+        weight /= np.bincount(flat, minlength=rows)[flat] if flat.size else 1
+
+    def taken(array: np.ndarray) -> np.ndarray:
+        found = np.take(array, flat, axis=0)
+        return (found * weight[:, None].astype(array.dtype)).reshape(*index_.shape, width)
+
+    def given(array: np.ndarray) -> np.ndarray:
+        whole = np.zeros((rows, width), array.dtype)
+        part = array.reshape(-1, width)
+        np.add.at(whole, flat, part if padding < 0 and not by_frequency else part * weight[:, None].astype(array.dtype))
+        return whole
+
+    return v.mapped(g, given, taken, "EmbeddingDenseBackward0")

@@ -1,0 +1,48 @@
+"""Gradients of matrix products."""
+from __future__ import annotations
+
+from typing import Any
+
+from .. import vocabulary as v
+from ..apply import rule
+
+
+@rule("mm", keep=(0, 1), crosswise=True)
+def mm(node: Any, g: Any) -> Any:
+    first, second = node.edges
+    return (
+        None if first is None else v.mm(g, v.conj(v.transpose(node.kept(g, 1)))),
+        None if second is None else v.mm(v.conj(v.transpose(node.kept(g, 0))), g),
+    )
+
+
+@rule("bmm", keep=(0, 1), crosswise=True)
+def bmm(node: Any, g: Any) -> Any:
+    first, second = node.edges
+    return (
+        None if first is None else v.bmm(g, v.conj(v.transpose(node.kept(g, 1)))),
+        None if second is None else v.bmm(v.conj(v.transpose(node.kept(g, 0))), g),
+    )
+
+
+def _linear(node: Any, g: Any) -> tuple[Any, Any]:
+    first, second = node.edges[:2]
+    flat = v.reshape(g, (-1, g.shape[-1])) if len(g.shape) != 2 else g
+    by_input = by_weight = None
+    if first is not None:
+        by_input = v.reshape(v.mm(flat, v.conj(node.kept(g, 1))), node.shapes[0])
+    if second is not None:
+        x = node.kept(g, 0)
+        rows = v.reshape(x, (-1, x.shape[-1])) if len(x.shape) != 2 else x
+        by_weight = v.mm(v.transpose(flat), v.conj(rows))
+    return by_input, by_weight
+
+
+@rule("linear", keep=(0, 1), label="MmBackward0")
+def linear(node: Any, g: Any) -> Any:
+    return _linear(node, g)
+
+
+@rule("linear_bias", keep=(0, 1), label="AddmmBackward0")
+def linear_bias(node: Any, g: Any) -> Any:
+    return (*_linear(node, g), None if node.edges[2] is None else v.fit(g, node.shapes[2]))

@@ -1,0 +1,40 @@
+"""Gradients of normalisation."""
+from __future__ import annotations
+
+from typing import Any
+
+from .. import vocabulary as v
+from ..apply import rule
+
+
+def standardised(x: Any, axes: tuple[int, ...], count: int, eps: float) -> tuple[Any, Any]:
+    """Mean 0 and variance 1 over some dimensions, and one over the deviation."""
+    number = v.constant(count, x)
+    centred = v.sub(x, v.div(v.total(x, axes), number))
+    inverse = v.rsqrt(v.plus(v.div(v.total(v.mul(centred, centred), axes), number), eps))
+    return v.mul(centred, inverse), inverse
+
+
+@rule("layer_norm", keep=(0, 1), label="NativeLayerNormBackward0")
+def layer_norm(node: Any, g: Any) -> Any:
+    begin, eps = node.args
+    shape = node.shapes[0]
+    axes, count = tuple(range(begin, len(shape))), 1
+    for length in shape[begin:]:
+        count *= length
+    if 0 in shape:
+        return tuple(v.like(v.zeros(own, node.kind), g) for own in node.shapes)
+    x, weight = node.kept(g, 0), node.kept(g, 1)
+    normal, inverse = standardised(x, axes, count, eps)
+    by_input = None
+    if node.edges[0] is not None:
+        scaled = v.mul(g, weight)
+        number = v.constant(count, g)
+        inner = v.sub(scaled, v.div(v.total(scaled, axes), number))
+        inner = v.sub(inner, v.mul(normal, v.div(v.total(v.mul(scaled, normal), axes), number)))
+        by_input = v.mul(inner, inverse)
+    return (
+        by_input,
+        None if node.edges[1] is None else v.fit(v.mul(g, normal), node.shapes[1]),
+        None if node.edges[2] is None else v.fit(g, node.shapes[2]),
+    )

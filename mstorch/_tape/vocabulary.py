@@ -1,0 +1,160 @@
+"""What rules are written with: operations that compute on bare values and are recorded on tensors."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._backend.raw import from_numpy
+from .._core.tensor_base import TensorBase, tensor_of
+from .apply import Primitive, apply, constant, dtype_name, shape_of
+from .node import bare
+from .windows import linear
+
+add, sub, mul, div, neg = Primitive("add"), Primitive("sub"), Primitive("mul"), Primitive("div"), Primitive("neg")
+exp, log, sqrt, sin, cos, sign = (Primitive(name) for name in ("exp", "log", "sqrt", "sin", "cos", "sign"))
+tanh, sigmoid, reciprocal, square = (Primitive(name) for name in ("tanh", "sigmoid", "reciprocal", "square"))
+sinh, cosh = Primitive("sinh"), Primitive("cosh")
+scalar_power, conj_ = Primitive("scalar_power"), Primitive("conj")
+mm, bmm, linear_product = Primitive("mm"), Primitive("bmm"), Primitive("linear")
+_sum, _where, _eq = Primitive("sum"), Primitive("where"), Primitive("eq")
+gt, lt, le, ge = Primitive("gt"), Primitive("lt"), Primitive("le"), Primitive("ge")
+eq = _eq
+
+
+def conj(value: Any) -> Any:
+    """The conjugate; a real value itself."""
+    return conj_(value) if dtype_name(value) in ("complex64", "complex128") else value
+
+
+def _mapped(value: Any, forward: Any, back: Any, label: str) -> Any:
+    if isinstance(value, TensorBase):
+        return linear(value, forward, back, label)
+    if value.__class__ is np.ndarray:
+        return np.asarray(forward(value))
+    return from_numpy(np.ascontiguousarray(forward(value.asnumpy())))
+
+
+def sum_array(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """The sum over what broadcasting repeated."""
+    lead = array.ndim - len(shape)
+    axes = tuple(i for i in range(array.ndim) if i < lead or (shape[i - lead] == 1 and array.shape[i] != 1))
+    if not axes:
+        return array.reshape(shape)
+    wide = np.float32 if array.dtype.itemsize == 2 else array.dtype
+    with np.errstate(all="ignore"):
+        found = np.add.reduce(array, axis=axes, dtype=wide, keepdims=True)
+    return np.asarray(found).astype(array.dtype, copy=False).reshape(shape)
+
+
+def fit(gradient: Any, shape: tuple[int, ...]) -> Any:
+    """The gradient of an operand that was broadcast: the sum over what was repeated."""
+    own = shape_of(gradient)
+    if own == tuple(shape):
+        return gradient
+    return _mapped(gradient, lambda array: sum_array(array, shape), lambda array: np.broadcast_to(array, own), "SumBackward1")
+
+
+def spread(value: Any, shape: tuple[int, ...]) -> Any:
+    """The value broadcast to a shape."""
+    own = shape_of(value)
+    if own == tuple(shape):
+        return value
+    return _mapped(value, lambda array: np.broadcast_to(array, shape), lambda array: sum_array(array, own), "ExpandBackward0")
+
+
+def reshape(value: Any, shape: Sequence[int]) -> Any:
+    """The value in another shape."""
+    own = shape_of(value)
+    return _mapped(value, lambda array: array.reshape(shape), lambda array: array.reshape(own), "ViewBackward0")
+
+
+def permute(value: Any, order: Sequence[int]) -> Any:
+    """The value with its dimensions in another order."""
+    inverse = [int(i) for i in np.argsort(order)]
+    return _mapped(value, lambda array: array.transpose(order), lambda array: array.transpose(inverse), "PermuteBackward0")
+
+
+def transpose(value: Any) -> Any:
+    """The last two dimensions exchanged."""
+    rank = len(shape_of(value))
+    return permute(value, (*range(rank - 2), rank - 1, rank - 2))
+
+
+def total(value: Any, axes: tuple[int, ...], keepdim: bool = True) -> Any:
+    """The sum along dimensions."""
+    return _sum(value, axes, keepdim)
+
+
+def times(value: Any, number: Any) -> Any:
+    """A value times a Python number."""
+    return mul(value, constant(number, value))
+
+
+def plus(value: Any, number: Any) -> Any:
+    """A value plus a Python number."""
+    return add(value, constant(number, value))
+
+
+def where(condition: Any, first: Any, second: Any) -> Any:
+    """The first value where the condition, a bare boolean, holds, else the second; either may be a number."""
+    like = first if not isinstance(first, (int, float)) else second
+    first, second = (constant(v, like) if isinstance(v, (int, float)) else v for v in (first, second))
+    if isinstance(like, TensorBase):
+        if not isinstance(condition, TensorBase):
+            condition = tensor_of(np.asarray(condition))
+        return apply(_where.kernel, like._dtype, (condition, first, second))
+    name = dtype_name(like)
+    if like.__class__ is np.ndarray:
+        return _where.kernel.host[name](condition, first, second)
+    return _where.kernel[name](from_numpy(np.asarray(condition)), first, second)
+
+
+def bare_condition(value: Any) -> Any:
+    """A condition without its wrapper."""
+    return bare(value) if isinstance(value, TensorBase) else value
+
+
+power, softmax, rsqrt = Primitive("pow"), Primitive("softmax"), Primitive("rsqrt")
+mapped = _mapped
+
+
+def like(array: np.ndarray, value: Any) -> Any:
+    """An array as a constant of the kind of another value: bare, or a tensor."""
+    if isinstance(value, TensorBase):
+        return tensor_of(array)
+    if value.__class__ is np.ndarray:
+        return array
+    return from_numpy(array)
+
+
+def zeros(shape: tuple[int, ...], kind: Any) -> np.ndarray:
+    """An array of zeros."""
+    return np.zeros(shape, kind.np)
+
+
+def _host_array(value: Any) -> np.ndarray:
+    found = bare_condition(value)
+    return found if found.__class__ is np.ndarray else found.asnumpy()
+
+
+def positive(value: Any) -> Any:
+    """Where a value is above zero, bare."""
+    return _host_array(value) > 0
+
+
+def is_zero(value: Any) -> Any:
+    """Where a value is zero, bare."""
+    return _host_array(value) == 0
+
+
+def at_least_zero(value: Any) -> Any:
+    """Where a real value is zero or above, bare; a complex one counts as such."""
+    array = _host_array(value)
+    return np.ones(array.shape, bool) if array.dtype.kind == "c" else array >= 0
+
+
+def both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Where both conditions hold."""
+    return np.logical_and(first, second)
