@@ -557,7 +557,7 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
     if parameter is not None and tensor._storage.parameter is None:
         # MindSpore's optimisers know the parameter: it shares the new memory.
         set_value(parameter, value_of(tensor))
-        tensor._storage.parameter = parameter
+        tensor._storage.share_with(parameter)
 
 
 set_tensor_class(Tensor)

@@ -66,6 +66,17 @@ def deep_recording() -> Iterator[None]:
         grad_mode.deep = before
 
 
+@contextmanager
+def native_set_to(enabled: bool) -> Iterator[None]:
+    """MindSpore's grad mode for a block."""
+    before = grad_mode.enabled
+    set_grad_enabled(enabled)
+    try:
+        yield
+    finally:
+        set_grad_enabled(before)
+
+
 _recording = _pynative_executor._executor.grad_flag
 _set_recording = _pynative_executor._executor.set_grad_flag
 _started = [False]  # whether the flag is on because of us

@@ -9,18 +9,31 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .._backend import tape, trace
 from .._backend.cell import is_parameter, keeps_statistics
 from .._backend.raw import Raw
+from .._backend.table import LOCK
+from .._backend.tape import native_set_to
 from .._backend.trace import Graph, GraphBreak
 from .._core.generator import default_generator
 from .._core.modes import modes
-from .._core.storage import Storage
-from .._core.tensor_base import TensorBase, is_tracked, strides_of, value_of
+from .._core.storage import Storage, face
+from .._core.tensor_base import (
+    TensorBase,
+    array_of,
+    is_tracked,
+    put_array,
+    strides_of,
+    tensor_of,
+    value_of,
+    whole_storage,
+)
 from .._ops._dispatch import write
-from .._tape.node import is_leaf
+from .._tape.node import FREED, Node, edge_of, is_leaf
 from . import verify
-from .functional import Plan, detached, exchanged, plan, source, stand_ins_for, storages
+from .functional import Plan, delivered, exchanged, plan, replaced, stand_in, state_value
 from .guards import Guards, setting_key
 from .trees import check_result, flatten, leaves, unflatten
 
@@ -28,20 +41,33 @@ _LIMIT = 64
 _lock = threading.RLock()  # MindSpore's recorder is one for the process
 
 
-def _gate_forward(ctx: Any, *raws: Raw) -> Any:
-    ctx.like = raws
-    same = tuple(tape.detached(raw) for raw in raws)
-    return same[0] if len(same) == 1 else same
+class _GraphNode(Node):
+    """The node of a captured graph: MindSpore differentiates it as a whole."""
 
+    __slots__ = ("results", "ends", "places")
 
-def _gate_backward(ctx: Any, *gradients: Any) -> Any:
-    if modes.grad:
-        # MindSpore's second derivative of a captured graph lacks terms, without a word (2.7.2 to 2.10).
-        raise RuntimeError("torch.compile with aot_autograd does not currently support double backward")
-    return gradients[0] if len(gradients) == 1 else gradients
+    label = "CompiledFunctionBackward"
 
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """The gradients of the graph's inputs."""
+        if recorded:
+            # MindSpore's second derivative of a captured graph lacks terms, without a word (2.7.2 to 2.10).
+            raise RuntimeError("torch.compile with aot_autograd does not currently support double backward")
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        chosen = [number for number, gradient in enumerate(gradients) if gradient is not None]
+        with LOCK:
+            seeds = [face(np.asarray(gradients[number])) for number in chosen]
+            found = tape.run_backward([self.results[number] for number in chosen], seeds, self.ends, True, False)
+        full: list[Any] = [None] * len(self.edges)
+        for place, raw in zip(self.places, found):
+            full[place] = None if raw is None else raw.asnumpy().copy()
+        return full
 
-_gate = tape.function_node("CompiledFunctionBackward", _gate_forward, _gate_backward)
+    def release(self) -> None:
+        """Let go of the graph's results."""
+        self.saved = None
+        self.results = self.ends = ()
 
 
 class Entry:
@@ -54,11 +80,20 @@ class Entry:
         self.plan = Plan()
         self.numbers: list[int] = []  # which arguments are inputs of the graph
         self.identical: list[tuple[int, Any]] = []  # arguments that are known tensors
-        self.states: list[Storage] = []
+        self.states: list[Any] = []  # one known tensor for each storage that the function can reach
+        self.known: list[Any] = []
+        self.depends: list[int] = []  # for each output of the graph, the inputs that it depends on, as bits
         self.natives: list[Raw] = []
         self.draws: list[Callable[[], Raw]] = []
         self.drawn: list[Raw] = []
         self.cut: list[bool] = []  # inputs from which no gradient is wanted
+
+    def settle(self) -> None:
+        """Which inputs get a gradient, from what is known of the outputs."""
+        wanted = 0
+        for bits, tracked in zip(self.depends, self.plan.tracked):
+            wanted |= bits if tracked else 0
+        self.cut = [not (wanted >> i) & 1 for i in range(len(self.numbers) + len(self.states))]
 
     def fits(self, arguments: Sequence[Any]) -> bool:
         """Whether the entry is right for these arguments, of its signature, now."""
@@ -71,50 +106,67 @@ class Entry:
         """The function's result by way of the graph."""
         used = [arguments[i] for i in self.numbers]
         drawn = [make() for make in self.draws]
-        raws: Sequence[Raw] = ()
+        tensors: list[Any] = []
         if self.graph is not None:
-            inputs = [value_of(tensor) for tensor in used]
-            inputs += [storage.value for storage in self.states]
-            if modes.grad:
-                tape.start_recording()
-                for tensor in used:
-                    tensor._storage.owned = False
-                for storage in self.states:
-                    storage.owned = False
-                inputs = [detached(raw) if cut else raw for raw, cut in zip(inputs, self.cut)]
-            raws = self._followed(self.graph(inputs + self.natives + drawn))
-        return self._deliver(raws, used)
+            inputs = [value_of(tensor) for tensor in used] + [state_value(tensor) for tensor in self.states]
+            follow = modes.grad and True in self.plan.tracked
+            tensors = self._recorded(used, inputs, drawn) if follow else self._computed(inputs, drawn)
+        return self._deliver(tensors, used)
 
-    def _followed(self, raws: Sequence[Raw]) -> list[Raw]:
-        """The graph's outputs, with a history only where the function's results have one."""
-        chosen = [wanted and raw._requires_grad for raw, wanted in zip(raws, self.plan.tracked)]
-        if True not in chosen:
-            return [detached(raw) for raw in raws]
-        passed = _gate(*(raw for raw, follow in zip(raws, chosen) if follow))
-        rest = iter(passed if isinstance(passed, tuple) else (passed,))
-        return [next(rest) if follow else detached(raw) for raw, follow in zip(raws, chosen)]
+    def _computed(self, inputs: list[Raw], drawn: list[Raw]) -> list[Any]:
+        with LOCK, native_set_to(False):
+            raws = self.graph(inputs + self.natives + drawn)  # type: ignore[misc]
+            return [tensor_of(raw.asnumpy().copy()) for raw in raws]
 
-    def _deliver(self, raws: Sequence[Raw], used: Sequence[Any]) -> Any:
+    def _recorded(self, used: list[Any], inputs: list[Raw], drawn: list[Raw]) -> list[Any]:
+        """The graph's outputs, with a history where the function's results have one."""
+        owners = [*used, *self.states]
+        edges = [
+            edge_of(owner) if not cut and is_tracked(owner) and owner._dtype.category >= 2 else None
+            for owner, cut in zip(owners, self.cut)
+        ]
+        places = [i for i, edge in enumerate(edges) if edge is not None]
+        if not places:
+            return self._computed(inputs, drawn)
+        with LOCK, native_set_to(True):
+            for place in places:
+                inputs[place] = tape.detached(inputs[place])
+                tape.mark_leaf(inputs[place])
+            tape.start_recording()
+            raws = list(self.graph(inputs + self.natives + drawn))  # type: ignore[misc]
+            tensors = [tensor_of(raw.asnumpy().copy()) for raw in raws]
+        node: Any = _GraphNode(edges)
+        node.results, node.ends, node.places = raws, [inputs[place] for place in places], places
+        node.saved = (True,)
+        for number, (tensor, raw, tracked) in enumerate(zip(tensors, raws, self.plan.tracked)):
+            if tracked and raw._requires_grad:
+                tensor._node, tensor._number = node, number
+        return tensors
+
+    def _deliver(self, tensors: Sequence[Any], used: Sequence[Any]) -> Any:
         """Write what the function writes, and put its result together."""
         made = self.plan
-        fresh = storages(made, raws)
-        for storage, number, tracked in made.states:
-            storage.rebind(source(number, raws), tracked)
-        for i, number, tracked in made.arguments:
-            write(used[i], source(number, raws), tracked)
-        tensors = []
+        fresh = [delivered(number, tensors) for number in made.fresh]
+        for tensor, number in made.states:
+            value = delivered(number, tensors)
+            whole = whole_storage(tensor)
+            put_array(whole, array_of(value).reshape(-1))
+            tensor._counter.version += tensor._counter is not whole._storage
+        for i, number in made.arguments:
+            write(used[i], delivered(number, tensors))
+        found = []
         for recipe in made.recipes:
             if recipe.owner == "fresh":
-                tensors.append(recipe.make(fresh[recipe.number]))
+                found.append(recipe.make(fresh[recipe.number]))
             elif recipe.owner == "same":
-                tensors.append(used[recipe.number])
+                found.append(used[recipe.number])
             elif recipe.owner == "known":
-                tensors.append(recipe.number)
+                found.append(recipe.number)
             elif recipe.owner == "state":
-                tensors.append(recipe.make(recipe.number))
+                found.append(recipe.make(recipe.number))
             else:
-                tensors.append(recipe.make(used[recipe.number]._storage, used[recipe.number]))
-        return unflatten(made.form, iter(tensors))
+                found.append(recipe.make(used[recipe.number]))
+        return unflatten(made.form, iter(found))
 
 
 class _Inside(threading.local):
@@ -197,13 +249,15 @@ class Compiled:
         try:
             entry.guards = Guards(self.function, leaves(form))
             entry.states = _states(entry.guards)
+            entry.known = [tensor for tensor, *_ in entry.guards.tensors]
             self._capture(entry, form, arguments)
             default_generator.engine.set_state(stream)
             verify.compare(entry, self.function, form, arguments)
+            entry.settle()
         except GraphBreak as reason:
             entry.reason = reason
         except Exception as error:  # noqa: BLE001 - whether it is the function's own error, a run without a graph tells
-            tape.set_grad_enabled(enabled)
+            modes.grad = enabled
             default_generator.engine.set_state(stream)
             if entry.guards is None or verify.fails(self.function, form, arguments, entry.states):
                 return None
@@ -212,7 +266,7 @@ class Compiled:
         finally:
             if entry.guards is not None:
                 entry.guards.restore()
-            tape.set_grad_enabled(enabled)
+            modes.grad = enabled
             default_generator.engine.set_state(stream)
         return entry
 
@@ -220,10 +274,10 @@ class Compiled:
         for cell in entry.guards.natives:  # type: ignore[union-attr]
             if keeps_statistics(cell):
                 raise GraphBreak(f"MindSpore's {type(cell).__name__} changes its running statistics", place=self.name)
-        own = {id(storage) for storage in entry.states}
+        own = {id(tensor._storage) for tensor in entry.states}
         for i, tensor in enumerate(arguments):
             if id(tensor._storage) in own:
-                if tensor._view is not None:
+                if not any(tensor is state for state in entry.known):
                     raise GraphBreak("an argument is a view of a parameter or of another known tensor", place=self.name)
                 entry.identical.append((i, tensor))
             elif not any(arguments[j] is tensor for j in entry.numbers):
@@ -246,44 +300,44 @@ class Compiled:
         """One capture: finds the plan and the graph, and inputs that are still unknown."""
         numbers, states = entry.numbers, entry.states
         argument_raws = [tape.detached(value_of(arguments[i])) for i in numbers]
-        state_raws = [tape.detached(storage.value) for storage in states]
-        known = {id(tensor): tensor for tensor, *_ in entry.guards.tensors}  # type: ignore[union-attr]
+        state_raws = [tape.detached(state_value(tensor)) for tensor in states]
+        known = {id(tensor): tensor for tensor in entry.known}
 
         def body(context: trace.Capture) -> Sequence[Raw]:
-            with exchanged(states, state_raws):
-                stand_ins = stand_ins_for(arguments, numbers, argument_raws)
-                args, kwargs = unflatten(form, iter(stand_ins))
+            with exchanged(states, state_raws) as block:
+                stand_ins = [stand_in(arguments[i], raw) for i, raw in zip(numbers, argument_raws)]
+                args, kwargs = unflatten(form, iter(replaced(arguments, numbers, stand_ins)))
                 outputs: list[Any] = []
                 result_form = flatten(self.function(*args, **kwargs), outputs)
                 check_result(result_form)
                 context.watching = False
                 entry.plan = plan(
-                    result_form, outputs, [stand_ins[i] for i in numbers], argument_raws, states, state_raws, known,
+                    result_form, outputs, stand_ins, argument_raws, states, block, state_raws, known,
                     lambda raw: id(raw) in context.depends,
-                    [strides_of(stand_ins[i]) != strides_of(arguments[i]) for i in numbers],
+                    [strides_of(made) != strides_of(arguments[i]) for made, i in zip(stand_ins, numbers)],
                 )  # fmt: skip
                 del args, kwargs
-                _check_escapes(context, outputs, stand_ins, states)
-            _check_shared(arguments, [numbers[i] for i, *_ in entry.plan.arguments])
+                _check_escapes(context, outputs, stand_ins, states, block)
+            _check_shared(arguments, [numbers[i] for i, _ in entry.plan.arguments])
             return entry.plan.raws
 
         graph, context = trace.capture(body, [*argument_raws, *state_raws, *entry.natives], self.name, entry.drawn)
         entry.graph = graph
-        wanted = 0
-        for raw, tracked in zip(entry.plan.raws, entry.plan.tracked):
-            if tracked:
-                wanted |= context.depends[id(raw)]
-        entry.cut = [not (wanted >> i) & 1 for i in range(len(argument_raws) + len(states))]
+        entry.depends = [context.depends[id(raw)] for raw in entry.plan.raws]
+        entry.settle()
         return context
 
 
-def _states(guards: Guards) -> list[Storage]:
-    found: dict[int, Storage] = {}
-    for tensor, storage, *_ in guards.tensors:
-        view = tensor._view
-        if view is not None and (view.leaf or view.own):
-            raise GraphBreak("a view with a history of its own is used")
-        found[id(storage)] = storage
+def _states(guards: Guards) -> list[Any]:
+    found: dict[int, Any] = {}
+    for tensor, *_ in guards.tensors:
+        if not isinstance(tensor._storage, Storage):
+            raise GraphBreak("a tensor of MindSpore's side is used")
+        held = found.get(id(tensor._storage))
+        if held is None or (is_tracked(tensor) and not is_tracked(held)):
+            found[id(tensor._storage)] = tensor
+        elif is_tracked(tensor) and tensor._shape != held._shape:
+            raise GraphBreak("a view of a parameter is used that has a history of its own")
     return list(found.values())
 
 
@@ -304,25 +358,29 @@ def _tensor_classes(cls: type = TensorBase) -> set[type]:
 
 
 def _check_escapes(
-    context: trace.Capture, outputs: Sequence[Any], stand_ins: Sequence[Any], states: Sequence[Storage]
+    context: trace.Capture, outputs: Sequence[Any], stand_ins: Sequence[Any], states: Sequence[Any], block: Any
 ) -> None:
     """Raise GraphBreak if the function kept a tensor, or used one that the guards do not know."""
     allowed = {id(t) for t in (*outputs, *stand_ins)}
-    known = {id(storage) for storage in states}
+    known = {id(tensor._storage) for tensor in states}
+    used = block.storages()
     classes = _tensor_classes()
     gc.collect()
-    for tensor in [found for found in gc.get_objects() if type(found) in classes]:
-        raw = tensor._storage.value
-        if id(tensor) in allowed or id(tensor._storage) in known or id(raw) in context.inputs:
+    for tensor in [found for found in gc.get_objects() if type(found) in classes and hasattr(type(found), "_raw")]:
+        if id(tensor) in allowed:
             continue
-        view = tensor._view
-        for seen in (raw, None if view is None else view.value):
-            if seen is None or context.known.get(id(seen)) is not seen:
+        storage = getattr(tensor, "_storage", None) if type(tensor).__name__ != "SparseTensor" else None
+        if storage is None or id(storage) in known:
+            continue
+        if isinstance(storage, Storage):
+            if id(storage) in used:
+                raise GraphBreak(f"a tensor is used that is no argument, parameter or variable of the function{_holder(tensor)}")
+            continue
+        for seen in (storage.raw, tensor._raw):
+            if seen is None or context.known.get(id(seen)) is not seen or id(seen) in context.inputs:
                 continue
             if id(seen) in context.depends:
                 raise GraphBreak(f"a tensor that the function makes is kept{_holder(tensor)}")
-            if id(seen) in context.foreign:
-                raise GraphBreak(f"a tensor is used that is no argument, parameter or variable of the function{_holder(tensor)}")
 
 
 def _holder(tensor: Any) -> str:
@@ -336,9 +394,8 @@ def _holder(tensor: Any) -> str:
 
 
 def _signature(tensor: Any) -> tuple[Any, ...]:
-    raw = value_of(tensor)
     return (
-        tuple(raw.shape), tensor._dtype, None if tensor._stride is None else strides_of(tensor), is_tracked(tensor),
+        tensor._shape, tensor._dtype, None if tensor._stride is None else strides_of(tensor), is_tracked(tensor),
         is_leaf(tensor), type(tensor),
     )  # fmt: skip
 

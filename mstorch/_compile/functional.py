@@ -5,105 +5,117 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .._backend import tape
+import numpy as np
+
 from .._backend.raw import Raw, from_numpy
 from .._backend.trace import GraphBreak
-from .._core.storage import Storage
+from .._core.modes import grad_set_to
+from .._core.storage import NativeBlock, Storage, Value
 from .._core.strides import contiguous_strides, dense_order
-from .._core.tensor_base import _make, is_tracked, wrap
+from .._core.tensor_base import array_of, is_tracked, laid_out, strides_of, tensor_of, whole_storage, window, wrap
 from .._tape.node import is_leaf
+from .._tape.windows import window_on
 
 
-def stand_in(tensor: Any, raw: Raw) -> Any:
-    """A tensor like an argument, over another raw tensor of the argument's shape.
-
-    Differs from the argument where that has gaps in its memory or starts inside its storage: the stand-in has none.
-    """
-    shape, strides = tuple(raw.shape), tensor._stride
+def packed_strides(tensor: Any) -> tuple[int, ...] | None:
+    """The strides of a copy whose dimensions lie in memory in the same order, without gaps; None for row-major ones."""
+    shape, strides = tensor._shape, tensor._stride
     if strides is not None and dense_order(shape, strides) is None:
-        # Dimensions in the same order in memory, without the gaps.
         order = sorted(range(len(shape)), key=lambda i: (strides[i], shape[i] != 1), reverse=True)
         packed = contiguous_strides(tuple(shape[i] for i in order))
         strides = tuple(packed[order.index(i)] for i in range(len(shape)))
         if strides == contiguous_strides(shape):
             strides = None
-    tracked = is_tracked(tensor)
-    made = wrap(raw, tracked) if strides is None else wrap_strided(raw, tracked, strides)
-    made._storage.leaf = tracked and is_leaf(tensor)
+    return strides
+
+
+def stand_in(tensor: Any, raw: Raw) -> Any:
+    """A tensor like an argument, over MindSpore's tensor of the argument's shape; made within a capture."""
+    made = wrap(raw, packed_strides(tensor))
     made.__class__ = type(tensor)
     return made
 
 
-def stand_ins_for(arguments: Sequence[Any], numbers: Sequence[int], raws: Sequence[Raw]) -> list[Any]:
-    """The arguments, those at ``numbers`` and all that are the same tensors exchanged for stand-ins."""
-    made = {id(arguments[i]): stand_in(arguments[i], raw) for i, raw in zip(numbers, raws)}
-    return [made.get(id(argument), argument) for argument in arguments]
+def copied(tensor: Any) -> Any:
+    """A tensor like an argument, over a copy of its values."""
+    made = laid_out(np.array(array_of(tensor), order="C"), packed_strides(tensor))
+    made.__class__ = type(tensor)
+    if is_tracked(tensor):
+        made.requires_grad_()
+        if not is_leaf(tensor):
+            made = made.view_as(made)
+    return made
+
+
+def replaced(arguments: Sequence[Any], numbers: Sequence[int], made: Sequence[Any]) -> list[Any]:
+    """The arguments, those at ``numbers`` and all that are the same tensors exchanged for others."""
+    found = {id(arguments[i]): other for i, other in zip(numbers, made)}
+    return [found.get(id(argument), argument) for argument in arguments]
+
+
+def state_value(tensor: Any) -> Raw:
+    """MindSpore's tensor over the memory of a known tensor's whole storage, in the tensor's shape where it has all of it."""
+    whole = whole_storage(tensor)
+    array = array_of(whole)
+    if tensor._stride is None and not tensor._offset and array.size == array_of(tensor).size:
+        array = array.reshape(tensor._shape)
+    return from_numpy(array)
 
 
 @contextmanager
-def exchanged(storages: Sequence[Storage], raws: Sequence[Raw]) -> Iterator[None]:
-    """The storages hold other values for a while; what is written to them in the meantime is forgotten."""
+def exchanged(states: Sequence[Any], raws: Sequence[Raw]) -> Iterator[NativeBlock]:
+    """A capture's block in which other values stand for the storages of known tensors."""
+    with NativeBlock(captured=True) as block:
+        for tensor, raw in zip(states, raws):
+            block.put(tensor._storage, raw)
+        yield block
+
+
+@contextmanager
+def copied_memory(states: Sequence[Any]) -> Iterator[None]:
+    """The known tensors' storages have copies of their memory for a while; what is written to them is forgotten."""
     before = []
-    for storage, raw in zip(storages, raws):
-        before.append((storage, storage.value, storage.owned, storage.shared, storage.tracked, storage.leaf))
-        storage.value = raw
-        storage.owned = storage.shared = False
-        storage.version += 1
+    for tensor in states:
+        storage: Storage = tensor._storage
+        before.append((storage, storage.memory, storage.moved, storage.parameter, storage.version))
+        storage.exchange(storage.memory.copy())
     try:
         yield
     finally:
-        for storage, value, owned, shared, tracked, leaf in before:
-            storage.value, storage.owned, storage.shared = value, owned, shared
-            storage.tracked, storage.leaf = tracked, leaf
-            storage.version += 1  # views that were read in the meantime read again
+        for storage, memory, moved, parameter, version in before:
+            storage.exchange(memory)
+            storage.moved, storage.parameter, storage.version = moved, parameter, version
 
 
 class Recipe:
     """How to make an output tensor again from the storage that it shows."""
 
-    __slots__ = ("owner", "number", "links", "kind", "cls", "stride", "offset", "leaf")
+    __slots__ = ("owner", "number", "kind", "cls", "shape", "stride", "offset", "tracked")
 
-    def __init__(self, owner: str, number: Any, tensor: Any, depends: Callable[[Raw], bool], base: View | None = None) -> None:
+    def __init__(self, owner: str, number: Any, tensor: Any) -> None:
         self.owner = owner
         self.number = number
-        self.links = _links(tensor, depends, base) if owner != "same" else ()
         self.kind = tensor._dtype
         self.cls = type(tensor)
-        self.stride = tensor._stride
+        self.shape = tensor._shape
+        self.stride = strides_of(tensor)
         self.offset = tensor._offset
-        self.leaf = tensor._storage.leaf
+        self.tracked = False
 
-    def make(self, storage: Storage, base: Any = None) -> Any:
-        """The tensor over a storage, as a view of ``base`` if that is given."""
-        view = None if base is None else base._view
-        for read, detached, space in self.links:
-            view = View(view, read, storage.value, -1, detached, space)
-        offset = self.offset
-        if base is not None and base._offset:
-            offset = base._offset + (offset or 0)
-        made = _make(storage, self.kind, view, self.stride, offset)
+    def make(self, base: Any) -> Any:
+        """The tensor as a view of its base, or the base itself where it shows the same."""
+        if base._shape == self.shape and strides_of(base) == self.stride and base._offset == self.offset and (
+            base._dtype is self.kind and self.owner == "fresh"
+        ):
+            made = base
+        elif base._dtype is self.kind:
+            with grad_set_to(self.tracked):
+                made = window_on(base, self.shape, self.stride, self.offset, "AsStridedBackward0")
+        else:
+            made = window(base._storage, self.kind, self.shape, self.stride, self.offset)
         if self.cls is not type(made):
             made.__class__ = self.cls
         return made
-
-
-def _links(tensor: Any, depends: Callable[[Raw], bool], base: View | None) -> tuple[Any, ...]:
-    """How the tensor's view is read, step by step from the view ``base`` or the storage."""
-    links = []
-    view = tensor._view
-    while view is not base:
-        if view is None:
-            raise GraphBreak("a view of the memory of an argument is returned")
-        if view.leaf or view.own:
-            raise GraphBreak("a view with a history of its own is returned")
-        for cell in view.read.__closure__ or ():
-            if isinstance(cell.cell_contents, Storage) or (
-                isinstance(cell.cell_contents, Raw) and depends(cell.cell_contents)
-            ):
-                raise GraphBreak("a view that reads several tensors is returned")
-        links.append((view.read, view.detached, view.space))
-        view = view.parent
-    return tuple(reversed(links))
 
 
 class Plan:
@@ -113,25 +125,24 @@ class Plan:
         self.form: Any = None
         self.recipes: list[Recipe] = []
         self.raws: list[Raw] = []  # outputs of the graph
-        self.tracked: list[bool] = []
-        self.fresh: list[tuple[Any, Any, bool]] = []  # number of the output or a constant's values, dtype, tracked
-        self.states: list[tuple[Storage, Any, bool]] = []
-        self.arguments: list[tuple[int, Any, bool]] = []
+        self.tracked: list[bool] = []  # which of them have a gradient; known after a run without a graph
+        self.fresh: list[Any] = []  # the number of the output, or a constant's values
+        self.states: list[tuple[Any, Any]] = []  # known tensor; number or values of its whole storage
+        self.arguments: list[tuple[int, Any]] = []
 
-    def output(self, raw: Raw, tracked: bool) -> int:
+    def output(self, raw: Raw) -> int:
         """The number of a raw tensor among the outputs of the graph."""
         for number, known in enumerate(self.raws):
             if known is raw:
-                self.tracked[number] = self.tracked[number] or tracked
                 return number
         self.raws.append(raw)
-        self.tracked.append(tracked)
+        self.tracked.append(False)
         return len(self.raws) - 1
 
 
 def plan(
-    form: Any, outputs: Sequence[Any], arguments: Sequence[Any], argument_raws: Sequence[Raw], states: Sequence[Storage],
-    state_raws: Sequence[Raw], known: dict[int, Any], depends: Callable[[Raw], bool], packed: Sequence[bool],
+    form: Any, outputs: Sequence[Any], arguments: Sequence[Any], argument_raws: Sequence[Raw], states: Sequence[Any],
+    block: NativeBlock, state_raws: Sequence[Raw], known: dict[int, Any], depends: Callable[[Raw], bool], packed: Sequence[bool],
 ) -> Plan:  # fmt: skip
     """The plan of a run that has just ended: its outputs, and what it wrote to arguments and states.
 
@@ -140,67 +151,51 @@ def plan(
     made = Plan()
     made.form = form
     by_storage = {id(a._storage): i for i, a in enumerate(arguments)}
-    state_numbers = {id(storage) for storage in states}
+    state_numbers = {id(tensor._storage): tensor for tensor in states}
     fresh: dict[int, int] = {}
     for tensor in outputs:
         storage = tensor._storage
         key = id(storage)
         same = next((i for i, a in enumerate(arguments) if a is tensor), None)
         if same is not None:
-            made.recipes.append(Recipe("same", same, tensor, depends))
+            made.recipes.append(Recipe("same", same, tensor))
         elif id(tensor) in known:
-            made.recipes.append(Recipe("known", tensor, tensor, depends))
+            made.recipes.append(Recipe("known", tensor, tensor))
         elif key in by_storage:
             if packed[by_storage[key]]:
                 raise GraphBreak("a view of an argument whose memory is not in order is returned")
-            made.recipes.append(Recipe("argument", by_storage[key], tensor, depends, arguments[by_storage[key]]._view))
+            made.recipes.append(Recipe("argument", by_storage[key], tensor))
         elif key in state_numbers:
-            made.recipes.append(Recipe("state", storage, tensor, depends))
+            made.recipes.append(Recipe("state", state_numbers[key], tensor))
+        elif not isinstance(storage, Value):
+            raise GraphBreak("a tensor that is no argument, parameter or variable of the function is returned")
         else:
             if key not in fresh:
                 fresh[key] = len(made.fresh)
-                made.fresh.append(_fresh(made, storage, depends))
-            made.recipes.append(Recipe("fresh", fresh[key], tensor, depends))
-    for storage, raw in zip(states, state_raws):
-        if storage.value is not raw:
-            made.states.append((storage, _written(made, storage, depends), storage.tracked))
+                made.fresh.append(_source(made, storage.raw, depends))
+            made.recipes.append(Recipe("fresh", fresh[key], tensor))
+    for tensor, raw in zip(states, state_raws):
+        now = block.cell(tensor._storage, tensor._dtype.np).raw
+        if now is not raw:
+            made.states.append((tensor, _source(made, now, depends)))
     for i, (argument, raw) in enumerate(zip(arguments, argument_raws)):
-        if argument._view is None and argument._storage.value is not raw:
-            made.arguments.append((i, _written(made, argument._storage, depends), argument._storage.tracked))
-        elif argument._view is not None and argument._storage.version:
+        if argument._stride is None:
+            if argument._storage.raw is not raw:
+                made.arguments.append((i, _source(made, argument._storage.raw, depends)))
+        elif argument._storage.version:
             raise GraphBreak("an argument whose memory is not in order is written to")
     return made
 
 
-def _fresh(made: Plan, storage: Storage, depends: Callable[[Raw], bool]) -> tuple[Any, Any, bool]:
-    if not depends(storage.value):
-        return storage.value.asnumpy().copy(), storage.dtype, storage.tracked
-    if storage.leaf:
-        raise GraphBreak("a tensor that was made a leaf is returned")
-    return made.output(storage.value, storage.tracked), storage.dtype, storage.tracked
+def _source(made: Plan, raw: Raw, depends: Callable[[Raw], bool]) -> Any:
+    return made.output(raw) if depends(raw) else raw.asnumpy().copy()
 
 
-def _written(made: Plan, storage: Storage, depends: Callable[[Raw], bool]) -> Any:
-    if depends(storage.value):
-        return made.output(storage.value, storage.tracked)
-    return storage.value.asnumpy().copy()
+def delivered(number: Any, tensors: Sequence[Any]) -> Any:
+    """An output of the graph by its number, or a copy of a constant, as a tensor."""
+    return tensors[number] if isinstance(number, int) else tensor_of(number.copy())
 
 
-def source(number: Any, raws: Sequence[Raw]) -> Raw:
-    """An output of the graph by its number, or a copy of a constant."""
-    return raws[number] if isinstance(number, int) else from_numpy(number.copy())
-
-
-def storages(made: Plan, raws: Sequence[Raw]) -> list[Storage]:
-    """The fresh storages of a run, from the outputs of the graph."""
-    found = []
-    for number, kind, tracked in made.fresh:
-        constant = not isinstance(number, int)
-        found.append(Storage(source(number, raws), kind, tracked and not constant, owned=constant))
-    return found
-
-
-def detached(raw: Raw) -> Raw:
-    """The raw tensor itself if the tape does not follow it, else one over the same memory that it does not."""
-    return tape.detached(raw) if raw._requires_grad else raw
-
+def array_source(number: Any, raws: Sequence[Raw]) -> np.ndarray:
+    """The values of an output of the graph by its number, or of a constant."""
+    return raws[number].asnumpy() if isinstance(number, int) else number

@@ -15,8 +15,9 @@ from .._core.device import device
 from .._core.dtype import dtype, get_default_dtype
 from .._core.formats import layout, memory_format
 from .._core.size import Size
-from .._core.tensor_base import TensorBase
+from .._core.tensor_base import TensorBase, is_tracked
 from .._settings import are_deterministic_algorithms_enabled
+from .._tape.node import is_leaf
 from ..autograd.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from ..nn.modules.module import _CELL_NAMES, Module
 
@@ -90,9 +91,8 @@ class Guards:
         if len(self._seen) > _LIMIT:
             return
         if isinstance(value, TensorBase):
-            storage = value._storage
             shown = tuple(getattr(value, name) for name in _SHOWN)
-            self.tensors.append((value, storage, storage.tracked, storage.leaf, path, shown))
+            self.tensors.append((value, value._storage, is_tracked(value), is_leaf(value), path, shown))
         elif isinstance(value, Module):
             self._module(value, path)
         elif is_raw(value):
@@ -225,7 +225,7 @@ class Guards:
                 if now is not value and not (plain and same_plain(now, value)):
                     return False
         for tensor, storage, tracked, leaf, *_ in self.tensors:
-            if tensor._storage is not storage or storage.tracked is not tracked or storage.leaf is not leaf:
+            if tensor._storage is not storage or is_tracked(tensor) is not tracked or is_leaf(tensor) is not leaf:
                 return False
         for container, before, _ in self.sizes:
             if len(container) != len(before):
@@ -265,7 +265,7 @@ class Guards:
                 else:
                     container[:] = before
         for tensor, storage, tracked, leaf, path, shown in self.tensors:
-            if tensor._storage is not storage or storage.tracked is not tracked or storage.leaf is not leaf:
+            if tensor._storage is not storage or is_tracked(tensor) is not tracked or is_leaf(tensor) is not leaf:
                 found = found or path
                 for name, value in zip(_SHOWN, shown):
                     setattr(tensor, name, value)
@@ -277,7 +277,7 @@ class Guards:
         return found
 
 
-_SHOWN = ("_storage", "_dtype", "_view", "_stride", "_offset")
+_SHOWN = ("_storage", "_dtype", "_shape", "_stride", "_offset", "_array", "_counter", "_node", "_number", "_auto")
 
 
 def _unchanged(container: Any, before: Any) -> bool:

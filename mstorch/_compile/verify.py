@@ -11,108 +11,119 @@ from typing import Any
 import numpy as np
 
 from .._backend import tape
-from .._backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
+from .._backend.raw import NAME_OF, Raw, from_numpy
+from .._backend.table import LOCK
+from .._backend.tape import native_set_to
 from .._backend.trace import GraphBreak
 from .._core.modes import modes
-from .._core.storage import Storage
-from .._core.tensor_base import is_tracked, value_of
-from .functional import exchanged, source, stand_ins_for
+from .._core.tensor_base import array_of, is_tracked, whole_storage
+from .._tape import engine
+from .._tape.node import edge_of
+from .functional import array_source, copied, copied_memory, replaced, state_value
 from .trees import flatten, unflatten
 
 # Largest difference allowed, as a part of the largest value.
 _TOLERANCE = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-3, "complex64": 1e-3, "float64": 1e-7, "complex128": 1e-7}
 
 
-def _copies(raws: Sequence[Raw], tracked: Sequence[bool]) -> list[Raw]:
-    made = []
-    for raw, follow in zip(raws, tracked):
-        copy = from_numpy(np.array(raw.asnumpy(), order="C", copy=True))
-        if follow and modes.grad:
-            tape.mark_leaf(copy)
-        made.append(copy)
-    return made
-
-
 @contextmanager
 def _reference(
-    function: Callable[..., Any], form: Any, arguments: Sequence[Any], numbers: Sequence[int], states: Sequence[Storage],
-    raws: Sequence[Raw],
-) -> Iterator[tuple[list[Any], list[Any]]]:  # fmt: skip
+    function: Callable[..., Any], form: Any, arguments: Sequence[Any], numbers: Sequence[int], states: Sequence[Any]
+) -> Iterator[tuple[list[Any], list[Any]]]:
     """The outputs and the stand-ins of a run of the function on copies, while the copies are in place."""
-    with exchanged(states, raws[len(numbers) :]):
-        stand_ins = stand_ins_for(arguments, numbers, raws[: len(numbers)])
-        args, kwargs = unflatten(form, iter(stand_ins))
+    with copied_memory(states):
+        made = [copied(arguments[i]) for i in numbers]
+        args, kwargs = unflatten(form, iter(replaced(arguments, numbers, made)))
         outputs: list[Any] = []
         flatten(function(*args, **kwargs), outputs)
-        yield outputs, stand_ins
+        yield outputs, made
 
 
-def fails(function: Callable[..., Any], form: Any, arguments: Sequence[Any], states: Sequence[Storage]) -> bool:
+def fails(function: Callable[..., Any], form: Any, arguments: Sequence[Any], states: Sequence[Any]) -> bool:
     """Whether the function raises without a graph; it runs on copies."""
-    own = {id(storage) for storage in states}
+    own = {id(tensor._storage) for tensor in states}
     numbers = [i for i, tensor in enumerate(arguments) if id(tensor._storage) not in own]
-    raws, tracked = _inputs(arguments, numbers, states)
     try:
-        with _reference(function, form, arguments, numbers, states, _copies(raws, tracked)):
+        with _reference(function, form, arguments, numbers, states):
             return False
     except Exception:  # noqa: BLE001 - whatever the function raises
         return True
 
 
-def _inputs(arguments: Sequence[Any], numbers: Sequence[int], states: Sequence[Storage]) -> tuple[list[Raw], list[bool]]:
-    raws = [value_of(arguments[i]) for i in numbers] + [storage.value for storage in states]
-    tracked = [is_tracked(arguments[i]) for i in numbers] + [storage.tracked for storage in states]
-    return raws, tracked
-
-
 def compare(entry: Any, function: Callable[..., Any], form: Any, arguments: Sequence[Any]) -> None:
-    """Raise GraphBreak if the graph of an entry gives other values or gradients than the function itself."""
+    """Raise GraphBreak if the graph of an entry gives other values or gradients than the function itself.
+
+    The run without a graph also tells which results have a gradient.
+    """
     if entry.graph is None:
         return
-    raws, tracked = _inputs(arguments, entry.numbers, entry.states)
-    theirs, ours = _copies(raws, tracked), _copies(raws, tracked)
     made = entry.plan
-    results = entry.graph([*ours, *entry.natives, *entry.drawn])
-    with _reference(function, form, arguments, entry.numbers, entry.states, theirs) as (outputs, stand_ins):
-        pairs: list[tuple[Any, Raw, bool]] = []
+    inputs = [from_numpy(np.array(array_of(arguments[i]), order="C")) for i in entry.numbers]
+    inputs += [from_numpy(np.array(state_value(tensor).asnumpy(), order="C")) for tensor in entry.states]
+    with _reference(function, form, arguments, entry.numbers, entry.states) as (outputs, stand_ins):
         if len(outputs) != len(made.recipes):
             raise GraphBreak("the function does not do the same every time")
+        pairs: list[tuple[Any, Any]] = []
         for recipe, tensor in zip(made.recipes, outputs):
+            recipe.tracked = is_tracked(tensor)
             if recipe.owner == "fresh":
-                number, _, follow = made.fresh[recipe.number]
-                pairs.append((number, tensor._storage.value, follow))
-        pairs += [(number, storage.value, follow) for storage, number, follow in made.states]
-        pairs += [
-            (number, stand_ins[entry.numbers[i]]._storage.value, follow) for i, number, follow in made.arguments
-        ]  # fmt: skip
-        for number, want, _ in pairs:
-            same(want, source(number, results), "value")
-        _compare_gradients(pairs, results, [*theirs, *entry.natives], [*ours, *entry.natives])
+                number = made.fresh[recipe.number]
+                pairs.append((number, tensor))
+                if isinstance(number, int):
+                    made.tracked[number] = made.tracked[number] or recipe.tracked
+        values = [(number, np.array(array_of(_whole(tensor)))) for number, tensor in pairs]
+        values += [(number, np.array(array_of(whole_storage(tensor)))) for tensor, number in made.states]
+        for i, number in made.arguments:
+            tensor = stand_ins[i]
+            values.append((number, np.array(array_of(tensor))))
+            if isinstance(number, int):
+                made.tracked[number] = made.tracked[number] or is_tracked(tensor)
+                pairs.append((number, tensor))
+        entry.settle()
+        _compare_run(entry, arguments, inputs, stand_ins, values, pairs)
 
 
-def _compare_gradients(
-    pairs: Sequence[tuple[Any, Raw, bool]], results: Sequence[Raw], theirs: Sequence[Raw], ours: Sequence[Raw]
+def _whole(tensor: Any) -> Any:
+    """All of an output's storage, which is what the graph gives."""
+    whole = whole_storage(tensor)
+    return tensor if tensor.numel() == whole.numel() else whole
+
+
+def _compare_run(
+    entry: Any, arguments: Sequence[Any], inputs: list[Raw], stand_ins: Sequence[Any], values: Sequence[Any], pairs: Sequence[Any]
 ) -> None:
-    if not modes.grad:
-        return
-    followed = [
-        (want, results[number]) for number, want, follow in pairs
-        if follow and isinstance(number, int) and tape.is_recorded(want) and results[number]._requires_grad
+    owners = [*stand_ins, *entry.states]
+    places = [
+        i for i, (owner, cut) in enumerate(zip(owners, entry.cut))
+        if modes.grad and not cut and is_tracked(owner) and owner._dtype.category >= 2
     ]  # fmt: skip
-    ends = [i for i, raw in enumerate(theirs) if raw._requires_grad]
-    if not followed or not ends:
-        return
-    random = np.random.RandomState(0)
-    gradients = [
-        from_numpy(random.uniform(-1, 1, tuple(want.shape)).astype(NP_DTYPE[NAME_OF[want.dtype]])) for want, _ in followed
-    ]  # fmt: skip
-    wanted = tape.run_backward([want for want, _ in followed], gradients, [theirs[i] for i in ends], False, False)
-    got = tape.run_backward([given for _, given in followed], gradients, [ours[i] for i in ends], False, False)
-    # What cancels to zero (a bias before a normalisation) is noise of the size of the other gradients' rounding.
-    noise = 0.02 * max((float(np.abs(_finite(raw)).max(initial=0.0)) for raw in wanted if raw is not None), default=0.0)
-    for end, want, given in zip(ends, wanted, got):
-        zeros = from_numpy(np.zeros(tuple(theirs[end].shape), NP_DTYPE[NAME_OF[theirs[end].dtype]]))
-        same(zeros if want is None else want, zeros if given is None else given, "gradient", noise)
+    with LOCK, native_set_to(bool(places)):
+        for place in places:
+            tape.mark_leaf(inputs[place])
+        if places:
+            tape.start_recording()
+        results = entry.graph([*inputs, *entry.natives, *entry.drawn])
+        for number, want in values:
+            same(from_numpy(want), from_numpy(np.array(array_source(number, results)).reshape(want.shape)), "value")
+        followed = [
+            (tensor, results[number]) for number, tensor in pairs
+            if isinstance(number, int) and is_tracked(tensor) and results[number]._requires_grad and tensor.numel() == results[number].size
+        ]  # fmt: skip
+        if not followed or not places:
+            return
+        random = np.random.RandomState(0)
+        seeds = [random.uniform(-1, 1, tensor._shape).astype(tensor._dtype.np) for tensor, _ in followed]
+        roots = [(edge_of(tensor), seed) for (tensor, _), seed in zip(followed, seeds)]
+        found = engine.run(roots, True, False, [edge_of(owners[place]) for place in places])
+        wanted = [None if gradient is None else from_numpy(np.ascontiguousarray(gradient)) for gradient in found]
+        faces = [from_numpy(seed.reshape(tuple(given.shape))) for seed, (_, given) in zip(seeds, followed)]
+        got = tape.run_backward([given for _, given in followed], faces, [inputs[place] for place in places], False, False)
+        got = [raw if raw is None or want is None else raw.reshape(want.shape) for raw, want in zip(got, wanted)]
+        # What cancels to zero (a bias before a normalisation) is noise of the size of the other gradients' rounding.
+        noise = 0.02 * max((float(np.abs(_finite(raw)).max(initial=0.0)) for raw in wanted if raw is not None), default=0.0)
+        for place, want, given in zip(places, wanted, got):
+            zeros = from_numpy(np.zeros(owners[place]._shape, owners[place]._dtype.np))
+            same(zeros if want is None else want, zeros if given is None else given, "gradient", noise)
 
 
 def _finite(raw: Raw) -> np.ndarray:

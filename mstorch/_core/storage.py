@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from .._backend import tape
 from .._backend.raw import Raw, from_numpy
+from .ends import ENDS
 from .modes import modes
 
 
@@ -43,6 +45,17 @@ class Storage:
     def nbytes(self) -> int:
         """The size in bytes."""
         return self.memory.nbytes
+
+    def share_with(self, parameter: Any) -> None:
+        """Let a mindspore.Parameter over this memory be known; MindSpore may give it other memory, which is followed."""
+        self.parameter = parameter
+        self.moved = True
+
+    def follow(self) -> None:
+        """Take the memory that the parameter has now."""
+        array = self.parameter.asnumpy()
+        if array.__array_interface__["data"][0] != self.memory.__array_interface__["data"][0]:
+            self._memory, self._source = array.reshape(-1).view(np.uint8), None
 
     def exchange(self, memory: np.ndarray) -> None:
         """Take other memory, uint8 and flat; tensors over this storage show it from now on."""
@@ -87,8 +100,8 @@ class NativeBlock:
         self.captured = captured
         self._cells: dict[int, tuple[Storage, Value]] = {}
 
-    def cell(self, storage: Storage, kind: np.dtype) -> Value:
-        """The value that stands for a storage whose elements are asked for in a dtype."""
+    def cell(self, storage: Storage, kind: np.dtype, leaf: Any = None) -> Value:
+        """The value that stands for a storage whose elements are asked for in a dtype; ``leaf`` is ours that it belongs to."""
         found = self._cells.get(id(storage))
         if found is None:
             raw = storage.parameter
@@ -98,8 +111,15 @@ class NativeBlock:
                     size = kind.itemsize
                     source = storage.memory[: storage.nbytes // size * size].view(kind)
                 raw = from_numpy(source)
+            if leaf is not None and not self.captured and tape.is_recording() and not raw._requires_grad:
+                tape.mark_leaf(raw)
+                ENDS.add(raw, leaf)
             found = self._cells[id(storage)] = (storage, Value(raw))
         return found[1]
+
+    def storages(self) -> set[int]:
+        """The ids of the storages that values stand for."""
+        return set(self._cells)
 
     def put(self, storage: Storage, raw: Raw) -> Value:
         """Let another value stand for a storage."""

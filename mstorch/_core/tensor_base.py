@@ -8,7 +8,7 @@ import numpy as np
 
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
-from .._backend.tape import bump_versions
+from .._backend.tape import bump_versions, refuse_in_trace
 from .dtype import OF_MS, OF_NP, dtype
 from .modes import modes
 from .storage import Storage, Value, face
@@ -244,11 +244,15 @@ def twin(tensor: Any) -> Any:
 def array_of(tensor: Any) -> np.ndarray:
     """The tensor's elements as a NumPy window on its memory."""
     array = tensor._array
-    if array is not None and not tensor._storage.moved:
+    if array is not None and modes.native is None and not tensor._storage.moved:
         return array
     storage = tensor._storage
+    if modes.native is not None:
+        return value_of(tensor).asnumpy()
     if storage.__class__ is Value:
         return value_of(tensor).asnumpy()
+    if storage.parameter is not None:
+        storage.follow()
     kind, shape = tensor._dtype, tensor._shape
     size = kind.itemsize
     if 0 in shape:
@@ -257,7 +261,8 @@ def array_of(tensor: Any) -> np.ndarray:
         array = np.ndarray(shape, kind.np, storage.memory, tensor._offset * size)
     else:
         array = np.ndarray(shape, kind.np, storage.memory, tensor._offset * size, [step * size for step in tensor._stride])
-    tensor._array = array
+    if not storage.moved:
+        tensor._array = array
     return array
 
 
@@ -267,7 +272,7 @@ def value_of(tensor: Any) -> Raw:
     if storage.__class__ is Value:
         cell = storage
     elif modes.native is not None:
-        cell = modes.native.cell(storage, tensor._dtype.np)
+        cell = modes.native.cell(storage, tensor._dtype.np, _leaf_of(tensor))
     else:
         return face(array_of(tensor))
     at = tensor._at
@@ -275,6 +280,17 @@ def value_of(tensor: Any) -> Raw:
         tensor._raw = _read(tensor, cell.raw)
         tensor._at = (cell, cell.version)
     return tensor._raw  # type: ignore[return-value]
+
+
+def _leaf_of(tensor: Any) -> Any:
+    """The leaf that a tensor is or is a view of, if gradients are to reach it."""
+    auto = tensor._auto
+    if auto is None or not modes.grad:
+        return None
+    if auto.leaf:
+        return tensor
+    base = auto.base
+    return base if base is not None and base._auto is not None and base._auto.leaf else None
 
 
 def _read(tensor: Any, raw: Raw) -> Raw:
@@ -448,7 +464,12 @@ def touch(tensor: Any) -> None:
 
 def require_grad(tensor: Any, requires_grad: bool) -> None:
     """Make a tensor a leaf of the tape, or no longer one."""
+    if requires_grad and modes.native is not None and modes.native.captured:
+        refuse_in_trace("a tensor is made a leaf")
     auto_of(tensor).leaf = requires_grad
+    parameter = tensor._storage.parameter
+    if parameter is not None:
+        parameter.requires_grad = requires_grad
 
 
 def whole_storage(tensor: Any) -> Any:

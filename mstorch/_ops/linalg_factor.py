@@ -37,7 +37,13 @@ Backward = Callable[..., Any]
 def attach(name: str, backward: Backward, inputs: Sequence[Any], results: Sequence[Any], *rest: Any) -> tuple[Any, ...]:
     """The results of a kernel (or tensors without history), with ``backward(gradients, outputs, inputs, *rest)`` as gradient."""
     made = tuple(item.detach() if isinstance(item, TensorBase) else wrap(item) for item in results)
-    return record(name, backward, inputs, made, *rest)
+
+    def filled(gradients: Any, outputs: Any, inputs: Any, *rest: Any) -> Any:
+        # As in torch, an input that has nothing to do with the outputs that were used gets zeros.
+        found = backward(gradients, outputs, inputs, *rest)
+        return tuple(zeros_like(like.detach()) if gradient is None else gradient for gradient, like in zip(found, inputs))
+
+    return record(name, filled, inputs, made, *rest)
 
 
 def check_floating(tensor: Any, name: str, low: bool = False) -> None:

@@ -15,37 +15,12 @@ from .._backend import tape
 from .._backend.cell import Parameter
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import LOCK
+from .._core.ends import ENDS
 from .._core.modes import modes
 from .._core.storage import Storage, face
 from .._core.tensor_base import array_of, is_tracked, tensor_of, value_of, wrap
 from . import engine
 from .node import Accumulate, Edge, Node, bare_twin, edge_of, named
-
-
-class _Ends:
-    """The ends that stand for our tensors on MindSpore's tape, by identity there."""
-
-    def __init__(self) -> None:
-        self._known: dict[Any, tuple[weakref.ref[Raw], Any]] = {}
-
-    def add(self, raw: Raw, tensor: Any) -> None:
-        """Let a leaf of MindSpore's tape stand for a tensor; the leaf keeps the tensor's history alive."""
-        key = id(raw)
-        self._known[key] = (weakref.ref(raw, lambda _: self._known.pop(key, None)), tensor)
-
-    def below(self, raws: Sequence[Raw]) -> list[tuple[Raw, Any]]:
-        """The ends that recorded tensors depend on, with the tensors they stand for."""
-        identities = tape.ends_below(raws)
-        found = []
-        for reference, tensor in list(self._known.values()):
-            raw = reference()
-            tensor = tensor() if isinstance(tensor, weakref.ref) else tensor
-            if raw is not None and tensor is not None and tape.leaf_identity(raw) in identities:
-                found.append((raw, tensor))
-        return found
-
-
-ENDS = _Ends()
 
 
 class _Crossing(Node):
@@ -85,7 +60,20 @@ def to_mindspore(tensor: Any) -> Raw:
         tape.mark_leaf(raw)
         tape.start_recording()
         ENDS.add(raw, tensor)
+        return _from_torch(raw)
     return raw
+
+
+def _keep_forward(ctx: Any, raw: Raw) -> Raw:
+    ctx.end = raw  # lives as long as the node, and the tensor with it
+    return tape.detached(raw)
+
+
+def _keep_backward(ctx: Any, gradient: Raw) -> Raw:
+    return gradient
+
+
+_from_torch = tape.function_node("FromTorch", _keep_forward, _keep_backward)
 
 
 def _native_ends(tensor: Any) -> list[tuple[Raw, Node]]:
@@ -129,7 +117,7 @@ def from_mindspore(raw: Raw) -> Any:
         return wrap(raw)
     made = wrap(raw)
     if isinstance(raw, Parameter):
-        made._storage.parameter = raw
+        made._storage.share_with(raw)
         if raw.requires_grad and made._dtype.category >= 2:
             made.requires_grad_()
         ENDS.add(raw, weakref.ref(made))

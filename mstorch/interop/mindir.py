@@ -10,7 +10,7 @@ from .._backend.cell import is_raw
 from .._backend.raw import Raw
 from .._compile import verify
 from .._compile.compiled import _states, inside
-from .._compile.functional import exchanged, stand_in
+from .._compile.functional import exchanged, stand_in, state_value
 from .._compile.guards import Guards
 from .._compile.trees import flatten
 from .._core.generator import default_generator
@@ -54,15 +54,15 @@ def export_mindir(module: Callable[..., Any], *inputs: Any, path: str | os.PathL
 def _captured(function: Callable[..., Any], given: Sequence[Any]) -> tuple[trace.Graph, list[Raw], int]:
     states = _states(Guards(function))
     # Plain tensors: a mindspore.Parameter would be written without its values.
-    state_raws = [tape.detached(storage.value) for storage in states]
+    state_raws = [tape.detached(state_value(tensor)) for tensor in states]
     raws = [tape.detached(value_of(tensor)) for tensor in given]
 
     def body(context: trace.Capture) -> Sequence[Raw]:
-        with exchanged(states, state_raws):
+        with exchanged(states, state_raws) as block:
             outputs: list[Any] = []
             flatten(function(*map(stand_in, given, raws)), outputs)
             found = [value_of(tensor) for tensor in outputs]
-            if any(storage.value is not raw for storage, raw in zip(states, state_raws)):
+            if any(block.cell(tensor._storage, tensor._dtype.np).raw is not raw for tensor, raw in zip(states, state_raws)):
                 raise RuntimeError("export_mindir: the module changes its buffers or parameters; call eval() first")
         if not found or any(id(raw) not in context.depends for raw in found):
             raise RuntimeError("export_mindir: every output must be a tensor that depends on the inputs")

@@ -1,10 +1,12 @@
 """Parameter and Buffer: tensors that a Module registers by itself."""
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from .._backend.cell import as_parameter, set_value
-from .._core.storage import Counter
+from .._core.ends import ENDS
+from .._core.storage import Counter, face
 from .._core.tensor_base import TensorBase, array_of, is_tracked, require_grad, value_of
 from .._ops import creation, views
 from .._ops._dispatch import become
@@ -59,8 +61,9 @@ def native_parameter(parameter: Tensor, name: str) -> Any:
             fresh.copy_(parameter.detach())
             become(parameter, fresh)
             storage = parameter._storage
-        storage.parameter = as_parameter(value_of(parameter), name, is_tracked(parameter))
-        set_value(storage.parameter, value_of(parameter))  # MindSpore copies what a parameter is made of, and shares what it is set to
+        storage.share_with(as_parameter(value_of(parameter), name, is_tracked(parameter)))
+        ENDS.add(storage.parameter, weakref.ref(parameter))
+        set_value(storage.parameter, face(array_of(parameter)))  # MindSpore copies what a parameter is made of, and shares what it is set to
     else:
         as_parameter(storage.parameter, name, is_tracked(parameter))
     return storage.parameter
