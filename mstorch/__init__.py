@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from math import e, inf, nan, pi
-from typing import Any
 
 from ._backend import kernels as _kernels  # the import fills the kernel table
-from ._version import __version__
+from ._hook import as_torch, install, missing as _missing, uninstall
+from .torch_version import __version__
 
 # Types
 from ._core.dtype import (
@@ -210,9 +210,8 @@ from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_stat
 from .serialization import load, save
 
 from . import (
-    amp, autograd, backends, compiler, cpu, cuda, fft, func, interop, linalg, masked, nn, ops, optim, random, return_types,
-    serialization, signal,
-    sparse, special, storage, utils,
+    __config__, amp, autograd, backends, compiler, cpu, cuda, fft, func, interop, linalg, masked, nn, ops, optim, random,
+    return_types, serialization, signal, sparse, special, storage, torch_version, utils, version,
 )  # fmt: skip
 from ._functions.control import cond, while_loop
 from ._functions.in_place import addmv_, celu_, detach_, fill, fill_, rrelu, rrelu_, selu_, threshold_, zero_
@@ -262,7 +261,4 @@ from .func import vmap
 newaxis = None
 dsmm = spmm = mm
 _install(globals())
-
-
-def __getattr__(name: str) -> Any:
-    raise AttributeError(f"module 'torch' has no attribute '{name}' (mstorch {__version__} does not provide it yet)")
+__getattr__ = _missing("mstorch")
