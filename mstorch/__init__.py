@@ -261,4 +261,8 @@ from .func import vmap
 newaxis = None
 dsmm = spmm = mm
 _install(globals())
-__getattr__ = _missing("mstorch")
+# Submodules that ``import torch`` binds but few programs use come when they are asked for.
+__getattr__ = _missing(
+    "mstorch",
+    ("_dynamo", "_jit_internal", "distributed", "export", "futures", "fx", "hub", "jit", "library", "onnx", "package", "profiler"),
+)

@@ -73,10 +73,12 @@ def missing_attribute(module: str, name: str) -> AttributeError:
     return AttributeError(message, name=name)
 
 
-def missing(module: str) -> Callable[[str], Any]:
-    """Return a module's `__getattr__`, which raises `missing_attribute`."""
+def missing(module: str, submodules: Iterable[str] = ()) -> Callable[[str], Any]:
+    """Return a module's `__getattr__`, which loads the submodules named and raises `missing_attribute` for the rest."""
 
     def __getattr__(name: str) -> Any:
+        if name in submodules:
+            return importlib.import_module(f"{module}.{name}")
         raise missing_attribute(module, name)
 
     return __getattr__
