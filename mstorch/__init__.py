@@ -264,5 +264,5 @@ _install(globals())
 # Submodules that ``import torch`` binds but few programs use come when they are asked for.
 __getattr__ = _missing(
     "mstorch",
-    ("_dynamo", "_jit_internal", "distributed", "export", "futures", "fx", "hub", "jit", "library", "onnx", "package", "profiler"),
+    ("_dynamo", "_jit_internal", "distributed", "futures", "hub", "jit", "onnx"),
 )
