@@ -152,7 +152,7 @@ from ._ops.positions import (
 )  # fmt: skip
 from ._ops.random import (
     rand, randn, randint, randperm, rand_like, randn_like, randint_like, normal, bernoulli, multinomial, poisson,
-    binomial, _standard_gamma, _sample_dirichlet,
+    binomial,
 )  # fmt: skip
 from ._ops.reduce import (
     sum, nansum, mean, nanmean, prod, amax, amin, aminmax, argmax, argmin, max, min, all, any, var, std, var_mean,
@@ -214,6 +214,7 @@ from . import (
     return_types, serialization, signal, sparse, special, storage, torch_version, utils, version,
 )  # fmt: skip
 from ._functions.control import cond, while_loop
+from ._functions.implicit import _dirichlet_grad, _sample_dirichlet, _standard_gamma, _standard_gamma_grad
 from ._functions.in_place import addmv_, celu_, detach_, fill, fill_, rrelu, rrelu_, selu_, threshold_, zero_
 from ._functions.losses import (
     binary_cross_entropy_with_logits, cosine_embedding_loss, ctc_loss, hinge_embedding_loss, kl_div, margin_ranking_loss,
@@ -257,6 +258,8 @@ from .autograd import (
 )  # fmt: skip
 from .func import vmap
 
+
+from . import distributions  # last: its modules take this one, complete, by its name
 
 newaxis = None
 dsmm = spmm = mm

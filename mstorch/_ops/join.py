@@ -438,7 +438,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
-    """The tensors expanded to the size that they broadcast to."""
+    """The tensors expanded to the size that they broadcast to; one that has it is returned itself."""
     from ._dispatch import broadcast_shape
 
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
@@ -446,27 +446,28 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     shape: tuple[int, ...] = ()
     for tensor in tensors:
         shape = broadcast_shape(shape, shape_of(tensor))
-    return tuple(views.expand(tensor, shape) for tensor in tensors)
+    return tuple(t if shape_of(t) == tuple(shape) else views.expand(t, shape) for t in tensors)
 
 
 def broadcast_shapes(*shapes: Any) -> Any:
     """The size that tensors of these shapes broadcast to."""
     from .._core.size import Size
 
-    total: list[int] = []
-    for shape in shapes:
-        lengths = [shape] if isinstance(shape, int) else list(shape)
-        total = [1] * (len(lengths) - len(total)) + total
+    sizes = [[shape] if isinstance(shape, int) else list(shape) for shape in shapes]
+    total = [1] * max(map(len, sizes), default=0)
+    for number, lengths in enumerate(sizes):
         for i in range(1, len(lengths) + 1):
             length = lengths[-i]
-            if length < 0:
-                raise RuntimeError(f"Trying to create tensor with negative dimension ({length}): ({length})")
-            if length != 1 and total[-i] not in (1, length):
-                raise RuntimeError(
-                    "Shape mismatch: objects cannot be broadcast to a single shape"
-                )
             if total[-i] == 1:
+                if length < 0:
+                    raise ValueError("Attempting to broadcast a dimension with negative length!")
                 total[-i] = length
+            elif length not in (1, total[-i]):
+                shape = (lengths[0],) if isinstance(shapes[number], int) else shapes[number]
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {length} at {-i}! Mismatching argument at index {number} had "
+                    f"{shape}; but expected shape should be broadcastable to {total}"
+                )
     return Size(total)
 
 
