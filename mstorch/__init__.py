@@ -213,6 +213,10 @@ from . import (
     __config__, amp, autograd, backends, compiler, cpu, cuda, fft, func, interop, linalg, masked, nn, ops, optim, random,
     return_types, serialization, signal, sparse, special, storage, torch_version, utils, version,
 )  # fmt: skip
+from ._functions.checks import (
+    _assert, _assert_async, _check, _check_index, _check_is_size, _check_not_implemented, _check_tensor_all, _check_tensor_all_with,
+    _check_type, _check_value, _check_with, _shape_as_tensor,
+)  # fmt: skip
 from ._functions.control import cond, while_loop
 from ._functions.implicit import _dirichlet_grad, _sample_dirichlet, _standard_gamma, _standard_gamma_grad
 from ._functions.in_place import addmv_, celu_, detach_, fill, fill_, rrelu, rrelu_, selu_, threshold_, zero_
@@ -267,5 +271,5 @@ _install(globals())
 # Submodules that ``import torch`` binds but few programs use come when they are asked for.
 __getattr__ = _missing(
     "mstorch",
-    ("_dynamo", "_jit_internal", "distributed", "futures", "hub", "jit", "onnx"),
+    ("_dynamo", "_jit_internal", "distributed", "futures", "fx", "hub", "jit", "onnx"),
 )
