@@ -13,9 +13,9 @@ from ..utils._trees.kinds import sequence_flatten_with_keys
 
 
 def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-    raise NotImplementedError(
+    raise TypeError(
         f"'{type(self).__name__}' object does not support mutation. If you are attempting to modify the kwargs or args of a "
-        "torch.fx.Node object, instead create a new copy of it and assign the copy to the node:\n"
+        "torch.fx.Node object,\ninstead create a new copy of it and assign the copy to the node:\n\n"
         "    new_args = ... # copy and mutate args\n    node.args = new_args"
     )
 
