@@ -18,7 +18,7 @@ ROOT = str(Path(mstorch.__file__).parents[1])
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess:
     """Run `python -m mstorch …`; mstorch need not be installed."""
-    environment = os.environ | {"PYTHONPATH": ROOT, "GLOG_v": "3"}
+    environment = os.environ | {"PYTHONPATH": ROOT}
     command = [sys.executable, "-m", "mstorch", *arguments]
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
@@ -268,7 +268,7 @@ assert (list(sys.meta_path), dict(os.environ)) == before and "torch.linalg" not 
     folder = tmp_path / "scripts"
     folder.mkdir()
     (folder / "helper.py").write_text("import torch\nvalue = torch\n")
-    environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{folder}", "GLOG_v": "3"}
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"}
     environment.pop(_hook.VARIABLE, None)
     result = subprocess.run([sys.executable, "-c", source], env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert (result.stdout, result.stderr, result.returncode) == ("", "", 0)
@@ -280,7 +280,7 @@ def test_pytest_plugin(tmp_path):
         "import torch\nfrom torch import nn\n\n\ndef test_it():\n    assert nn.Linear(2, 1)(torch.ones(3, 2)).shape == (3, 1)\n"
     )
     command = [sys.executable, "-m", "pytest", "-p", "mstorch.pytest", "-p", "no:cacheprovider", "-v", str(tmp_path)]
-    environment = os.environ | {"PYTHONPATH": ROOT, "GLOG_v": "3"}
+    environment = os.environ | {"PYTHONPATH": ROOT}
     result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert f"torch: mstorch {_hook.versions()[0]}" in result.stdout and "1 passed" in result.stdout, result.stdout
 

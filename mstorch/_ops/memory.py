@@ -340,7 +340,9 @@ NAMED_METHODS = {
     "__dlpack_device__": dlpack_device,
     "ipu": _no_device("ipu", RuntimeError, "PyTorch is not linked with support for ipu devices"),
     "xpu": _no_device("xpu", AssertionError, "Torch not compiled with XPU enabled"),
-    "mtia": _no_device("mtia", AssertionError, "Torch not compiled with MTIA enabled."),
+    "mtia": _no_device("mtia", AssertionError, "Torch not compiled with MTIA enabled. Ensure you have `import "
+                       "mtia.host_runtime.torch_mtia.dynamic_library` in your python src file and include "
+                       "`//mtia/host_runtime/torch_mtia:torch_mtia` as your target dependency!"),
 }  # fmt: skip
 PROPERTIES = {
     "name": _none, "volatile": _volatile, "grad_dtype": _grad_dtype,

@@ -65,8 +65,12 @@ def _as_shape(input: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> A
     return make_view(input, lambda raw: reshape(raw, shape), shape, strides, input._offset)
 
 
-def view(self: Any, *shape: Any) -> Any:
-    """The same elements in another shape (or, given a dtype, read as another type); never copies."""
+def view(self: Any, *shape: Any, **named: Any) -> Any:
+    """The same elements in another shape (``size``) or read as another type (``dtype``); never copies."""
+    if named:
+        if shape or len(named) > 1 or not named.keys() <= {"dtype", "size"}:
+            raise TypeError(f"view() received an invalid combination of arguments: {shape}, {named}")
+        shape = tuple(named.values())
     if len(shape) == 1 and isinstance(shape[0], dtype):
         from .complex_views import view_dtype
 
