@@ -59,7 +59,8 @@ def test_the_import_says_nothing_and_leaves_mindspores_log_alone() -> None:
     user = "import mstorch, mindspore; mindspore.ops.TensorScatterDiv(); mindspore.log.warning('mine')"
     lines = _said(user)
     assert len(lines) == 2 and "is deprecated from version" in lines[0] and lines[1].endswith("mine")
-    assert [line.rpartition(" ")[2] for line in _said(user + "; mindspore.log.info('told')", GLOG_v="1")][-2:] == ["mine", "told"]
+    told = {line.rpartition(" ")[2] for line in _said(user + "; mindspore.log.info('told')", GLOG_v="1")}
+    assert {"mine", "told"} <= told
     assert _said(user, GLOG_v="3") == []
 
 
