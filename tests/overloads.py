@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch as real_torch
 
 from tests.against_torch import run, same
 
@@ -25,6 +26,7 @@ SKIPPED = (
     "init_num", "import_ir", "parse_", "sym_", "manual_seed", "seed", "quantized", "backward", "register_", "cuda", "xpu", "ipu", "hpu",
     "apply_", "map_", "map2_", "crow", "ccol", "col_ind", "row_ind", "indices", "values", "data_ptr", "share_memory", "storage", "new",
     "dense_dim", "sparse", "coalesce", "is_coalesced", "to_mkldnn", "retain_grad", "batch_norm_", "nonzero_static", "get_device",
+    "untyped_storage",
 )  # fmt: skip
 
 
@@ -52,7 +54,11 @@ def _functions(owner: str) -> list[ast.FunctionDef]:
     body = ast.parse((root / file).read_text()).body
     if owner == "Tensor":
         body = next(n.body for n in body if isinstance(n, ast.ClassDef) and n.name == "TensorBase")
-    return [n for n in body if isinstance(n, ast.FunctionDef) and not n.name.startswith("_") and not n.name.startswith(SKIPPED)]
+    names = [n for n in body if isinstance(n, ast.FunctionDef) and not n.name.startswith("_") and not n.name.startswith(SKIPPED)]
+    if owner == "functional":  # the others are Python functions with signatures of their own
+        public = real_torch.nn.functional
+        names = [n for n in names if getattr(public, n.name, None) is getattr(real_torch._C._nn, n.name, object())]
+    return names
 
 
 def forms(owner: str) -> Iterator[Form]:
@@ -234,8 +240,6 @@ def judge(form: Form, torch: Any, mine: Any) -> Verdict:
 
 
 def main() -> None:
-    import torch
-
     import mstorch
 
     warnings.simplefilter("ignore")
@@ -244,7 +248,7 @@ def main() -> None:
     parser.add_argument("-k", default="", help="only names that hold this text")
     options = parser.parse_args()
     for owner in ("torch", "Tensor", "functional"):
-        verdicts = [judge(form, torch, mstorch) for form in forms(owner) if options.k in form.name]
+        verdicts = [judge(form, real_torch, mstorch) for form in forms(owner) if options.k in form.name]
         count = {state: sum(v.state == state for v in verdicts) for state in ("equal", "differs", "absent", "refused", "unmade")}
         print(owner, count, flush=True)
         if options.v:

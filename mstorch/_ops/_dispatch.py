@@ -353,9 +353,9 @@ def in_place_form(function: Callable[..., Any], name: str) -> Callable[..., Any]
 
     run = getattr(function, "outside_autocast", function)
 
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        check_writable(self)
-        return in_place(self, run(self, *args, **kwargs))
+    def method(input: Any, *args: Any, **kwargs: Any) -> Any:
+        check_writable(input)
+        return in_place(input, run(input, *args, **kwargs))
 
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"

@@ -27,6 +27,7 @@ from ._dispatch import (
     unary,
     wrap_like,
 )  # fmt: skip
+from ._forms import accept_forms
 
 _eq, _ne, _lt, _le, _gt, _ge = (kernel(op) for op in ("eq", "ne", "lt", "le", "gt", "ge"))
 _and, _or, _xor, _not = (kernel(f"logical_{op}") for op in ("and", "or", "xor", "not"))
@@ -420,3 +421,4 @@ IN_PLACE = tuple(
     "clamp_min clamp_max clip nan_to_num".split()
 )
 OPERATORS = {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}
+accept_forms(globals())

@@ -28,6 +28,7 @@ from .._core.strides import channels_last_strides, is_channels_last, normalize
 from .._core.strides import is_contiguous as _strides_contiguous
 from .._core.tensor_base import TensorBase, check_writable, recording, strides_of, value_of, wrap_strided
 from ._dispatch import type_word
+from ._forms import PYTHON_TYPES, accept_forms
 from .creation import preserved_strides
 from .indexing import _fitted, write
 
@@ -100,6 +101,7 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | Non
     format_ = kwargs.pop("memory_format", None)
     positional = list(args)
     kind = kwargs.pop("dtype", None)
+    kind = PYTHON_TYPES.get(kind, kind)
     target = kwargs.pop("device", None)
     other = kwargs.pop("other", None)
     if positional:
@@ -108,6 +110,8 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | Non
             other = first
         elif isinstance(first, dtype):
             kind = first
+        elif first in PYTHON_TYPES:
+            kind = PYTHON_TYPES[first]
         elif first is None or isinstance(first, (str, int, device_class)):
             target = first
             if positional and (positional[0] is None or isinstance(positional[0], dtype)):
@@ -170,13 +174,12 @@ def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 def as_dtype(name: Any) -> dtype:
-    """A dtype from itself, from ``"torch.FloatTensor"`` or from a Python type."""
+    """A dtype from itself or from ``"torch.FloatTensor"``."""
     if isinstance(name, dtype):
         return name
     found = _TYPE_STRINGS.get(name) if isinstance(name, str) else getattr(name, "_legacy_dtype", None)
-    found = {float: float32, int: int64, bool: bool_}.get(name) if found is None and not isinstance(name, str) else found
     if found is None:
-        raise ValueError(f"invalid type: '{name}'")
+        raise ValueError(f"invalid type: '{getattr(name, '__name__', name)}'")
     return found
 
 
@@ -220,3 +223,4 @@ def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_forma
 FUNCTIONS = ("clone",)
 METHODS = tuple("clone is_contiguous contiguous to copy_ fill_ zero_ type type_as cpu cuda".split())
 NAMED_METHODS = CONVERSIONS
+accept_forms(globals())

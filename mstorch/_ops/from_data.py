@@ -14,6 +14,7 @@ from .._core.dtype import bool_, dtype, get_default_dtype, int64, of_numpy
 from .._core.promotion import promote_types, scalar_dtype
 from .._core.tensor_base import TensorBase, require_grad, value_of, wrap
 from ._dispatch import is_number
+from ._forms import accept_forms
 from .views import as_strided
 
 
@@ -289,3 +290,4 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
 
 
 FUNCTIONS = ("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer")
+accept_forms(globals())

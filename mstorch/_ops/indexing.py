@@ -41,7 +41,7 @@ def _as_index(item: Any) -> Any:
                 raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
             return cast(value_of(item), "int64")
         return value_of(item)
-    if isinstance(item, (list, tuple)):
+    if isinstance(item, (list, tuple, range)):
         item = np.asarray([i.tolist() if isinstance(i, TensorBase) else i for i in item])
         if item.size == 0:
             item = item.astype(np.int64)
@@ -119,7 +119,7 @@ def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Raw]]:
                 raise IndexError(f"index {index} is out of bounds for dimension {dim + selected} with size {shape[dim]}")
             selected += 1
             current = views.select(current, dim, index)
-        elif isinstance(item, (TensorBase, np.ndarray, list, tuple)):
+        elif isinstance(item, (TensorBase, np.ndarray, list, tuple, range)):
             raw = _as_index(item)
             if raw.dtype == bool_.ms:
                 dim, current = _add_mask(current, dim, raw, advanced)

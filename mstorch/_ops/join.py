@@ -24,6 +24,7 @@ from ._dispatch import (
     wrap_dim,
     wrap_dims,
 )
+from ._forms import accept_forms
 
 _cat = kernel("cat")
 _stack = kernel("stack")
@@ -335,6 +336,7 @@ def flipud(input: Any) -> Any:
 
 def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     """The entries moved along dimensions, around the end; without ``dims`` over the flat tensor."""
+    shifts, dims = (int(v) if isinstance(v, TensorBase) else v for v in (shifts, dims))
     moves = (shifts,) if isinstance(shifts, int) else tuple(shifts)
     if not moves:
         raise RuntimeError("`shifts` required")
@@ -479,4 +481,5 @@ FUNCTIONS = tuple(
 NAMED_METHODS = {"flip": _flip_method, "tile": _tile_method}
 METHODS = tuple("repeat repeat_interleave fliplr flipud roll rot90".split())
 accept_numpy_names(globals(), FUNCTIONS)
+accept_forms(globals())
 follow(globals())

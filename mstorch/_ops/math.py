@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
+from .. import return_types
 from .._backend.cast import cast
 from .._backend.table import Kernel, kernel
 from .._core.dtype import get_default_dtype
@@ -21,6 +22,7 @@ from ._dispatch import (
     unary,
     wrap_like,
 )
+from ._forms import accept_forms
 from .copying import clone, to_dtype
 from .elementwise import mul, pow, with_args
 
@@ -216,16 +218,6 @@ def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
     return mul(input, pow(2.0, other), out=out)
 
 
-class frexp_result(NamedTuple):
-    """What ``frexp`` returns."""
-
-    mantissa: Any
-    exponent: Any
-
-    def __repr__(self) -> str:
-        return f"torch.return_types.frexp(\nmantissa={self.mantissa!r},\nexponent={self.exponent!r})"
-
-
 def frexp(input: Any, *, out: Any = None) -> Any:
     """Each element as ``mantissa * 2**exponent``, with a mantissa of size 0.5 to 1."""
     if input._dtype.category != 2:
@@ -237,8 +229,8 @@ def frexp(input: Any, *, out: Any = None) -> Any:
     mantissa, exponent = _frexp["float32" if half else kind.name](raw)
     if half:
         mantissa = cast(mantissa, "bfloat16")
-    result = frexp_result(wrap_like(mantissa, (input,), tracked), wrap(exponent))
-    return result if out is None else frexp_result(*(deliver(item, target) for item, target in zip(result, out)))
+    result = return_types.frexp((wrap_like(mantissa, (input,), tracked), wrap(exponent)))
+    return result if out is None else return_types.frexp(deliver(item, target) for item, target in zip(result, out))
 
 
 def _rounding(kernel: Kernel, input: Any, out: Any, *args: Any) -> Any:
@@ -347,6 +339,7 @@ tanh_ = in_place_form(tanh, "tanh_")
 trunc_ = in_place_form(trunc, "trunc_")
 xlogy_ = in_place_form(xlogy, "xlogy_")
 
+accept_forms(globals())
 follow(globals())
 
 FUNCTIONS = tuple(

@@ -18,6 +18,7 @@ from .._core.size import Size
 from .._core.tensor_base import TensorBase, check_writable, is_tracked, strides_of, write
 from . import views
 from ._dispatch import become, shape_args, shape_of, type_word
+from ._forms import accept_forms
 from .copying import is_contiguous
 from .creation import empty
 from .from_data import array_of, made
@@ -348,3 +349,4 @@ PROPERTIES = {
     "name": _none, "volatile": _volatile, "grad_dtype": _grad_dtype,
     **dict.fromkeys(("is_ipu", "is_xpu", "is_maia", "is_mtia", "is_vulkan", "is_xla", "is_mps"), _false),
 }  # fmt: skip
+accept_forms(globals())

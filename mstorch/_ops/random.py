@@ -18,6 +18,7 @@ from .._core.strides import dense_order
 from .._core.tensor_base import TensorBase, check_writable, recording, strides_of, value_of, wrap, write
 from . import random_device
 from ._dispatch import deliver, shape_args, shape_of, type_word
+from ._forms import accept_forms
 from .copying import is_contiguous
 from .creation import _checked_size, empty_like
 from .from_data import made
@@ -445,3 +446,4 @@ FUNCTIONS = tuple(
 METHODS = tuple(
     "uniform_ normal_ random_ bernoulli_ bernoulli exponential_ geometric_ cauchy_ log_normal_ multinomial".split()
 )
+accept_forms(globals())

@@ -12,6 +12,7 @@ from .._core.tensor_base import TensorBase, value_of, wrap
 from . import views
 from ._autocast import follow
 from ._dispatch import accept_numpy_names, call, finish, shape_of, type_word, wrap_dim, wrap_dims
+from ._forms import accept_forms
 from .index import gather
 
 _cumsum = kernel("cumsum")
@@ -238,3 +239,4 @@ FUNCTIONS = tuple(
 METHODS = ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "diff")
 IN_PLACE = ("cumsum", "cumprod")
 accept_numpy_names(globals(), FUNCTIONS)
+accept_forms(globals())

@@ -13,6 +13,7 @@ from .._core.dtype import dtype
 from .._core.strides import contiguous_strides, flat_index, view_strides
 from .._core.tensor_base import TensorBase, is_tracked, make_view, strides_of
 from ._dispatch import accept_numpy_names, call, shape_args, shape_of, wrap_dim
+from ._forms import accept_forms
 
 _reshape = kernel("reshape")
 _permute = kernel("permute")
@@ -224,7 +225,7 @@ def unsqueeze(input: Any, dim: int) -> Any:
     return _as_shape(input, (*own[:dim], 1, *own[dim:]), (*strides[:dim], step, *strides[dim:]))
 
 
-def expand(input: Any, *size: Any) -> Any:
+def expand(input: Any, *size: Any, implicit: bool = False) -> Any:
     """Dimensions of length 1 repeated without a copy (stride 0); -1 keeps a length; new ones come in front."""
     own, strides = shape_of(input), strides_of(input)
     wanted = shape_args(size)
@@ -284,6 +285,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     own = shape_of(input)
     if not own:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    length = int(length)
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     dim = wrap_dim(dim, len(own))
@@ -520,3 +522,4 @@ METHODS = tuple(
     "view_as reshape_as broadcast_to narrow select unbind split chunk diagonal unfold as_strided".split()
 )
 accept_numpy_names(globals(), FUNCTIONS)
+accept_forms(globals())

@@ -1,6 +1,8 @@
 """Layers against torch: constructor, repr, state_dict, drawn numbers, results and gradients, training and evaluation."""
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch as real_torch
