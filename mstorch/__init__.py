@@ -271,5 +271,5 @@ _install(globals())
 # Submodules that ``import torch`` binds but few programs use come when they are asked for.
 __getattr__ = _missing(
     "mstorch",
-    ("_dynamo", "_jit_internal", "distributed", "futures", "fx", "hub", "jit", "library", "onnx", "profiler"),
+    ("__future__", "_dynamo", "_jit_internal", "ao", "distributed", "export", "futures", "fx", "hub", "jit", "library", "onnx", "profiler"),
 )

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from ._library import aten as aten_only
 from ._library import registry
 
 
@@ -110,7 +111,7 @@ def _find(name: str) -> Callable[..., Any] | None:
     """The function or method of that name."""
     package = importlib.import_module(__package__ or "mstorch")
     native = importlib.import_module("mstorch._ops.native")
-    for place in (vars(package), vars(native), vars(package.nn.functional), dict(vars(package.Tensor))):
+    for place in (vars(aten_only), vars(package), vars(native), vars(package.nn.functional), dict(vars(package.Tensor))):
         found = place.get(name)
         if callable(found) and not isinstance(found, type):
             return found

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any, NoReturn
 
 from .._hook import not_yet
+from . import device_mesh
 from ._types import (
     Backend,
     BackendConfig,
@@ -157,7 +158,7 @@ def broadcast_object_list(
 __all__ = [
     "Backend", "BackendConfig", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "GroupMember", "GroupName",
     "ProcessGroup", "ReduceOp", "Work", "all_gather", "all_gather_object", "all_reduce", "barrier", "broadcast",
-    "broadcast_object_list", "destroy_process_group", "get_backend", "get_node_local_rank", "get_process_group_ranks",
+    "broadcast_object_list", "destroy_process_group", "device_mesh", "get_backend", "get_node_local_rank", "get_process_group_ranks",
     "get_rank", "get_world_size", "group", "init_process_group", "is_available", "is_backend_available", "is_gloo_available",
     "is_initialized", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "is_ucc_available",
     "is_xccl_available", "new_group", "reduce",

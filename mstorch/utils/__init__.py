@@ -4,4 +4,4 @@ from . import checkpoint, data, dlpack, hooks
 
 __all__ = ["checkpoint", "data", "dlpack", "hooks"]
 
-__getattr__ = _missing(__name__)
+__getattr__ = _missing(__name__, ("_pytree", "deterministic", "weak"))
