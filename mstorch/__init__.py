@@ -263,8 +263,11 @@ from .autograd import (
 from .func import vmap
 
 
-from . import distributions  # last: its modules take this one, complete, by its name
+from . import distributions, testing  # last: their modules take this one, complete, by its name
 
+from ._functions import foreach as _foreach
+
+globals().update(_foreach.FUNCTIONS)
 newaxis = None
 dsmm = spmm = mm
 _install(globals())

@@ -11,7 +11,7 @@ from .._backend import tape
 from .._backend.cast import cast
 from .._backend.raw import from_numpy
 from .._backend.table import kernel
-from .._core.dtype import bool_, dtype, finfo, iinfo, uint8
+from .._core.dtype import bool_, dtype, finfo, iinfo, int64, uint8
 from .._core.tensor_base import TensorBase, recording, value_of, wrap
 from ._dispatch import (
     binary,
@@ -188,10 +188,11 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
         close = logical_or(close, logical_and(isnan(input), isnan(other)))
     if rtol == 0 and atol == 0:
         return close
-    if input._dtype.category == 0:
+    if input._dtype.category < 2 and input._dtype is not int64:
         from .copying import to_dtype
 
-        input, other = to_dtype(input, uint8), to_dtype(other, uint8)
+        # A difference of bytes would wrap around.
+        input, other = to_dtype(input, int64), to_dtype(other, int64)
     allowed = add(mul(abs(other), rtol), atol)
     error = abs(sub(input, other))
     return logical_or(close, logical_and(isfinite(error), le(error, allowed)))
