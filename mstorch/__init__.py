@@ -210,8 +210,9 @@ from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_stat
 from .serialization import load, save
 
 from . import (
-    __config__, amp, autograd, backends, compiler, cpu, cuda, fft, func, interop, linalg, masked, nn, ops, optim, random,
-    return_types, serialization, signal, sparse, special, storage, torch_version, utils, version,
+    __config__, accelerator, amp, autograd, backends, compiler, cpu, cuda, fft, func, interop, linalg, masked, mps, mtia, nn,
+    ops, optim, random,
+    return_types, serialization, signal, sparse, special, storage, torch_version, utils, version, xpu,
 )  # fmt: skip
 from ._functions.checks import (
     _assert, _assert_async, _check, _check_index, _check_is_size, _check_not_implemented, _check_tensor_all, _check_tensor_all_with,

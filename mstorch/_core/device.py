@@ -63,6 +63,14 @@ class device:
     def __hash__(self) -> int:
         return hash((self.type, self.index))
 
+    def __enter__(self) -> device:
+        """Make new tensors on this device inside of a ``with`` block; raises what a tensor there would raise."""
+        resolve(self)
+        return self
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
+        """There is one device to make tensors on, so nothing has changed."""
+
     def __reduce__(self) -> tuple[Any, ...]:
         return (device, (self.type,) if self.index is None else (self.type, self.index))
 
