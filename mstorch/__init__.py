@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys as _sys
 from math import e, inf, nan, pi
 
 from ._backend import kernels as _kernels  # the import fills the kernel table
@@ -271,6 +272,7 @@ from ._functions import foreach as _foreach
 globals().update(_foreach.FUNCTIONS)
 newaxis = None
 dsmm = spmm = mm
+torch = _sys.modules[__name__]  # torch.torch is torch
 _install(globals())
 # Submodules that ``import torch`` binds but few programs use come when they are asked for.
 __getattr__ = _missing(

@@ -4,6 +4,7 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
+from .. import sparse
 from .._tensor import Tensor
 
 _WHOLE = builtins.slice(None)
@@ -52,3 +53,18 @@ def sym_size(self: Tensor, dim: int) -> int:
 def _is_all_true(self: Tensor) -> Tensor:
     """Whether all elements are true."""
     return self.all()
+
+
+def _pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """The tensor in memory from which devices copy fast."""
+    return self.pin_memory()
+
+
+def _sparse_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * self + alpha * (mat1 @ mat2)`` with a sparse ``mat1``."""
+    return sparse.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
+
+
+def _sparse_mm_reduce_impl(self: Tensor, other: Tensor, reduce: str) -> tuple[Tensor, Tensor]:
+    """Raises NotImplementedError: products of CSR matrices sum only."""
+    raise NotImplementedError("mstorch: products of CSR matrices sum: torch.sparse.mm has no reduce")

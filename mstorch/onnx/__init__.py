@@ -5,6 +5,7 @@ import enum
 from typing import Any, NoReturn
 
 from .._hook import not_yet
+from . import operators
 
 
 class OperatorExportTypes(enum.IntEnum):
@@ -81,12 +82,23 @@ def is_in_onnx_export() -> bool:
     return False
 
 
-def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_version: int) -> NoReturn:
-    """Raises NotImplementedError: there is no ONNX exporter here."""
-    _no_export()
+custom_symbolics: dict[tuple[str, int], Any] = {}  # what programs registered; nothing exports it
+
+
+def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_version: int) -> None:
+    """Keep how an operator is written, for an exporter. ``export`` raises before it would ask."""
+    namespace, _, name = symbolic_name.partition("::")
+    if not namespace or not name:
+        raise ValueError(f"Invalid symbolic name: {symbolic_name}. Expected a name of the form namespace::name")
+    custom_symbolics[(symbolic_name, opset_version)] = symbolic_fn
+
+
+def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
+    """Forget how an operator is written."""
+    custom_symbolics.pop((symbolic_name, opset_version), None)
 
 
 __all__ = [
     "ONNXProgram", "OnnxExporterError", "OperatorExportTypes", "TensorProtoDataType", "TrainingMode", "export", "is_in_onnx_export",
-    "register_custom_op_symbolic",
+    "operators", "register_custom_op_symbolic", "unregister_custom_op_symbolic",
 ]  # fmt: skip
