@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys as _sys
 from math import e, inf, nan, pi
-from typing import Any
 
 from ._backend import host as _host, kernels as _kernels  # the imports fill the kernel tables
 from ._tape import rules as _rules  # and the table of gradients
-from ._version import __version__
+from ._hook import as_torch, install, missing as _missing, uninstall
+from .torch_version import __version__
 
 # Types
 from ._core.dtype import (
@@ -153,7 +154,7 @@ from ._ops.positions import (
 )  # fmt: skip
 from ._ops.random import (
     rand, randn, randint, randperm, rand_like, randn_like, randint_like, normal, bernoulli, multinomial, poisson,
-    binomial, _standard_gamma, _sample_dirichlet,
+    binomial,
 )  # fmt: skip
 from ._ops.reduce import (
     sum, nansum, mean, nanmean, prod, amax, amin, aminmax, argmax, argmin, max, min, all, any, var, std, var_mean,
@@ -211,11 +212,16 @@ from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_stat
 from .serialization import load, save
 
 from . import (
-    amp, autograd, backends, compiler, cpu, cuda, fft, func, interop, linalg, masked, nn, ops, optim, random, return_types,
-    serialization, signal,
-    sparse, special, storage, utils,
+    __config__, accelerator, amp, autograd, backends, compiler, cpu, cuda, fft, func, interop, linalg, masked, mps, mtia, nn,
+    ops, optim, random,
+    return_types, serialization, signal, sparse, special, storage, torch_version, utils, version, xpu,
+)  # fmt: skip
+from ._functions.checks import (
+    _assert, _assert_async, _check, _check_index, _check_is_size, _check_not_implemented, _check_tensor_all, _check_tensor_all_with,
+    _check_type, _check_value, _check_with, _shape_as_tensor,
 )  # fmt: skip
 from ._functions.control import cond, while_loop
+from ._functions.implicit import _dirichlet_grad, _sample_dirichlet, _standard_gamma, _standard_gamma_grad
 from ._functions.in_place import addmv_, celu_, detach_, fill, fill_, rrelu, rrelu_, selu_, threshold_, zero_
 from ._functions.losses import (
     binary_cross_entropy_with_logits, cosine_embedding_loss, ctc_loss, hinge_embedding_loss, kl_div, margin_ranking_loss,
@@ -260,10 +266,17 @@ from .autograd import (
 from .func import vmap
 
 
+from . import distributions, testing  # last: their modules take this one, complete, by its name
+
+from ._functions import foreach as _foreach
+
+globals().update(_foreach.FUNCTIONS)
 newaxis = None
 dsmm = spmm = mm
+torch = _sys.modules[__name__]  # torch.torch is torch
 _install(globals())
-
-
-def __getattr__(name: str) -> Any:
-    raise AttributeError(f"module 'torch' has no attribute '{name}' (mstorch {__version__} does not provide it yet)")
+# Submodules that ``import torch`` binds but few programs use come when they are asked for.
+__getattr__ = _missing(
+    "mstorch",
+    ("__future__", "_dynamo", "_jit_internal", "ao", "distributed", "export", "futures", "fx", "hub", "jit", "library", "onnx", "profiler"),
+)

@@ -106,7 +106,7 @@ def _find(name: str) -> importlib.machinery.ModuleSpec | None:
 
 def _set_first_path(folder: str) -> None:
     # Under `python -P` the first entry is not the current folder, and nothing is to take its place.
-    if not sys.flags.safe_path:
+    if not getattr(sys.flags, "safe_path", False):  # Python 3.10 has no such flag
         sys.path[0] = folder
 
 

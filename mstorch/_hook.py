@@ -1,21 +1,44 @@
-"""`import torch` gets mstorch, in this process: a finder that answers for `torch` and all below it.
+"""`import torch` gets mstorch, in this process and those that it starts: a finder that answers for torch and all below it.
 
 The modules are the same objects under both names: `sys.modules["torch.nn"] is sys.modules["mstorch.nn"]`.
+
+A child process loads this file by itself, before anything imports mstorch (`mstorch_hook.pth`, which comes with the wheel):
+it imports nothing of the package, whose import takes a second.
 """
 
 from __future__ import annotations
 
+import contextlib
+import difflib
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
 import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from ._version import __version__
-
-NOT_YET = f"(mstorch {__version__} does not provide it yet)"
+VARIABLE = "MSTORCH_HOOK"
 _OURS = __name__.partition(".")[0]
+
+
+@functools.cache
+def versions() -> tuple[str, str]:
+    """mstorch's own version, and the one that it has as torch."""
+    spec = importlib.util.spec_from_file_location("_version", Path(__file__).with_name("_version.py"))
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.__version__, f"{module.TORCH_API}+mstorch{module.__version__}"
+
+
+def not_yet() -> str:
+    """What an error says of a name that torch may have and mstorch has not."""
+    return f"(mstorch {versions()[0]} does not provide it yet)"
 
 
 def ours(name: str) -> str:
@@ -28,13 +51,53 @@ def theirs(name: str) -> str:
     return "torch" + name.removeprefix(_OURS)
 
 
+# Unknown names
+
+
+@functools.lru_cache(maxsize=1024)
+def _nearest(name: str, known: tuple[str, ...]) -> str:
+    """The end of a message that suggests a known name; nothing if none is near."""
+    found = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+    return f". Did you mean: '{found[0]}'?" if found else ""
+
+
 def missing_attribute(module: str, name: str) -> AttributeError:
     """Return the error of a module's `__getattr__` for a name that torch may have and mstorch has not.
 
-    `module` is the module's `__name__`; the message has the name under which torch knows it.
+    `module` is the module's dotted name in mstorch; the message has the name under which torch knows it, and the nearest name
+    that is there.
     """
-    message = f"module '{theirs(module)}' has no attribute '{name}' {NOT_YET}"
-    return AttributeError(message, name=name, obj=sys.modules.get(module))
+    known = tuple(key for key in vars(sys.modules[module]) if not key.startswith("_")) if module in sys.modules else ()
+    message = f"module '{theirs(module)}' has no attribute '{name}' {not_yet()}{_nearest(name, known)}"
+    # Without the module itself, or the interpreter would suggest the same name once more.
+    return AttributeError(message, name=name)
+
+
+def missing(module: str, submodules: Iterable[str] = ()) -> Callable[[str], Any]:
+    """Return a module's `__getattr__`, which loads the submodules named and raises `missing_attribute` for the rest."""
+
+    def __getattr__(name: str) -> Any:
+        if name in submodules:
+            return importlib.import_module(f"{module}.{name}")
+        raise missing_attribute(module, name)
+
+    return __getattr__
+
+
+# Imports
+
+
+def _share() -> None:
+    """Put each module of ours that is loaded under torch's name too.
+
+    An import of a name that is there already leaves the package alone. One that has to load puts the module on its package,
+    in the place of a function of the same name (`torch.autograd.gradcheck`).
+    """
+    for name, module in list(sys.modules.items()):
+        if name == _OURS or name.startswith(_OURS + "."):
+            spec = getattr(module, "__spec__", None)
+            if not getattr(spec, "_initializing", False):
+                sys.modules.setdefault(theirs(name), module)
 
 
 class _Alias(importlib.abc.Loader):
@@ -51,6 +114,8 @@ class _Alias(importlib.abc.Loader):
         alias = module.__spec__
         if alias is not None and alias.loader is self:
             module.__spec__ = alias.loader_state
+        _share()
+        _rename("torch")
 
 
 class _Finder(importlib.abc.MetaPathFinder):
@@ -65,15 +130,85 @@ class _Finder(importlib.abc.MetaPathFinder):
             # Nothing but the caller tells the two apart. None lets other finders look on in our own folder only.
             if sys._getframe(2).f_globals.get("__name__") == "importlib.util":
                 return None
-            raise ModuleNotFoundError(f"No module named '{fullname}' {NOT_YET}", name=fullname)
+            raise ModuleNotFoundError(f"No module named '{fullname}' {not_yet()}", name=fullname)
         is_package = found.submodule_search_locations is not None
         return importlib.machinery.ModuleSpec(fullname, _Alias(), origin=found.origin, is_package=is_package)
 
+    def find_distributions(self, context: Any = None) -> Iterable[Any]:
+        """torch as an installed distribution, for `importlib.metadata` and `importlib_metadata`."""
+        name = getattr(context, "name", None)
+        path = getattr(context, "path", sys.path)
+        if (name is None or name.lower() == "torch") and list(path) == list(sys.path):
+            yield _distribution()()
+
+
+@functools.cache
+def _distribution() -> type:
+    # Its base takes 20 ms to load, and most processes never ask.
+    from importlib.metadata import Distribution
+
+    class TorchDistribution(Distribution):
+        """What package managers would say of torch if it were installed."""
+
+        def read_text(self, filename: str) -> str | None:
+            version = versions()[1]
+            texts = {
+                "METADATA": f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\nSummary: PyTorch's API on MindSpore\n",
+                "top_level.txt": "torch\n",
+                "INSTALLER": f"{_OURS}\n",
+            }
+            return texts.get(filename)
+
+        def locate_file(self, path: Any) -> Path:
+            return Path(__file__).parents[1] / path
+
+    return TorchDistribution
+
+
+def _rename(name: str) -> None:
+    package = sys.modules.get(_OURS)
+    if package is not None:
+        package.__name__ = name
+
+
+# In and out
+
+
+def installed() -> bool:
+    """Tell whether `import torch` gets mstorch."""
+    return any(isinstance(finder, _Finder) for finder in sys.meta_path)
+
 
 def install() -> None:
-    """Let `import torch` get mstorch from now on. Raises RuntimeError if torch itself is already loaded."""
+    """Let `import torch` get mstorch from now on, in child processes too. Raises RuntimeError if torch itself is loaded."""
     loaded = sys.modules.get("torch")
     if loaded is not None and loaded is not sys.modules.get(_OURS):
         raise RuntimeError("mstorch cannot stand in for torch: torch is already imported in this process")
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+    if not installed():
         sys.meta_path.insert(0, _Finder())
+    os.environ[VARIABLE] = "1"
+    if _OURS in sys.modules:
+        _share()
+        _rename("torch")
+
+
+def uninstall() -> None:
+    """Undo `install`: `import torch` gets torch itself again, if it is there. What was imported stays what it is."""
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
+    os.environ.pop(VARIABLE, None)
+    _rename(_OURS)
+    for name, module in list(sys.modules.items()):
+        if (name == "torch" or name.startswith("torch.")) and module is sys.modules.get(ours(name)):
+            del sys.modules[name]
+
+
+@contextlib.contextmanager
+def as_torch() -> Iterator[ModuleType]:
+    """Let `import torch` get mstorch inside of a `with` block; gives mstorch. Raises RuntimeError if torch itself is loaded."""
+    before = installed()
+    install()
+    try:
+        yield importlib.import_module(_OURS)
+    finally:
+        if not before:
+            uninstall()

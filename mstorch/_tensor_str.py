@@ -242,3 +242,31 @@ def format_tensor(
     if not plain:
         text = f"Parameter({text})"
     return "Parameter containing:\n" + text
+
+
+# Parts of the text, under the names that packages with tensors of their own import.
+
+
+def _tensor_str(self: Any, indent: int) -> str:
+    """A tensor's numbers in brackets; ``indent`` is the column that they begin in."""
+    plain = self.detach().cpu()
+    return values_text((plain.float() if str(plain.dtype) == "torch.bfloat16" else plain).numpy(), indent)
+
+
+def _add_suffixes(tensor_str: str, suffixes: Sequence[str], indent: int, force_newline: bool) -> str:
+    """The text with suffixes and the closing bracket."""
+    return close_text(tensor_str, suffixes, indent, force_newline)
+
+
+def _str_intern(inp: Any, *, tensor_contents: str | None = None) -> str:
+    """A tensor's text, with other contents if they are given."""
+    if tensor_contents is None:
+        return repr(inp)
+    suffixes = []
+    if str(inp.dtype) not in ("torch.float32", "torch.complex64", "torch.int64", "torch.bool"):
+        suffixes.append(f"dtype={inp.dtype}")
+    if inp.grad_fn is not None:
+        suffixes.append(f"grad_fn=<{type(inp.grad_fn).__name__}>")
+    elif inp.requires_grad:
+        suffixes.append("requires_grad=True")
+    return close_text(f"tensor({tensor_contents}", suffixes, len("tensor("))

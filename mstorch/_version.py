@@ -1,2 +1,3 @@
-"""The version of mstorch."""
-__version__ = "0.1.0"
+"""The versions: mstorch's own, and that of the torch whose API it has."""
+__version__ = "0.2.0"
+TORCH_API = "2.13.0"

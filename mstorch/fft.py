@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._hook import missing as _missing
 from ._ops.fft import (
     fft,
     fft2,
@@ -32,3 +33,5 @@ __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",
     "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
+
+__getattr__ = _missing(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._hook import missing as _missing
 from ._ops.linalg import (
     cond,
     cross,
@@ -56,3 +57,5 @@ __all__ = [
     "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve",
     "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
+
+__getattr__ = _missing(__name__)

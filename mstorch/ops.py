@@ -5,8 +5,12 @@ Differs from torch: an operation is one function that takes every overload, so t
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
+
+from ._library import aten as aten_only
+from ._library import registry
 
 
 class OpOverload:
@@ -50,13 +54,49 @@ class OpOverloadPacket:
         return f"{self._namespace}.{self.__name__}"
 
 
+class CustomPacket(OpOverloadPacket):
+    """An operator that a program defined (``torch.library``), with all its overloads."""
+
+    def __init__(self, namespace: str, name: str, defined: dict[str, registry.Operator]) -> None:
+        super().__init__(namespace, name, defined[min(defined)])
+        self._qualname = f"{namespace}::{name}"
+        self._defined = defined
+
+    def overloads(self) -> list[str]:
+        """The overloads' names."""
+        return [name or "default" for name in self._defined]
+
+    def __getattr__(self, name: str) -> OpOverload:
+        found = self._defined.get("" if name == "default" else name)
+        if found is None:
+            raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
+        overload = self.__dict__[name] = CustomOverload(self, name, found)
+        return overload
+
+
+class CustomOverload(OpOverload):
+    """One overload of an operator that a program defined."""
+
+    def __init__(self, packet: OpOverloadPacket, name: str, operator: registry.Operator) -> None:
+        super().__init__(packet, name)
+        self._operator = operator
+        self._schema = operator.schema
+        self._qualname = operator.title + (f".{operator.schema.overload}" if operator.schema.overload else "")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._operator(*args, **kwargs)
+
+
 class _Namespace:
-    """The operations of one library; of them only ``aten`` has any here."""
+    """The operations of one library: torch's own in ``aten``, and those that programs define."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __getattr__(self, name: str) -> OpOverloadPacket:
+        defined = {overload: op for (space, own, overload), op in registry.operators.items() if (space, own) == (self._name, name)}
+        if defined:
+            return CustomPacket(self._name, name, defined)
         function = None if self._name != "aten" or name.startswith("__") else _find(name)
         if function is None:
             raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
@@ -71,7 +111,7 @@ def _find(name: str) -> Callable[..., Any] | None:
     """The function or method of that name."""
     package = importlib.import_module(__package__ or "mstorch")
     native = importlib.import_module("mstorch._ops.native")
-    for place in (vars(package), vars(native), vars(package.nn.functional), dict(vars(package.Tensor))):
+    for place in (vars(aten_only), vars(package), vars(native), vars(package.nn.functional), dict(vars(package.Tensor))):
         found = place.get(name)
         if callable(found) and not isinstance(found, type):
             return found
@@ -79,9 +119,15 @@ def _find(name: str) -> Callable[..., Any] | None:
 
 
 aten = _Namespace("aten")
+loaded_libraries: set[str] = set()
+
+
+def load_library(path: str | os.PathLike[str]) -> NoReturn:
+    """Raises OSError: what is compiled for torch does not run here."""
+    raise OSError(f"Could not load this library: {os.path.realpath(path)} (compiled for torch; mstorch loads no such libraries)")
 
 
 def __getattr__(name: str) -> _Namespace:
     if name.startswith("__"):
         raise AttributeError(f"module 'torch.ops' has no attribute '{name}'")
-    return _Namespace(name)
+    return globals().setdefault(name, _Namespace(name))

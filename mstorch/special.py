@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._hook import missing as _missing
 from ._ops.math import exp2, expm1, log1p, logit, round, sinc, xlogy
 from ._ops.math import sigmoid as expit
 from ._ops.reduce import logsumexp
@@ -66,3 +67,5 @@ __all__ = [
     "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w", "sinc",
     "softmax", "spherical_bessel_j0", "xlog1py", "xlogy", "zeta",
 ]  # fmt: skip
+
+__getattr__ = _missing(__name__)

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -17,7 +18,7 @@ ROOT = str(Path(mstorch.__file__).parents[1])
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess:
     """Run `python -m mstorch …`; mstorch need not be installed."""
-    environment = os.environ | {"PYTHONPATH": ROOT, "GLOG_v": "3"}
+    environment = os.environ | {"PYTHONPATH": ROOT}
     command = [sys.executable, "-m", "mstorch", *arguments]
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
@@ -48,6 +49,7 @@ assert torch is mstorch is helper.value
 assert sys.modules["torch.autograd"] is sys.modules["mstorch.autograd"] is autograd
 assert mode is sys.modules["mstorch.autograd.grad_mode"]
 assert torch.__spec__.name == "mstorch" and autograd.__spec__.name == "mstorch.autograd"
+assert torch.__name__ == "torch" and torch.__file__ == mstorch.__file__ and torch.__file__.endswith("__init__.py")
 assert __name__ == "__main__" and __package__ is None and __spec__ is None
 assert sys.argv == ["scripts/script.py", "a", "--b"], sys.argv
 assert __file__ == sys.path[0] + "/script.py" and sys.path[0].endswith("/scripts")
@@ -74,7 +76,7 @@ print((torch.ones(2) + 1).tolist())
 """
     result = ran(tmp_path, source, "a", "--b")
     assert result.stderr == ""
-    not_yet = f"(mstorch {_hook.__version__} does not provide it yet)"
+    not_yet = f"(mstorch {_hook.versions()[0]} does not provide it yet)"
     assert result.stdout.splitlines() == [
         f"No module named 'torch.no_such_thing' {not_yet} torch.no_such_thing",
         f"module 'torch' has no attribute 'no_such_name' {not_yet}",
@@ -136,7 +138,7 @@ def test_code_and_env(tmp_path):
     assert (result.stdout, result.stderr) == ("mstorch ['-c', 'a']\n", "")
     result = run("env", cwd=tmp_path)
     rows = dict(line.split(maxsplit=1) for line in result.stdout.splitlines())
-    assert rows["mstorch"] == _hook.__version__
+    assert rows["mstorch"] == _hook.versions()[0]
     assert {"python", "platform", "mindspore", "numpy", "device", "tuning"} <= set(rows)
 
 
@@ -185,7 +187,115 @@ def test_torch_that_is_already_there():
         _hook.install()
 
 
+SIBLINGS = """
+import importlib
+import pkgutil
+import sys
+from types import ModuleType
+
+import torch
+
+names = [info.name.replace("mstorch", "torch", 1) for info in pkgutil.walk_packages(torch.__path__, "mstorch.")]
+names = [name for name in names if not name.endswith(("__main__", ".pytest"))]
+for name in names:
+    importlib.import_module(name)
+for name in names:
+    package, _, child = name.rpartition(".")
+    print(name, isinstance(getattr(sys.modules[package], child), ModuleType))
+"""
+
+
+def test_a_submodule_never_replaces_a_function_of_its_name(tmp_path):
+    result = ran(tmp_path, SIBLINGS)
+    assert result.stderr == ""
+    ours = dict(line.split() for line in result.stdout.splitlines())
+    assert len(ours) > 300 and ours["torch.autograd.gradcheck"] == "False"
+    wrong = []
+    for name, is_module in ours.items():
+        package, _, child = name.rpartition(".")
+        home = _torch_object(package)
+        if isinstance(home, ModuleType) and hasattr(home, child):
+            theirs = getattr(home, child)
+            if isinstance(theirs, ModuleType) != (is_module == "True"):
+                wrong.append(name)
+    assert not wrong
+
+
+def _torch_object(path):
+    import torch
+
+    value = torch
+    for part in path.split(".")[1:]:
+        value = getattr(value, part, None)
+    return value
+
+
+def test_in_and_out(tmp_path):
+    source = """
+import importlib.metadata
+import importlib.util
+import os
+import sys
+import mstorch
+
+assert mstorch.__name__ == "mstorch"
+before = list(sys.meta_path), dict(os.environ)
+mstorch.install()
+mstorch.install()
+import torch.nn
+import helper
+assert torch is mstorch is helper.value and torch.__name__ == "torch"
+assert importlib.metadata.version("torch") == torch.__version__ == "2.13.0+mstorch" + mstorch.version.mstorch
+assert importlib.metadata.distribution("Torch").metadata["Name"] == "torch"
+assert "torch" in importlib.metadata.packages_distributions()["torch"]
+with mstorch.as_torch() as inside:
+    assert inside is mstorch
+assert importlib.util.find_spec("torch").origin == mstorch.__file__
+mstorch.uninstall()
+mstorch.uninstall()
+assert (list(sys.meta_path), dict(os.environ)) == before
+assert mstorch.__name__ == "mstorch" and "torch" not in sys.modules and "torch.nn" not in sys.modules
+import mstorch.nn
+assert helper.value is mstorch and sys.modules["mstorch.nn"] is mstorch.nn
+try:
+    with mstorch.as_torch():
+        import torch.linalg
+        1 / 0
+except ZeroDivisionError:
+    pass
+assert (list(sys.meta_path), dict(os.environ)) == before and "torch.linalg" not in sys.modules
+"""
+    folder = tmp_path / "scripts"
+    folder.mkdir()
+    (folder / "helper.py").write_text("import torch\nvalue = torch\n")
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"}
+    environment.pop(_hook.VARIABLE, None)
+    result = subprocess.run([sys.executable, "-c", source], env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert (result.stdout, result.stderr, result.returncode) == ("", "", 0)
+
+
+def test_pytest_plugin(tmp_path):
+    (tmp_path / "conftest.py").write_text("import torch\nassert torch.version.mstorch\n")
+    (tmp_path / "test_it.py").write_text(
+        "import torch\nfrom torch import nn\n\n\ndef test_it():\n    assert nn.Linear(2, 1)(torch.ones(3, 2)).shape == (3, 1)\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-p", "mstorch.pytest", "-p", "no:cacheprovider", "-v", str(tmp_path)]
+    environment = os.environ | {"PYTHONPATH": ROOT}
+    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert f"torch: mstorch {_hook.versions()[0]}" in result.stdout and "1 passed" in result.stdout, result.stdout
+
+
+def test_an_unknown_name_suggests_the_nearest():
+    for name, nearest in (("arnage", "arange"), ("cross_entorpy", None), ("lingspace", "linspace"), ("Tensr", "Tensor")):
+        with pytest.raises(AttributeError) as caught:
+            getattr(mstorch, name)
+        end = f". Did you mean: '{nearest}'?" if nearest else ")"
+        assert str(caught.value).startswith(f"module 'torch' has no attribute '{name}' (") and str(caught.value).endswith(end)
+    with pytest.raises(AttributeError, match=r"module 'torch.nn' has no attribute 'Linaer' .* Did you mean: 'Linear'"):
+        mstorch.nn.Linaer  # noqa: B018
+
+
 def test_errors_of_missing_attributes():
     error = _hook.missing_attribute("mstorch.nn", "x")
-    assert str(error) == f"module 'torch.nn' has no attribute 'x' (mstorch {_hook.__version__} does not provide it yet)"
+    assert str(error) == f"module 'torch.nn' has no attribute 'x' (mstorch {_hook.versions()[0]} does not provide it yet)"
     assert error.name == "x"

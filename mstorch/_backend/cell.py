@@ -13,6 +13,16 @@ Cell = nn.Cell
 _context = context._context()
 
 
+def init_cell(cell: Any) -> None:
+    """Make a Cell of an object, as Cell's constructor does but for the attributes that it puts into the instance.
+
+    Those would meet the user's: a subclass may have properties of any name, which cannot be set.
+    """
+    kind = type(cell)
+    Cell.__base__.__init__(cell, f"{kind.__module__}.{kind.__qualname__}")  # type: ignore[misc]
+    Cell.total_instance_count += 1
+
+
 def graph_mode() -> bool:
     """Whether ``mindspore.set_context(mode=GRAPH_MODE)`` is in force."""
     return _context._mode == context.GRAPH_MODE

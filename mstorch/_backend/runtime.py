@@ -1,9 +1,12 @@
 """Loads MindSpore for mstorch: checks versions, tunes the CPU runtime before the first op, names the device."""
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
+import logging
 import os
 import warnings
+from collections.abc import Iterator
 
 TESTED_MINDSPORE = ("2.7.2", "2.8.0", "2.9.0", "2.10.0")
 TUNE = os.environ.get("MSTORCH_TUNE", "1") != "0"
@@ -61,6 +64,23 @@ with warnings.catch_warnings():
     # MindSpore's import warns about its own deprecations, which is no concern of a torch script.
     warnings.simplefilter("ignore")
     import mindspore
+
+
+
+@contextlib.contextmanager
+def without_deprecations() -> Iterator[None]:
+    """Do not log that names of MindSpore's are deprecated, which is no concern of a torch script. Other messages stay."""
+
+    def keep(record: logging.LogRecord) -> bool:
+        return "is deprecated from version" not in record.getMessage()
+
+    logger = mindspore.log._get_logger()
+    logger.addFilter(keep)
+    try:
+        yield
+    finally:
+        logger.removeFilter(keep)
+
 
 DEVICE_TARGET: str = mindspore.get_context("device_target")
 

@@ -17,8 +17,8 @@ import mindspore._c_expression as _native
 from .raw import Raw
 
 try:
-    from mindspore.common.jit_context import jit_context
     from mindspore.graph.api import _pynative_executor
+    from mindspore.graph.jit_context import jit_context
 except ModuleNotFoundError:  # MindSpore 2.7 and 2.8 keep the executor in mindspore.common.api
     from mindspore.common.api import _pynative_executor
     from mindspore.common.jit_context import jit_context

@@ -19,7 +19,8 @@ from .._core.tensor_base import TensorBase, is_tracked
 from .._settings import are_deterministic_algorithms_enabled
 from .._tape.node import is_leaf
 from ..autograd.grad_mode import is_grad_enabled, is_inference_mode_enabled
-from ..nn.modules.module import _CELL_NAMES, Module
+from ..nn.modules._cell_names import STATE_OF_CELLS
+from ..nn.modules.module import Module
 
 # Compared by value; everything else is compared by identity and, where it has parts, looked into.
 PLAIN = (bool, int, float, complex, str, bytes, type(None), dtype, device, layout, memory_format, Size, range, np.generic)
@@ -144,7 +145,7 @@ class Guards:
         members = module.__dict__
         self.keys.append((members, frozenset(members), path))
         for key, value in list(members.items()):
-            if key in _CELL_NAMES or key in ("_compiled_call_impl", "_graphs", "_compiled", "_native_members"):
+            if key in STATE_OF_CELLS or key in ("_compiled_call_impl", "_graphs", "_compiled", "_native_members"):
                 continue
             if key in ("_parameters", "_buffers", "_modules"):
                 self._dict(value, f"{path}.{key}", lambda name: f"{path}.{name}")

@@ -63,12 +63,29 @@ class device:
     def __hash__(self) -> int:
         return hash((self.type, self.index))
 
+    def __enter__(self) -> device:
+        """Make new tensors on this device inside of a ``with`` block; raises what a tensor there would raise."""
+        resolve(self)
+        return self
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
+        """There is one device to make tensors on, so nothing has changed."""
+
     def __reduce__(self) -> tuple[Any, ...]:
         return (device, (self.type,) if self.index is None else (self.type, self.index))
 
 
 _CPU = device("cpu")
 _HERE = _CPU if runtime.device_type() == "cpu" else device(runtime.device_type(), 0)
+
+
+# What torch's errors say of devices, after their first words.
+_NOT_COMPILED = {
+    "cuda": "",
+    "xpu": "",
+    "mtia": ". Ensure you have `import mtia.host_runtime.torch_mtia.dynamic_library` in your python src file and include "
+    "`//mtia/host_runtime/torch_mtia:torch_mtia` as your target dependency!",
+}
 
 
 def current() -> device:
@@ -85,8 +102,10 @@ def resolve(wanted: Any) -> device:
         if found.type != "cpu" and (found.index or 0) >= max(1, runtime.device_count()):
             raise RuntimeError("CUDA error: invalid device ordinal")
         return found if found.type == "cpu" or found.index is not None else _HERE
-    if found.type == "cuda":
-        raise AssertionError("Torch not compiled with CUDA enabled")
+    if found.type in _NOT_COMPILED:
+        raise AssertionError(f"Torch not compiled with {found.type.upper()} enabled{_NOT_COMPILED[found.type]}")
+    if found.type == "ipu":
+        raise RuntimeError("PyTorch is not linked with support for ipu devices")
     if found.type == "meta":
         raise NotImplementedError("mstorch: the meta device is not available")
     raise RuntimeError(

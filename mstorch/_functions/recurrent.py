@@ -50,30 +50,40 @@ def _run(mode: str, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     return output, last
 
 
-def lstm(*args: Any) -> tuple[Any, Any, Any]:
+_WHOLE = "input hx params has_biases num_layers dropout train bidirectional batch_first".split()
+_PACKED = "data batch_sizes hx params has_biases num_layers dropout train bidirectional".split()
+
+
+def _ordered(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments of a layer in their order, of either form."""
+    order = _PACKED if "data" in named or "batch_sizes" in named else _WHOLE
+    return (*args, *(named[name] for name in order[len(args) :])) if named else args
+
+
+def lstm(*args: Any, **named: Any) -> tuple[Any, Any, Any]:
     """``lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`` → output, h, c.
 
     Packed: ``lstm(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)``.
     """
-    output, (h, c) = _run("LSTM", args)
+    output, (h, c) = _run("LSTM", _ordered(args, named))
     return output, h, c
 
 
-def gru(*args: Any) -> tuple[Any, Any]:
+def gru(*args: Any, **named: Any) -> tuple[Any, Any]:
     """``gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`` → output, h."""
-    output, (h,) = _run("GRU", args)
+    output, (h,) = _run("GRU", _ordered(args, named))
     return output, h
 
 
-def rnn_tanh(*args: Any) -> tuple[Any, Any]:
+def rnn_tanh(*args: Any, **named: Any) -> tuple[Any, Any]:
     """``rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`` → output, h."""
-    output, (h,) = _run("RNN_TANH", args)
+    output, (h,) = _run("RNN_TANH", _ordered(args, named))
     return output, h
 
 
-def rnn_relu(*args: Any) -> tuple[Any, Any]:
+def rnn_relu(*args: Any, **named: Any) -> tuple[Any, Any]:
     """``rnn_relu(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`` → output, h."""
-    output, (h,) = _run("RNN_RELU", args)
+    output, (h,) = _run("RNN_RELU", _ordered(args, named))
     return output, h
 
 

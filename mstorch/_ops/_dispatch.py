@@ -383,8 +383,8 @@ def in_place_form(function: Callable[..., Any], name: str) -> Callable[..., Any]
 
     run = getattr(function, "outside_autocast", function)
 
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return in_place(self, run, *args, **kwargs)
+    def method(input: Any, *args: Any, **kwargs: Any) -> Any:
+        return in_place(input, run, *args, **kwargs)
 
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"

@@ -8,7 +8,7 @@ from .._core.dtype import finfo
 from .._core.tensor_base import TensorBase, count_of
 from . import views
 from ._autocast import follow
-from ._dispatch import call, deliver, in_place, result_strides, type_word, unary, wrap_dim
+from ._dispatch import call, deliver, finish, in_place, result_strides, type_word, unary, wrap_dim
 
 _relu = kernel("relu")
 _hardtanh = kernel("hardtanh")
@@ -183,15 +183,15 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
     return _apply(_softshrink, "softshrink", input, lambd)
 
 
-def hardshrink(input: Any, lambd: float = 0.5) -> Any:
+def hardshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:
     """``x``, and 0 where ``|x| <= lambd``."""
     _floating("hardshrink_cpu", input)
-    return _apply(_hardshrink, "hardshrink", input, lambd)
+    return finish(_apply(_hardshrink, "hardshrink", input, lambd), out)
 
 
-def threshold(input: Any, threshold: float, value: float) -> Any:
+def threshold(input: Any, threshold: float, value: float, *, out: Any = None) -> Any:
     """``x`` where it is above the threshold, else ``value``."""
-    return _apply(_threshold, "threshold", input, threshold, value)
+    return finish(_apply(_threshold, "threshold", input, threshold, value), out)
 
 
 def tanhshrink(input: Any) -> Any:

@@ -17,6 +17,7 @@ from ._dispatch import (
     type_word,
     unary,
 )
+from ._forms import accept_forms
 
 _and, _or, _xor, _not = (kernel(f"bitwise_{op}") for op in ("and", "or", "xor", "not"))
 _left, _right, _gcd = kernel("bitwise_left_shift"), kernel("bitwise_right_shift"), kernel("gcd")
@@ -123,3 +124,4 @@ OPERATORS = {
 REFLECTED = OPERATORS
 IN_PLACE_OPERATORS = OPERATORS
 UNARY_OPERATORS = {"invert": invert}
+accept_forms(globals())

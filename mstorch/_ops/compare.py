@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.table import kernel
-from .._core.dtype import bool_, dtype, finfo, iinfo, uint8
+from .._core.dtype import bool_, dtype, finfo, iinfo, int64, uint8
 from .._core.tensor_base import TensorBase, array_of, count_of, laid_out, tensor_of
 from .._tape.apply import apply
 from ._dispatch import (
@@ -27,6 +27,7 @@ from ._dispatch import (
     type_word,
     unary,
 )  # fmt: skip
+from ._forms import accept_forms
 
 _eq, _ne, _lt, _le, _gt, _ge = (kernel(op) for op in ("eq", "ne", "lt", "le", "gt", "ge"))
 _and, _or, _xor, _not = (kernel(f"logical_{op}") for op in ("and", "or", "xor", "not"))
@@ -189,10 +190,11 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
         close = logical_or(close, logical_and(isnan(input), isnan(other)))
     if rtol == 0 and atol == 0:
         return close
-    if input._dtype.category == 0:
+    if input._dtype.category < 2 and input._dtype is not int64:
         from .copying import to_dtype
 
-        input, other = to_dtype(input, uint8), to_dtype(other, uint8)
+        # A difference of bytes would wrap around.
+        input, other = to_dtype(input, int64), to_dtype(other, int64)
     allowed = add(mul(abs(other), rtol), atol)
     error = abs(sub(input, other))
     return logical_or(close, logical_and(isfinite(error), le(error, allowed)))
@@ -412,3 +414,4 @@ IN_PLACE = tuple(
     "clamp_min clamp_max clip nan_to_num".split()
 )
 OPERATORS = {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}
+accept_forms(globals())

@@ -8,6 +8,7 @@ from .._core.tensor_base import TensorBase
 from . import views
 from ._autocast import follow
 from ._dispatch import finish, shape_of, type_word, wrap_dim
+from ._forms import accept_forms
 from .matmul import bmm, dot, matmul
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -421,6 +422,7 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
     return finish(_scaled_sum("addbmm", input, bmm(batch1, batch2).sum(0), beta, alpha), out)
 
 
+accept_forms(globals())
 follow(globals())
 
 FUNCTIONS = tuple(

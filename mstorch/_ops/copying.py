@@ -28,6 +28,7 @@ from .._core.strides import is_contiguous as _strides_contiguous
 from .._core.tensor_base import TensorBase, check_writable, strides_of
 from .._tape.windows import assign
 from ._dispatch import call, cast_tensor, type_word, write_array
+from ._forms import PYTHON_TYPES, accept_forms
 from .creation import preserved_strides
 from .indexing import fitted, number_as
 
@@ -96,6 +97,7 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | Non
     format_ = kwargs.pop("memory_format", None)
     positional = list(args)
     kind = kwargs.pop("dtype", None)
+    kind = PYTHON_TYPES.get(kind, kind)
     target = kwargs.pop("device", None)
     other = kwargs.pop("other", None)
     if positional:
@@ -104,6 +106,8 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | Non
             other = first
         elif isinstance(first, dtype):
             kind = first
+        elif first in PYTHON_TYPES:
+            kind = PYTHON_TYPES[first]
         elif first is None or isinstance(first, (str, int, device_class)):
             target = first
             if positional and (positional[0] is None or isinstance(positional[0], dtype)):
@@ -163,13 +167,12 @@ def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 def as_dtype(name: Any) -> dtype:
-    """A dtype from itself, from ``"torch.FloatTensor"`` or from a Python type."""
+    """A dtype from itself or from ``"torch.FloatTensor"``."""
     if isinstance(name, dtype):
         return name
     found = _TYPE_STRINGS.get(name) if isinstance(name, str) else getattr(name, "_legacy_dtype", None)
-    found = {float: float32, int: int64, bool: bool_}.get(name) if found is None and not isinstance(name, str) else found
     if found is None:
-        raise ValueError(f"invalid type: '{name}'")
+        raise ValueError(f"invalid type: '{getattr(name, '__name__', name)}'")
     return found
 
 
@@ -213,3 +216,4 @@ def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_forma
 FUNCTIONS = ("clone",)
 METHODS = tuple("clone is_contiguous contiguous to copy_ fill_ zero_ type type_as cpu cuda".split())
 NAMED_METHODS = CONVERSIONS
+accept_forms(globals())

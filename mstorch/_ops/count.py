@@ -15,6 +15,7 @@ from .._core.promotion import promote_types
 from .._core.tensor_base import TensorBase, array_of, tensor_of, value_of, wrap
 from . import views
 from ._dispatch import finish, is_number, result_dtype, shape_of, type_word, wrap_dim
+from ._forms import accept_forms
 from .index import gather, index_select, nonzero
 from .sort import sort
 
@@ -255,7 +256,7 @@ def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0, *, out: Any =
 
 
 def histogram(
-    input: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False, out: Any = None
+    input: Any, bins: Any = 100, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False, out: Any = None
 ) -> Any:
     """Counts (or sums of weights) in bins, a number of equal ones or between given edges, and the edges."""
     if isinstance(bins, TensorBase):
@@ -348,3 +349,4 @@ FUNCTIONS = tuple(
     "unique unique_consecutive bincount searchsorted bucketize isin histc histogram histogramdd".split()
 )
 METHODS = ("unique", "unique_consecutive", "bincount", "histc", "histogram")
+accept_forms(globals())

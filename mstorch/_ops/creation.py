@@ -17,6 +17,7 @@ from .._core.strides import channels_last_strides, contiguous_strides, dense_ord
 from .._core.tensor_base import TensorBase, in_order, strides_of
 from .._mt19937.rounding import fma32, fma64
 from ._dispatch import deliver, python_number, shape_args
+from ._forms import accept_forms
 from .from_data import array_of, made, require_leaf, tensor
 from .views import as_strided
 
@@ -39,7 +40,10 @@ def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool)
     return made(array, requires_grad)
 
 
-def scalar_tensor(s: Any, *, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False) -> Any:
+def scalar_tensor(
+    s: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:  # fmt: skip
     """A 0-d tensor; a floating one unless ``dtype`` says otherwise."""
     devices.resolve(device)
     return _filled((), s, dtype or get_default_dtype(), requires_grad)
@@ -230,13 +234,16 @@ def full_like(
 
 
 def arange(
-    start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype: dtype | None = None, layout: Any = None,
+    start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None, dtype: dtype | None = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``start, start + step, …`` below ``end``: integers if all three are, else floats of the default dtype."""
     devices.resolve(device)
     if end is None:
-        start, end = 0, start
+        start, end = None, start
+    if end is None:
+        raise TypeError("arange() received an invalid combination of arguments - got (), but expected one of:\n * (Number end)")
+    start = 0 if start is None else start
     start, end, step = (python_number(v.item() if isinstance(v, TensorBase) else v) for v in (start, end, step))
     if dtype is None and out is not None:
         dtype = out._dtype
@@ -281,7 +288,8 @@ def range(
         start, end = 0, start
     kind = dtype or get_default_dtype()
     array = float(start) + float(step) * np.arange(int((float(end) - float(start)) / float(step)) + 1, dtype=np.float64)
-    return made(numpy_cast(array, kind.np), requires_grad)
+    values = made(numpy_cast(array, (out._dtype if out is not None and dtype is None else kind).np), requires_grad)
+    return values if out is None else deliver(values, out)
 
 
 def _ends(start: Any, end: Any, steps: int, kind: dtype | None) -> tuple[Any, Any, dtype]:
@@ -312,6 +320,7 @@ def linspace(
 ) -> Any:  # fmt: skip
     """``steps`` evenly spaced values from ``start`` to ``end``, both included."""
     devices.resolve(device)
+    steps = int(steps)
     start, end, kind = _ends(start, end, steps, dtype or (out._dtype if out is not None else None))
     values = _linspace_array(start, end, steps, kind)
     return deliver(made(values), out) if out is not None else made(values, requires_grad)
@@ -483,3 +492,4 @@ FUNCTIONS = tuple(
     "linspace logspace eye".split()
 )
 METHODS = tuple("new_tensor new_full new_empty new_zeros new_ones new_empty_strided".split())
+accept_forms(globals())

@@ -33,6 +33,7 @@ from ._dispatch import (
     type_word,
     unary,
 )  # fmt: skip
+from ._forms import accept_forms
 
 _add, _sub, _mul, _div = kernel("add"), kernel("sub"), kernel("mul"), kernel("div")
 _pow, _integer_power, _scalar_power = kernel("pow"), kernel("integer_power"), kernel("scalar_power")
@@ -296,11 +297,11 @@ def abs(input: Any, *, out: Any = None) -> Any:
     return unary(_abs, input, out)
 
 
-def abs_(self: Any) -> Any:
+def abs_(input: Any) -> Any:
     """In-place version of ``abs``."""
-    if self._dtype.category == 3:
+    if input._dtype.category == 3:
         raise RuntimeError("In-place abs is not supported for complex tensors.")
-    return in_place(self, abs)
+    return in_place(input, abs)
 
 
 def sign(input: Any, *, out: Any = None) -> Any:
@@ -417,6 +418,7 @@ neg_, reciprocal_, rsqrt_, sqrt_, square_ = (
 )
 negative_ = neg_
 
+accept_forms(globals())
 follow(globals())
 
 FUNCTIONS = tuple(

@@ -11,6 +11,7 @@ from .._core.tensor_base import TensorBase
 from . import views
 from ._autocast import follow
 from ._dispatch import call, finish, shape_of, type_word, wrap_dim
+from ._forms import accept_forms
 from .creation import arange, zeros
 from .join import cat, flip, roll
 
@@ -298,4 +299,5 @@ def ifftshift(input: Any, dim: Any = None) -> Any:
     return _shifted(input, dim, lambda length: math.ceil(length / 2))
 
 
+accept_forms(globals())
 follow(globals())

@@ -13,6 +13,7 @@ from .._core.dtype import bool_, dtype, get_default_dtype, int64, of_numpy
 from .._core.promotion import promote_types, scalar_dtype
 from .._core.tensor_base import TensorBase, require_grad, tensor_of, window
 from ._dispatch import is_number
+from ._forms import accept_forms
 
 
 def made(array: np.ndarray, requires_grad: bool = False) -> Any:
@@ -283,3 +284,4 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
 
 
 FUNCTIONS = ("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer")
+accept_forms(globals())

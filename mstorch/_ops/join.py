@@ -23,6 +23,7 @@ from ._dispatch import (
     wrap_dim,
     wrap_dims,
 )
+from ._forms import accept_forms
 
 _cat = kernel("cat")
 _stack = kernel("stack")
@@ -325,6 +326,7 @@ def flipud(input: Any) -> Any:
 
 def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     """The entries moved along dimensions, around the end; without ``dims`` over the flat tensor."""
+    shifts, dims = (int(v) if isinstance(v, TensorBase) else v for v in (shifts, dims))
     moves = (shifts,) if isinstance(shifts, int) else tuple(shifts)
     if not moves:
         raise RuntimeError("`shifts` required")
@@ -428,7 +430,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
-    """The tensors expanded to the size that they broadcast to."""
+    """The tensors expanded to the size that they broadcast to; one that has it is returned itself."""
     from ._dispatch import broadcast_shape
 
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
@@ -436,27 +438,28 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     shape: tuple[int, ...] = ()
     for tensor in tensors:
         shape = broadcast_shape(shape, shape_of(tensor))
-    return tuple(views.expand(tensor, shape) for tensor in tensors)
+    return tuple(t if shape_of(t) == tuple(shape) else views.expand(t, shape) for t in tensors)
 
 
 def broadcast_shapes(*shapes: Any) -> Any:
     """The size that tensors of these shapes broadcast to."""
     from .._core.size import Size
 
-    total: list[int] = []
-    for shape in shapes:
-        lengths = [shape] if isinstance(shape, int) else list(shape)
-        total = [1] * (len(lengths) - len(total)) + total
+    sizes = [[shape] if isinstance(shape, int) else list(shape) for shape in shapes]
+    total = [1] * max(map(len, sizes), default=0)
+    for number, lengths in enumerate(sizes):
         for i in range(1, len(lengths) + 1):
             length = lengths[-i]
-            if length < 0:
-                raise RuntimeError(f"Trying to create tensor with negative dimension ({length}): ({length})")
-            if length != 1 and total[-i] not in (1, length):
-                raise RuntimeError(
-                    "Shape mismatch: objects cannot be broadcast to a single shape"
-                )
             if total[-i] == 1:
+                if length < 0:
+                    raise ValueError("Attempting to broadcast a dimension with negative length!")
                 total[-i] = length
+            elif length not in (1, total[-i]):
+                shape = (lengths[0],) if isinstance(shapes[number], int) else shapes[number]
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {length} at {-i}! Mismatching argument at index {number} had "
+                    f"{shape}; but expected shape should be broadcastable to {total}"
+                )
     return Size(total)
 
 
@@ -468,4 +471,5 @@ FUNCTIONS = tuple(
 NAMED_METHODS = {"flip": _flip_method, "tile": _tile_method}
 METHODS = tuple("repeat repeat_interleave fliplr flipud roll rot90".split())
 accept_numpy_names(globals(), FUNCTIONS)
+accept_forms(globals())
 follow(globals())

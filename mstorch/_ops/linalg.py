@@ -15,7 +15,8 @@ from .._core.dtype import int64
 from .._core.tensor_base import TensorBase, tensor_of, value_of, wrap
 from . import contract, measure, reduce, views
 from ._autocast import follow
-from ._dispatch import broadcast_shape, finish, shape_of, wrap_dim
+from ._dispatch import accept_numpy_names, broadcast_shape, finish, shape_of, wrap_dim
+from ._forms import accept_forms
 from .compare import where
 from .creation import eye, zeros
 from .join import cat
@@ -573,4 +574,6 @@ def tensorsolve(A: Any, B: Any, dims: Sequence[int] | None = None, *, out: Any =
     return finish(views.reshape(found, rest), out)
 
 
+accept_numpy_names(globals(), ("norm", "matrix_norm"))
+accept_forms(globals())
 follow(globals())

@@ -10,6 +10,7 @@ from .._backend.table import kernel
 from .._core.tensor_base import array_of
 from . import views
 from ._dispatch import call, capturing, shape_of, without_grad
+from ._forms import accept_forms
 from .compare import where
 from .creation import eye, zeros_like
 from .join import cat
@@ -142,3 +143,4 @@ def matrix_exp(A: Any) -> Any:
         found = _values(A.float() if low else A)
         found = found.to(A._dtype) if low else found
     return attach("LinalgMatrixExpBackward0", _exp_backward, (A,), (found,))[0]
+accept_forms(globals())

@@ -11,6 +11,7 @@ from . import linalg, views
 from . import linalg_factor as factor
 from ._autocast import follow
 from ._dispatch import broadcast_shape, finish, shape_of
+from ._forms import FORMS, accept_forms, accepting
 from .compare import where
 from .creation import eye, zeros
 from .linalg import det, householder_product, permutation_of, pinv, signed_log, triangles  # noqa: F401 - names of the torch namespace too
@@ -27,8 +28,8 @@ from .linalg_factor import (  # noqa: F401 - names of the torch namespace too
 )  # fmt: skip
 from .shape import tril
 
-inverse = inv
-orgqr = householder_product
+inverse = accepting(inv, FORMS["inverse"])
+orgqr = accepting(householder_product, FORMS["orgqr"])
 
 
 def lu_unpack(
@@ -164,6 +165,7 @@ def triangular_solve(
     return finish(return_types.triangular_solve((found, batch_of(A, batch).clone())), out)
 
 
+accept_forms(globals())
 follow(globals())
 
 FUNCTIONS = tuple(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
+from .. import return_types
 from .._backend.table import Kernel, kernel
 from .._core.dtype import float32, get_default_dtype
 from .._core.tensor_base import TensorBase, in_order
@@ -22,6 +23,7 @@ from ._dispatch import (
     type_word,
     unary,
 )
+from ._forms import accept_forms
 from .copying import clone, to_dtype
 from .elementwise import mul, pow, with_args
 
@@ -217,16 +219,6 @@ def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
     return mul(input, pow(2.0, other), out=out)
 
 
-class frexp_result(NamedTuple):
-    """What ``frexp`` returns."""
-
-    mantissa: Any
-    exponent: Any
-
-    def __repr__(self) -> str:
-        return f"torch.return_types.frexp(\nmantissa={self.mantissa!r},\nexponent={self.exponent!r})"
-
-
 def frexp(input: Any, *, out: Any = None) -> Any:
     """Each element as ``mantissa * 2**exponent``, with a mantissa of size 0.5 to 1."""
     if input._dtype.category != 2:
@@ -237,8 +229,8 @@ def frexp(input: Any, *, out: Any = None) -> Any:
     mantissa, exponent = call(_frexp, (wide,))
     if wide is not input:
         mantissa = cast_tensor(mantissa, kind)
-    result = frexp_result(in_order(mantissa, strides), exponent)
-    return result if out is None else frexp_result(*(deliver(item, target) for item, target in zip(result, out)))
+    result = return_types.frexp((in_order(mantissa, strides), exponent))
+    return result if out is None else return_types.frexp(deliver(item, target) for item, target in zip(result, out))
 
 
 def _rounding(kernel: Kernel, input: Any, out: Any, *args: Any) -> Any:
@@ -347,6 +339,7 @@ tanh_ = in_place_form(tanh, "tanh_")
 trunc_ = in_place_form(trunc, "trunc_")
 xlogy_ = in_place_form(xlogy, "xlogy_")
 
+accept_forms(globals())
 follow(globals())
 
 FUNCTIONS = tuple(

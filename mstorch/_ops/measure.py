@@ -8,6 +8,7 @@ from .._core.tensor_base import TensorBase, recording
 from . import reduce, views
 from ._autocast import follow
 from ._dispatch import accept_numpy_names, broadcast_shape, finish, readable, shape_of, type_word, wrap_dim, wrap_dims
+from ._forms import accept_forms
 from .compare import where
 
 
@@ -227,4 +228,5 @@ FUNCTIONS = ("norm", "dist", "renorm", "cov", "corrcoef", "cross")
 METHODS = ("dist", "renorm", "cov", "corrcoef", "cross")
 NAMED_METHODS = {"norm": _norm_method}
 IN_PLACE = ("renorm",)
-accept_numpy_names(globals(), ("renorm", "cross"))
+accept_numpy_names(globals(), ("renorm", "cross", "norm", "vector_norm"))
+accept_forms(globals())

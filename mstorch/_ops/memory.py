@@ -17,6 +17,7 @@ from .._core.size import Size
 from .._core.tensor_base import TensorBase, check_writable, is_tracked, strides_of
 from . import views
 from ._dispatch import become, shape_args, shape_of, type_word, write_array
+from ._forms import accept_forms
 from .copying import is_contiguous
 from .creation import empty
 from .from_data import array_of, made
@@ -339,9 +340,12 @@ NAMED_METHODS = {
     "__dlpack_device__": dlpack_device,
     "ipu": _no_device("ipu", RuntimeError, "PyTorch is not linked with support for ipu devices"),
     "xpu": _no_device("xpu", AssertionError, "Torch not compiled with XPU enabled"),
-    "mtia": _no_device("mtia", AssertionError, "Torch not compiled with MTIA enabled."),
+    "mtia": _no_device("mtia", AssertionError, "Torch not compiled with MTIA enabled. Ensure you have `import "
+                       "mtia.host_runtime.torch_mtia.dynamic_library` in your python src file and include "
+                       "`//mtia/host_runtime/torch_mtia:torch_mtia` as your target dependency!"),
 }  # fmt: skip
 PROPERTIES = {
     "name": _none, "volatile": _volatile, "grad_dtype": _grad_dtype,
     **dict.fromkeys(("is_ipu", "is_xpu", "is_maia", "is_mtia", "is_vulkan", "is_xla", "is_mps"), _false),
 }  # fmt: skip
+accept_forms(globals())

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from . import count, lowrank, removed, spectral, views
+from . import count, lowrank, reduce, removed, spectral, views
 
 
 def split(self: Any, split_size: Any, dim: int = 0) -> tuple[Any, ...]:
@@ -62,6 +62,26 @@ def to_padded_tensor(self: Any, padding: float, output_size: Any = None) -> Any:
     raise NotImplementedError("Could not run 'aten::to_padded_tensor' with arguments from the 'CPU' backend. It takes a nested tensor.")
 
 
+def _dims(dims: tuple[Any, ...]) -> Any:
+    """Dimensions as they stand in a call: ``(0, 1)``, ``((0, 1),)``, or none."""
+    return None if not dims else dims[0] if len(dims) == 1 else dims
+
+
+def squeeze(self: Any, *dims: Any, dim: Any = None) -> Any:
+    """Without the dimensions of length 1 (all of them, or those named)."""
+    return views.squeeze(self, _dims(dims) if dims else dim)
+
+
+def count_nonzero(self: Any, *dims: Any, dim: Any = None) -> Any:
+    """How many elements are not zero, int64."""
+    return reduce.count_nonzero(self, _dims(dims) if dims else dim)
+
+
+def broadcast_to(self: Any, *sizes: Any, size: Any = None) -> Any:
+    """The tensor expanded to a size that it broadcasts to."""
+    return views.broadcast_to(self, size if size is not None else sizes[0] if len(sizes) == 1 else sizes)
+
+
 def eig(self: Any, eigenvectors: bool = False) -> NoReturn:
     """Raises RuntimeError: removed from torch in favour of ``linalg.eig``."""
     removed.eig(self, eigenvectors)
@@ -83,4 +103,7 @@ def symeig(self: Any, eigenvectors: bool = False) -> NoReturn:
 
 
 FUNCTIONS = ()
-METHODS = tuple("eig lstsq solve symeig split unflatten unique unique_consecutive lu stft istft to_padded_tensor".split())
+METHODS = tuple(
+    "eig lstsq solve symeig split unflatten unique unique_consecutive squeeze count_nonzero broadcast_to lu stft istft "
+    "to_padded_tensor".split()
+)

@@ -18,6 +18,7 @@ from .._core.tensor_base import TensorBase, array_of, check_writable, recording,
 from .._tape.composite import record
 from . import random_device
 from ._dispatch import capturing, deliver, shape_args, shape_of, type_word, write_array
+from ._forms import accept_forms
 from .copying import is_contiguous
 from .creation import _checked_size, empty_like
 from .from_data import made
@@ -434,43 +435,20 @@ def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
     return _tensor(array, count._dtype, False, None)
 
 
-def _concentration(alpha: Any, name: str) -> np.ndarray:
-    if recording((alpha,)):
-        raise NotImplementedError(f"mstorch: torch.{name} has no gradient with respect to the concentration")
-    return _array(alpha)
-
-
-def _refuse_gradient(input: Any, name: str) -> None:
-    if recording((input,)):
-        raise NotImplementedError(f"mstorch: torch.{name} has no gradient here; call it under torch.no_grad()")
-
-
 def _standard_gamma(input: Any, generator: Any = None) -> Any:
-    """Gamma random numbers of the concentrations in ``input`` and rate 1.
-
-    Differs from torch: NotImplementedError where a gradient would be recorded.
-    """
-    _refuse_gradient(input, "_standard_gamma")
-    return _tensor(
-        draw("standard_gamma", engine_of(generator), _concentration(input, "_standard_gamma")), input._dtype, False, None
-    )
+    """Gamma random numbers of the concentrations in ``input`` and rate 1; the public function adds the gradient."""
+    return _tensor(draw("standard_gamma", engine_of(generator), _array(input)), input._dtype, False, None)
 
 
 def _sample_dirichlet(input: Any, generator: Any = None) -> Any:
-    """Dirichlet random numbers of the concentrations in the last dimension of ``input``.
-
-    Differs from torch: NotImplementedError where a gradient would be recorded.
-    """
-    _refuse_gradient(input, "_sample_dirichlet")
-    return _tensor(
-        draw("dirichlet", engine_of(generator), _concentration(input, "_sample_dirichlet")), input._dtype, False, None
-    )
+    """Dirichlet random numbers of the concentrations in the last dimension of ``input``."""
+    return _tensor(draw("dirichlet", engine_of(generator), _array(input)), input._dtype, False, None)
 
 
 FUNCTIONS = tuple(
-    "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson binomial "
-    "_standard_gamma _sample_dirichlet".split()
+    "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson binomial".split()
 )
 METHODS = tuple(
     "uniform_ normal_ random_ bernoulli_ bernoulli exponential_ geometric_ cauchy_ log_normal_ multinomial".split()
 )
+accept_forms(globals())

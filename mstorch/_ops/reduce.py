@@ -11,6 +11,7 @@ from .._core.tensor_base import TensorBase, count_of, recording
 from . import views
 from ._autocast import follow
 from ._dispatch import accept_numpy_names, call, expect_out_dtype, finish, shape_of, type_word, wrap_dim, wrap_dims
+from ._forms import accept_forms
 
 _sum = kernel("sum")
 _mean = kernel("mean")
@@ -352,4 +353,5 @@ FUNCTIONS = tuple(
 _NOT_METHODS = ("var_mean", "std_mean")
 METHODS = tuple(name for name in FUNCTIONS if name not in _NOT_METHODS)
 accept_numpy_names(globals(), FUNCTIONS)
+accept_forms(globals())
 follow(globals())

@@ -11,6 +11,7 @@ from .._core.tensor_base import TensorBase
 from . import views
 from ._autocast import follow
 from ._dispatch import accept_numpy_names, call, cast_tensor, finish, shape_of, type_word, wrap_dim, wrap_dims
+from ._forms import accept_forms
 from .index import gather
 
 _cumsum = kernel("cumsum")
@@ -236,3 +237,4 @@ FUNCTIONS = tuple(
 METHODS = ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "diff")
 IN_PLACE = ("cumsum", "cumprod")
 accept_numpy_names(globals(), FUNCTIONS)
+accept_forms(globals())

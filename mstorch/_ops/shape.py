@@ -20,6 +20,7 @@ from .._core.tensor_base import (
 )
 from . import views
 from ._dispatch import accept_numpy_names, become, call, deliver, finish, shape_args, shape_of, wrap_dim
+from ._forms import accept_forms
 from .complex_views import view_as_complex, view_as_real
 from .creation import zeros_like
 from .index import keep_layout
@@ -60,7 +61,7 @@ def _triangle_indices(row: int, col: int, offset: int, dtype: Any, lower: bool) 
 
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None,
-    pin_memory: bool = False,
+    pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """Rows and columns of the elements on and below a diagonal, as a (2, n) tensor."""
     return _triangle_indices(row, col, offset, dtype, True)
@@ -68,7 +69,7 @@ def tril_indices(
 
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None,
-    pin_memory: bool = False,
+    pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """Rows and columns of the elements on and above a diagonal, as a (2, n) tensor."""
     return _triangle_indices(row, col, offset, dtype, False)
@@ -97,13 +98,13 @@ def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
 
 
 def slice_scatter(
-    input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+    input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *, out: Any = None
 ) -> Any:
     """A copy with ``src`` in a slice of a dimension."""
     length = shape_of(input)[wrap_dim(dim, len(shape_of(input)))]
     first, last, _ = slice(start, end, step).indices(length)
     axis = wrap_dim(dim, len(shape_of(input)))
-    return _scattered(input, src, lambda every: views.slice_dim(every, axis, first, max(first, last), step))
+    return finish(_scattered(input, src, lambda every: views.slice_dim(every, axis, first, max(first, last), step)), out)
 
 
 def as_strided_scatter(
@@ -520,3 +521,4 @@ NAMED_METHODS = {
 NAMED_METHODS["swapaxes_"] = NAMED_METHODS["swapdims_"] = NAMED_METHODS["transpose_"]
 PROPERTIES = {"mT": _matrix_transpose, "mH": _matrix_adjoint, "T": _all_reversed, "H": _hermitian}
 accept_numpy_names(globals(), FUNCTIONS)
+accept_forms(globals())

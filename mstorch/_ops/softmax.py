@@ -6,7 +6,8 @@ from typing import Any
 from .._backend.table import kernel, torch_type_name
 from .._core.dtype import dtype
 from ._autocast import follow
-from ._dispatch import call, deliver, wrap_dim
+from ._dispatch import accept_numpy_names, call, deliver, wrap_dim
+from ._forms import accept_forms
 from .elementwise import neg
 
 _softmax = kernel("softmax")
@@ -37,7 +38,8 @@ def softmin(input: Any, dim: int, dtype: dtype | None = None) -> Any:
     return softmax(neg(input), dim, dtype)
 
 
-follow(globals())
-
 FUNCTIONS = ("softmax", "log_softmax")
 METHODS = ("softmax", "log_softmax")
+accept_numpy_names(globals(), FUNCTIONS)
+accept_forms(globals())
+follow(globals())

@@ -47,9 +47,11 @@ def sort(input: Any, dim: Any = -1, descending: bool = False, stable: Any = Fals
     return finish(found, out)
 
 
-def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+def argsort(
+    input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, out: Any = None
+) -> Any:
     """The indices that put the values in order along ``dim``."""
-    return keep_layout(input, _order(input, wrap_dim(dim, len(shape_of(input))), descending))
+    return finish(keep_layout(input, _order(input, wrap_dim(dim, len(shape_of(input))), descending)), out)
 
 
 def msort(input: Any, *, out: Any = None) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.table import kernel, torch_type_name
+from .._core.dtype import float64, uint8
 from ._autocast import follow
 from ._dispatch import call, shape_of
 from .pool import adaptive_avg_pool
@@ -123,6 +124,8 @@ def resize(
         for i, (n, o, f) in enumerate(zip(sizes, out, factors)):
             input = call(_pick, (input,), _nearest(n, o, f, mode != "nearest"), i + 2)
         return input
+    if input._dtype is uint8 and mode in _BYTES:
+        return _resize_bytes(input, out, factors, mode, corners, antialias)
     if input._dtype.category < 2:
         raise NotImplementedError(
             f'"compute_indices_weights_{mode}" not implemented for {torch_type_name(input._dtype.name)}'
@@ -136,6 +139,31 @@ def resize(
         else:
             matrix = _matrix(n, o, f, corners, mode == "bicubic", double)
         input = call(_along, (input,), matrix, i + 2)
+    return input
+
+
+_BYTES = ("bilinear", "bicubic", "lanczos")
+
+
+def _resize_bytes(
+    input: Any, out: tuple[int, ...], factors: tuple[Any, ...], mode: str, corners: bool, antialias: bool
+) -> Any:
+    """Images of bytes: each pass rounds to bytes, with weights of 16-bit integers, as torch and Pillow compute them."""
+    sizes = shape_of(input)[2:]
+    for i in reversed(range(len(sizes))):
+        n, o, f = sizes[i], out[i], factors[i]
+        if n == o and not corners and (f is None or f == 1):
+            continue
+        if antialias:
+            matrix = _smooth_matrix(n, o, f, corners, mode)
+        else:
+            matrix = _matrix(n, o, f, corners, mode == "bicubic", True)
+        largest, bits = matrix.max(), 0
+        while bits < 22 and int(0.5 + largest * (1 << (bits + 1))) < 1 << 15:
+            bits += 1
+        whole = np.trunc(matrix * (1 << bits) + np.where(matrix < 0, -0.5, 0.5))
+        total = call(_along, (input.to(float64),), whole, i + 2)
+        input = ((total + (1 << (bits - 1))) / (1 << bits)).floor().clamp(0, 255).to(uint8)
     return input
 
 

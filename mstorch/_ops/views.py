@@ -13,6 +13,7 @@ from .._core.strides import contiguous_strides, view_strides
 from .._core.tensor_base import TensorBase, make_view, strides_of, whole_storage
 from .._tape import windows
 from ._dispatch import accept_numpy_names, call, shape_args, shape_of, wrap_dim
+from ._forms import accept_forms
 
 _reshape = kernel("reshape")
 _permute = kernel("permute")
@@ -79,8 +80,12 @@ def _as_shape(
     )  # fmt: skip
 
 
-def view(self: Any, *shape: Any) -> Any:
-    """The same elements in another shape (or, given a dtype, read as another type); never copies."""
+def view(self: Any, *shape: Any, **named: Any) -> Any:
+    """The same elements in another shape (``size``) or read as another type (``dtype``); never copies."""
+    if named:
+        if shape or len(named) > 1 or not named.keys() <= {"dtype", "size"}:
+            raise TypeError(f"view() received an invalid combination of arguments: {shape}, {named}")
+        shape = tuple(named.values())
     if len(shape) == 1 and isinstance(shape[0], dtype):
         from .complex_views import view_dtype
 
@@ -253,7 +258,7 @@ def unsqueeze(input: Any, dim: int) -> Any:
     return _as_shape(input, (*own[:dim], 1, *own[dim:]), (*strides[:dim], step, *strides[dim:]), "UnsqueezeBackward0")
 
 
-def expand(input: Any, *size: Any) -> Any:
+def expand(input: Any, *size: Any, implicit: bool = False) -> Any:
     """Dimensions of length 1 repeated without a copy (stride 0); -1 keeps a length; new ones come in front."""
     own, strides = shape_of(input), strides_of(input)
     wanted = shape_args(size)
@@ -316,6 +321,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     own = shape_of(input)
     if not own:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    length = int(length)
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     dim = wrap_dim(dim, len(own))
@@ -521,3 +527,4 @@ METHODS = tuple(
     "view_as reshape_as broadcast_to narrow select unbind split chunk diagonal unfold as_strided".split()
 )
 accept_numpy_names(globals(), FUNCTIONS)
+accept_forms(globals())

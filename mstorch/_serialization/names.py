@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import itertools
+import sys
 from typing import Any
 
 # The module of each nn class is part of torch's file format: pickles name it.
@@ -67,8 +69,10 @@ def torch_name(obj: Any, qualname: str | None = None) -> tuple[str, str] | None:
         return _HOME_OF[head], name
     parts = module.split(".")[1:]
     if any(part.startswith("_") for part in parts):
-        # A private module is no part of torch's layout; its functions are public at the top.
-        return "torch", name
+        # A private module is no part of torch's layout; its names are public in the room it belongs to, or at the top.
+        public = list(itertools.takewhile(lambda part: not part.startswith("_"), parts))
+        room = sys.modules.get(".".join(["mstorch", *public]))
+        return (".".join(["torch", *public]) if head in getattr(room, "__all__", ()) else "torch"), name
     return ".".join(["torch", *parts]), name
 
 

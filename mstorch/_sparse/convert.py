@@ -39,11 +39,15 @@ def _from_dense(self: Any, count: int) -> Any:
     return sparse(sparse_coo, (index_tensor(where),), taken(rows, flat(where, size)), size, True)
 
 
-def to_sparse(self: Any, *args: Any, layout: Any = None, blocksize: Any = None, dense_dim: int | None = None) -> Any:
+def to_sparse(
+    self: Any, *args: Any, sparse_dim: int | None = None, layout: Any = None, blocksize: Any = None, dense_dim: int | None = None
+) -> Any:
     """The tensor in a sparse layout, COO unless another is named; ``to_sparse(n)`` leaves all but n dimensions dense."""
-    if args:
-        return to_sparse_coo(self, *args)
+    if args or sparse_dim is not None:
+        return to_sparse_coo(self, *(args or (sparse_dim,)))
     kind = layout or (self._layout if is_sparse(self) else sparse_coo)
+    if kind is strided and not is_sparse(self) and blocksize is None and dense_dim is None:
+        return self
     if kind is strided:
         raise RuntimeError("to_sparse: conversion from Strided to Strided is not supported")
     if kind is sparse_coo:
@@ -162,14 +166,19 @@ def to_sparse_csc(self: Any, dense_dim: int | None = None) -> Any:
     return _compress(self, sparse_csc, None, dense_dim)
 
 
+def _block(size: Any) -> Any:
+    """One number stands for both sides of a block."""
+    return (size, size) if isinstance(size, int) else size
+
+
 def to_sparse_bsr(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
     """The tensor in the layout BSR, in blocks of (rows, columns)."""
-    return _compress(self, sparse_bsr, blocksize, dense_dim)
+    return _compress(self, sparse_bsr, _block(blocksize), dense_dim)
 
 
 def to_sparse_bsc(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
     """The tensor in the layout BSC, in blocks of (rows, columns)."""
-    return _compress(self, sparse_bsc, blocksize, dense_dim)
+    return _compress(self, sparse_bsc, _block(blocksize), dense_dim)
 
 
 def sparse_mask(self: Any, mask: Any) -> Any:

@@ -1,7 +1,123 @@
-"""torch.backends.cuda: whether GPU support is there."""
+"""torch.backends.cuda: switches of GPU libraries, kept and read back; attention is computed by one way here."""
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
 from .. import cuda
+
+_sdp = {"flash": True, "math": True, "mem_efficient": True, "cudnn": True, "fp16_bf16_reduction_math": False}
+
+
+class _Checked:
+    """Switches of one type; unknown names raise AttributeError."""
+
+    _switches: dict[str, Any]
+
+    def __getattr__(self, name: str) -> Any:
+        if name in type(self)._switches:
+            return type(self)._switches[name]
+        raise AttributeError("Unknown attribute " + name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in type(self)._switches:
+            raise AttributeError("Unknown attribute " + name)
+        type(self)._switches[name] = value
+
+
+class cuBLASModule(_Checked):
+    """Switches of matrix products on a GPU."""
+
+    _switches = {
+        "allow_tf32": False, "allow_fp16_reduced_precision_reduction": True, "allow_bf16_reduced_precision_reduction": True,
+        "allow_fp16_accumulation": False, "fp32_precision": "none",
+    }  # fmt: skip
+
+
+class _PlanCache(_Checked):
+    _switches = {"size": 0, "max_size": 4096}
+
+    def clear(self) -> None:
+        """Forget the plans, of which there are none."""
+
+    def __getitem__(self, device: Any) -> _PlanCache:
+        return self
+
+
+matmul = cuBLASModule()
+cufft_plan_cache = _PlanCache()
 
 
 def is_built() -> bool:
     """Whether MindSpore computes on a GPU."""
     return cuda.is_available()
+
+
+def _reader(name: str) -> Any:
+    def function() -> bool:
+        return _sdp[name]
+
+    function.__doc__ = f"Whether attention by {name} is allowed; a note that is kept."
+    return function
+
+
+def _writer(name: str) -> Any:
+    def function(enabled: bool) -> None:
+        _sdp[name] = bool(enabled)
+
+    function.__doc__ = f"Allow attention by {name}; a note that is kept: attention is computed in one way."
+    return function
+
+
+flash_sdp_enabled, math_sdp_enabled, mem_efficient_sdp_enabled, cudnn_sdp_enabled, fp16_bf16_reduction_math_sdp_allowed = map(
+    _reader, _sdp
+)
+enable_flash_sdp, enable_math_sdp, enable_mem_efficient_sdp, enable_cudnn_sdp, allow_fp16_bf16_reduction_math_sdp = map(
+    _writer, _sdp
+)
+
+
+def is_flash_attention_available() -> bool:
+    """False: MindSpore's own attention serves."""
+    return False
+
+
+def is_ck_sdpa_available() -> bool:
+    """False: there is no such library."""
+    return False
+
+
+def can_use_flash_attention(params: Any, debug: bool = False) -> bool:
+    """False, without a GPU."""
+    return False
+
+
+def can_use_efficient_attention(params: Any, debug: bool = False) -> bool:
+    """False, without a GPU."""
+    return False
+
+
+def can_use_cudnn_attention(params: Any, debug: bool = False) -> bool:
+    """False, without a GPU."""
+    return False
+
+
+@contextlib.contextmanager
+def sdp_kernel(
+    enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
+) -> Iterator[dict[str, Any]]:
+    """Allow ways of attention inside of a ``with`` block."""
+    before = dict(_sdp)
+    _sdp.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
+    try:
+        yield {}
+    finally:
+        _sdp.update(before)
+
+
+__all__ = [
+    "is_built", "cuBLASModule", "cufft_plan_cache", "matmul", "enable_flash_sdp", "enable_math_sdp", "enable_mem_efficient_sdp",
+    "enable_cudnn_sdp", "flash_sdp_enabled", "math_sdp_enabled", "mem_efficient_sdp_enabled", "cudnn_sdp_enabled", "sdp_kernel",
+    "is_flash_attention_available", "can_use_flash_attention", "can_use_efficient_attention", "can_use_cudnn_attention",
+]  # fmt: skip

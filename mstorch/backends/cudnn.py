@@ -1,10 +1,19 @@
-"""torch.backends.cudnn: kept for scripts that set them; MindSpore chooses its own algorithms."""
+"""torch.backends.cudnn: switches that are kept and read back; MindSpore chooses its own algorithms."""
 from __future__ import annotations
 
-enabled: bool = False
+import contextlib
+from typing import Any
+
+from .._devices.flags import as_flags, switched
+
+enabled: bool = True
 benchmark: bool = False
 deterministic: bool = False
+benchmark_limit: int | None = 10
 allow_tf32: bool = True
+fp32_precision: str = "none"
+_kinds = {"enabled": bool, "benchmark": bool, "deterministic": bool, "allow_tf32": bool}
+CUDNN_TENSOR_DTYPES: set[Any] = set()
 
 
 def is_available() -> bool:
@@ -15,3 +24,40 @@ def is_available() -> bool:
 def version() -> None:
     """cuDNN's version: unknown."""
     return None
+
+
+def is_acceptable(tensor: Any) -> bool:
+    """False: no tensor goes to cuDNN."""
+    return False
+
+
+def set_flags(
+    _enabled: bool | None = None, _benchmark: bool | None = None, _benchmark_limit: int | None = None,
+    _deterministic: bool | None = None, _allow_tf32: bool | None = None, _fp32_precision: str = "none",
+) -> tuple[Any, ...]:  # fmt: skip
+    """Set several switches; returns what they were."""
+    before = (enabled, benchmark, benchmark_limit, deterministic, allow_tf32, fp32_precision)
+    names = ("enabled", "benchmark", "benchmark_limit", "deterministic", "allow_tf32")
+    for name, value in zip(names, (_enabled, _benchmark, _benchmark_limit, _deterministic, _allow_tf32)):
+        if value is not None:
+            globals()[name] = value
+    return before
+
+
+def flags(
+    enabled: bool = False, benchmark: bool = False, benchmark_limit: int = 10, deterministic: bool = False,
+    allow_tf32: bool = True, fp32_precision: str = "none",
+) -> contextlib.AbstractContextManager[None]:  # fmt: skip
+    """Set switches inside of a ``with`` block."""
+    return switched(
+        __name__, enabled=enabled, benchmark=benchmark, benchmark_limit=benchmark_limit, deterministic=deterministic,
+        allow_tf32=allow_tf32,
+    )  # fmt: skip
+
+
+class _Part:
+    fp32_precision = "none"
+
+
+conv, rnn = _Part(), _Part()
+as_flags(__name__)

@@ -4,3 +4,6 @@
 def is_available() -> bool:
     """Whether MKL computes: it does not."""
     return False
+
+
+VERBOSE_OFF, VERBOSE_ON = 0, 1

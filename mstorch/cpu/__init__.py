@@ -1,6 +1,8 @@
 """torch.cpu: the host as if it were an accelerator, for scripts that do not ask which device they have."""
 from __future__ import annotations
 
+import threading
+from contextlib import AbstractContextManager
 from typing import Any
 
 from . import amp as amp
@@ -34,4 +36,70 @@ def device_count() -> int:
     return 1
 
 
-__all__ = ["current_device", "device_count", "is_available", "is_initialized", "set_device", "synchronize"]
+class Stream:
+    """Operations in order; the CPU has one such order."""
+
+    def __init__(self, priority: int = -1) -> None:
+        pass
+
+    def wait_stream(self, stream: Any) -> None:
+        """Nothing to wait for."""
+
+    def record_event(self) -> None:
+        """Nothing to record."""
+
+    def wait_event(self, event: Any) -> None:
+        """Nothing to wait for."""
+
+
+class Event:
+    """A moment in a stream; on a CPU it has passed."""
+
+    def query(self) -> bool:
+        """True: what was given to the CPU is done."""
+        return True
+
+    def record(self, stream: Any = None) -> None:
+        """Nothing to record."""
+
+    def synchronize(self) -> None:
+        """Nothing to wait for."""
+
+    def wait(self, stream: Any = None) -> None:
+        """Nothing to wait for."""
+
+
+_default_cpu_stream = Stream()
+_in_use = threading.local()
+
+
+def current_stream(device: Any = None) -> Stream:
+    """The stream in use in this thread."""
+    return getattr(_in_use, "stream", _default_cpu_stream)
+
+
+class StreamContext(AbstractContextManager):  # type: ignore[type-arg]
+    """Use a stream inside of a ``with`` block."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+        self.before: list[Stream] = []
+
+    def __enter__(self) -> None:
+        self.before.append(current_stream())
+        if self.stream is not None:
+            _in_use.stream = self.stream
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
+        _in_use.stream = self.before.pop()
+
+
+def stream(stream: Any) -> AbstractContextManager[None]:
+    """Use a stream inside of a ``with`` block."""
+    return StreamContext(stream)
+
+
+__all__ = [
+    "is_available", "is_initialized", "synchronize", "current_device", "current_stream", "stream", "set_device", "device_count",
+    "Stream", "StreamContext", "Event",
+]  # fmt: skip

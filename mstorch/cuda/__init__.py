@@ -1,12 +1,16 @@
 """torch.cuda: what there is to say of GPUs. Without one, scripts that ask are told so, and seeds wait as in torch."""
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .._backend import runtime
 from .._core.device import device as _device
 from .._core.generator import device_generator, seed_devices
+from .._devices import no_cuda as _no_cuda
+from .._devices.faces import NoSwitch as _NoSwitch
+from .._devices.faces import StreamContext
 from . import amp as amp
 
 
@@ -122,3 +126,81 @@ def memory_allocated(device: Any = None) -> int:
 def max_memory_allocated(device: Any = None) -> int:
     """The most bytes that tensors took on the GPU; 0 without one."""
     return runtime.max_memory_allocated() if is_available() else 0
+
+
+# What only says that there is no GPU, or that MindSpore keeps it to itself
+globals().update(_no_cuda.FUNCTIONS | _no_cuda.CLASSES)
+default_generators: tuple[Any, ...] = ()
+has_half, has_magma = True, False
+
+
+class CudaError(RuntimeError):
+    """An error code of CUDA."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"CUDA error ({code})")
+
+
+class DeferredCudaCallError(Exception):
+    """An error of a call that waited for the GPU."""
+
+
+class cudaStatus:
+    """Codes that CUDA's functions return."""
+
+    SUCCESS: int = 0
+    ERROR_NOT_READY: int = 34
+
+
+class device(_NoSwitch):
+    """Compute on another GPU inside of a ``with`` block; without one, on the same device."""
+
+
+class device_of(device):
+    """Compute on the GPU of a tensor; without one, on the same device."""
+
+
+def set_device(device: Any) -> None:
+    """Choose the GPU in use; raises without one, a negative index changes nothing."""
+    index = device if isinstance(device, int) else None if device is None else _device(device).index
+    if index is None:
+        raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
+    if index >= 0:
+        if not is_available():
+            raise AttributeError("module 'torch._C' has no attribute '_cuda_setDevice'")
+        if index != current_device():
+            raise RuntimeError("mstorch: MindSpore computes on one GPU in a process")
+
+
+def stream(stream: Any) -> StreamContext:
+    """Work in a stream; without a GPU nothing changes."""
+    return StreamContext(stream)
+
+
+@contextlib.contextmanager
+def caching_allocator_disabled() -> Iterator[None]:
+    """Raises when it is entered: MindSpore keeps its allocator to itself."""
+    raise AttributeError("module 'torch._C' has no attribute '_cuda_cudaCachingAllocator_is_enabled'")
+    yield
+
+
+@contextlib.contextmanager
+def use_mem_pool(pool: Any, device: Any = None) -> Iterator[None]:
+    """Raises when it is entered: MindSpore keeps its memory to itself."""
+    _require()
+    raise NotImplementedError("mstorch: MindSpore keeps its memory pools to itself")
+    yield
+
+
+def _is_compiled() -> bool:
+    """Whether MindSpore is built for GPUs and computes on one."""
+    return is_available()
+
+
+def _is_in_bad_fork() -> bool:
+    """Whether a child process asks for a GPU of its parent."""
+    return False
+
+
+_lazy_init = init
+from . import graphs, memory, nvtx, random, streams  # noqa: E402, F401 - they take names from above

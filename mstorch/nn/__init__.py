@@ -2,6 +2,7 @@
 import sys
 
 from .. import init
+from .._hook import missing as _missing
 from . import functional, modules, parallel, parameter, utils
 from .modules import (
     CELU,
@@ -203,3 +204,5 @@ __all__ = [
     "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
     "factory_kwargs", "functional", "init", "modules", "parallel", "parameter", "utils",
 ]  # fmt: skip
+
+__getattr__ = _missing(__name__, ("quantized",))

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from .._hook import missing as _missing
 from .._ops.activation import gelu as gelu
 from .._ops.activation import hardshrink as hardshrink
 from .._ops.activation import prelu as prelu
@@ -145,3 +146,5 @@ from ._functional.pooling import (
     max_pool3d_with_indices,
 )  # fmt: skip
 from ._functional.sparse import embedding, embedding_bag
+
+__getattr__ = _missing(__name__)

@@ -1,5 +1,6 @@
 """torch.optim: optimisers and schedules of their learning rates."""
 
+from .._hook import missing as _missing
 from . import lr_scheduler, swa_utils
 from .adadelta import Adadelta
 from .adafactor import Adafactor
@@ -40,3 +41,5 @@ __all__ = [
     "swa_utils",
     "swap_in_optimizer_params_and_state",
 ]
+
+__getattr__ = _missing(__name__)

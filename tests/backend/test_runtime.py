@@ -48,5 +48,21 @@ def test_tuning_on_cpu() -> None:
     assert _describe(ONEDNN_MAX_CPU_ISA="AVX512_CORE").startswith("AVX512_CORE |")
 
 
+def _said(code: str, **variables: str) -> list[str]:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("GLOG")} | variables
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    return [line for line in (run.stdout + run.stderr).splitlines() if line]
+
+
+def test_the_import_says_nothing_and_leaves_mindspores_log_alone() -> None:
+    assert _said("import mstorch") == []
+    user = "import mstorch, mindspore; mindspore.ops.TensorScatterDiv(); mindspore.log.warning('mine')"
+    lines = _said(user)
+    assert len(lines) == 2 and "is deprecated from version" in lines[0] and lines[1].endswith("mine")
+    told = {line.rpartition(" ")[2] for line in _said(user + "; mindspore.log.info('told')", GLOG_v="1")}
+    assert {"mine", "told"} <= told
+    assert _said(user, GLOG_v="3") == []
+
+
 def test_device() -> None:
     assert runtime.device_type() in ("cpu", "cuda", "npu")

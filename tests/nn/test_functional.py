@@ -3,7 +3,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch as real_torch
 
+import mstorch
 from tests.against_torch import both as run_both
 
 pytestmark = pytest.mark.filterwarnings("ignore:Default grid_sample", "ignore:Using a target size")
@@ -243,3 +245,16 @@ def test_a_masked_row_has_no_nan_in_its_gradient(with_gradients):
         return torch.nn.functional.scaled_dot_product_attention(q, q, q, mask)
 
     with_gradients(attend, grown((2, 3, 4)), strides=False, rtol=1e-4, atol=1e-5)
+
+
+def test_interpolation_of_bytes_is_bit_equal() -> None:
+    rng = np.random.RandomState(0)
+    for _ in range(40):
+        channels, height, width = rng.randint(1, 6), rng.randint(1, 40), rng.randint(1, 40)
+        image = rng.randint(0, 256, (2, channels, height, width)).astype(np.uint8)
+        asked = {
+            "size": tuple(int(n) for n in rng.randint(1, 50, 2)), "mode": ("bilinear", "bicubic")[rng.randint(2)],
+            "antialias": bool(rng.randint(2)), "align_corners": bool(rng.randint(2)),
+        }  # fmt: skip
+        want, got = (library.nn.functional.interpolate(library.tensor(image), **asked) for library in (real_torch, mstorch))
+        np.testing.assert_array_equal(got.numpy(), want.numpy(), err_msg=str(asked))

@@ -1,6 +1,8 @@
 """Layers against torch: constructor, repr, state_dict, drawn numbers, results and gradients, training and evaluation."""
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch as real_torch
@@ -218,3 +220,21 @@ def test_gradients_of_gradients(both):
         return first, x.grad, net[0].weight.grad
 
     both(body, rtol=2e-3, atol=2e-4, strides=False)
+
+
+def test_modules_go_with_other_metaclasses(both: Any) -> None:
+    def body(torch: Any) -> Any:
+        from abc import ABC, abstractmethod
+
+        class Shape(torch.nn.Module, ABC):
+            @abstractmethod
+            def area(self) -> float: ...
+
+        class Meta(type):
+            pass
+
+        named = Meta("Named", (torch.nn.Linear,), {})
+        square = type("Square", (Shape,), {"area": lambda self: 4.0})()
+        return square.area(), type(named) is Meta, named(2, 3).weight.shape, type(torch.nn.Module) is type
+
+    both(body)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -239,5 +241,14 @@ def test_questions_about_the_dtype(both):
             torch.is_neg(x),
             x.is_same_size(z),
         ]
+
+    both(body)
+
+
+def test_isclose_of_small_integers(both: Any) -> None:
+    def body(torch: Any) -> Any:
+        kinds = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int64)
+        pairs = [[torch.tensor(v).to(kind) for v in ([1, 0], [1, 1])] for kind in kinds]
+        return [torch.isclose(*pair, rtol=0.5, atol=0.5) for one in pairs for pair in (one, one[::-1])]
 
     both(body)

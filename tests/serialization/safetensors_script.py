@@ -58,7 +58,7 @@ def main(folder, other):
         error_of(save_file, {"x": x, "y": x[0]}, f"{folder}/bad.safetensors"), error_of(save_file, {"x": x.t()}, f"{folder}/bad.safetensors"),
         error_of(save_file, {"x": 1}, f"{folder}/bad.safetensors"), error_of(load_model, torch.nn.Linear(2, 2), f"{folder}/net.safetensors"),
     ]  # fmt: skip
-    print(json.dumps({"library": torch.__name__, **found}))
+    print(json.dumps({"library": torch.__spec__.name, **found}))
 
 
 if __name__ == "__main__":

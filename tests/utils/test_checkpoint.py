@@ -144,7 +144,7 @@ def test_nested(both):
         w = t.tensor([2.0, 3.0], requires_grad=True)
         x = t.tensor([1.0, -1.0], requires_grad=True)
         for reentrant in (True, False):
-            inner = lambda x: c(lambda x: (x * w).sin(), x, use_reentrant=reentrant) + x  # noqa: B023
+            inner = lambda x: c(lambda x: (x * w).sin(), x, use_reentrant=reentrant) + x
             c(inner, x, use_reentrant=reentrant).sum().backward()
         return x.grad, w.grad
 
@@ -190,7 +190,7 @@ def test_another_result_the_second_time():
     for t in LIBRARIES:
         sizes = iter((2, 3))
         x = t.ones(3, requires_grad=True)
-        y = t.utils.checkpoint.checkpoint(lambda x: (x[: next(sizes)] ** 2).exp(), x, use_reentrant=False)  # noqa: B023
+        y = t.utils.checkpoint.checkpoint(lambda x: (x[: next(sizes)] ** 2).exp(), x, use_reentrant=False)
         with pytest.raises(t.utils.checkpoint.CheckpointError, match="have different metadata than during the forward pass"):
             y.sum().backward()
 

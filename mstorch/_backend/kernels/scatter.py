@@ -6,6 +6,7 @@ from mindspore import ops
 
 from ..cast import cast
 from ..raw import NAME_OF, Raw
+from ..runtime import without_deprecations
 from ..table import BUT_BFLOAT16, COMPLEX, FLOATS, INTS, VIA_BFLOAT16, VIA_HALF, define
 from ..tape import grad_mode
 from ._nodes import node, prim_add, prim_and, prim_div, prim_equal, prim_mul, prim_select, recorded, zeros_like
@@ -18,9 +19,10 @@ from .storage import ops_reshape as _reshape
 _gather = ops.Gather()
 _update = ops.TensorScatterUpdate()
 _add = ops.TensorScatterAdd()
-_multiply = ops.TensorScatterMul()
-_maximum = ops.TensorScatterMax()
-_minimum = ops.TensorScatterMin()
+with without_deprecations():
+    _multiply = ops.TensorScatterMul()
+    _maximum = ops.TensorScatterMax()
+    _minimum = ops.TensorScatterMin()
 _segment_sum = ops.UnsortedSegmentSum()
 _floor_div = ops.FloorDiv()
 _not_equal = ops.NotEqual()

@@ -1,4 +1,5 @@
 """The layers, one file a family."""
+from . import utils as utils
 from .activation import (
     CELU,
     ELU,

@@ -55,15 +55,14 @@ class HookMixin:
     """The hooks of one module."""
 
     def _init_hooks(self) -> None:
-        put = object.__setattr__
+        members = self.__dict__
         for name in (
-            "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_forward_hooks", "_forward_hooks_with_kwargs",
-            "_forward_hooks_always_called", "_backward_pre_hooks", "_backward_hooks", "_state_dict_hooks",
+            "_backward_pre_hooks", "_backward_hooks", "_is_full_backward_hook", "_forward_hooks", "_forward_hooks_with_kwargs",
+            "_forward_hooks_always_called", "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_state_dict_hooks",
             "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
         ):  # fmt: skip
-            # MindSpore's Cell has read-only properties by some of these names: the instance dictionary is set itself.
-            self.__dict__[name] = Hooks()
-        put(self, "_is_full_backward_hook", None)
+            members[name] = Hooks()
+        members["_is_full_backward_hook"] = None
 
     @property
     def _hooked(self) -> bool:
@@ -89,6 +88,10 @@ class HookMixin:
             hooks["_forward_hooks"], hook, prepend, hooks["_forward_hooks_with_kwargs"] if with_kwargs else None,
             hooks["_forward_hooks_always_called"] if always_call else None,
         )  # fmt: skip
+
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Raises NotImplementedError: the deprecated hook of a module's last node. ``register_full_backward_hook`` is there."""
+        return register_module_backward_hook(hook)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_output)`` when the gradients of the outputs are known; it may replace them."""
@@ -257,6 +260,11 @@ def register_module_forward_hook(
         global_hooks.forward, hook, False, global_hooks.forward_with_kwargs if with_kwargs else None,
         global_hooks.forward_always if always_call else None,
     )  # fmt: skip
+
+
+def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Raises NotImplementedError: the deprecated hook of modules' last nodes. The full one is there."""
+    raise NotImplementedError("mstorch: backward hooks of nodes are missing; register_full_backward_hook takes the same function")
 
 
 register_module_forward_pre_hook = functools.partial(_register, global_hooks.forward_pre)

@@ -13,7 +13,7 @@ from typing_extensions import Self
 from ..._core.tensor_base import TensorBase
 from ..._tensor import Tensor
 from ..parameter import Parameter
-from .module import Module, _add_indent
+from .module import Module, _addindent
 
 
 def _position(index: Any, length: int, name: str = "index") -> int:
@@ -207,7 +207,7 @@ class ModuleList(Module):
         lines = []
         for first, last, text in blocks:
             line = f"({first}): {text}" if first == last else f"({first}-{last}): {last - first + 1} x {text}"
-            lines.append(_add_indent(line, 2))
+            lines.append(_addindent(line, 2))
         return self._get_name() + "(\n  " + "\n  ".join(lines) + "\n)"
 
     def __dir__(self) -> list[str]:

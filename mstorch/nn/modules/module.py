@@ -1,43 +1,56 @@
 """Module: torch's bookkeeping of parameters, buffers and children, on a MindSpore Cell."""
 from __future__ import annotations
 
+import abc
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from typing_extensions import Self
 
-from ..._backend.cell import Cell
+from ..._backend.cell import Cell, init_cell
 from ..._core.hooks import Hooks
-from ..._core.naming import class_text
 from ..._core.tensor_base import TensorBase
 from ..._ops.copying import parse_to
 from ..._ops.creation import empty_like
 from ..._tensor import Tensor, replace_data
 from ..parameter import Buffer, Parameter
 from ._cell import CellMixin
-from ._hooks import HookMixin, forward_with_hooks, global_hooks
+from ._cell_names import CellNames, is_free
+from ._hooks import (
+    HookMixin,
+    forward_with_hooks,
+    global_hooks,
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
 from ._native import adopt, apply_native, has_native, is_buffer, native_state
-from ._state import StateMixin
+from ._state import _EXTRA as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401 - a name of torch's
+from ._state import StateMixin, _IncompatibleKeys  # noqa: F401
+
+__all__ = [
+    "register_module_forward_pre_hook", "register_module_forward_hook", "register_module_full_backward_pre_hook",
+    "register_module_backward_hook", "register_module_full_backward_hook", "register_module_buffer_registration_hook",
+    "register_module_module_registration_hook", "register_module_parameter_registration_hook", "Module",
+]  # fmt: skip
 
 
-def _add_indent(text: str, spaces: int) -> str:
+def _addindent(text: str, spaces: int) -> str:
     first, *rest = text.split("\n")
     return "\n".join([first, *(" " * spaces + line for line in rest)])
 
 
-class _ModuleMeta(type(Cell)):  # type: ignore[misc]
-    """Classes that show themselves by torch's module path, as ``print(type(module))`` does in ported scripts."""
-
-    def __repr__(cls) -> str:
-        return class_text(cls)
-
-
-class Module(StateMixin, HookMixin, CellMixin, Cell, metaclass=_ModuleMeta):
+class Module(StateMixin, HookMixin, CellNames, CellMixin, Cell):
     """The base of all networks. Subclasses assign parameters and child modules as attributes and define ``forward``.
 
     The same object is a ``mindspore.nn.Cell``: MindSpore's optimisers, ``value_and_grad``, ``Model`` and checkpoints see its
-    parameters under their dotted torch names.
+    parameters under their dotted torch names. Cell's own names are free for attributes of any kind all the same.
     """
 
     dump_patches: bool = False
@@ -48,6 +61,12 @@ class Module(StateMixin, HookMixin, CellMixin, Cell, metaclass=_ModuleMeta):
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Module | None]
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if getattr(cls, "__abstractmethods__", None):
+            # Cell's constructor does not look at them: a class with the same ones raises Python's error.
+            abc.ABCMeta(cls.__name__, (), dict.fromkeys(cls.__abstractmethods__, abc.abstractmethod(lambda self: None)))()
+        return super().__new__(cls)
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if self.call_super_init is False and kwargs:
             raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'")
@@ -55,25 +74,30 @@ class Module(StateMixin, HookMixin, CellMixin, Cell, metaclass=_ModuleMeta):
             raise TypeError(
                 f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given"
             )
-        Cell.__init__(self)
-        # Some of these names are read-only properties of Cell: the instance dictionary is filled directly.
+        init_cell(self)
         members = self.__dict__
         members["training"] = True
         members["_parameters"] = {}
         members["_buffers"] = {}
         members["_non_persistent_buffers_set"] = set()
-        members["_modules"] = {}
         self._init_hooks()
+        members["_modules"] = {}
 
-    @property
-    def _non_persistent_buffers_set(self) -> set[str]:
-        return self.__dict__["_non_persistent_buffers_set"]
+    def __del__(self) -> None:
+        if Cell is None:
+            return  # the interpreter is taking its modules apart
+        members = self.__dict__
+        taken = any("compile_cache" in names for names in (members, *map(members.get, ("_parameters", "_buffers", "_modules"))) if names)
+        if type(members.get("_compile_cache")) is set and not taken and type(self).compile_cache is Cell.compile_cache:
+            Cell.__del__(self)  # frees the graphs that MindSpore has compiled
+        else:
+            Cell.total_instance_count -= 1
 
     def __getstate__(self) -> dict[str, Any]:
         return {
             name: OrderedDict(value) if isinstance(value, Hooks) else value
             for name, value in self.__dict__.items()
-            if name not in _CELL_NAMES and name not in ("_compiled_call_impl", "_graphs", "_native_members")
+            if _is_copied(name, value)
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -100,7 +124,7 @@ class Module(StateMixin, HookMixin, CellMixin, Cell, metaclass=_ModuleMeta):
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         _check_name("buffer", name)
-        if hasattr(self, name) and name not in self._buffers:
+        if self._taken(name) and name not in self._buffers:
             raise KeyError(f"attribute '{name}' already exists")
         if tensor is not None and not isinstance(tensor, TensorBase):
             raise TypeError(
@@ -120,7 +144,7 @@ class Module(StateMixin, HookMixin, CellMixin, Cell, metaclass=_ModuleMeta):
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
         _check_name("parameter", name)
-        if hasattr(self, name) and name not in self._parameters:
+        if self._taken(name) and name not in self._parameters:
             raise KeyError(f"attribute '{name}' already exists")
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
@@ -142,7 +166,7 @@ class Module(StateMixin, HookMixin, CellMixin, Cell, metaclass=_ModuleMeta):
             raise TypeError(f"{_type_name(module)} is not a Module subclass")
         if not isinstance(name, str):
             raise TypeError(f"module name should be a string. Got {_type_name(name)}")
-        if hasattr(self, name) and name not in self._modules:
+        if self._taken(name) and name not in self._modules:
             raise KeyError(f"attribute '{name}' already exists")
         if "." in name:
             raise KeyError(f'module name can\'t contain ".", got: {name}')
@@ -153,6 +177,9 @@ class Module(StateMixin, HookMixin, CellMixin, Cell, metaclass=_ModuleMeta):
             module = module if given is None else given
         self._modules[name] = module
         adopt(self, name)
+
+    def _taken(self, name: str) -> bool:
+        return hasattr(self, name) and not is_free(self, name)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """The same as ``add_module``."""
@@ -286,9 +313,9 @@ class Module(StateMixin, HookMixin, CellMixin, Cell, metaclass=_ModuleMeta):
                 seen.add(id(module))
                 yield name, module
 
-    def modules(self) -> Iterator[Module]:
-        """This module and all below, each once."""
-        for _, module in self.named_modules():
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """This module and all below, each once unless duplicates are asked for."""
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_modules(
@@ -461,6 +488,22 @@ class Module(StateMixin, HookMixin, CellMixin, Cell, metaclass=_ModuleMeta):
         """Move to a GPU; raises if there is none."""
         return self._apply(lambda tensor: tensor.cuda(device))
 
+    def xpu(self, device: Any = None) -> Self:
+        """Move to an Intel GPU; raises, for MindSpore runs on none."""
+        return self._apply(lambda tensor: tensor.xpu(device))
+
+    def mtia(self, device: Any = None) -> Self:
+        """Move to an MTIA device; raises, for MindSpore runs on none."""
+        return self._apply(lambda tensor: tensor.mtia(device))
+
+    def ipu(self, device: Any = None) -> Self:
+        """Move to an IPU; raises, for MindSpore runs on none."""
+        return self._apply(lambda tensor: tensor.ipu(device))
+
+    def share_memory(self) -> Self:
+        """Move parameters and buffers to memory that other processes share; returns the module."""
+        return self._apply(lambda tensor: tensor.share_memory_())
+
     # Text
 
     def _get_name(self) -> str:
@@ -473,7 +516,7 @@ class Module(StateMixin, HookMixin, CellMixin, Cell, metaclass=_ModuleMeta):
     def __repr__(self) -> str:
         extra = self.extra_repr()
         extra_lines = extra.split("\n") if extra else []
-        child_lines = [f"({name}): {_add_indent(repr(module), 2)}" for name, module in self._modules.items()]
+        child_lines = [f"({name}): {_addindent(repr(module), 2)}" for name, module in self._modules.items()]
         text = self._get_name() + "("
         if extra_lines or child_lines:
             if len(extra_lines) == 1 and not child_lines:
@@ -495,9 +538,12 @@ class Module(StateMixin, HookMixin, CellMixin, Cell, metaclass=_ModuleMeta):
         return self is other
 
 
+# Graphs and native parameters, which a copy makes anew.
+_NOT_COPIED = frozenset(("_compiled_call_impl", "_graphs", "_native_members"))
 
-# What a Cell keeps in an instance, which is no part of a module's state.
-_CELL_NAMES = frozenset(vars(Cell())) - {"training", "_buffers"}
+
+def _is_copied(name: str, value: Any) -> bool:
+    return name not in _NOT_COPIED and not (name == "_compile_cache" and type(value) is set)  # MindSpore's compiler fills it
 
 
 def _type_name(value: Any) -> str:

@@ -1,0 +1,27 @@
+"""torch.__config__: what computes here."""
+from __future__ import annotations
+
+import os
+
+from ._backend import runtime
+from ._settings import get_num_threads
+from .version import __version__
+
+
+def show() -> str:
+    """Versions, device and tuning in lines, as torch lists what it was built with."""
+    rows = runtime.describe()
+    lines = [f"  - MindSpore {rows.pop('mindspore')}", *(f"  - {name}: {value}" for name, value in rows.items())]
+    return "\n".join(["PyTorch built with:", *lines, f"  - Build settings: TORCH_VERSION={__version__}, USE_CUDA=0, ", ""])
+
+
+def _cxx_flags() -> str:
+    """The flags that C++ was compiled with: none was."""
+    return ""
+
+
+def parallel_info() -> str:
+    """Threads, and the environment variables that set them, in lines."""
+    variables = (f"\t{name} : {os.environ.get(name, '[not set]')}" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"))
+    threads = [f"\tat::get_num_threads() : {get_num_threads()}", f"std::thread::hardware_concurrency() : {os.cpu_count()}"]
+    return "\n".join(["ATen/Parallel:", *threads, "Environment variables:", *variables, "ATen parallel backend: MindSpore", ""])

@@ -1,0 +1,1 @@
+"""What the modules of devices have in common: functions that only say that the device is not there, streams, contexts."""

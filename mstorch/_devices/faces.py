@@ -1,0 +1,90 @@
+"""Functions of torch's device modules where there is no such device: told by a table, they give a value or raise torch's error."""
+from __future__ import annotations
+
+import copy
+import inspect
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+NO_STATS: Any = OrderedDict()
+
+
+def _signature(parameters: str) -> inspect.Signature:
+    """The signature that a list of parameters with plain defaults describes."""
+    made = []
+    for part in filter(None, parameters.split(", ")):
+        name, equals, default = part.partition("=")
+        value: Any = {"None": None, "True": True, "False": False, "": inspect.Parameter.empty}.get(default, default.strip("'"))
+        if isinstance(value, str) and value.isdigit():
+            value = int(value)
+        made.append(inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=value if equals else inspect.Parameter.empty))
+    return inspect.Signature(made)
+
+
+def face(module: str, name: str, parameters: str, outcome: Any) -> Callable[..., Any]:
+    """A function that gives the outcome, or raises it if it is an exception; it takes these parameters only."""
+    signature = _signature(parameters)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{name}() {error}") from None
+        if isinstance(outcome, BaseException):
+            raise type(outcome)(*outcome.args)
+        return copy.copy(outcome)
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = module
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    said = f"Raises {type(outcome).__name__}: {outcome}" if isinstance(outcome, BaseException) else f"Gives {outcome!r}"
+    function.__doc__ = f"{said.rstrip('.')}. There is no such device in this process."
+    return function
+
+
+def faces(module: str, *rows: tuple[Any, str]) -> dict[str, Callable[..., Any]]:
+    """Functions by name, from rows of an outcome and the functions that have it: ``name(parameters); name(parameters)``."""
+    made = {}
+    for outcome, functions in rows:
+        for text in functions.split("; "):
+            name, _, parameters = text.rstrip(")").partition("(")
+            made[name] = face(module, name, parameters, outcome)
+    return made
+
+
+def dummy(module: str, name: str, error: BaseException) -> type:
+    """A class that cannot be instantiated without its device."""
+
+    def refuse(cls: type, *args: Any, **kwargs: Any) -> Any:
+        raise type(error)(*error.args)
+
+    text = f"Not to be had without its device: the constructor raises {type(error).__name__}."
+    return type(name, (), {"__new__": refuse, "__module__": module, "__doc__": text})
+
+
+class NoSwitch:
+    """A context manager that changes nothing: there is no device to switch to."""
+
+    def __init__(self, device: Any = None) -> None:
+        self.idx = -1 if device is None else device
+        self.prev_idx = -1
+
+    def __enter__(self) -> Any:
+        return None
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
+        return None
+
+
+class StreamContext:
+    """Work in a stream; without a device, of None only."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> Any:
+        return None
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
+        return None

@@ -1,0 +1,93 @@
+"""torch._dynamo: what programs say to torch's compiler in front of ``torch.compile``, as far as it concerns graphs here."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._backend import tape
+from .._compile import OptimizedModule, compile
+from .._compile import reset_all as _reset_all
+from ..compiler import allow_in_graph, assume_constant_result, disable, is_compiling, list_backends, set_stance
+from . import config, eval_frame, exc, utils
+from .eval_frame import is_dynamo_supported
+
+
+def reset() -> None:
+    """Forget all compiled graphs."""
+    _reset_all()
+
+
+reset_code_caches = reset
+
+
+def graph_break(msg: str = "") -> None:
+    """Let what is being captured run without a graph; nothing outside of a capture."""
+    tape.refuse_in_trace(f"the function calls torch._dynamo.graph_break(){f': {msg}' if msg else ''}")
+
+
+def skip_frame(msg: str = "") -> None:
+    """The same as ``graph_break``."""
+    graph_break(msg)
+
+
+def disallow_in_graph(fn: Any) -> Any:
+    """A function that no graph may hold."""
+    if isinstance(fn, (list, tuple)):
+        return [disallow_in_graph(one) for one in fn]
+    return disable(fn)
+
+
+forbid_in_graph = disallow_in_graph
+
+
+def optimize(
+    backend: str | Callable[..., Any] = "inductor", *, nopython: bool = False, guard_export_fn: Any = None, guard_fail_fn: Any = None,
+    guard_filter_fn: Any = None, disable: bool = False, dynamic: bool | None = None, package: Any = None,
+) -> Callable[[Any], Any]:  # fmt: skip
+    """A decorator that compiles as ``torch.compile(backend=…, fullgraph=nopython)`` does."""
+    return lambda model: compile(model, backend=backend, fullgraph=nopython, dynamic=dynamic, disable=disable)
+
+
+def optimize_assert(backend: str | Callable[..., Any] = "inductor", **kwargs: Any) -> Callable[[Any], Any]:
+    """``optimize`` that raises where no graph holds the function."""
+    return optimize(backend, nopython=True, **kwargs)
+
+
+def _check_index(t: Any, index: int | Sequence[int] | None) -> None:
+    places = [] if index is None else [index] if isinstance(index, int) else list(index)
+    for place in places:
+        if not -t.dim() <= place < t.dim():
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-t.dim()}, {t.dim() - 1}], but got {place})")
+
+
+def mark_dynamic(
+    t: Any, index: int | Sequence[int], *, hint_override: int | None = None, min: int | None = None, max: int | None = None,
+    specialize_on: list[Any] | None = None,
+) -> None:  # fmt: skip
+    """Says that sizes will vary. Shapes of graphs are static here: other sizes get a graph of their own."""
+    _check_index(t, index)
+
+
+def maybe_mark_dynamic(t: Any, index: int | Sequence[int]) -> None:
+    """Says that sizes may vary (see ``mark_dynamic``)."""
+    _check_index(t, index)
+
+
+def mark_static(t: Any, index: int | Sequence[int] | None = None) -> None:
+    """Says that sizes will not vary, which graphs here rely upon in any case."""
+    if not isinstance(t, type):
+        _check_index(t, index)
+
+
+def mark_static_address(t: Any, guard: bool = False) -> None:
+    """Says that a tensor stays where it is, which no graph here relies upon. TypeError for what is no tensor."""
+    if not hasattr(t, "data_ptr"):
+        raise TypeError(f"mark_static_address expects a tensor but received {type(t)}")
+
+
+__all__ = [
+    "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "disallow_in_graph", "eval_frame", "exc",
+    "forbid_in_graph", "graph_break", "is_compiling", "is_dynamo_supported", "list_backends", "mark_dynamic", "mark_static",
+    "mark_static_address", "maybe_mark_dynamic", "optimize", "optimize_assert", "reset", "reset_code_caches", "set_stance",
+    "skip_frame", "utils",
+]  # fmt: skip

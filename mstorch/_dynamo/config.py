@@ -1,0 +1,63 @@
+"""torch._dynamo.config: settings of torch's compiler. They keep their values; graphs here have nothing that they would set."""
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+verbose = False
+disable = False
+suppress_errors = False
+recompile_limit = cache_size_limit = 8
+accumulated_recompile_limit = accumulated_cache_size_limit = 256
+error_on_recompile = False
+fail_on_recompile_limit_hit = fail_on_cache_limit_hit = False
+dynamic_shapes = True
+assume_static_by_default = True
+automatic_dynamic_shapes = True
+force_parameter_static_shapes = True
+specialize_int = specialize_float = False
+capture_scalar_outputs = False
+capture_dynamic_output_shape_ops = False
+guard_nn_modules = True
+inline_inbuilt_nn_modules = True
+optimize_ddp: bool | str = True
+compiled_autograd = False
+allow_rnn = False
+trace_numpy = True
+cprofile = False
+log_file_name: str | None = None
+skip_fwd_side_effects_in_bwd_under_checkpoint = False
+
+
+class patch:
+    """Other values inside a ``with`` block or a decorated function: ``patch("verbose", True)``, ``patch(verbose=True)``."""
+
+    def __init__(self, arg1: str | dict[str, Any] | None = None, arg2: Any = None, **kwargs: Any) -> None:
+        if arg1 is not None and kwargs:
+            raise AssertionError("cannot pass both positional and keyword arguments to patch")
+        self._changes = {arg1: arg2} if isinstance(arg1, str) else dict(arg1 or kwargs)
+        self._before: list[dict[str, Any]] = []
+
+    def __enter__(self) -> None:
+        module = sys.modules[__name__]
+        for name in self._changes:
+            if not hasattr(module, name):
+                raise AttributeError(f"{__name__}.{name} does not exist")
+        self._before.append({name: getattr(module, name) for name in self._changes})
+        for name, value in self._changes.items():
+            setattr(module, name, value)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for name, value in self._before.pop().items():
+            setattr(sys.modules[__name__], name, value)
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def patched(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return patched

@@ -1,0 +1,98 @@
+"""Assertions that torch has as functions: they raise where a condition does not hold."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._core.tensor_base import TensorBase
+from .._ops.from_data import tensor
+from ..overrides import handle_torch_function, has_torch_function_unary
+
+_FAILED = (
+    "Expected cond to be True, but got False. (Could this error message be improved? If so, please report an enhancement request to "
+    "PyTorch.)"
+)
+Message = Callable[[], Any] | None
+
+
+def _assert(condition: Any, message: Any) -> None:
+    """Raise AssertionError unless the condition, a bool or a tensor of one element, is true."""
+    if not isinstance(condition, TensorBase) and has_torch_function_unary(condition):
+        return handle_torch_function(_assert, (condition,), condition, message)
+    assert condition, message
+    return None
+
+
+def _assert_async(input: Any, assert_msg: str | None = None) -> None:
+    """Raise RuntimeError unless the tensor of one element is true."""
+    if not bool(input):
+        raise RuntimeError("Expected Tensor with single nonzero value, but got zero" if assert_msg is None else assert_msg)
+
+
+def _check_with(error_type: type[Exception], cond: Any, message: Message = None) -> None:
+    """Raise an error of that type, with the text that ``message()`` gives, unless ``cond`` is true."""
+    if not isinstance(cond, bool):
+        if isinstance(cond, TensorBase):
+            raise TypeError(
+                "cond must be a bool, but got a Tensor. For tensor conditions, use torch._check_tensor_all() to assert that all "
+                "elements are true."
+            )
+        raise TypeError(f"cond must be a bool, but got {type(cond)}")
+    if cond:
+        return
+    if message is None:
+        raise error_type(_FAILED)
+    if not callable(message):
+        raise TypeError("message must be a callable")
+    raise error_type(str(message()))
+
+
+def _check(cond: Any, message: Message = None) -> None:
+    """Raise RuntimeError unless ``cond`` is true."""
+    _check_with(RuntimeError, cond, message)
+
+
+def _check_index(cond: Any, message: Message = None) -> None:
+    """Raise IndexError unless ``cond`` is true."""
+    _check_with(IndexError, cond, message)
+
+
+def _check_value(cond: Any, message: Message = None) -> None:
+    """Raise ValueError unless ``cond`` is true."""
+    _check_with(ValueError, cond, message)
+
+
+def _check_type(cond: Any, message: Message = None) -> None:
+    """Raise TypeError unless ``cond`` is true."""
+    _check_with(TypeError, cond, message)
+
+
+def _check_not_implemented(cond: Any, message: Message = None) -> None:
+    """Raise NotImplementedError unless ``cond`` is true."""
+    _check_with(NotImplementedError, cond, message)
+
+
+def _check_is_size(i: Any, message: Message = None, *, max: int | None = None) -> None:
+    """Raise RuntimeError unless the number can be a length, at most ``max``."""
+    _check_with(RuntimeError, bool(i >= 0), message)
+    if max is not None:
+        _check_with(RuntimeError, bool(i <= max), message)
+
+
+def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Message = None) -> None:
+    """Raise an error of that type unless all elements of a tensor of bools are true."""
+    if not isinstance(cond, TensorBase):
+        raise TypeError(f"cond must be a tensor, but got {type(cond)}")
+    if cond.dtype.name != "bool":
+        raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
+    _check_with(error_type, bool(cond.all().item()), message)
+
+
+def _check_tensor_all(cond: Any, message: Message = None) -> None:
+    """Raise RuntimeError unless all elements of a tensor of bools are true."""
+    _check_tensor_all_with(RuntimeError, cond, message)
+
+
+def _shape_as_tensor(self: Any) -> Any:
+    """The shape as a tensor of int64."""
+    return tensor(list(self.shape))

@@ -1,0 +1,182 @@
+"""torch._foreach_*: one operation on each tensor of a list, as optimisers and gradient clipping call it.
+
+All names are derived from the tables below: the operation's own function, called once a tensor. The in-place forms return the tensors.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import mstorch as torch
+
+_UNARY = (
+    "abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round rsqrt sigmoid "
+    "sign sin sinh sqrt tan tanh trunc"
+).split()
+_BINARY = "add sub mul div pow clamp_max clamp_min maximum minimum".split()
+_COMPARING = {"clamp_max": "minimum", "clamp_min": "maximum"}  # torch's other names of the same
+
+
+def _lists(name: str, first: Sequence[Any], *others: Any) -> None:
+    """torch's checks of the lists' lengths."""
+    if not first:
+        raise RuntimeError("Tensor list must have at least one tensor.")
+    for other in others:
+        if _is_list(other) and len(other) != len(first):
+            if other and not isinstance(other[0], torch.Tensor):
+                raise RuntimeError("Tensor list must have same number of elements as scalar list.")
+            raise RuntimeError(
+                f"Tensor lists must have the same number of tensors, got {len(first)} and {len(other)}"
+            )
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
+
+
+def _each(value: Any, count: int) -> Sequence[Any]:
+    """One value for each tensor: those of a list, or the same for all."""
+    return value if _is_list(value) else [value] * count
+
+
+def _unary(name: str) -> Callable[..., Any]:
+    operation = getattr(torch, name)
+
+    def plain(self: Sequence[Any]) -> Any:
+        _lists(name, self)
+        return tuple(operation(tensor) for tensor in self)
+
+    plain.__doc__ = f"``{name}`` of each tensor."
+    return plain
+
+
+def _binary(name: str) -> Callable[..., Any]:
+    operation = getattr(torch, _COMPARING.get(name, name))
+    takes_tensors = name in ("maximum", "minimum", *_COMPARING)
+
+    def apply(tensor: Any, other: Any, alpha: Any) -> Any:
+        if takes_tensors and not isinstance(other, torch.Tensor):
+            limits = {"max": other} if name in ("clamp_max", "minimum") else {"min": other}
+            return torch.clamp(tensor, **limits)
+        return operation(tensor, other) if alpha == 1 else operation(tensor, other, alpha=alpha)
+
+    def plain(self: Any, other: Any = None, *, alpha: Any = 1, **named: Any) -> Any:
+        for word in ("scalar", "scalars", "exponent"):
+            other = named.pop(word, other)
+        if named:
+            raise TypeError(f"_foreach_{name}() got an unexpected keyword argument '{next(iter(named))}'")
+        if not _is_list(self):  # _foreach_pow(2, exponents)
+            return tuple(operation(self, exponent) for exponent in other)
+        _lists(name, self, other)
+        return tuple(apply(tensor, value, alpha) for tensor, value in zip(self, _each(other, len(self))))
+
+    plain.__doc__ = f"``{name}`` of each tensor and a number, a tensor, or one of a list for each."
+    return plain
+
+
+def _pointwise(name: str) -> Callable[..., Any]:
+    operation = getattr(torch, name)
+
+    def plain(self: Sequence[Any], tensor1: Sequence[Any], tensor2: Sequence[Any], value: Any = 1, *, scalars: Any = None) -> Any:
+        factors = value if scalars is None else scalars
+        if isinstance(factors, torch.Tensor):
+            if factors.dim() != 1 or len(factors) != len(self):
+                raise RuntimeError(
+                    f"Expected length of scalars to match input of length {len(self)} but got {factors.numel()} instead."
+                )
+            factors = factors.tolist()
+        _lists(name, self, tensor1, tensor2, factors)
+        rows = zip(self, tensor1, tensor2, _each(factors, len(self)))
+        return tuple(operation(tensor, one, two, value=factor) for tensor, one, two, factor in rows)
+
+    plain.__doc__ = f"``{name}`` of the tensors of three lists, times a number or one of a list for each."
+    return plain
+
+
+def _foreach_lerp(self: Sequence[Any], tensors1: Sequence[Any], weight: Any = None, *, weights: Any = None) -> Any:
+    """``lerp`` of the tensors of two lists by a number, or by one of a list for each."""
+    given = weight if weights is None else weights
+    _lists("lerp", self, tensors1, given)
+    return tuple(torch.lerp(a, b, w) for a, b, w in zip(self, tensors1, _each(given, len(self))))
+
+
+def _foreach_norm(self: Sequence[Any], ord: Any = 2, dtype: Any = None) -> Any:
+    """The vector norm of each tensor."""
+    _lists("norm", self)
+    return tuple(torch.linalg.vector_norm(tensor, ord, dtype=dtype) for tensor in self)
+
+
+def _foreach_powsum(self: Sequence[Any], ord: Any = 2, dtype: Any = None) -> Any:
+    """The sum of the powers ``|x| ** ord`` of each tensor."""
+    _lists("powsum", self)
+    return tuple((tensor if dtype is None else tensor.to(dtype)).abs().pow(ord).sum() for tensor in self)
+
+
+def _foreach_max(self: Sequence[Any]) -> Any:
+    """The largest element of each tensor."""
+    _lists("max", self)
+    return tuple(torch.max(tensor) for tensor in self)
+
+
+def _foreach_mm(self: Sequence[Any], mat2: Sequence[Any]) -> Any:
+    """The products of the matrices of two lists."""
+    _lists("mm", self, mat2)
+    return tuple(torch.mm(a, b) for a, b in zip(self, mat2))
+
+
+def _foreach_clone(self: Sequence[Any], *, memory_format: Any = torch.preserve_format) -> Any:
+    """A copy of each tensor."""
+    _lists("clone", self)
+    return tuple(tensor.clone(memory_format=memory_format) for tensor in self)
+
+
+def _foreach_copy_(self: Sequence[Any], src: Sequence[Any], non_blocking: bool = False) -> Any:
+    """Write each tensor of ``src`` into that of ``self``."""
+    _lists("copy_", self, src)
+    for tensor, other in zip(self, src):
+        tensor.copy_(other)
+    return self
+
+
+def _foreach_zero_(self: Sequence[Any]) -> Any:
+    """Set all elements of all tensors to 0."""
+    _lists("zero_", self)
+    for tensor in self:
+        tensor.zero_()
+    return self
+
+
+def _in_place(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+    """The form that stores the results in the tensors of the first list."""
+
+    def storing(self: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+        for tensor, result in zip(self, plain(self, *args, **kwargs)):
+            if not torch.can_cast(result.dtype, tensor.dtype):
+                raise RuntimeError(f"result type {_word(result)} can't be cast to the desired output type {_word(tensor)}")
+            tensor.copy_(result)
+        return self
+
+    storing.__doc__ = f"``_foreach_{name}``, in place; returns the tensors."
+    return storing
+
+
+def _word(tensor: Any) -> str:
+    return tensor.type().removeprefix("torch.").removesuffix("Tensor")
+
+
+def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+def _all() -> dict[str, Callable[..., Any]]:
+    plain = {name: _unary(name) for name in _UNARY} | {name: _binary(name) for name in _BINARY}
+    plain |= {name: _pointwise(name) for name in ("addcdiv", "addcmul")} | {"lerp": _foreach_lerp}
+    found = {f"_foreach_{name}": function for name, function in plain.items()}
+    found |= {f"_foreach_{name}_": _in_place(name, function) for name, function in plain.items()}
+    own = (_foreach_norm, _foreach_powsum, _foreach_max, _foreach_mm, _foreach_clone, _foreach_copy_, _foreach_zero_)
+    found |= {function.__name__: function for function in own}
+    return {name: _named(name, function) for name, function in found.items()}
+
+
+FUNCTIONS = _all()

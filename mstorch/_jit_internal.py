@@ -1,0 +1,223 @@
+"""torch._jit_internal: the marks that TorchScript reads in Python code, and what it asks about types."""
+from __future__ import annotations
+
+import collections.abc
+import contextlib
+import inspect
+import threading
+import typing
+from collections.abc import Callable, Iterator
+from typing import Any, Dict, Final, List, Optional, Tuple, Union  # noqa: UP035  # torch's module has these names
+
+from .futures import Future
+
+
+class FunctionModifiers:
+    """The marks of functions, as torch writes them on a function's ``_torchscript_modifier``."""
+
+    UNUSED = "unused (ignored and replaced with raising of an exception)"
+    IGNORE = "ignore (leave as a call to Python, cannot be torch.jit.save'd)"
+    EXPORT = "export (compile this function even if nothing calls it)"
+    DEFAULT = "default (compile if called from an exported function / forward)"
+    COPY_TO_SCRIPT_WRAPPER = "if this method is not scripted, copy the python method onto the scripted model"
+    _DROP = "_drop (function is fully ignored, declaration can be unscriptable)"
+
+
+def _marked(function: Any, mark: str) -> Any:
+    target: Any = function.fget if isinstance(function, property) else function
+    target._torchscript_modifier = mark
+    return function
+
+
+def export(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a method as one that a scripted module keeps; returns it."""
+    return _marked(fn, FunctionModifiers.EXPORT)
+
+
+def unused(fn: Any) -> Any:
+    """Mark a function, or a property, as one that a scripted module cannot call; returns it."""
+    return _marked(fn, FunctionModifiers.UNUSED)
+
+
+def ignore(drop: Any = False, **kwargs: Any) -> Any:
+    """Mark a function as one that stays Python; with ``drop`` a scripted module cannot call it."""
+    if callable(drop):
+        return _marked(drop, FunctionModifiers.IGNORE)
+    if not isinstance(drop, bool):
+        raise RuntimeError(f"Argument to @torch.jit.ignore must be a bool or a function but got {drop}")
+    mark = FunctionModifiers.UNUSED if drop or kwargs.get("drop_on_export") else FunctionModifiers.IGNORE
+    return lambda fn: _marked(fn, mark)
+
+
+def _drop(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a function as one whose text nobody reads; returns it."""
+    return _marked(fn, FunctionModifiers._DROP)
+
+
+def _copy_to_script_wrapper(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a method as one that a scripted module has in Python; returns it."""
+    return _marked(fn, FunctionModifiers.COPY_TO_SCRIPT_WRAPPER)
+
+
+def get_torchscript_modifier(fn: Any) -> str:
+    """The mark of a function."""
+    return getattr(getattr(fn, "__func__", fn), "_torchscript_modifier", FunctionModifiers.DEFAULT)
+
+
+def is_ignored_fn(fn: Any) -> bool:
+    """Whether a function is marked as unused or ignored."""
+    return get_torchscript_modifier(fn) in (FunctionModifiers.UNUSED, FunctionModifiers.IGNORE, FunctionModifiers._DROP)
+
+
+def _overload(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a declaration as one of several of a function; returns it."""
+    return func
+
+
+def _overload_method(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a declaration as one of several of a method; returns it."""
+    return func
+
+
+def boolean_dispatch(
+    arg_name: str, arg_index: int, default: bool, if_true: Callable[..., Any], if_false: Callable[..., Any], module_name: str,
+    func_name: str,
+) -> Callable[..., Any]:  # fmt: skip
+    """A function that calls ``if_true`` or ``if_false``, as one of its arguments says."""
+
+    def fn(*args: Any, **kwargs: Any) -> Any:
+        chosen = args[arg_index] if len(args) > arg_index else kwargs.get(arg_name, default)
+        return (if_true if chosen else if_false)(*args, **kwargs)
+
+    fn.__doc__ = if_false.__doc__ if if_true.__doc__ is None else if_true.__doc__
+    fn.__name__, fn.__module__ = func_name, module_name
+    return fn
+
+
+class _Running(threading.local):
+    """What runs in this thread: a scripted function, or a function that is traced."""
+
+    scripted = False
+    traced = False
+
+
+running = _Running()
+
+
+@contextlib.contextmanager
+def mode(**state: bool) -> Iterator[None]:
+    """``scripted=`` or ``traced=`` inside, for this thread."""
+    before = {name: getattr(running, name) for name in state}
+    for name, value in state.items():
+        setattr(running, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(running, name, value)
+
+
+def is_scripting() -> bool:
+    """Whether a scripted function or module runs."""
+    return running.scripted
+
+
+# Types
+
+
+class _BroadcastingList:
+    """The annotation of a number or of a list of a fixed number of them: ``BroadcastingList2[int]``."""
+
+    def __getitem__(self, kind: Any) -> None:
+        return None
+
+
+BroadcastingList1 = _BroadcastingList()
+BroadcastingList2 = _BroadcastingList()
+BroadcastingList3 = _BroadcastingList()
+BroadcastingList4 = _BroadcastingList()
+BroadcastingList5 = _BroadcastingList()
+BroadcastingList6 = _BroadcastingList()
+
+
+def is_tuple(ann: Any) -> bool:
+    """Whether an annotation is of a tuple with item types."""
+    return typing.get_origin(ann) is tuple
+
+
+def is_list(ann: Any) -> bool:
+    """Whether an annotation is of a list with an item type."""
+    return typing.get_origin(ann) is list
+
+
+def is_dict(ann: Any) -> bool:
+    """Whether an annotation is of a dictionary with types."""
+    return typing.get_origin(ann) is dict
+
+
+def is_union(ann: Any) -> bool:
+    """Whether an annotation is a union of types."""
+    return typing.get_origin(ann) in (Union, type(int | str))
+
+
+def is_optional(ann: Any) -> bool:
+    """Whether an annotation allows None and one more type."""
+    return is_union(ann) and len(typing.get_args(ann)) == 2 and type(None) in typing.get_args(ann)
+
+
+def is_final(ann: Any) -> bool:
+    """Whether an annotation is ``Final``."""
+    return ann is Final or typing.get_origin(ann) is Final
+
+
+_BARE: dict[type, tuple[str, str, str]] = {
+    list: ("a contained type", "a contained type", "list[int]"),
+    dict: ("contained types", "contained type", "dict[int, int]"),
+    tuple: ("a contained type", "a contained type", "tuple[int]"),
+}
+
+
+def _isinstance(obj: Any, target_type: Any) -> bool:
+    """Whether a value has a type, with the types of a container's items: ``List[int]``, ``Optional[Dict[str, int]]``.
+
+    Raises RuntimeError for containers without item types.
+    """
+    if isinstance(target_type, tuple):
+        return any(_isinstance(obj, one) for one in target_type)
+    for bare, (missing, added, example) in _BARE.items():
+        if target_type is bare or target_type is getattr(typing, bare.__name__.capitalize()):
+            raise RuntimeError(f"Attempted to use {bare.__name__} without {missing}. Please add {added}, e.g. {example}")
+    origin, args = typing.get_origin(target_type), typing.get_args(target_type)
+    if origin is None:
+        return target_type is Any or isinstance(obj, target_type)
+    if is_union(target_type):
+        return any(_isinstance(obj, one) if one is not type(None) else obj is None for one in args)
+    if not isinstance(obj, origin):
+        return False
+    if origin is tuple:
+        return len(obj) == len(args) and all(map(_isinstance, obj, args))
+    if origin is dict:
+        return all(_isinstance(key, args[0]) and _isinstance(value, args[1]) for key, value in obj.items())
+    if issubclass(origin, collections.abc.Iterable):
+        return all(_isinstance(item, args[0]) for item in obj)
+    return True
+
+
+def get_callable_argument_names(fn: Any) -> list[str]:
+    """The names of a function's parameters, [] if it takes a varying number of them."""
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except ValueError:
+        return []
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        return []
+    return [p.name for p in parameters]
+
+
+__all__ = [
+    "BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "BroadcastingList4", "BroadcastingList5",
+    "BroadcastingList6", "Dict", "Final", "FunctionModifiers", "Future", "List", "Optional", "Tuple", "Union",
+    "_copy_to_script_wrapper", "_drop", "_isinstance", "_overload", "_overload_method", "boolean_dispatch", "export",
+    "get_callable_argument_names", "get_torchscript_modifier", "ignore", "is_dict", "is_final", "is_ignored_fn", "is_list",
+    "is_optional", "is_scripting", "is_tuple", "is_union", "unused",
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Operators that programs define: schemas, the registry, calls."""

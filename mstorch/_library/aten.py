@@ -1,0 +1,70 @@
+"""Operations that torch has under ``torch.ops.aten`` only."""
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from .. import sparse
+from .._tensor import Tensor
+
+_WHOLE = builtins.slice(None)
+
+
+def _to_copy(
+    self: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None, non_blocking: bool = False,
+    memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """A copy with another dtype or place."""
+    return self.to(device=device or self.device, dtype=dtype or self.dtype, non_blocking=non_blocking, copy=True)
+
+
+def alias(self: Tensor) -> Tensor:
+    """A view of the whole tensor."""
+    return self.view(self.shape)
+
+
+def slice(self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    """A view of every ``step``-th part along a dimension."""
+    place: list[Any] = [_WHOLE] * self.dim()
+    place[dim] = builtins.slice(start, end, step)
+    return self[tuple(place)]
+
+
+def index(self: Tensor, indices: Any) -> Tensor:
+    """The elements that tensors of indices name, with None for whole dimensions."""
+    return self[tuple(_WHOLE if one is None else one for one in indices)]
+
+
+def _local_scalar_dense(self: Tensor) -> Any:
+    """The only element, as a number."""
+    return self.item()
+
+
+def _unsafe_view(self: Tensor, size: Any) -> Tensor:
+    """A view of another shape."""
+    return self.view(size)
+
+
+def sym_size(self: Tensor, dim: int) -> int:
+    """The length of a dimension."""
+    return self.size(dim)
+
+
+def _is_all_true(self: Tensor) -> Tensor:
+    """Whether all elements are true."""
+    return self.all()
+
+
+def _pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """The tensor in memory from which devices copy fast."""
+    return self.pin_memory()
+
+
+def _sparse_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * self + alpha * (mat1 @ mat2)`` with a sparse ``mat1``."""
+    return sparse.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
+
+
+def _sparse_mm_reduce_impl(self: Tensor, other: Tensor, reduce: str) -> tuple[Tensor, Tensor]:
+    """Raises NotImplementedError: products of CSR matrices sum only."""
+    raise NotImplementedError("mstorch: products of CSR matrices sum: torch.sparse.mm has no reduce")

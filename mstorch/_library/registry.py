@@ -1,0 +1,163 @@
+"""Operators by name, their kernels, and how a call finds one."""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from .._tensor import Tensor
+from ..autograd.function import Function
+from ..autograd.grad_mode import is_grad_enabled, no_grad
+from ..utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+from .schema import Schema
+
+_ANY_DEVICE = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional", "")
+
+
+@dataclasses.dataclass
+class Operator:
+    """One overload of an operator."""
+
+    schema: Schema
+    kernels: dict[str, Callable[..., Any]] = dataclasses.field(default_factory=dict)
+    backward: Callable[..., Any] | None = None
+    setup_context: Callable[..., Any] | None = None
+    is_custom: bool = False  # made by custom_op: its kernels are no functions that autograd could look into
+
+    @property
+    def title(self) -> str:
+        """The name as torch's messages have it."""
+        return f"{self.schema.namespace}::{self.schema.name}"
+
+    def kernel(self, tensors: list[Tensor]) -> Callable[..., Any]:
+        """The kernel for the tensors' device. NotImplementedError if there is none."""
+        kind = next((tensor.device.type for tensor in tensors), "cpu").upper()
+        recorded = is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+        autograd = (f"Autograd{kind}", "Autograd") if recorded else ()
+        for key in (*autograd, kind, *_ANY_DEVICE):
+            if key in self.kernels:
+                return self.kernels[key]
+        raise NotImplementedError(
+            f"Could not run '{self.title}' with arguments from the '{kind}' backend. This could be because the operator doesn't exist "
+            f"for this backend; it has kernels for {sorted(self.kernels)}."
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        positional, named = self.schema.bind(args, kwargs)
+        leaves, spec = tree_flatten((positional, named))
+        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        if not self.is_custom and self.backward is None:
+            return self.kernel(tensors)(*positional, **named)
+        if not (is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)):
+            return self._run(tensors, positional, named)
+        return _Recorded.apply(self, spec, *leaves)
+
+    def _run(self, tensors: list[Tensor], positional: Any, named: Any) -> Any:
+        result = self.kernel(tensors)(*positional, **named)
+        given = {id(tensor) for tensor in tensors}
+        if self.is_custom and any(id(leaf) in given for leaf in tree_leaves(result) if isinstance(leaf, Tensor)):
+            raise RuntimeError(
+                f"{self.title}: The output of this custom operator (1) must not also be an input to this custom operator and (2) may "
+                "not alias any inputs to this custom operator or other returns. The most common way to trigger this error is if we "
+                "have y = custom_op(x) and y and x are the same Tensor. Please instead return a clone of the offending output tensor(s)"
+            )
+        return result
+
+
+class _Context:
+    """What ``setup_context`` and ``backward`` get: the tape's context, with ``needs_input_grad`` as the operator's arguments are."""
+
+    def __init__(self, inner: Any, needs: Any) -> None:
+        self.__dict__["_inner"] = inner
+        self.__dict__["needs_input_grad"] = needs
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_inner"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.__dict__["_inner"], name, value)
+
+
+class _Recorded(Function):
+    """A call of an operator with a gradient of its own, or with none."""
+
+    @staticmethod
+    def forward(ctx: Any, operator: Operator, spec: Any, *leaves: Any) -> Any:
+        positional, named = tree_unflatten(leaves, spec)
+        with no_grad():
+            result = operator._run([leaf for leaf in leaves if isinstance(leaf, Tensor)], positional, named)
+        # A list is not a form that the tape knows; the operator's results are tensors, or tuples of them.
+        result = tuple(result) if isinstance(result, list) else result
+        needs = tree_unflatten(list(ctx.needs_input_grad[2:]), spec)[0]
+        ctx.operator, ctx.spec, ctx.count = operator, spec, len(leaves)
+        ctx.outer = _Context(ctx, needs)
+        if operator.setup_context is not None:
+            if named:
+                operator.setup_context(ctx.outer, positional, named, result)
+            else:
+                operator.setup_context(ctx.outer, positional, result)
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        operator = ctx.operator
+        if operator.backward is None:
+            schema = operator.schema
+            raise RuntimeError(
+                f"Trying to backward through {schema.namespace}.{schema.name}.{schema.overload or 'default'} but no autograd formula "
+                "was registered. Please use register_autograd to add one."
+            )
+        given = operator.backward(ctx.outer, *grads)
+        given = given if isinstance(given, tuple) else (given,)
+        positional, named = tree_unflatten([None] * ctx.count, ctx.spec)
+        if len(given) != len(positional):
+            raise RuntimeError(
+                f"Expected {len(positional)} gradients for the positional arguments of {operator.title}, got {len(given)}"
+            )
+        leaves: list[Any] = []
+        for gradient, place in zip(given, positional):
+            count = len(tree_leaves(place))
+            listed = isinstance(gradient, (list, tuple)) and isinstance(place, (list, tuple))
+            leaves += list(gradient) if listed else [gradient] * count
+        return (None, None, *leaves, *[None] * len(tree_leaves(named)))
+
+
+operators: dict[tuple[str, str, str], Operator] = {}  # by namespace, name and overload
+waiting: dict[tuple[str, str, str], dict[str, Callable[..., Any]]] = {}  # kernels that came before their operator
+owned: set[str] = {"aten", "prim", "prims"}  # namespaces that a Library of kind DEF has
+
+
+def names(qualname: Any) -> tuple[str, str, str]:
+    """Namespace, name and overload of ``ns::name.overload``."""
+    text = getattr(qualname, "_qualname", None) or str(qualname).replace(".", "::", 1) if not isinstance(qualname, str) else qualname
+    namespace, separator, rest = text.partition("::")
+    if not separator:
+        raise ValueError(f"Expected {text} to be of the form \"namespace::name\"")
+    name, _, overload = rest.partition(".")
+    return namespace, name, "" if overload == "default" else overload
+
+
+def add(schema: Schema, is_custom: bool = False) -> Operator:
+    """A new operator. RuntimeError if there is one of its name."""
+    key = (schema.namespace, schema.name, schema.overload)
+    if key in operators:
+        raise RuntimeError(
+            f"Tried to register an operator ({schema}) with the same name and overload name multiple times. Each overload's schema "
+            "should only be registered with a single call to def()."
+        )
+    operators[key] = Operator(schema, waiting.pop(key, {}), is_custom=is_custom)
+    return operators[key]
+
+
+def add_kernel(key: tuple[str, str, str], place: str, function: Callable[..., Any]) -> None:
+    """A kernel of an operator, which may come later."""
+    found = operators.get(key)
+    (found.kernels if found is not None else waiting.setdefault(key, {}))[place] = function
+
+
+def find(qualname: Any) -> Operator:
+    """The operator of a name. RuntimeError if there is none."""
+    key = names(qualname)
+    if key not in operators:
+        raise RuntimeError(f"operator {'::'.join(key[:2])} does not exist")
+    return operators[key]

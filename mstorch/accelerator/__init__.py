@@ -1,0 +1,126 @@
+"""torch.accelerator: the accelerator of this process, if MindSpore computes on one."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._backend import runtime
+from .._core import device as devices
+from .._core.device import device as _device
+
+_NONE = "Cannot access accelerator device when none is available."
+_index = int | str | _device | None
+
+
+def is_available() -> bool:
+    """Whether MindSpore computes on an accelerator."""
+    return runtime.device_type() != "cpu"
+
+
+def current_accelerator(check_available: bool = False) -> _device | None:
+    """The accelerator's device without an index; None on a CPU."""
+    return _device(runtime.device_type()) if is_available() else None
+
+
+def device_count() -> int:
+    """How many there are."""
+    return runtime.device_count()
+
+
+def _require() -> None:
+    if not is_available():
+        raise RuntimeError(_NONE)
+
+
+def current_device_index() -> int:
+    """The index of the accelerator in use; raises if there is none."""
+    _require()
+    return devices.current().index or 0
+
+
+def set_device_index(device: Any, /) -> None:
+    """Use another accelerator; MindSpore has one in a process, any other raises."""
+    chosen = device if isinstance(device, int) else None if device is None else _device(device).index
+    if chosen is None:
+        raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
+    if chosen < 0:
+        return
+    _require()
+    if chosen != current_device_index():
+        raise RuntimeError(f"mstorch: MindSpore computes on {devices.current()} in this process")
+
+
+def synchronize(device: Any = None, /) -> None:
+    """Wait for the accelerator; raises if there is none."""
+    _require()
+    runtime.synchronize()
+
+
+def empty_cache() -> None:
+    """Give the accelerator's unused memory back; raises if there is none."""
+    _require()
+    runtime.empty_cache()
+
+
+def memory_allocated(device_index: Any = None, /) -> int:
+    """Bytes that tensors take; raises without an accelerator."""
+    _require()
+    return runtime.memory_allocated()
+
+
+def max_memory_allocated(device_index: Any = None, /) -> int:
+    """The most bytes that tensors took; raises without an accelerator."""
+    _require()
+    return runtime.max_memory_allocated()
+
+
+def _not_told(name: str) -> Any:
+    def function(device_index: Any = None, /) -> Any:
+        _require()
+        raise NotImplementedError(f"mstorch: MindSpore does not tell torch.accelerator.{name}")
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = "Raises: without an accelerator torch's error, with one NotImplementedError."
+    return function
+
+
+def empty_host_cache() -> None:
+    """Give unused memory of the host back; raises without an accelerator."""
+    _require()
+    runtime.empty_cache()
+
+
+(get_device_capability, current_stream, get_memory_info, max_memory_reserved, memory_reserved, memory_stats,
+ reset_accumulated_memory_stats, reset_peak_memory_stats, set_stream) = map(_not_told, (
+    "get_device_capability", "current_stream", "get_memory_info", "max_memory_reserved", "memory_reserved",
+    "memory_stats", "reset_accumulated_memory_stats", "reset_peak_memory_stats", "set_stream"))  # fmt: skip
+current_device_idx, set_device_idx = current_device_index, set_device_index
+
+
+class device_index:
+    """Use the accelerator of an index inside of a ``with`` block; None changes nothing."""
+
+    def __init__(self, device: int | None, /) -> None:
+        self.idx = device
+
+    def __enter__(self) -> None:
+        if self.idx is not None:
+            set_device_index(self.idx)
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+
+class Graph:
+    """A recorded sequence of an accelerator's kernels; the constructor raises."""
+
+    def __init__(self, keep_graph: bool = False, *, pool: tuple[int, int] | None = None) -> None:
+        _require()
+        raise NotImplementedError("mstorch: graphs come from torch.compile")
+
+
+__all__ = [
+    "Graph", "current_accelerator", "current_device_idx", "current_device_index", "get_device_capability", "current_stream",
+    "device_count", "device_index", "empty_cache", "empty_host_cache", "get_memory_info", "is_available", "max_memory_allocated",
+    "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats", "reset_accumulated_memory_stats",
+    "reset_peak_memory_stats", "set_device_idx", "set_device_index", "set_stream", "synchronize",
+]  # fmt: skip

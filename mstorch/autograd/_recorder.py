@@ -1,0 +1,112 @@
+"""Times of torch's functions, seen from Python: the interpreter says when each of them begins and ends."""
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import threading
+import time
+import types
+from typing import Any
+
+from ._profile_events import EventList, FunctionEvent
+
+_ROOMS = ("_ops", "_functions", "nn._functional")
+_recorders: list[Recorder] = []  # those that run, the newest last
+
+
+@functools.cache
+def _operations() -> dict[types.CodeType, str]:
+    """The code of torch's functions, with their names. Code that serves several functions has no name."""
+    package = __name__.partition(".")[0]
+    found: dict[types.CodeType, str] = {}
+    shared: set[types.CodeType] = set()
+    for place in ("", ".nn.functional", ".linalg", ".special", ".fft"):
+        for name, value in vars(sys.modules[package + place]).items():
+            function = inspect.unwrap(value) if isinstance(value, types.FunctionType) else None
+            if not isinstance(function, types.FunctionType):
+                continue
+            room = function.__code__.co_filename.replace("\\", "/").rpartition(f"/{package}/")[2].replace("/", ".")
+            if room.startswith(_ROOMS):
+                if found.setdefault(function.__code__, name) != name and function.__name__ not in (name, found[function.__code__]):
+                    shared.add(function.__code__)
+    return {code: f"aten::{name}" for code, name in found.items() if code not in shared}
+
+
+class Recorder:
+    """Writes down when operations and named blocks begin and end, in all threads."""
+
+    def __init__(self, operations: bool = True) -> None:
+        self._operations = _operations() if operations else {}
+        self._stacks = threading.local()
+        self._events: list[FunctionEvent] = []
+        self._begin = 0.0
+        self._before: Any = None
+
+    def _open(self) -> list[Any]:
+        stack = getattr(self._stacks, "items", None)
+        if stack is None:
+            stack = self._stacks.items = []
+        return stack
+
+    def _see(self, frame: types.FrameType, event: str, argument: Any) -> None:
+        if event == "call":
+            name = self._operations.get(frame.f_code)
+            if name is not None:
+                self.begin(name, frame)
+        elif event == "return" and frame.f_code in self._operations:
+            stack = self._open()
+            if stack and stack[-1][2] is frame:
+                self.end()
+
+    def begin(self, name: str, owner: Any, is_user_annotation: bool = False) -> None:
+        """An operation, or a block, begins in this thread."""
+        self._open().append((name, time.perf_counter(), owner, [], is_user_annotation))
+
+    def end(self) -> None:
+        """The last one that began in this thread ends."""
+        stack = self._open()
+        name, start, _, children, user = stack.pop()
+        event = FunctionEvent(
+            0, name, threading.get_ident(), (start - self._begin) * 1e6, (time.perf_counter() - self._begin) * 1e6, user
+        )
+        event.cpu_children = children
+        for child in children:
+            child.cpu_parent = event
+        if stack:
+            stack[-1][3].append(event)
+        self._events.append(event)
+
+    def is_open(self, owner: Any) -> bool:
+        """Whether the last one that began in this thread is the owner's."""
+        stack = self._open()
+        return bool(stack) and stack[-1][2] is owner
+
+    def start(self) -> None:
+        """Begin to write down."""
+        self._begin = time.perf_counter()
+        _recorders.append(self)
+        if self._operations:
+            self._before = sys.getprofile()
+            threading.setprofile(self._see)
+            sys.setprofile(self._see)
+
+    def stop(self) -> None:
+        """Stop it."""
+        if self._operations:
+            sys.setprofile(self._before)
+            threading.setprofile(self._before)
+        if self in _recorders:
+            _recorders.remove(self)
+
+    def events(self) -> EventList:
+        """What was seen, in the order in which it began."""
+        events = sorted(self._events, key=lambda event: (event.time_range.start, -event.time_range.end))
+        for number, event in enumerate(events, 1):
+            event.id = number
+        return EventList(events)
+
+
+def running() -> list[Recorder]:
+    """The recorders that run."""
+    return list(_recorders)

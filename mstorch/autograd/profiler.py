@@ -1,0 +1,139 @@
+"""torch.autograd.profiler: times of operations, seen from Python.
+
+Differs from torch: an operation's time is that of the Python function; memory, shapes, stacks, FLOPs and devices are not recorded.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ._profile_events import EventList, FunctionEvent, FunctionEventAvg
+from ._recorder import Recorder, running
+
+
+def refuse(**options: Any) -> None:
+    """Raise NotImplementedError for what is asked of a profiler and is not recorded."""
+    asked = [name for name, value in options.items() if value]
+    if asked:
+        raise NotImplementedError(f"mstorch: the profiler does not record {', '.join(asked)}")
+
+
+class record_function:
+    """A named block: ``with record_function("forward"):``, or a decorator."""
+
+    def __init__(self, name: str, args: str | None = None) -> None:
+        self.name = name
+        self.args = args
+        self._seen: list[Recorder] = []
+
+    def __enter__(self) -> record_function:
+        self._seen = running()
+        for recorder in self._seen:
+            recorder.begin(self.name, self, True)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        for recorder in self._seen:
+            if recorder.is_open(self):
+                recorder.end()
+        self._seen = []
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def named(*args: Any, **kwargs: Any) -> Any:
+            with record_function(self.name, self.args):
+                return function(*args, **kwargs)
+
+        return named
+
+
+class profile:
+    """Times of the operations in a ``with`` block (see the module's text for what differs from torch)."""
+
+    def __init__(
+        self, enabled: bool = True, *, use_cuda: bool = False, use_device: str | None = None, record_shapes: bool = False,
+        with_flops: bool = False, profile_memory: bool = False, with_stack: bool = False, with_modules: bool = False,
+        use_kineto: bool = False, use_cpu: bool = True, experimental_config: Any = None, acc_events: bool = False,
+        custom_trace_id_callback: Callable[[], str] | None = None, post_processing_timeout_s: float | None = None,
+        activity_filters: Any = None,
+    ) -> None:  # fmt: skip
+        refuse(with_flops=with_flops, use_device=use_device, use_cuda=use_cuda)
+        self.enabled = enabled
+        self.entered = False
+        self.function_events: EventList | None = None
+        self._recorder = Recorder()
+
+    def __enter__(self) -> profile | None:  # type: ignore[return]
+        if not self.enabled:
+            return None
+        if self.entered:
+            raise RuntimeError("Profiler context manager is not reentrant")
+        self.entered = True
+        self._recorder.start()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self.enabled:
+            self._recorder.stop()
+            self.function_events = self._recorder.events()
+
+    def _events(self) -> EventList:
+        if self.function_events is None:
+            raise RuntimeError("Profiler didn't finish running")
+        return self.function_events
+
+    def __str__(self) -> str:
+        return "<unfinished torch.autograd.profile>" if self.function_events is None else str(self.function_events)
+
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+    ) -> EventList:
+        """The calls of each name together."""
+        return self._events().key_averages(group_by_input_shape, group_by_stack_n)
+
+    def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
+        """The events as a table."""
+        return self._events().table(sort_by=sort_by, row_limit=row_limit, **options)
+
+    def total_average(self) -> FunctionEventAvg:
+        """All calls together."""
+        return self._events().total_average()
+
+    def export_chrome_trace(self, path: str) -> None:
+        """Write the events to a file that chrome://tracing and Perfetto show."""
+        self._events().export_chrome_trace(path)
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """The time of all, in microseconds."""
+        return self._events().self_cpu_time_total
+
+
+class _Markers:
+    """Marks for a profiler of NVIDIA or Intel."""
+
+    def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
+        refuse(**{type(self).__name__: enabled})
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        return None
+
+
+class emit_nvtx(_Markers):
+    """Raises NotImplementedError: no marks for NVIDIA's profiler are written."""
+
+
+class emit_itt(_Markers):
+    """Raises NotImplementedError: no marks for Intel's profiler are written."""
+
+
+def kineto_available() -> bool:
+    """False: torch's own recorder is not here."""
+    return False
+
+
+__all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "emit_itt", "emit_nvtx", "kineto_available", "profile", "record_function"]

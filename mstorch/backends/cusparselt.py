@@ -1,0 +1,19 @@
+"""torch.backends.cusparselt: NVIDIA's library of sparse products."""
+from __future__ import annotations
+
+__all__ = ["get_max_alg_id", "is_available", "version"]
+
+
+def is_available() -> bool:
+    """False: MindSpore does not use it."""
+    return False
+
+
+def version() -> int | None:
+    """Its version: None."""
+    return None
+
+
+def get_max_alg_id() -> int | None:
+    """The number of its algorithms: None."""
+    return None

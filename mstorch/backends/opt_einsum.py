@@ -1,0 +1,18 @@
+"""torch.backends.opt_einsum: the order in which einsum multiplies."""
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+enabled: bool = importlib.util.find_spec("opt_einsum") is not None
+strategy: str | None = "auto" if enabled else None
+
+
+def is_available() -> bool:
+    """Whether the package opt_einsum is installed."""
+    return importlib.util.find_spec("opt_einsum") is not None
+
+
+def get_opt_einsum() -> Any:
+    """The package opt_einsum, None without it."""
+    return importlib.import_module("opt_einsum") if is_available() else None

@@ -1,0 +1,7 @@
+"""torch.cuda.graphs."""
+from .. import cuda as _cuda
+
+CUDAGraph, graph = (_cuda._no_cuda.CLASSES[name] for name in ("CUDAGraph", "graph"))
+graph_pool_handle, is_current_stream_capturing, make_graphed_callables = (
+    _cuda._no_cuda.FUNCTIONS[name] for name in ("graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables")
+)

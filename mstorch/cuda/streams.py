@@ -1,0 +1,4 @@
+"""torch.cuda.streams."""
+from .. import cuda as _cuda
+
+Event, ExternalStream, Stream = (_cuda._no_cuda.CLASSES[name] for name in ("Event", "ExternalStream", "Stream"))

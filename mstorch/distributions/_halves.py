@@ -1,0 +1,46 @@
+"""Symmetric distributions folded at zero."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import mstorch as torch
+
+from . import constraints
+from .transformed_distribution import TransformedDistribution
+from .transforms import AbsTransform
+
+
+class Half(TransformedDistribution):
+    """Absolute values of numbers from a distribution of location 0."""
+
+    arg_constraints = {"scale": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+    _expands = {}
+    _whole: type
+
+    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+        super().__init__(self._whole(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
+
+    @property
+    def scale(self) -> Any:
+        """The scale of the whole distribution."""
+        return self.base_dist.scale
+
+    @property
+    def mode(self) -> Any:
+        return torch.zeros_like(self.scale)
+
+    def log_prob(self, value: Any) -> Any:
+        whole = self.base_dist.log_prob(self._checked(value)) + math.log(2)
+        return torch.where(value >= 0, whole, -torch.inf)
+
+    def cdf(self, value: Any) -> Any:
+        return 2 * self.base_dist.cdf(self._checked(value)) - 1
+
+    def icdf(self, prob: Any) -> Any:
+        return self.base_dist.icdf((prob + 1) / 2)
+
+    def entropy(self) -> Any:
+        return self.base_dist.entropy() - math.log(2)

@@ -1,0 +1,75 @@
+"""Distributions that are given by probabilities or by logits, each of which follows from the other."""
+from __future__ import annotations
+
+from typing import Any
+
+from .distribution import Distribution
+from .utils import lazy_property, logits_to_probs, probs_to_logits
+
+
+def one_of(probs: Any, logits: Any) -> Any:
+    """The one that is given; ValueError for none or both."""
+    if (probs is None) == (logits is None):
+        raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+    return logits if probs is None else probs
+
+
+class ProbsOrLogits(Distribution):
+    """Holds ``probs`` or ``logits`` as they were given, as ``_param`` too; the other is computed when it is asked for."""
+
+    _binary = True
+    _param: Any
+
+    def _take(self, probs: Any, logits: Any) -> Any:
+        """Keep the tensor that is given, and return it."""
+        if logits is None:
+            self.probs = self._param = probs
+        else:
+            self.logits = self._param = logits
+        return self._param
+
+    @lazy_property
+    def logits(self) -> Any:
+        """The log-odds, or for several events the logarithms of their probabilities."""
+        return probs_to_logits(self.probs, is_binary=self._binary)
+
+    @lazy_property
+    def probs(self) -> Any:
+        """The probabilities."""
+        return logits_to_probs(self.logits, is_binary=self._binary)
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the parameter."""
+        return self._param.size()
+
+    def _new(self, *args: Any, **kwargs: Any) -> Any:
+        return self._param.new(*args, **kwargs)
+
+
+class FromCategorical(Distribution):
+    """Distributions over the events of a categorical one, held as ``_categorical``."""
+
+    _categorical: Any
+
+    @property
+    def probs(self) -> Any:
+        """The events' probabilities."""
+        return self._categorical.probs
+
+    @property
+    def logits(self) -> Any:
+        """The logarithms of the events' probabilities."""
+        return self._categorical.logits
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the parameter."""
+        return self._categorical.param_shape
+
+    @property
+    def _param(self) -> Any:
+        return self._categorical._param
+
+    def _new(self, *args: Any, **kwargs: Any) -> Any:
+        return self._categorical._new(*args, **kwargs)

@@ -1,0 +1,49 @@
+"""Products with batches of triangular matrices that distributions share."""
+from __future__ import annotations
+
+from typing import Any
+
+import mstorch as torch
+
+
+def log_diagonal(matrix: Any) -> Any:
+    """Half the logarithm of the determinant of ``L Lᵀ``."""
+    return matrix.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+
+def batch_mv(bmat: Any, bvec: Any) -> Any:
+    """Products of matrices and vectors, with batch dimensions that broadcast."""
+    return torch.matmul(bmat, bvec.unsqueeze(-1)).squeeze(-1)
+
+
+def batch_mahalanobis(bL: Any, bx: Any) -> Any:
+    """``xᵀ (L Lᵀ)⁻¹ x`` for vectors ``bx`` (… × n) and triangles ``bL`` (… × n × n), whose batch may be smaller.
+
+    Vectors that meet the same triangle are solved for together, so that no triangle is repeated in memory.
+    """
+    n, batch = bx.size(-1), bx.shape[:-1]
+    outer = len(batch) - (bL.dim() - 2)
+    # Each batch dimension i of the vectors is a_i = repeats × b_i of the triangles.
+    pairs = [(size // own, own) for own, size in zip(bL.shape[:-2], batch[outer:])]
+    end = outer + 2 * len(pairs)
+    bx = bx.reshape(batch[:outer] + tuple(size for pair in pairs for size in pair) + (n,))
+    order = [*range(outer), *range(outer, end, 2), *range(outer + 1, end, 2)]
+    bx = bx.permute([*order, end])
+    flat_L = bL.reshape(-1, n, n)
+    columns = bx.reshape(-1, flat_L.size(0), n).permute(1, 2, 0)
+    squares = torch.linalg.solve_triangular(flat_L, columns, upper=False).pow(2).sum(-2)
+    back = sorted(range(end), key=order.__getitem__)
+    return squares.t().reshape(bx.shape[:-1]).permute(back).reshape(batch)
+
+
+def batch_trace_of_square(bmat: Any) -> Any:
+    """The trace of ``X Xᵀ``: the sum of the squares of each matrix."""
+    return bmat.reshape(-1, bmat.size(-1) * bmat.size(-2)).pow(2).sum(-1).reshape(bmat.shape[:-2])
+
+
+def precision_to_scale_tril(precision: Any) -> Any:
+    """The Cholesky factor of the inverse, by one factorisation of the flipped matrix."""
+    factor = torch.linalg.cholesky(torch.flip(precision, (-2, -1)))
+    inverse = torch.transpose(torch.flip(factor, (-2, -1)), -2, -1)
+    identity = torch.eye(precision.shape[-1], dtype=precision.dtype, device=precision.device)
+    return torch.linalg.solve_triangular(inverse, identity, upper=False)

@@ -1,0 +1,25 @@
+"""The chi-squared distribution."""
+from __future__ import annotations
+
+from typing import Any
+
+from . import constraints
+from .gamma import Gamma
+
+
+class Chi2(Gamma):
+    """The sum of ``df`` squared standard normal numbers: a gamma distribution."""
+
+    arg_constraints = {"df": constraints.positive}
+    _expands = dict(Gamma._expands)
+
+    def __init__(self, df: Any, validate_args: bool | None = None) -> None:
+        super().__init__(0.5 * df, 0.5, validate_args=validate_args)
+
+    @property
+    def df(self) -> Any:
+        """The degrees of freedom."""
+        return self.concentration * 2
+
+
+__all__ = ["Chi2"]

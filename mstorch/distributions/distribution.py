@@ -1,0 +1,242 @@
+"""The base of all distributions: shapes, validation, expansion."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from typing_extensions import deprecated
+
+import mstorch as torch
+
+from . import constraints
+from .utils import broadcast_all, lazy_property
+
+
+class Distribution:
+    """A batch of distributions: ``batch_shape`` of them, each over values of ``event_shape``.
+
+    A class names in ``_expands`` its attributes that grow with the batch (tensors or distributions), each with the number of
+    its last dimensions that do not, and in ``_keeps`` those that an expanded copy takes over as they are.
+    """
+
+    has_rsample = False
+    has_enumerate_support = False
+    _validate_args: bool = __debug__
+    _expands: dict[str, int] = {}
+    _keeps: tuple[str, ...] = ()
+
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Whether distributions check their parameters and values where ``validate_args`` is not given."""
+        if value not in [True, False]:
+            raise ValueError
+        Distribution._validate_args = value
+
+    def __init__(
+        self, batch_shape: Any = torch.Size(), event_shape: Any = torch.Size(), validate_args: bool | None = None
+    ) -> None:
+        self._batch_shape = batch_shape
+        self._event_shape = event_shape
+        if validate_args is not None:
+            self._validate_args = validate_args
+        if self._validate_args:
+            self._check_parameters()
+        super().__init__()
+
+    def _begin(self, validate_args: bool | None, **parameters: Any) -> None:
+        """Take the parameters, broadcast to the shape of the batch, and check them."""
+        values = broadcast_all(*parameters.values())
+        for name, value in zip(parameters, values):
+            setattr(self, name, value)
+        Distribution.__init__(self, values[0].size(), validate_args=validate_args)
+
+    def _check_parameters(self) -> None:
+        try:
+            checks = self.arg_constraints
+        except NotImplementedError:
+            warnings.warn(
+                f"{self.__class__} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or initialize the "
+                "distribution with `validate_args=False` to turn off validation.",
+                stacklevel=3,
+            )
+            return
+        for name, constraint in checks.items():
+            if constraints.is_dependent(constraint):
+                continue
+            if name not in self.__dict__ and isinstance(getattr(type(self), name), lazy_property):
+                continue  # a lazy property follows from parameters that are checked
+            value = getattr(self, name)
+            if not constraint.check(value).all():
+                raise ValueError(
+                    f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} "
+                    f"to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
+                )
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        """The same distribution with the batch expanded to ``batch_shape``; no memory is copied."""
+        owner = self._expandable()
+        if owner is Distribution:
+            raise NotImplementedError
+        new = self._get_checked_instance(owner, _instance)
+        batch_shape = torch.Size(batch_shape)
+        self._expand_into(new, batch_shape)
+        return self._finish_expansion(new, batch_shape)
+
+    def _expandable(self) -> type:
+        """The class nearest in the line of descent that says how it expands."""
+        return next(cls for cls in type(self).__mro__ if "_expands" in cls.__dict__)
+
+    def _expansion(self) -> dict[str, int]:
+        return self._expands
+
+    def _expand_into(self, new: Any, batch_shape: Any) -> None:
+        for name, fixed in self._expansion().items():
+            if name not in self.__dict__:
+                continue
+            value = self.__dict__[name]
+            shape = value.batch_shape if isinstance(value, Distribution) else value.shape
+            setattr(new, name, value.expand(batch_shape + shape[len(shape) - fixed :]))
+        for name in self._keeps:
+            setattr(new, name, getattr(self, name))
+
+    def _finish_expansion(self, new: Any, batch_shape: Any) -> Any:
+        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    @property
+    def batch_shape(self) -> Any:
+        """The shape of the batch of distributions."""
+        return self._batch_shape
+
+    @property
+    def event_shape(self) -> Any:
+        """The shape of one value."""
+        return self._event_shape
+
+    @property
+    def arg_constraints(self) -> dict[str, Any]:
+        """The constraint of each parameter."""
+        raise NotImplementedError
+
+    @property
+    def support(self) -> Any:
+        """The constraint of the values."""
+        raise NotImplementedError
+
+    @property
+    def mean(self) -> Any:
+        """The expected value."""
+        raise NotImplementedError
+
+    @property
+    def mode(self) -> Any:
+        """The most likely value."""
+        raise NotImplementedError(f"{self.__class__} does not implement mode")
+
+    @property
+    def variance(self) -> Any:
+        """The variance."""
+        raise NotImplementedError
+
+    @property
+    def stddev(self) -> Any:
+        """The standard deviation."""
+        return self.variance.sqrt()
+
+    def sample(self, sample_shape: Any = torch.Size()) -> Any:
+        """Random values, of shape ``sample_shape + batch_shape + event_shape``, without gradient."""
+        with torch.no_grad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape: Any = torch.Size()) -> Any:
+        """Random values as differentiable functions of the parameters."""
+        raise NotImplementedError
+
+    @deprecated("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", category=FutureWarning)
+    def sample_n(self, n: int) -> Any:
+        """``n`` random values."""
+        return self.sample(torch.Size((n,)))
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the density or probability of values."""
+        raise NotImplementedError
+
+    def cdf(self, value: Any) -> Any:
+        """The probability of values up to ``value``."""
+        raise NotImplementedError
+
+    def icdf(self, value: Any) -> Any:
+        """The inverse of ``cdf``."""
+        raise NotImplementedError
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """All values of a discrete distribution along dimension 0."""
+        raise NotImplementedError
+
+    def entropy(self) -> Any:
+        """The entropy, one number for each of the batch."""
+        raise NotImplementedError
+
+    def perplexity(self) -> Any:
+        """e to the power of the entropy."""
+        return torch.exp(self.entropy())
+
+    def _extended_shape(self, sample_shape: Any = torch.Size()) -> Any:
+        return torch.Size(tuple(sample_shape) + tuple(self._batch_shape) + tuple(self._event_shape))
+
+    def _validate_sample(self, value: Any) -> None:
+        if not isinstance(value, torch.Tensor):
+            raise ValueError("The value argument to log_prob must be a Tensor")
+        actual, expected = value.size(), self._batch_shape + self._event_shape
+        if actual[len(actual) - len(self._event_shape) :] != self._event_shape:
+            raise ValueError(f"The right-most size of value must match event_shape: {actual} vs {self._event_shape}.")
+        if any(i != 1 and j != 1 and i != j for i, j in zip(reversed(actual), reversed(expected))):
+            raise ValueError(f"Value is not broadcastable with batch_shape+event_shape: {actual} vs {expected}.")
+        try:
+            support = self.support
+        except NotImplementedError:
+            warnings.warn(
+                f"{self.__class__} does not define `support` to enable sample validation. Please initialize the distribution "
+                "with `validate_args=False` to turn off validation.",
+                stacklevel=3,
+            )
+            return
+        if support is None:
+            raise AssertionError("support is unexpectedly None")
+        if not support.check(value).all():
+            raise ValueError(
+                f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the support "
+                f"({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
+            )
+
+    def _checked(self, value: Any) -> Any:
+        """The value, after validation where that is on."""
+        if self._validate_args:
+            self._validate_sample(value)
+        return value
+
+    def _get_checked_instance(self, cls: Any, _instance: Any = None) -> Any:
+        if _instance is None and type(self).__init__ != cls.__init__:
+            raise NotImplementedError(
+                f"Subclass {self.__class__.__name__} of {cls.__name__} that defines a custom __init__ method must also define a "
+                "custom .expand() method."
+            )
+        return self.__new__(type(self)) if _instance is None else _instance
+
+    def _full(self, value: float, like: Any) -> Any:
+        """A number for every value of the batch."""
+        return torch.full(self._extended_shape(), value, dtype=like.dtype, device=like.device)
+
+    def _counted(self, values: Any, expand: bool) -> Any:
+        """Values along dimension 0, with room for the batch behind it, or repeated over it."""
+        values = values.view((-1,) + (1,) * len(self._batch_shape))
+        return values.expand((-1,) + self._batch_shape) if expand else values
+
+    def __repr__(self) -> str:
+        given = ((name, self.__dict__[name]) for name in self.arg_constraints if name in self.__dict__)
+        shown = ", ".join(f"{name}: {value if value.numel() == 1 else value.size()}" for name, value in given)
+        return f"{self.__class__.__name__}({shown})"
+
+
+__all__ = ["Distribution"]

@@ -1,0 +1,89 @@
+"""The generalised Pareto distribution."""
+from __future__ import annotations
+
+from typing import Any
+
+import mstorch as torch
+
+from . import constraints
+from .distribution import Distribution
+
+
+class GeneralizedPareto(Distribution):
+    """Excesses over a threshold ``loc``; ``concentration`` 0 is the exponential distribution."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
+    has_rsample = True
+    _expands = {"loc": 0, "scale": 0, "concentration": 0}
+    loc: Any
+    scale: Any
+    concentration: Any
+
+    def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+        self._begin(validate_args, loc=loc, scale=scale, concentration=concentration)
+
+    def _shape_parts(self) -> tuple[Any, Any]:
+        """Where the concentration is (nearly) zero, and the concentration with 1 in those places."""
+        zero = torch.isclose(self.concentration, torch.zeros_like(self.concentration))
+        return zero, torch.where(zero, torch.ones_like(self.concentration), self.concentration)
+
+    def _z(self, x: Any) -> Any:
+        return (x - self.loc) / self.scale
+
+    def rsample(self, sample_shape: Any = torch.Size()) -> Any:
+        shape = self._extended_shape(sample_shape)
+        return self.icdf(torch.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
+
+    def log_prob(self, value: Any) -> Any:
+        z = self._z(self._checked(value))
+        zero, safe = self._shape_parts()
+        power = 1 / safe + torch.ones_like(z)
+        heavy = torch.where(power == 0, power, power * torch.log1p(safe * z))
+        return -self.scale.log() - torch.where(zero, z, heavy)
+
+    def log_survival_function(self, value: Any) -> Any:
+        """The logarithm of the probability of values above ``value``."""
+        z = self._z(self._checked(value))
+        zero, safe = self._shape_parts()
+        return torch.where(zero, -z, -torch.log1p(safe * z) / safe)
+
+    def log_cdf(self, value: Any) -> Any:
+        """The logarithm of ``cdf``."""
+        return torch.log1p(-torch.exp(self.log_survival_function(value)))
+
+    def cdf(self, value: Any) -> Any:
+        return torch.exp(self.log_cdf(value))
+
+    def icdf(self, value: Any) -> Any:
+        zero, safe = self._shape_parts()
+        log_rest = torch.log1p(-value)
+        heavy = self.loc + self.scale / safe * torch.expm1(-safe * log_rest)
+        return torch.where(zero, self.loc - self.scale * log_rest, heavy)
+
+    def _moment(self, limit: float, stand_in: float, moment: Any) -> Any:
+        """``moment(concentration)`` where the concentration is below the limit, else NaN."""
+        valid = self.concentration < limit
+        return torch.where(valid, moment(torch.where(valid, self.concentration, stand_in)), torch.nan)
+
+    @property
+    def mean(self) -> Any:
+        return self._moment(1, 0.5, lambda c: self.loc + self.scale / (1 - c))
+
+    @property
+    def variance(self) -> Any:
+        return self._moment(0.5, 0.25, lambda c: self.scale**2 / ((1 - c) ** 2 * (1 - 2 * c)))
+
+    def entropy(self) -> Any:
+        return torch.broadcast_to(torch.log(self.scale) + self.concentration + 1, self._batch_shape)
+
+    @property
+    def mode(self) -> Any:
+        return self.loc
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self) -> Any:
+        end = torch.where(self.concentration < 0, self.loc - self.scale / self.concentration, torch.inf)
+        return constraints.interval(self.loc, end)
+
+
+__all__ = ["GeneralizedPareto"]

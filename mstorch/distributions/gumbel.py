@@ -1,0 +1,58 @@
+"""The Gumbel distribution."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import mstorch as torch
+
+from . import constraints
+from .transformed_distribution import TransformedDistribution
+from .transforms import AffineTransform, ExpTransform
+from .uniform import Uniform
+from .utils import NUMBERS, broadcast_all, euler_constant
+
+
+class Gumbel(TransformedDistribution):
+    """The distribution of maxima, of location ``loc`` and scale ``scale``."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    _expands = {"loc": 0, "scale": 0}
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        info = torch.finfo(self.loc.dtype)
+        low: Any = info.tiny
+        high: Any = 1 - info.eps
+        if not (isinstance(loc, NUMBERS) and isinstance(scale, NUMBERS)):
+            low, high = torch.full_like(self.loc, low), torch.full_like(self.loc, high)
+        log = ExpTransform().inv
+        steps = [log, AffineTransform(0, -torch.ones_like(self.scale)), ExpTransform().inv, AffineTransform(loc, -self.scale)]
+        super().__init__(Uniform(low, high, validate_args=validate_args), steps, validate_args=validate_args)
+
+    def log_prob(self, value: Any) -> Any:
+        y = (self.loc - self._checked(value)) / self.scale
+        return y - y.exp() - self.scale.log()
+
+    @property
+    def mean(self) -> Any:
+        return self.loc + self.scale * euler_constant
+
+    @property
+    def mode(self) -> Any:
+        return self.loc
+
+    @property
+    def stddev(self) -> Any:
+        return math.pi / math.sqrt(6) * self.scale
+
+    @property
+    def variance(self) -> Any:
+        return self.stddev.pow(2)
+
+    def entropy(self) -> Any:
+        return self.scale.log() + (1 + euler_constant)
+
+
+__all__ = ["Gumbel"]

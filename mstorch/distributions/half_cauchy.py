@@ -1,0 +1,29 @@
+"""The half-Cauchy distribution."""
+from __future__ import annotations
+
+from typing import Any
+
+import mstorch as torch
+
+from ._halves import Half
+from .cauchy import Cauchy
+
+
+class HalfCauchy(Half):
+    """Absolute values of Cauchy numbers of median 0 and half width ``scale``."""
+
+    _whole = Cauchy
+
+    @property
+    def mean(self) -> Any:
+        return self._full(torch.inf, self.scale)
+
+    @property
+    def variance(self) -> Any:
+        return self.base_dist.variance
+
+    def log_prob(self, value: Any) -> Any:
+        return super().log_prob(torch.as_tensor(self._checked(value), dtype=self.scale.dtype, device=self.scale.device))
+
+
+__all__ = ["HalfCauchy"]

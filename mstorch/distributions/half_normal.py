@@ -1,0 +1,25 @@
+"""The half-normal distribution."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ._halves import Half
+from .normal import Normal
+
+
+class HalfNormal(Half):
+    """Absolute values of normal numbers of mean 0 and standard deviation ``scale``."""
+
+    _whole = Normal
+
+    @property
+    def mean(self) -> Any:
+        return self.scale * math.sqrt(2 / math.pi)
+
+    @property
+    def variance(self) -> Any:
+        return self.scale.pow(2) * (1 - 2 / math.pi)
+
+
+__all__ = ["HalfNormal"]

@@ -1,0 +1,84 @@
+"""Batch dimensions taken into the event."""
+from __future__ import annotations
+
+from typing import Any
+
+import mstorch as torch
+
+from . import constraints
+from .distribution import Distribution
+from .utils import _sum_rightmost
+
+
+class Independent(Distribution):
+    """``base_distribution`` with its last ``reinterpreted_batch_ndims`` batch dimensions as part of one value."""
+
+    arg_constraints: Any = {}
+    _keeps = ("reinterpreted_batch_ndims",)
+    _expands = {}
+
+    def __init__(
+        self, base_distribution: Any, reinterpreted_batch_ndims: int, validate_args: bool | None = None
+    ) -> None:
+        base_batch = base_distribution.batch_shape
+        if reinterpreted_batch_ndims > len(base_batch):
+            raise ValueError(
+                "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual "
+                f"{reinterpreted_batch_ndims} vs {len(base_batch)}"
+            )
+        cut = len(base_batch) - reinterpreted_batch_ndims
+        self.base_dist = base_distribution
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+        super().__init__(base_batch[:cut], base_batch[cut:] + base_distribution.event_shape, validate_args=validate_args)
+
+    def _expansion(self) -> dict[str, int]:
+        return {"base_dist": self.reinterpreted_batch_ndims}
+
+    @property
+    def has_rsample(self) -> bool:  # type: ignore[override]
+        return self.base_dist.has_rsample
+
+    @property
+    def has_enumerate_support(self) -> bool:  # type: ignore[override]
+        return self.reinterpreted_batch_ndims <= 0 and self.base_dist.has_enumerate_support
+
+    @constraints.dependent_property
+    def support(self) -> Any:
+        support = self.base_dist.support
+        taken = self.reinterpreted_batch_ndims
+        return constraints.independent(support, taken) if taken else support
+
+    @property
+    def mean(self) -> Any:
+        return self.base_dist.mean
+
+    @property
+    def mode(self) -> Any:
+        return self.base_dist.mode
+
+    @property
+    def variance(self) -> Any:
+        return self.base_dist.variance
+
+    def sample(self, sample_shape: Any = torch.Size()) -> Any:
+        return self.base_dist.sample(sample_shape)
+
+    def rsample(self, sample_shape: Any = torch.Size()) -> Any:
+        return self.base_dist.rsample(sample_shape)
+
+    def log_prob(self, value: Any) -> Any:
+        return _sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+
+    def entropy(self) -> Any:
+        return _sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        if self.reinterpreted_batch_ndims > 0:
+            raise NotImplementedError("Enumeration over cartesian product is not implemented")
+        return self.base_dist.enumerate_support(expand=expand)
+
+    def __repr__(self) -> str:
+        return f"{self.__class__.__name__}({self.base_dist}, {self.reinterpreted_batch_ndims})"
+
+
+__all__ = ["Independent"]

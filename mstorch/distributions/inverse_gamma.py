@@ -1,0 +1,54 @@
+"""The inverse gamma distribution."""
+from __future__ import annotations
+
+from typing import Any
+
+import mstorch as torch
+
+from . import constraints
+from .gamma import Gamma
+from .transformed_distribution import TransformedDistribution
+from .transforms import PowerTransform
+
+
+class InverseGamma(TransformedDistribution):
+    """Reciprocals of gamma numbers of shape ``concentration`` and rate ``rate``."""
+
+    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
+    support = constraints.positive
+    has_rsample = True
+    _expands = {}
+
+    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+        base = Gamma(concentration, rate, validate_args=validate_args)
+        super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args=validate_args)
+
+    @property
+    def concentration(self) -> Any:
+        """The shape of the gamma distribution."""
+        return self.base_dist.concentration
+
+    @property
+    def rate(self) -> Any:
+        """The rate of the gamma distribution."""
+        return self.base_dist.rate
+
+    @property
+    def mean(self) -> Any:
+        return torch.where(self.concentration > 1, self.rate / (self.concentration - 1), torch.inf)
+
+    @property
+    def mode(self) -> Any:
+        return self.rate / (self.concentration + 1)
+
+    @property
+    def variance(self) -> Any:
+        a = self.concentration
+        return torch.where(a > 2, self.rate.square() / ((a - 1).square() * (a - 2)), torch.inf)
+
+    def entropy(self) -> Any:
+        a = self.concentration
+        return a + self.rate.log() + a.lgamma() - (1 + a) * a.digamma()
+
+
+__all__ = ["InverseGamma"]

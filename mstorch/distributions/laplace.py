@@ -1,0 +1,61 @@
+"""The Laplace distribution."""
+from __future__ import annotations
+
+from typing import Any
+
+import mstorch as torch
+
+from . import constraints
+from .distribution import Distribution
+
+
+class Laplace(Distribution):
+    """The double exponential distribution of location ``loc`` and scale ``scale``."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+    _expands = {"loc": 0, "scale": 0}
+    loc: Any
+    scale: Any
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self._begin(validate_args, loc=loc, scale=scale)
+
+    @property
+    def mean(self) -> Any:
+        return self.loc
+
+    @property
+    def mode(self) -> Any:
+        return self.loc
+
+    @property
+    def variance(self) -> Any:
+        return 2 * self.scale.pow(2)
+
+    @property
+    def stddev(self) -> Any:
+        return 2**0.5 * self.scale
+
+    def rsample(self, sample_shape: Any = torch.Size()) -> Any:
+        u = self.loc.new_empty(self._extended_shape(sample_shape))
+        u.uniform_(torch.finfo(self.loc.dtype).eps - 1, 1)
+        return self.loc - self.scale * u.sign() * torch.log1p(-u.abs())
+
+    def log_prob(self, value: Any) -> Any:
+        return -torch.log(2 * self.scale) - torch.abs(self._checked(value) - self.loc) / self.scale
+
+    def cdf(self, value: Any) -> Any:
+        off = self._checked(value) - self.loc
+        return 0.5 - 0.5 * off.sign() * torch.expm1(-off.abs() / self.scale)
+
+    def icdf(self, value: Any) -> Any:
+        off = value - 0.5
+        return self.loc - self.scale * off.sign() * torch.log1p(-2 * off.abs())
+
+    def entropy(self) -> Any:
+        return 1 + torch.log(2 * self.scale)
+
+
+__all__ = ["Laplace"]

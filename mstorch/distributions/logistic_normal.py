@@ -1,0 +1,36 @@
+"""The logistic-normal distribution."""
+from __future__ import annotations
+
+from typing import Any
+
+from . import constraints
+from .normal import Normal
+from .transformed_distribution import TransformedDistribution
+from .transforms import StickBreakingTransform
+
+
+class LogisticNormal(TransformedDistribution):
+    """Shares that stick breaking makes of normal numbers: one more than ``loc`` has in its last dimension."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.simplex
+    has_rsample = True
+    _expands = {}
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        base = Normal(loc, scale, validate_args=validate_args)
+        base = base if base.batch_shape else base.expand([1])
+        super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
+
+    @property
+    def loc(self) -> Any:
+        """The means of the normal numbers."""
+        return self.base_dist.base_dist.loc
+
+    @property
+    def scale(self) -> Any:
+        """The standard deviations of the normal numbers."""
+        return self.base_dist.base_dist.scale
+
+
+__all__ = ["LogisticNormal"]

@@ -1,0 +1,66 @@
+"""The categorical distribution over vectors of a single 1."""
+from __future__ import annotations
+
+from typing import Any
+
+import mstorch as torch
+
+from . import constraints
+from ._parameters import FromCategorical
+from .categorical import Categorical
+
+
+class OneHotCategorical(FromCategorical):
+    """Vectors of zeros with a 1 at the event that was drawn."""
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support = constraints.one_hot
+    has_enumerate_support = True
+    _expands = {"_categorical": 0}
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        self._categorical = Categorical(probs, logits)
+        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
+
+    def _one_hot(self, index: Any) -> Any:
+        return torch.nn.functional.one_hot(index, self._categorical._num_events).to(self.probs)
+
+    @property
+    def mean(self) -> Any:
+        return self.probs
+
+    @property
+    def mode(self) -> Any:
+        return self._one_hot(self._categorical.mode)
+
+    @property
+    def variance(self) -> Any:
+        return self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Any = torch.Size()) -> Any:
+        return self._one_hot(self._categorical.sample(torch.Size(sample_shape)))
+
+    def log_prob(self, value: Any) -> Any:
+        return self._categorical.log_prob(self._checked(value).max(-1)[1])
+
+    def entropy(self) -> Any:
+        return self._categorical.entropy()
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        n = self.event_shape[0]
+        values = torch.eye(n, dtype=self._param.dtype, device=self._param.device)
+        values = values.view((n,) + (1,) * len(self.batch_shape) + (n,))
+        return values.expand((n,) + self.batch_shape + (n,)) if expand else values
+
+
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """One-hot samples that pass a gradient on to the probabilities as if they were them (Bengio et al., 2013)."""
+
+    has_rsample = True
+
+    def rsample(self, sample_shape: Any = torch.Size()) -> Any:
+        samples = self.sample(sample_shape)
+        return samples + (self.probs - self.probs.detach())
+
+
+__all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]

@@ -1,0 +1,52 @@
+"""The Poisson distribution."""
+from __future__ import annotations
+
+from typing import Any
+
+import mstorch as torch
+
+from . import constraints
+from .exp_family import ExponentialFamily
+from .utils import broadcast_all
+
+
+class Poisson(ExponentialFamily):
+    """How many events happen in a unit of time, at ``rate`` on average."""
+
+    arg_constraints = {"rate": constraints.nonnegative}
+    support = constraints.nonnegative_integer
+    _expands = {"rate": 0}
+    rate: Any
+
+    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+        self._begin(validate_args, rate=rate)
+
+    @property
+    def mean(self) -> Any:
+        return self.rate
+
+    @property
+    def mode(self) -> Any:
+        return self.rate.floor()
+
+    @property
+    def variance(self) -> Any:
+        return self.rate
+
+    def sample(self, sample_shape: Any = torch.Size()) -> Any:
+        with torch.no_grad():
+            return torch.poisson(self.rate.expand(self._extended_shape(sample_shape)))
+
+    def log_prob(self, value: Any) -> Any:
+        rate, value = broadcast_all(self.rate, self._checked(value))
+        return value.xlogy(rate) - rate - (value + 1).lgamma()
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return (torch.log(self.rate),)
+
+    def _log_normalizer(self, x: Any) -> Any:
+        return torch.exp(x)
+
+
+__all__ = ["Poisson"]

@@ -1,0 +1,73 @@
+"""Bernoulli numbers made continuous (Maddison et al., 2017; Jang et al., 2017)."""
+from __future__ import annotations
+
+from typing import Any
+
+import mstorch as torch
+
+from . import constraints
+from ._parameters import ProbsOrLogits, one_of
+from .transformed_distribution import TransformedDistribution
+from .transforms import SigmoidTransform
+from .utils import broadcast_all, clamp_probs
+
+
+class LogitRelaxedBernoulli(ProbsOrLogits):
+    """The logits of relaxed Bernoulli numbers: logistic numbers around ``logits``, divided by ``temperature``."""
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.real
+    _expands = {"probs": 0, "logits": 0, "_param": 0}
+    _keeps = ("temperature",)
+
+    def __init__(
+        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        self.temperature = temperature
+        (given,) = broadcast_all(one_of(probs, logits))
+        self._take(*((None, given) if probs is None else (given, None)))
+        super().__init__(given.size(), validate_args=validate_args)
+
+    def rsample(self, sample_shape: Any = torch.Size()) -> Any:
+        shape = self._extended_shape(sample_shape)
+        probs = clamp_probs(self.probs.expand(shape))
+        u = clamp_probs(torch.rand(shape, dtype=probs.dtype, device=probs.device))
+        return (u.log() - (-u).log1p() + probs.log() - (-probs).log1p()) / self.temperature
+
+    def log_prob(self, value: Any) -> Any:
+        logits, value = broadcast_all(self.logits, self._checked(value))
+        off = logits - value.mul(self.temperature)
+        return self.temperature.log() + off - 2 * off.exp().log1p()
+
+
+class RelaxedBernoulli(TransformedDistribution):
+    """Numbers between 0 and 1 that come near one of the ends as ``temperature`` falls."""
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.unit_interval
+    has_rsample = True
+    _expands = {}
+
+    def __init__(
+        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        base = LogitRelaxedBernoulli(temperature, probs, logits)
+        super().__init__(base, SigmoidTransform(), validate_args=validate_args)
+
+    @property
+    def temperature(self) -> Any:
+        """The temperature."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Any:
+        """The log-odds."""
+        return self.base_dist.logits
+
+    @property
+    def probs(self) -> Any:
+        """The probabilities."""
+        return self.base_dist.probs
+
+
+__all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]

@@ -1,0 +1,76 @@
+"""One-hot vectors made continuous (Maddison et al., 2017; Jang et al., 2017)."""
+from __future__ import annotations
+
+from typing import Any
+
+import mstorch as torch
+
+from . import constraints
+from ._parameters import FromCategorical
+from .categorical import Categorical
+from .transformed_distribution import TransformedDistribution
+from .transforms import ExpTransform
+from .utils import broadcast_all, clamp_probs
+
+
+class ExpRelaxedCategorical(FromCategorical):
+    """The logarithms of relaxed one-hot vectors."""
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support = constraints.real_vector
+    has_rsample = True
+    _expands = {"_categorical": 0}
+    _keeps = ("temperature",)
+
+    def __init__(
+        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        self._categorical = Categorical(probs, logits)
+        self.temperature = temperature
+        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
+
+    def rsample(self, sample_shape: Any = torch.Size()) -> Any:
+        shape = self._extended_shape(sample_shape)
+        u = clamp_probs(torch.rand(shape, dtype=self.logits.dtype, device=self.logits.device))
+        scores = (self.logits - (-u.log()).log()) / self.temperature  # logits plus Gumbel numbers
+        return scores - scores.logsumexp(dim=-1, keepdim=True)
+
+    def log_prob(self, value: Any) -> Any:
+        events = self._categorical._num_events
+        logits, value = broadcast_all(self.logits, self._checked(value))
+        scale = torch.full_like(self.temperature, float(events)).lgamma() - self.temperature.log().mul(-(events - 1))
+        score = logits - value.mul(self.temperature)
+        return (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1) + scale
+
+
+class RelaxedOneHotCategorical(TransformedDistribution):
+    """Shares that come near a one-hot vector as ``temperature`` falls."""
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support = constraints.simplex
+    has_rsample = True
+    _expands = {}
+
+    def __init__(
+        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
+        super().__init__(base, ExpTransform(), validate_args=validate_args)
+
+    @property
+    def temperature(self) -> Any:
+        """The temperature."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Any:
+        """The logarithms of the events' probabilities."""
+        return self.base_dist.logits
+
+    @property
+    def probs(self) -> Any:
+        """The events' probabilities."""
+        return self.base_dist.probs
+
+
+__all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]

@@ -1,0 +1,312 @@
+"""Transforms of tensors with their inverses, the logarithms of their derivatives, and what they do to shapes."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import mstorch as torch
+from mstorch.nn.functional import logsigmoid, pad, softplus
+
+from . import constraints
+from ._transform_base import (
+    ComposeTransform,
+    IndependentTransform,
+    ReshapeTransform,
+    Transform,
+    _Alike,
+    identity_transform,
+)  # fmt: skip
+from ._transform_matrices import CorrCholeskyTransform, LowerCholeskyTransform, PositiveDefiniteTransform
+from ._transform_parts import CatTransform, StackTransform
+from .utils import NUMBERS, broadcast_all, lazy_property
+
+
+class ExpTransform(_Alike):
+    """y = exp(x)."""
+
+    domain = constraints.real
+    codomain = constraints.positive
+    bijective = True
+    sign = +1
+
+    def _call(self, x: Any) -> Any:
+        return x.exp()
+
+    def _inverse(self, y: Any) -> Any:
+        return y.log()
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return x
+
+
+class _Broadcasting(Transform):
+    """A transform with parameters that broadcast against the values."""
+
+    _parameters: tuple[str, ...] = ()
+
+    def forward_shape(self, shape: Any) -> Any:
+        return torch.broadcast_shapes(shape, *(getattr(getattr(self, name), "shape", ()) for name in self._parameters))
+
+    inverse_shape = forward_shape
+
+
+class PowerTransform(_Broadcasting):
+    """y = x ** exponent, of positive numbers."""
+
+    domain = constraints.positive
+    codomain = constraints.positive
+    bijective = True
+    _parameters = ("exponent",)
+
+    def __init__(self, exponent: Any, cache_size: int = 0) -> None:
+        super().__init__(cache_size=cache_size)
+        (self.exponent,) = broadcast_all(exponent)
+
+    def _rebuilt(self, cache_size: int) -> Any:
+        return PowerTransform(self.exponent, cache_size=cache_size)
+
+    @lazy_property
+    def sign(self) -> Any:  # type: ignore[override]
+        return self.exponent.sign()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PowerTransform) and self.exponent.eq(other.exponent).all().item()
+
+    def _call(self, x: Any) -> Any:
+        return x.pow(self.exponent)
+
+    def _inverse(self, y: Any) -> Any:
+        return y.pow(1 / self.exponent)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return (self.exponent * y / x).abs().log()
+
+
+def _clipped_sigmoid(x: Any) -> Any:
+    info = torch.finfo(x.dtype)
+    return torch.clamp(torch.sigmoid(x), min=info.tiny, max=1.0 - info.eps)
+
+
+class SigmoidTransform(_Alike):
+    """y = 1 / (1 + exp(-x)), kept off 0 and 1."""
+
+    domain = constraints.real
+    codomain = constraints.unit_interval
+    bijective = True
+    sign = +1
+
+    def _call(self, x: Any) -> Any:
+        return _clipped_sigmoid(x)
+
+    def _inverse(self, y: Any) -> Any:
+        info = torch.finfo(y.dtype)
+        inner = y.clamp(min=info.tiny, max=1.0 - info.eps)
+        return inner.log() - (-inner).log1p()
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return -softplus(-x) - softplus(x)
+
+
+class SoftplusTransform(_Alike):
+    """y = log(1 + exp(x))."""
+
+    domain = constraints.real
+    codomain = constraints.positive
+    bijective = True
+    sign = +1
+
+    def _call(self, x: Any) -> Any:
+        return softplus(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return (-y).expm1().neg().log() + y
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return -softplus(-x)
+
+
+class TanhTransform(_Alike):
+    """y = tanh(x)."""
+
+    domain = constraints.real
+    codomain = constraints.interval(-1.0, 1.0)
+    bijective = True
+    sign = +1
+
+    def _call(self, x: Any) -> Any:
+        return x.tanh()
+
+    def _inverse(self, y: Any) -> Any:
+        return torch.atanh(y)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return 2.0 * (math.log(2.0) - x - softplus(-2.0 * x))  # log(1 - tanh²) without cancellation
+
+
+class AbsTransform(_Alike):
+    """y = |x|; the inverse takes the positive side."""
+
+    domain = constraints.real
+    codomain = constraints.positive
+
+    def _call(self, x: Any) -> Any:
+        return x.abs()
+
+    def _inverse(self, y: Any) -> Any:
+        return y
+
+
+def _equal_parameters(one: Any, other: Any) -> bool:
+    if isinstance(one, NUMBERS) and isinstance(other, NUMBERS):
+        return one == other
+    return bool((one == other).all().item())
+
+
+class AffineTransform(_Broadcasting):
+    """y = loc + scale * x, of values of ``event_dim`` dimensions."""
+
+    bijective = True
+    _parameters = ("loc", "scale")
+
+    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(cache_size=cache_size)
+        self.loc = loc
+        self.scale = scale
+        self._event_dim = event_dim
+
+    @property
+    def event_dim(self) -> int:
+        return self._event_dim
+
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Any:  # type: ignore[override]
+        return constraints.independent(constraints.real, self.event_dim) if self.event_dim else constraints.real
+
+    codomain = domain
+
+    def _rebuilt(self, cache_size: int) -> Any:
+        return AffineTransform(self.loc, self.scale, self.event_dim, cache_size=cache_size)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, AffineTransform)
+            and _equal_parameters(self.loc, other.loc)
+            and _equal_parameters(self.scale, other.scale)
+        )
+
+    @property
+    def sign(self) -> Any:  # type: ignore[override]
+        if isinstance(self.scale, NUMBERS):
+            return (self.scale > 0) - (self.scale < 0)
+        return self.scale.sign()
+
+    def _call(self, x: Any) -> Any:
+        return self.loc + self.scale * x
+
+    def _inverse(self, y: Any) -> Any:
+        return (y - self.loc) / self.scale
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        shape = x.shape
+        if isinstance(self.scale, NUMBERS):
+            stretch = torch.full_like(x, math.log(abs(self.scale)))
+        else:
+            stretch = torch.abs(self.scale).log()
+        if self.event_dim:
+            stretch = stretch.view(stretch.size()[: -self.event_dim] + (-1,)).sum(-1)
+            shape = shape[: -self.event_dim]
+        return stretch.expand(shape)
+
+
+class _OfVectors(Transform):
+    """A transform of vectors, whose shapes have at least one dimension."""
+
+    _grows = 0
+
+    def forward_shape(self, shape: Any) -> Any:
+        return self._moved(shape, self._grows)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return self._moved(shape, -self._grows)
+
+    @staticmethod
+    def _moved(shape: Any, by: int) -> Any:
+        if len(shape) < 1:
+            raise ValueError("Too few dimensions on input")
+        return shape[:-1] + (shape[-1] + by,) if by else shape
+
+
+class SoftmaxTransform(_OfVectors, _Alike):
+    """Softmax along the last dimension; the inverse is the logarithm."""
+
+    domain = constraints.real_vector
+    codomain = constraints.simplex
+
+    def _call(self, x: Any) -> Any:
+        weights = (x - x.max(-1, True)[0]).exp()
+        return weights / weights.sum(-1, True)
+
+    def _inverse(self, y: Any) -> Any:
+        return y.log()
+
+
+class StickBreakingTransform(_OfVectors, _Alike):
+    """Each number says what share of the rest of a stick is broken off: one more share than numbers."""
+
+    domain = constraints.real_vector
+    codomain = constraints.simplex
+    bijective = True
+    _grows = 1
+
+    @staticmethod
+    def _offset(x: Any, length: int, width: int) -> Any:
+        return (length - x.new_ones(width).cumsum(-1)).log()
+
+    def _call(self, x: Any) -> Any:
+        z = _clipped_sigmoid(x - self._offset(x, x.shape[-1] + 1, x.shape[-1]))
+        return pad(z, [0, 1], value=1) * pad((1 - z).cumprod(-1), [1, 0], value=1)
+
+    def _inverse(self, y: Any) -> Any:
+        shares = y[..., :-1]
+        rest = torch.clamp(1 - shares.cumsum(-1), min=torch.finfo(y.dtype).tiny)
+        return shares.log() - rest.log() + self._offset(y, y.shape[-1], shares.shape[-1])
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        x = x - self._offset(x, x.shape[-1] + 1, x.shape[-1])
+        return (-x + logsigmoid(x) + y[..., :-1].log()).sum(-1)
+
+
+class CumulativeDistributionTransform(Transform):
+    """A distribution's values as probabilities, by its ``cdf``."""
+
+    bijective = True
+    codomain = constraints.unit_interval
+    sign = +1
+
+    def __init__(self, distribution: Any, cache_size: int = 0) -> None:
+        super().__init__(cache_size=cache_size)
+        self.distribution = distribution
+
+    @property
+    def domain(self) -> Any:  # type: ignore[override]
+        return self.distribution.support
+
+    def _call(self, x: Any) -> Any:
+        return self.distribution.cdf(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return self.distribution.icdf(y)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return self.distribution.log_prob(x)
+
+    def _rebuilt(self, cache_size: int) -> Any:
+        return CumulativeDistributionTransform(self.distribution, cache_size=cache_size)
+
+
+__all__ = [
+    "AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform",
+    "CumulativeDistributionTransform", "ExpTransform", "IndependentTransform", "LowerCholeskyTransform",
+    "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform",
+    "SoftplusTransform", "StackTransform", "StickBreakingTransform", "TanhTransform", "Transform", "identity_transform",
+]  # fmt: skip

@@ -1,0 +1,66 @@
+"""The uniform distribution."""
+from __future__ import annotations
+
+from typing import Any
+
+import mstorch as torch
+
+from . import constraints
+from .distribution import Distribution
+
+
+class Uniform(Distribution):
+    """Every number from ``low`` up to ``high`` alike."""
+
+    has_rsample = True
+    _expands = {"low": 0, "high": 0}
+    low: Any
+    high: Any
+
+    def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
+        self._begin(validate_args, low=low, high=high)
+
+    @property
+    def arg_constraints(self) -> dict[str, Any]:
+        return {"low": constraints.less_than(self.high), "high": constraints.greater_than(self.low)}
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self) -> Any:
+        return constraints.interval(self.low, self.high)
+
+    @property
+    def mean(self) -> Any:
+        return (self.high + self.low) / 2
+
+    @property
+    def mode(self) -> Any:
+        return torch.nan * self.high
+
+    @property
+    def stddev(self) -> Any:
+        return (self.high - self.low) / 12**0.5
+
+    @property
+    def variance(self) -> Any:
+        return (self.high - self.low).pow(2) / 12
+
+    def rsample(self, sample_shape: Any = torch.Size()) -> Any:
+        u = torch.rand(self._extended_shape(sample_shape), dtype=self.low.dtype, device=self.low.device)
+        return self.low + u * (self.high - self.low)
+
+    def log_prob(self, value: Any) -> Any:
+        value = self._checked(value)
+        inside = self.low.le(value).type_as(self.low).mul(self.high.gt(value).type_as(self.low))
+        return torch.log(inside) - torch.log(self.high - self.low)
+
+    def cdf(self, value: Any) -> Any:
+        return ((self._checked(value) - self.low) / (self.high - self.low)).clamp(min=0, max=1)
+
+    def icdf(self, value: Any) -> Any:
+        return value * (self.high - self.low) + self.low
+
+    def entropy(self) -> Any:
+        return torch.log(self.high - self.low)
+
+
+__all__ = ["Uniform"]

@@ -1,0 +1,122 @@
+"""torch.futures: results that come later."""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+class Future(Generic[T]):
+    """A result that is set once, in this thread or in another one. ``devices`` is kept for torch's sake."""
+
+    def __init__(self, *, devices: list[Any] | None = None) -> None:
+        self._devices = list(devices or ())
+        self._changed = threading.Condition()
+        self._done = False
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self._callbacks: list[Callable[[Future[T]], Any]] = []
+
+    def done(self) -> bool:
+        """Whether there is a result or an error."""
+        with self._changed:
+            return self._done
+
+    def wait(self) -> T:
+        """The result, as soon as there is one; raises the error if that came instead."""
+        with self._changed:
+            while not self._done:
+                self._changed.wait()
+        return self.value()
+
+    def value(self) -> T:
+        """The result; RuntimeError while there is none, or the error that came instead."""
+        with self._changed:
+            if not self._done:
+                raise RuntimeError("torch.futures.Future.value() called before the future is done")
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def set_result(self, result: T) -> None:
+        """Set the result and call what waits for it. RuntimeError if there is one already."""
+        self._finish(result, None)
+
+    def set_exception(self, result: BaseException) -> None:
+        """Set an error, which ``wait`` raises."""
+        if not isinstance(result, Exception):
+            raise AssertionError(f"{result} is of type {type(result)}, not an Exception.")
+        self._finish(None, result)
+
+    def _finish(self, value: Any, error: BaseException | None) -> None:
+        with self._changed:
+            if self._done:
+                raise RuntimeError(
+                    "Attempting to mark a completed Future as complete again. Note that a Future can only be marked completed once."
+                )
+            self._value, self._error, self._done = value, error, True
+            waiting, self._callbacks = self._callbacks, []
+            self._changed.notify_all()
+        for callback in waiting:
+            callback(self)
+
+    def add_done_callback(self, callback: Callable[[Future[T]], Any]) -> None:
+        """Call ``callback(self)`` when there is a result, at once if there is one."""
+        with self._changed:
+            if not self._done:
+                self._callbacks.append(callback)
+                return
+        callback(self)
+
+    def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
+        """A future of ``callback(self)``, which is called when there is a result."""
+        following: Future[S] = Future(devices=self._devices)
+
+        def follow(done: Future[T]) -> None:
+            try:
+                value = callback(done)
+            except Exception as error:  # noqa: BLE001 - whatever the callback raises is the following future's error
+                text = f"Got the following error when running the callback: {type(error).__name__}: {error}"
+                failure = RuntimeError(text)
+                failure.__cause__ = error
+                following.set_exception(failure)
+            else:
+                following.set_result(value)
+
+        self.add_done_callback(follow)
+        return following
+
+
+def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
+    """A future of the list itself, done when all of them are, with the first one's error that has one."""
+    together: Future[list[Future[Any]]] = Future()
+    left = [len(futures)]
+    lock = threading.Lock()
+
+    def one_less(_: Future[Any]) -> None:
+        with lock:
+            left[0] -= 1
+            last = left[0] == 0
+        if last:
+            error = next((future._error for future in futures if future._error is not None), None)
+            if error is None:
+                together.set_result(futures)
+            else:
+                together._finish(None, error)
+
+    if not futures:
+        together.set_result(futures)
+    for future in futures:
+        future.add_done_callback(one_less)
+    return together
+
+
+def wait_all(futures: list[Future[Any]]) -> list[Any]:
+    """The results of all, as soon as they are there."""
+    return [future.wait() for future in collect_all(futures).wait()]
+
+
+__all__ = ["Future", "collect_all", "wait_all"]

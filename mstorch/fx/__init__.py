@@ -1,0 +1,15 @@
+"""torch.fx: graphs of modules and functions, from running them on proxies."""
+from . import graph, graph_module, immutable_collections, interpreter, node, passes, proxy, subgraph_rewriter
+from ._symbolic_trace import PH, Tracer, symbolic_trace, wrap
+from .graph import CodeGen, Graph
+from .graph_module import GraphModule
+from .interpreter import Interpreter, Transformer
+from .node import Node, has_side_effect, map_arg
+from .proxy import Proxy
+from .subgraph_rewriter import replace_pattern
+
+__all__ = [
+    "CodeGen", "Graph", "GraphModule", "Interpreter", "Node", "PH", "Proxy", "Tracer", "Transformer", "graph", "graph_module",
+    "has_side_effect", "immutable_collections", "interpreter", "map_arg", "node", "passes", "proxy", "replace_pattern",
+    "subgraph_rewriter", "symbolic_trace", "wrap",
+]  # fmt: skip

@@ -1,0 +1,234 @@
+"""Python code of a graph."""
+from __future__ import annotations
+
+import builtins
+import enum
+import inspect
+import keyword
+import math
+import operator
+import re
+import sys
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from .._core.dtype import dtype
+from .._core.formats import layout, memory_format
+from .node import Node, _get_qualified_name
+
+_BINARY = {
+    "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "truediv": "/", "mod": "%", "pow": "**", "lshift": "<<", "rshift": ">>",
+    "and_": "&", "or_": "|", "xor": "^", "matmul": "@", "eq": "==", "ne": "!=", "lt": "<", "gt": ">", "le": "<=", "ge": ">=",
+}  # fmt: skip
+_UNARY = {"pos": "+", "neg": "-", "invert": "~"}
+INFIX: dict[Any, str] = {getattr(operator, name): f"{{}} {sign} {{}}" for name, sign in _BINARY.items()}
+INFIX |= {getattr(operator, name): f"{sign}{{}}" for name, sign in _UNARY.items()}
+INFIX[operator.getitem] = "{}[{}]"
+
+
+class PythonCode(NamedTuple):
+    """The text of a ``forward``, and what its global names stand for."""
+
+    src: str
+    globals: dict[str, Any]
+
+
+_TAKEN = frozenset({"inf", "nan", "NoneType", "torch", "device", "fx_pytree", "pytree", *keyword.kwlist, *dir(builtins)})
+
+
+class Namespace:
+    """Names that are in use, and new ones beside them."""
+
+    def __init__(self) -> None:
+        self._names: dict[Any, str] = {}
+        self._used: set[str] = set()
+        self._counts: dict[str, int] = {}
+
+    def create_name(self, candidate: str, obj: Any) -> str:
+        """A name that is not in use, like the candidate as far as possible; the object keeps it."""
+        if obj is not None and obj in self._names:
+            return self._names[obj]
+        candidate = re.sub(r"[^0-9a-zA-Z_]+", "_", candidate) or "_unnamed"
+        if candidate[0].isdigit():
+            candidate = f"_{candidate}"
+        match = re.fullmatch(r"(.*)_(\d+)", candidate)
+        base, number = (match[1], int(match[2])) if match else (candidate, 0)
+        number = number or self._counts.get(base, 0)
+        while candidate in self._used or (candidate in _TAKEN and getattr(builtins, candidate, self) is not obj):
+            number += 1
+            candidate = f"{base}_{number}"
+        self._used.add(candidate)
+        self._counts[base] = number
+        if obj is not None:
+            self._names[obj] = candidate
+        return candidate
+
+    def associate(self, name: str, obj: Any) -> None:
+        """Let an object have a name."""
+        self._names[obj] = name
+        self._used.add(name)
+
+
+def _package() -> Any:
+    return sys.modules[__name__.partition(".")[0]]
+
+
+class _Writer:
+    """Writes one graph."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.names = Namespace()
+        self.globals: dict[str, Any] = {"torch": _package()}
+        self.inputs: list[str] = []
+        self.result = ""
+
+    def global_name(self, hint: str, value: Any) -> str:
+        """The name by which code reaches a value."""
+        if hint.startswith("torch."):
+            found: Any = _package()
+            for part in hint.split(".")[1:]:
+                found = getattr(found, part, None)
+            if found is value:
+                return hint
+        if getattr(builtins, hint, None) is value:
+            return hint
+        wanted = hint.replace(".", "_")
+        for name, known in self.globals.items():
+            if known is value and (name == wanted or name.startswith(f"{wanted}_")):
+                return name
+        name = self.names.create_name(wanted, None)
+        self.globals[name] = value
+        return name
+
+    def text(self, value: Any) -> str:
+        """An argument as code."""
+        if isinstance(value, Node):
+            return self.names.create_name(value.name, value)
+        if isinstance(value, tuple):
+            if hasattr(value, "_fields"):
+                return f"{self.global_name(type(value).__name__, type(value))}({', '.join(map(self.text, value))})"
+            return f"({', '.join(map(self.text, value))}{',' if len(value) == 1 else ''})"
+        if isinstance(value, list):
+            return f"[{', '.join(map(self.text, value))}]"
+        if isinstance(value, dict):
+            return "{" + ", ".join(f"{key!r}: {self.text(item)}" for key, item in value.items()) + "}"
+        if isinstance(value, slice):
+            return f"slice({self.text(value.start)}, {self.text(value.stop)}, {self.text(value.step)})"
+        if isinstance(value, float) and not math.isfinite(value):
+            name = str(abs(value))
+            self.globals[name] = abs(value)
+            return f"-{name}" if value < 0 else name
+        if isinstance(value, (dtype, layout, memory_format)):
+            return str(value)
+        if isinstance(value, enum.Enum):
+            return f"{self.global_name(type(value).__name__, type(value))}.{value.name}"
+        if isinstance(value, type) or inspect.isroutine(value):
+            return self.global_name(_get_qualified_name(value), value)
+        if value is None or isinstance(value, (bool, int, float, complex, str, bytes, range, type(Ellipsis))):
+            return repr(value)
+        if type(value).__name__ == "device":
+            return self.global_name("torch.device", type(value)) + f"({str(value)!r})"
+        return self.global_name(type(value).__name__.lower(), value)
+
+    def call(self, node: Node, head: str) -> str:
+        """A call with the node's arguments."""
+        parts = [*map(self.text, node.args), *(f"{name} = {self.text(value)}" for name, value in node.kwargs.items())]
+        return f"{head}({', '.join(parts)})"
+
+    def value(self, node: Node) -> str | None:
+        """The right-hand side of a node's line; None for those that get no line."""
+        if node.op == "placeholder":
+            star = re.match(r"\**", node.target)
+            prefix = "" if star is None else star[0]
+            default = f" = {self.text(node.args[0])}" if node.args else ""
+            self.inputs.append(f"{prefix}{self.names.create_name(node.name, node)}{default}")
+            return None
+        if node.op == "output":
+            self.result = f"return {self.text(node.args[0])}"
+            return None
+        if node.op == "get_attr":
+            return self.attribute(self.root, node.target)
+        if node.op == "call_module":
+            return self.call(node, self.attribute(self.root, node.target))
+        if node.op == "call_method":
+            parts = [*map(self.text, node.args[1:]), *(f"{name} = {self.text(value)}" for name, value in node.kwargs.items())]
+            return f"{self.text(node.args[0])}.{node.target}({', '.join(parts)})"
+        if node.target in INFIX and not node.kwargs and len(node.args) == INFIX[node.target].count("{}"):
+            return INFIX[node.target].format(*map(self.text, node.args))
+        if node.target is getattr and len(node.args) == 2 and isinstance(node.args[1], str) and node.args[1].isidentifier():
+            return f"{self.text(node.args[0])}.{node.args[1]}"
+        return self.call(node, self.global_name(_get_qualified_name(node.target), node.target))
+
+    @staticmethod
+    def attribute(base: str, target: str) -> str:
+        """A dotted attribute as code, with names that are no identifiers."""
+        for part in target.split("."):
+            base = f"{base}.{part}" if part.isidentifier() and not keyword.iskeyword(part) else f'getattr({base}, "{part}")'
+        return base
+
+
+def _last_uses(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
+    """Which values nobody needs any more behind each node."""
+    found: dict[Node, list[Node]] = {}
+    seen: set[Node] = set()
+    for node in reversed(list(nodes)):
+        for used in node.all_input_nodes:
+            if used not in seen:
+                seen.add(used)
+                found.setdefault(node, []).append(used)
+    return found
+
+
+class CodeGen:
+    """Writes the code of graphs. Subclasses change how the function begins, and what becomes of inputs and outputs."""
+
+    def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str) -> str:
+        """The first line of the function."""
+        if not free_vars or free_vars[0] != "self":
+            free_vars.insert(0, "self")
+        return f"def forward({', '.join(free_vars)}){maybe_return_annotation}:"
+
+    def generate_output(self, output_args: Any, *, descs: Any = None) -> str:
+        """The last line of the function."""
+        return f"return {output_args!r}"
+
+    def process_inputs(self, *args: Any) -> Any:
+        """The inputs as the placeholders take them."""
+        return args
+
+    def process_outputs(self, outputs: Any) -> Any:
+        """The outputs as the function returns them."""
+        return outputs
+
+    def additional_globals(self) -> list[tuple[str, Any]]:
+        """Further global names."""
+        return []
+
+    def write(self, nodes: list[Node], root: str) -> PythonCode:
+        """The function's code; the last value that nobody needs any more is let go of."""
+        writer = _Writer(root)
+        for name, value in self.additional_globals():
+            writer.globals[name] = value
+        for node in nodes:
+            writer.names.associate(node.name, node)
+        last = _last_uses(nodes)
+        lines = []
+        for node in nodes:
+            value = writer.value(node)
+            if value is None:
+                continue
+            line = f"{node.name} = {value}"
+            done = [used.name for used in last.get(node, ())]
+            if not node.users:
+                done.append(node.name)
+            if done:
+                line += f";  {' = '.join([*done, 'None'])}"
+            lines.append(line)
+        lines.append(writer.result or "pass")
+        body = "\n".join(f"    {line}" for line in lines)
+        head = self.gen_fn_def(list(writer.inputs), "")
+        return PythonCode(f"\n\n\n{head}\n{body}\n    ", writer.globals)
+
+
+__all__ = ["CodeGen", "Namespace", "PythonCode"]

@@ -1,0 +1,256 @@
+"""torch.fx._symbolic_trace: a module's or function's graph, by running it on proxies."""
+from __future__ import annotations
+
+import inspect
+import math
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+from .._tensor import Tensor
+from ..nn.modules.container import Sequential
+from ..nn.modules.module import Module
+from ..nn.parameter import Parameter
+from ._entry import Patches, proxies_allowed, wrapped
+from .graph import Graph
+from .graph_module import GraphModule
+from .proxy import Proxy, TracerBase
+
+_wrapped_names: dict[tuple[int, str], dict[str, Any]] = {}  # which global names `wrap` named, and where they stand
+_HOME = __name__.partition(".")[0]
+PH = type("PHBase", (), {"__repr__": lambda self: "PH", "__doc__": "Marks a leaf of a concrete argument that stays an input."})()
+
+
+def wrap(fn_or_name: str | Callable[..., Any]) -> str | Callable[..., Any]:
+    """Let calls of a function of the calling module be recorded instead of traced through; also as a decorator."""
+    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
+        raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")
+    name = fn_or_name.__code__.co_name if callable(fn_or_name) else fn_or_name  # type: ignore[attr-defined]
+    frame = sys._getframe(1)
+    if frame.f_code.co_name != "<module>":
+        raise NotImplementedError("wrap must be called at the top level of a module")
+    _wrapped_names[(id(frame.f_globals), name)] = frame.f_globals
+    return fn_or_name
+
+
+def _assert_is_none(value: Any, msg: str) -> None:
+    if value is not None:
+        raise AssertionError(msg)
+
+
+class Tracer(TracerBase):
+    """Makes graphs. Subclasses say which modules are leaves, and what becomes of calls and arguments."""
+
+    def __init__(
+        self, autowrap_modules: tuple[Any, ...] = (math,), autowrap_functions: tuple[Callable[..., Any], ...] = (),
+        param_shapes_constant: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self._autowrap_search = list(autowrap_modules)
+        self._autowrap_function_ids = {
+            id(value) for module in autowrap_modules for name, value in vars(module).items()
+            if not name.startswith("_") and callable(value)
+        } | {id(function) for function in autowrap_functions}  # fmt: skip
+        self.param_shapes_constant = param_shapes_constant
+        self.root: Module = Module()
+        self.submodule_paths: dict[Module, str] | None = None
+        self.tensor_attrs: dict[int, str] = {}
+        self.module_stack: dict[str, Any] = {}
+
+    # What subclasses change
+
+    def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
+        """Whether a module is one node: those of torch.nn are, except Sequential."""
+        return m.__module__.startswith(("torch.nn", f"{_HOME}.nn", "torch.ao.nn")) and not isinstance(m, Sequential)
+
+    def path_of_module(self, mod: Module) -> str:
+        """The dotted name of a module below the root. NameError for others."""
+        if self.submodule_paths:
+            path = self.submodule_paths.get(mod)
+            if path is not None:
+                return path
+        for name, module in self.root.named_modules():
+            if module is mod:
+                return name
+        raise NameError("module is not installed as a submodule")
+
+    def call_module(self, m: Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What a call of a module gives: a node for leaves, else what ``forward`` gives."""
+        path = self.path_of_module(m)
+        if self.is_leaf_module(m, path):
+            return self.create_proxy("call_module", path, args, kwargs)
+        return forward(*args, **kwargs)
+
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
+        """What reading an attribute of a module gives: a node for the root's parameters, else the value."""
+        return self._getattr(attr, attr_val, parameter_proxy_cache)
+
+    def _getattr(self, attr: str, value: Any, cache: dict[str, Any]) -> Any:
+        if isinstance(value, Parameter):
+            named: Any = self.root.named_parameters()
+        elif self.proxy_buffer_attributes and isinstance(value, Tensor):
+            named = self.root.named_buffers()
+        else:
+            return value
+        for name, known in named:
+            if known is value:
+                if name not in cache:
+                    cache[name] = self.create_proxy("get_attr", name, (), {})
+                return cache[name]
+        return value
+
+    def create_arg(self, a: Any) -> Any:
+        """An argument as a node takes it; tensors become attributes of the root."""
+        if isinstance(a, Tensor):
+            return self._tensor_node(a)
+        if isinstance(a, Module):
+            for name, module in self.root.named_modules():
+                if module is a:
+                    return self.create_node("get_attr", name, (), {})
+            raise NameError("module is not installed as a submodule")
+        return super().create_arg(a)
+
+    def _tensor_node(self, tensor: Tensor) -> Any:
+        for named in (self.root.named_parameters(), self.root.named_buffers()):
+            for name, known in named:
+                if known is tensor:
+                    return self.create_node("get_attr", name, (), {})
+        if isinstance(tensor, Parameter):
+            raise NameError("parameter is not a member of this module")
+        if id(tensor) not in self.tensor_attrs:
+            number = 0
+            while hasattr(self.root, f"_tensor_constant{number}"):
+                number += 1
+            self.tensor_attrs[id(tensor)] = f"_tensor_constant{number}"
+            setattr(self.root, f"_tensor_constant{number}", tensor)
+        return self.create_node("get_attr", self.tensor_attrs[id(tensor)], (), {})
+
+    # Tracing
+
+    def create_args_for_root(
+        self, root_fn: Callable[..., Any], is_module: bool, concrete_args: dict[str, Any] | tuple[Any, ...] | None = None
+    ) -> tuple[Callable[..., Any], list[Any]]:
+        """The function, and the proxies of its inputs with the concrete arguments among them."""
+        function = inspect.unwrap(root_fn)
+        code = function.__code__  # type: ignore[attr-defined]
+        count = code.co_argcount + code.co_kwonlyargcount
+        names = list(code.co_varnames[:count])
+        args: list[Any] = []
+        if is_module:
+            if not names:
+                raise RuntimeError("``self`` argument cannot be part of *args expansion!")
+            args.append(self.root)
+            names = names[1:]
+        if isinstance(concrete_args, tuple):
+            if len(concrete_args) != len(names):
+                raise RuntimeError(f"Tracing expected {len(names)} arguments but got {len(concrete_args)} concrete arguments")
+            concrete_args = dict(zip(names, concrete_args))
+        parameters = inspect.signature(function).parameters
+        keywords = names[len(names) - code.co_kwonlyargcount :] if code.co_kwonlyargcount else []
+        values = {name: self._input(name, parameters[name], concrete_args or {}) for name in names}
+        args += [values[name] for name in names if name not in keywords]
+        if code.co_flags & inspect.CO_VARARGS:
+            args.append(self.create_proxy("placeholder", f"*{code.co_varnames[count]}", (), {}))
+        starred = bool(code.co_flags & inspect.CO_VARARGS)
+        named = {name: values[name] for name in keywords}
+        double = None
+        if code.co_flags & inspect.CO_VARKEYWORDS:
+            double = self.create_proxy("placeholder", f"**{code.co_varnames[count + starred]}", (), {})
+        if not (starred or named or double is not None):
+            return root_fn, args
+        return _calling(function, starred, named, double), args
+
+    def _input(self, name: str, parameter: inspect.Parameter, concrete: dict[str, Any]) -> Any:
+        default = () if parameter.default is inspect.Parameter.empty else (parameter.default,)
+        if name not in concrete:
+            return self.create_proxy("placeholder", name, default, {})
+        value = concrete[name]
+        if isinstance(value, (tuple, list, dict)) or value is PH:
+            raise NotImplementedError("mstorch: torch.fx takes numbers, strings and None as concrete arguments, no containers")
+        # The input stays, and a call with another value fails.
+        made = self.create_proxy("placeholder", name, default, {}, name=f"{name}_1")
+        message = f"{name} has been specialized to have value {value} but got another value"
+        if value is None:
+            self.create_proxy("call_function", _assert_is_none, (made, message), {})
+        else:
+            self.create_proxy("call_function", sys.modules[_HOME]._assert, (made == value, message), {})
+        return value
+
+    def trace(self, root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> Graph:
+        """The graph of a module or function. TraceError for code whose way depends on values."""
+        if isinstance(root, Module):
+            self.root = root
+            function = getattr(type(root), self.traced_func_name)
+            self.submodule_paths = {module: name for name, module in root.named_modules()}
+        else:
+            self.root = Module()
+            function = root
+        self.graph = Graph(tracer_cls=type(self))
+        self.tensor_attrs = {
+            id(value): f"{prefix}.{name}" if prefix else name
+            for prefix, module in self.root.named_modules() for name, value in vars(module).items() if isinstance(value, Tensor)
+        }  # fmt: skip
+        function, args = self.create_args_for_root(function, isinstance(root, Module), concrete_args)
+        with proxies_allowed(), Patches() as patches:
+            self._patch(patches, function)
+            result = function(*args)
+            self.create_node("output", "output", (self.create_arg(result),), {}, None, None)
+        self.submodule_paths = None
+        return self.graph
+
+    def _patch(self, patches: Patches, function: Callable[..., Any]) -> None:
+        call, read = Module.__call__, Module.__getattr__
+        cache: dict[str, Any] = {}
+
+        def traced_call(module: Module, *args: Any, **kwargs: Any) -> Any:
+            return self.call_module(module, lambda *a, **k: call(module, *a, **k), args, kwargs)
+
+        def traced_read(module: Module, name: str) -> Any:
+            return self.getattr(name, read(module, name), cache)
+
+        patches.attribute(Module, "__call__", traced_call)
+        patches.attribute(Module, "__getattr__", traced_read)
+        spaces = [vars(module) for module in self._autowrap_search] + [getattr(inspect.unwrap(function), "__globals__", {})]
+        for space in spaces:
+            for name, value in list(space.items()):
+                if not name.startswith("_") and callable(value) and id(value) in self._autowrap_function_ids:
+                    patches.item(space, name, wrapped(value))
+        for (_, name), space in _wrapped_names.items():
+            found = space.get(name, getattr(__builtins__, name, None) if not isinstance(__builtins__, dict) else __builtins__.get(name))
+            if found is not None:
+                patches.item(space, name, wrapped(found))
+
+
+def _calling(function: Callable[..., Any], starred: bool, named: dict[str, Any], double: Any) -> Callable[..., Any]:
+    """A function of positional inputs that hands on keyword inputs, and ``*args`` and ``**kwargs`` as one proxy each.
+
+    Proxies cannot be unpacked: the function's own code runs as if they were ordinary parameters.
+    """
+    code = function.__code__  # type: ignore[attr-defined]
+    flags = code.co_flags & ~(inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+    names = list(code.co_varnames)
+    first, keywords = code.co_argcount, code.co_kwonlyargcount
+    count = first + keywords + starred + (double is not None)
+    plain = types.FunctionType(
+        code.replace(co_flags=flags, co_argcount=count, co_kwonlyargcount=0, co_posonlyargcount=0),
+        function.__globals__, function.__name__, None, function.__closure__,  # type: ignore[attr-defined]
+    )  # fmt: skip
+
+    def call(*args: Any) -> Any:
+        positional, star = (args[:-1], args[-1:]) if starred else (args, ())
+        values = [*positional, *(named[name] for name in names[first : first + keywords]), *star]
+        return plain(*values, *(() if double is None else (double,)))
+
+    return call
+
+
+def symbolic_trace(root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> GraphModule:
+    """A GraphModule of a module or function, traced by ``Tracer``."""
+    tracer = Tracer()
+    graph = tracer.trace(root, concrete_args)
+    name = type(root).__name__ if isinstance(root, Module) else root.__name__
+    return GraphModule(tracer.root, graph, name)
+
+
+__all__ = ["PH", "Proxy", "Tracer", "symbolic_trace", "wrap"]

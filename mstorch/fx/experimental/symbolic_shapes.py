@@ -1,0 +1,35 @@
+"""torch.fx.experimental.symbolic_shapes: questions about sizes that vary. Sizes are numbers here, so each has its answer."""
+from __future__ import annotations
+
+from typing import Any
+
+
+class GuardOnDataDependentSymNode(RuntimeError):
+    """A question about a size that depends on values. Nothing here raises it."""
+
+
+def guard_or_false(a: Any) -> bool:
+    """The condition's truth."""
+    return bool(a)
+
+
+guard_or_true = statically_known_true = guard_size_oblivious = guard_or_false
+
+
+def free_symbols(val: Any) -> set[Any]:
+    """The sizes that vary in a value: none."""
+    return set()
+
+
+free_unbacked_symbols = free_symbols
+
+
+def is_concrete_int(a: Any) -> bool:
+    """Whether a size is a number: it is."""
+    return isinstance(a, int)
+
+
+__all__ = [
+    "GuardOnDataDependentSymNode", "free_symbols", "free_unbacked_symbols", "guard_or_false", "guard_or_true", "guard_size_oblivious",
+    "is_concrete_int", "statically_known_true",
+]  # fmt: skip

@@ -1,0 +1,270 @@
+"""torch.fx.graph: steps in order, and the code that does them."""
+from __future__ import annotations
+
+import contextlib
+import copy
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ._code import CodeGen, Namespace, PythonCode
+from .node import Node, Target, map_arg
+
+
+class _NodeList:
+    """The nodes of a graph, forwards or backwards. Taking out the current one while going through them is allowed."""
+
+    def __init__(self, graph: Graph, direction: str = "_next") -> None:
+        self.graph = graph
+        self.direction = direction
+
+    def __len__(self) -> int:
+        return self.graph._length
+
+    def __iter__(self) -> Iterator[Node]:
+        node = getattr(self.graph._root, self.direction)
+        while node is not self.graph._root:
+            following = getattr(node, self.direction)
+            if not node._erased:
+                yield node
+                # What was put behind the node meanwhile comes too.
+                following = getattr(node, self.direction) if not node._erased else following
+            node = following
+
+    def __reversed__(self) -> _NodeList:
+        return _NodeList(self.graph, "_prev" if self.direction == "_next" else "_next")
+
+
+def _snake_case(text: str) -> str:
+    return re.sub(r"(?<=[a-z])([A-Z])", r"_\1", text).lower()
+
+
+class Graph:
+    """A list of nodes. New ones come at the end, or where ``inserting_before`` and ``inserting_after`` say."""
+
+    def __init__(self, owning_module: Any = None, tracer_cls: type | None = None, tracer_extras: dict[str, Any] | None = None) -> None:
+        self._root = Node(self, "", "root", "", (), {})
+        self._place: Callable[[Node], None] = self._root.prepend
+        self._length = 0
+        self._names = Namespace()
+        self._codegen = CodeGen()
+        self._tracer_cls = tracer_cls
+        self._tracer_extras = tracer_extras
+        self.owning_module = owning_module
+
+    @property
+    def nodes(self) -> _NodeList:
+        """The nodes in order."""
+        return _NodeList(self)
+
+    def find_nodes(self, *, op: str, target: Target | None = None, sort: bool = True) -> list[Node]:
+        """The nodes of a kind, and of a target for calls."""
+        return [node for node in self.nodes if node.op == op and (target is None or node.target == target)]
+
+    def output_node(self) -> Node:
+        """The node of what the graph returns."""
+        return next(node for node in reversed(self.nodes) if node.op == "output")
+
+    # New nodes
+
+    def create_node(
+        self, op: str, target: Target, args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None,
+        name: str | None = None, type_expr: Any = None,
+    ) -> Node:  # fmt: skip
+        """A new node at the current place."""
+        wanted = name if name is not None else self._target_to_str(target)
+        if name is None:
+            wanted = _snake_case(wanted)
+        node = Node(self, self._names.create_name(wanted, None), op, target, args or (), kwargs or {}, type_expr)
+        self._place(node)
+        self._length += 1
+        return node
+
+    @staticmethod
+    def _target_to_str(target: Target) -> str:
+        if not callable(target):
+            text = str(target)
+            return text.strip("_") if text.startswith("__") and text.endswith("__") else text.lstrip("*")
+        return getattr(target, "__name__", type(target).__name__)
+
+    def placeholder(self, name: str, type_expr: Any = None, default_value: Any = ...) -> Node:
+        """An input."""
+        return self.create_node("placeholder", name, () if default_value is ... else (default_value,), type_expr=type_expr)
+
+    def get_attr(self, qualified_name: str, type_expr: Any = None) -> Node:
+        """An attribute of the module, by its dotted name."""
+        return self.create_node("get_attr", qualified_name, type_expr=type_expr)
+
+    def call_module(
+        self, module_name: str, args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None, type_expr: Any = None
+    ) -> Node:
+        """A call of a child module, by its dotted name."""
+        return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
+
+    def call_method(
+        self, method_name: str, args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None, type_expr: Any = None
+    ) -> Node:
+        """A call of a method of the first argument."""
+        return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
+
+    def call_function(
+        self, the_function: Callable[..., Any], args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None,
+        type_expr: Any = None, name: str | None = None,
+    ) -> Node:  # fmt: skip
+        """A call of a function."""
+        return self.create_node("call_function", the_function, args, kwargs, name=name, type_expr=type_expr)
+
+    def output(self, result: Any, type_expr: Any = None) -> Node:
+        """What the graph returns."""
+        return self.create_node("output", "output", (result,), type_expr=type_expr)
+
+    def inserting_before(self, n: Node | None = None) -> contextlib.AbstractContextManager[None]:
+        """New nodes come in front of a node, in a ``with`` block or from now on; at the graph's beginning without one."""
+        return self._inserting(self._root.append if n is None else n.prepend, n)
+
+    def inserting_after(self, n: Node | None = None) -> contextlib.AbstractContextManager[None]:
+        """New nodes come directly behind a node, the last one first, in a ``with`` block or from now on; without one at the end."""
+        return self._inserting(self._root.prepend if n is None else n.append, n)
+
+    def _inserting(self, place: Callable[[Node], None], node: Node | None) -> contextlib.AbstractContextManager[None]:
+        if node is not None and node.graph is not self:
+            raise AssertionError("Node to insert at is not in graph.")
+        before, self._place = self._place, place
+        return _Back(self, before)
+
+    def erase_node(self, to_erase: Node) -> None:
+        """Take a node out. RuntimeError if another one uses it."""
+        if to_erase.users:
+            raise RuntimeError(
+                f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph: {to_erase.users}!"
+            )
+        if to_erase.graph is not self:
+            raise RuntimeError(f"Attempting to remove {to_erase} from wrong graph!")
+        if to_erase._erased:
+            return
+        # Its own links stay, so that who goes through the nodes gets on.
+        to_erase._prev._next, to_erase._next._prev = to_erase._next, to_erase._prev
+        to_erase._erased = True
+        to_erase._set_arguments((), {})
+        self._length -= 1
+
+    def node_copy(self, node: Node, arg_transform: Callable[[Node], Any] = lambda x: x) -> Node:
+        """A copy of another graph's node at the current place, with its arguments as ``arg_transform`` gives them."""
+        made = self.create_node(
+            node.op, node.target, map_arg(node.args, arg_transform), map_arg(node.kwargs, arg_transform), node.name, node.type
+        )
+        made.meta = copy.copy(node.meta)
+        return made
+
+    def graph_copy(self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False) -> Any:
+        """Copy another graph's nodes to the current place; returns what stands for its output."""
+        for node in g.nodes:
+            if node in val_map:
+                continue
+            if node.op == "output":
+                result = map_arg(node.args[0], lambda n: val_map[n])
+                return (result, node) if return_output_node else result
+            val_map[node] = self.node_copy(node, lambda n: val_map[n])
+        return None
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Graph:
+        copied = Graph(tracer_cls=self._tracer_cls)
+        copied._codegen = copy.deepcopy(self._codegen)
+        values: dict[Node, Node] = {}
+        result = copied.graph_copy(self, values, return_output_node=True)
+        if result is not None:
+            value, old = result
+            copied.output(value, old.type).meta = copy.copy(old.meta)
+        if memo is not None:
+            memo[id(self)] = copied
+        return copied
+
+    def __reduce__(self) -> Any:
+        raise TypeError("mstorch: a torch.fx.Graph is pickled as part of its GraphModule only")
+
+    # Upkeep
+
+    def lint(self) -> None:
+        """Raise RuntimeError for a graph in which something does not fit."""
+        seen: set[Node] = set()
+        names: set[str] = set()
+        for node in self.nodes:
+            if node.graph is not self:
+                raise RuntimeError(f"Node '{node}' does not belong to this Graph!")
+            if node.name in names:
+                raise RuntimeError(f"Node redefined name {node.name}!")
+            for used in node.all_input_nodes:
+                if used.graph is not self:
+                    raise RuntimeError(
+                        f"Argument '{used}' of Node '{node}' does not belong to this Graph, but was used as an argument!"
+                    )
+                if used not in seen:
+                    raise RuntimeError(
+                        f"Argument '{used}' of Node '{node}' was used before it has been defined! Please check that Nodes in the "
+                        f"graph are topologically ordered\n{self}"
+                    )
+            seen.add(node)
+            names.add(node.name)
+            if self.owning_module is not None and node.op in ("get_attr", "call_module"):
+                self._lint_target(node)
+
+    def _lint_target(self, node: Node) -> None:
+        place = self.owning_module
+        for part in node.target.split("."):
+            if not hasattr(place, part):
+                raise RuntimeError(f"Node {node} target {node.target} references nonexistent attribute {part} of {place}")
+            place = getattr(place, part)
+
+    def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
+        """Take out nodes whose value nobody uses and that do nothing else; returns whether there were any."""
+        impure = is_impure_node or Node.is_impure
+        before = self._length
+        for node in reversed(self.nodes):
+            if not node.users and node.op not in ("placeholder", "output") and not impure(node):
+                self.erase_node(node)
+        return self._length < before
+
+    # Text
+
+    def set_codegen(self, codegen: CodeGen) -> None:
+        """Choose what writes the code."""
+        self._codegen = codegen
+
+    def process_inputs(self, *args: Any) -> Any:
+        """The inputs as the placeholders take them."""
+        return self._codegen.process_inputs(*args)
+
+    def process_outputs(self, out: Any) -> Any:
+        """The outputs as the function returns them."""
+        return self._codegen.process_outputs(out)
+
+    def python_code(self, root_module: str, *, verbose: bool = False, **unused: Any) -> PythonCode:
+        """The code of a function ``forward``, whose module is called ``root_module`` in it."""
+        return self._codegen.write(list(self.nodes), root_module)
+
+    def __str__(self) -> str:
+        lines = [line for line in (node.format_node() for node in self.nodes) if line is not None]
+        return "graph():" + "".join(f"\n    {line}" for line in lines)
+
+    def print_tabular(self) -> None:
+        """Print the nodes as a table."""
+        rows = [("opcode", "name", "target", "args", "kwargs")]
+        rows += [(n.op, n.name, str(n.target), str(n.args), str(n.kwargs)) for n in self.nodes]
+        widths = [max(len(row[i]) for row in rows) for i in range(5)]
+        rows.insert(1, tuple("-" * width for width in widths))  # type: ignore[arg-type]
+        for row in rows:
+            print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+
+
+class _Back(contextlib.AbstractContextManager):  # type: ignore[type-arg]
+    """Puts the place for new nodes back when the block ends."""
+
+    def __init__(self, graph: Graph, before: Callable[[Node], None]) -> None:
+        self.graph = graph
+        self.before = before
+
+    def __exit__(self, *error: Any) -> None:
+        self.graph._place = self.before
+
+
+__all__ = ["CodeGen", "Graph", "PythonCode"]

@@ -1,0 +1,166 @@
+"""torch.fx.interpreter: graphs that run node by node, or become other graphs."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..nn.modules.module import Module
+from ._symbolic_trace import Tracer
+from .graph import Graph
+from .graph_module import GraphModule
+from .node import Node, map_aggregate, map_arg
+from .proxy import Proxy
+
+
+class Interpreter:
+    """Runs a graph node by node. Subclasses change what single kinds of nodes do."""
+
+    def __init__(self, module: Module, garbage_collect_values: bool = True, graph: Graph | None = None) -> None:
+        self.module = module
+        self.submodules = dict(module.named_modules())
+        self.graph: Graph = graph if graph is not None else module.graph  # type: ignore[assignment]
+        self.env: dict[Node, Any] = {}
+        self.name = "Interpreter"
+        self.garbage_collect_values = garbage_collect_values
+        self.extra_traceback = True
+        self.args_iter: Iterator[Any] = iter(())
+        self.user_to_last_uses: dict[Node, list[Node]] = {}
+        if garbage_collect_values:
+            seen: set[Node] = set()
+            for node in reversed(self.graph.nodes):
+                for used in node.all_input_nodes:
+                    if used not in seen:
+                        seen.add(used)
+                        self.user_to_last_uses.setdefault(node, []).append(used)
+
+    def run(self, *args: Any, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True) -> Any:
+        """The graph's result for these inputs; values of nodes in ``initial_env`` are taken from there."""
+        self.env = dict(initial_env or {})
+        if enable_io_processing:
+            args = self.graph.process_inputs(*args)
+        self.args_iter = iter(args)
+        for node in self.graph.nodes:
+            if node in self.env:
+                continue
+            try:
+                self.env[node] = self.run_node(node)
+            except Exception as error:
+                if self.extra_traceback and error.args and isinstance(error.args[0], str):
+                    error.args = (f"{error.args[0]}\n\nWhile executing {node.format_node()}", *error.args[1:])
+                raise
+            for used in self.user_to_last_uses.get(node, ()):
+                del self.env[used]
+            if node.op == "output":
+                value = self.env[node]
+                return self.graph.process_outputs(value) if enable_io_processing else value
+        return None
+
+    def run_node(self, n: Node) -> Any:
+        """The value of one node."""
+        args, kwargs = self.fetch_args_kwargs_from_env(n)
+        return getattr(self, n.op)(n.target, args, kwargs)
+
+    # Kinds of nodes
+
+    def placeholder(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The next input, or its default."""
+        if target.startswith("*"):
+            return list(self.args_iter)
+        for value in self.args_iter:
+            return value
+        if args:
+            return args[0]
+        raise RuntimeError(f"Expected positional argument for parameter {target}, but one was not passed in!")
+
+    def get_attr(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """An attribute of the module."""
+        return self.fetch_attr(target)
+
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A function's result."""
+        return target(*args, **kwargs)
+
+    def call_method(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a method of the first argument."""
+        return getattr(args[0], target)(*args[1:], **kwargs)
+
+    def call_module(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A child module's result."""
+        return self.fetch_attr(target)(*args, **kwargs)
+
+    def output(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the graph returns."""
+        return args[0]
+
+    # Values
+
+    def fetch_attr(self, target: str) -> Any:
+        """The attribute of the module at a dotted name."""
+        place: Any = self.module
+        parts = target.split(".")
+        for i, part in enumerate(parts):
+            if not hasattr(place, part):
+                raise RuntimeError(f"Node referenced nonexistent target {'.'.join(parts[: i + 1])}")
+            place = getattr(place, part)
+        return place
+
+    def fetch_args_kwargs_from_env(self, n: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The values of a node's arguments."""
+        return self.map_nodes_to_values(n.args, n), self.map_nodes_to_values(n.kwargs, n)
+
+    def map_nodes_to_values(self, args: Any, n: Node) -> Any:
+        """Arguments with values in the place of nodes."""
+
+        def value(node: Node) -> Any:
+            if node not in self.env:
+                raise RuntimeError(f"Node {n} referenced nonexistent value {node}! Run Graph.lint() to diagnose such issues")
+            return self.env[node]
+
+        return map_arg(args, value)
+
+
+class Transformer(Interpreter):
+    """Makes another GraphModule, by running a graph on proxies. Subclasses change what single kinds of nodes become."""
+
+    def __init__(self, module: GraphModule) -> None:
+        super().__init__(module)
+        self.new_graph = Graph()
+        self.new_graph.set_codegen(module.graph._codegen)
+        self.tracer = _Tracer(self.new_graph, module)
+        self.tracer.root = module
+
+    def placeholder(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy:
+        """An input of the new graph."""
+        default = args[0] if args else ...
+        return Proxy(self.new_graph.placeholder(target, default_value=default), self.tracer)
+
+    def get_attr(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy:
+        """An attribute's node in the new graph."""
+        return self.tracer.create_proxy("get_attr", target, args, kwargs)
+
+    def call_module(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A child module's node in the new graph."""
+        return self.tracer.call_module(self.fetch_attr(target), lambda *a, **k: None, args, kwargs)
+
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A function's node in the new graph."""
+        return self.tracer.create_proxy("call_function", target, args, kwargs)
+
+    def transform(self) -> GraphModule:
+        """The new module."""
+        result = super().run(enable_io_processing=False)
+        if result is not None:
+            self.new_graph.output(map_aggregate(result, lambda value: value.node if isinstance(value, Proxy) else value))
+        return GraphModule(self.module, self.new_graph)
+
+
+class _Tracer(Tracer):
+    def __init__(self, graph: Graph, module: Module) -> None:
+        super().__init__()
+        self.graph = graph
+
+    def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
+        return True
+
+
+__all__ = ["Interpreter", "Transformer"]

@@ -1,0 +1,294 @@
+"""torch.fx.node: one step of a graph."""
+from __future__ import annotations
+
+import builtins
+import importlib
+import sys
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .._hook import theirs
+from .immutable_collections import immutable_dict, immutable_list
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+Target = Any
+Argument = Any
+OPERATIONS = ("placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root")
+
+_side_effects: set[Callable[..., Any]] = set()
+
+
+def has_side_effect(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a function as one whose calls stay in a graph though nobody uses the result; returns it."""
+    _side_effects.add(fn)
+    return fn
+
+
+def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
+    """Nested tuples, lists, dictionaries and slices with ``fn`` of what stands in them; lists and dictionaries become immutable."""
+    if isinstance(a, tuple):
+        items = [map_aggregate(item, fn) for item in a]
+        return type(a)(*items) if hasattr(a, "_fields") else tuple(items)
+    if isinstance(a, list):
+        return immutable_list([map_aggregate(item, fn) for item in a])
+    if isinstance(a, dict):
+        return immutable_dict((key, map_aggregate(value, fn)) for key, value in a.items())
+    if isinstance(a, slice):
+        return slice(map_aggregate(a.start, fn), map_aggregate(a.stop, fn), map_aggregate(a.step, fn))
+    return fn(a)
+
+
+def map_arg(a: Any, fn: Callable[[Node], Any]) -> Any:
+    """Nested arguments with ``fn`` of each node in its place."""
+    if not callable(fn):
+        raise AssertionError("torch.fx.map_arg(a, fn): fn must be a callable")
+    return map_aggregate(a, lambda value: fn(value) if isinstance(value, Node) else value)
+
+
+# Names of functions
+
+
+def _homes() -> list[types.ModuleType]:
+    package = sys.modules[__name__.partition(".")[0]]
+    return [package, *(importlib.import_module(f"{package.__spec__.name}.{part}") for part in (  # type: ignore[union-attr]
+        "nn.functional", "linalg", "special", "fft"))]  # fmt: skip
+
+
+def _get_qualified_name(func: Any) -> str:
+    """The dotted name under which code reaches a function: ``torch.relu``, ``operator.add``, ``package.module.function``."""
+    name = getattr(func, "__name__", None)
+    if name is None:
+        return repr(func)
+    if getattr(builtins, name, None) is func:
+        return name
+    module = getattr(func, "__module__", None) or ""
+    if module == "_operator":
+        return f"operator.{name}"
+    if module.partition(".")[0] in (__name__.partition(".")[0], "torch"):
+        for home in _homes():
+            if getattr(home, name, None) is func:
+                assert home.__spec__ is not None
+                return f"{theirs(home.__spec__.name)}.{name}"
+        module = theirs(module)
+    return f"{module}.{getattr(func, '__qualname__', name)}"
+
+
+def _shown(argument: Any) -> str:
+    """An argument as the text of a graph shows it."""
+    if isinstance(argument, (list, tuple)) and not hasattr(argument, "_fields"):
+        inner = ", ".join(map(_shown, argument))
+        return f"[{inner}]" if isinstance(argument, list) else f"({inner}{',' if len(argument) == 1 else ''})"
+    if isinstance(argument, dict):
+        return "{" + ", ".join(f"{key}: {_shown(value)}" for key, value in argument.items()) + "}"
+    return f"%{argument}" if isinstance(argument, Node) else str(argument)
+
+
+def _wrong_target(graph: Any, name: str, target: Any, word: str) -> str:
+    return f"Node [graph = {graph}, name = '{name}'] target {target} has type {type(target)} but a {word} is expected"
+
+
+class Node:
+    """One step: an input (``placeholder``), an attribute of the module (``get_attr``), a call of a function, a method or a
+    child module, or the ``output``. ``args`` and ``kwargs`` hold other nodes and plain values, ``users`` the nodes that use it.
+    """
+
+    def __init__(
+        self, graph: Graph, name: str, op: str, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any],
+        return_type: Any = None,
+    ) -> None:  # fmt: skip
+        if op not in OPERATIONS:
+            raise AssertionError(f"op '{op}' is not one of {OPERATIONS}")
+        if op == "call_function":
+            if not callable(target):
+                raise ValueError(_wrong_target(graph, name, target, "Callable"))
+        elif not isinstance(target, str):
+            raise ValueError(_wrong_target(graph, name, target, "str"))
+        self.graph = graph
+        self.name = name
+        self.op = op
+        self.target = target
+        self.users: dict[Node, None] = {}
+        self.type = return_type
+        self.meta: dict[str, Any] = {}
+        self._input_nodes: dict[Node, None] = {}
+        self._prev = self._next = self
+        self._erased = False
+        self._repr_fn: Callable[[Node], str] | None = None
+        self._args: tuple[Any, ...] = ()
+        self._kwargs: dict[str, Any] = {}
+        self._set_arguments(args, kwargs)
+
+    # Arguments
+
+    def _set_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        for used in self._input_nodes:
+            used.users.pop(self, None)
+        self._input_nodes = {}
+
+        def use(node: Node) -> Node:
+            self._input_nodes.setdefault(node)
+            node.users.setdefault(self)
+            return node
+
+        self._args = map_arg(tuple(args), use)
+        self._kwargs = map_arg(dict(kwargs), use)
+
+    @property
+    def args(self) -> tuple[Any, ...]:
+        """The positional arguments; new ones are assigned as a whole."""
+        return self._args
+
+    @args.setter
+    def args(self, a: tuple[Any, ...]) -> None:
+        self._set_arguments(a, self._kwargs)
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """The keyword arguments; new ones are assigned as a whole."""
+        return self._kwargs
+
+    @kwargs.setter
+    def kwargs(self, k: dict[str, Any]) -> None:
+        self._set_arguments(self._args, k)
+
+    @property
+    def all_input_nodes(self) -> list[Node]:
+        """The nodes among the arguments, each once."""
+        return list(self._input_nodes)
+
+    def update_arg(self, idx: int, arg: Any) -> None:
+        """Replace one positional argument."""
+        args = list(self.args)
+        args[idx] = arg
+        self.args = tuple(args)
+
+    def insert_arg(self, idx: int, arg: Any) -> None:
+        """Put a positional argument in front of one."""
+        if not 0 <= idx <= len(self.args):
+            raise AssertionError("insert_args index must be between 0 and len(self.args)")
+        self.args = (*self.args[:idx], arg, *self.args[idx:])
+
+    def update_kwarg(self, key: str, arg: Any) -> None:
+        """Replace one keyword argument."""
+        self.kwargs = {**self.kwargs, key: arg}
+
+    def replace_input_with(self, old_input: Node, new_input: Node) -> None:
+        """Use another node in the place of one among the arguments."""
+
+        def other(node: Node) -> Node:
+            return new_input if node is old_input else node
+
+        self._set_arguments(map_arg(self._args, other), map_arg(self._kwargs, other))
+
+    def replace_all_uses_with(
+        self, replace_with: Node, delete_user_cb: Callable[[Node], bool] = lambda user: True, *, propagate_meta: bool = False
+    ) -> list[Node]:
+        """Let the users of this node use another one; returns those that were changed."""
+        if propagate_meta:
+            replace_with.meta.update(self.meta)
+        chosen = [user for user in self.users if delete_user_cb(user)]
+        for user in chosen:
+            user.replace_input_with(self, replace_with)
+        return chosen
+
+    # Place in the graph
+
+    @property
+    def prev(self) -> Node:
+        """The node in front of this one."""
+        return self._prev
+
+    @property
+    def next(self) -> Node:
+        """The node behind this one."""
+        return self._next
+
+    def prepend(self, x: Node) -> None:
+        """Move a node of this graph in front of this one."""
+        if self.graph is not x.graph:
+            raise AssertionError("Attempting to move a Node into a different Graph")
+        if self is x:
+            return
+        x._unlink()
+        before = self._prev
+        before._next, x._prev = x, before
+        x._next, self._prev = self, x
+
+    def append(self, x: Node) -> None:
+        """Move a node of this graph behind this one."""
+        if self is not x:
+            self._next.prepend(x)
+
+    def _unlink(self) -> None:
+        self._prev._next, self._next._prev = self._next, self._prev
+        self._prev = self._next = self
+
+    _remove_from_list = _unlink
+
+    # What it is
+
+    def is_impure(self, impure_random: bool = True) -> bool:
+        """Whether it does more than give a value, so that it stays though nobody uses it."""
+        if self.op in ("placeholder", "output"):
+            return True
+        if self.op == "call_function":
+            name = getattr(self.target, "__name__", "")
+            random = impure_random and name in _RANDOM
+            return self.target in _side_effects or name in ("_assert", "_assert_async", "setitem") or random
+        if self.op == "call_method":
+            return self.target.endswith("_") and not self.target.endswith("__")
+        if self.op == "call_module":
+            owner = self.graph.owning_module
+            if owner is None:
+                raise AssertionError("self.graph.owning_module not set for purity check")
+            return getattr(owner.get_submodule(self.target), "_is_impure", False)
+        return False
+
+    @property
+    def stack_trace(self) -> str | None:
+        """Where in the code it was recorded, if that was asked for."""
+        return self.meta.get("stack_trace")
+
+    @stack_trace.setter
+    def stack_trace(self, trace: str | None) -> None:
+        self.meta["stack_trace"] = trace
+
+    def _pretty_print_target(self, target: Any) -> str:
+        if isinstance(target, str):
+            return target
+        name = _get_qualified_name(target)
+        return f"builtins.{name}" if getattr(builtins, name, None) is target else name
+
+    def format_node(
+        self, placeholder_names: list[str] | None = None, maybe_return_typename: list[str] | None = None, *,
+        include_tensor_metadata: bool = False,
+    ) -> str | None:  # fmt: skip
+        """The line of a graph's text for this node; None for those that get no line of their own."""
+        users = f"[num_users={len(self.users)}]"
+        if self.op == "placeholder":
+            if placeholder_names is not None:
+                placeholder_names.append(str(self.target))
+                return None
+            default = f"(default={self.args[0]})" if self.args else ""
+            return f"%{self.name} : {users} = {self.op}[target={self.target}]{default}"
+        if self.op == "get_attr":
+            return f"%{self.name} : {users} = {self.op}[target={self.target}]"
+        if self.op == "output":
+            return f"return {self.args[0]}"
+        return (
+            f"%{self.name} : {users} = {self.op}[target={self._pretty_print_target(self.target)}]"
+            f"(args = {_shown(self.args)}, kwargs = {_shown(self.kwargs)})"
+        )
+
+    def __repr__(self) -> str:
+        return self.name if self._repr_fn is None else self._repr_fn(self)
+
+
+_RANDOM = frozenset(
+    "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson dropout".split()
+)
+
+__all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]

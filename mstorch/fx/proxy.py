@@ -1,0 +1,200 @@
+"""torch.fx.proxy: stand-ins for values, which write down what is done with them."""
+from __future__ import annotations
+
+import dis
+import operator
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .._core.device import device
+from .._core.dtype import dtype
+from .._core.formats import layout, memory_format
+from .._core.generator import Generator
+from .graph import Graph
+from .node import Node, map_arg
+
+_PLAIN = (str, int, float, bool, complex, type(None), type(Ellipsis), range, dtype, device, layout, memory_format, Generator, bytes)
+
+
+class TraceError(ValueError):
+    """Code that cannot be recorded."""
+
+
+class Scope:
+    """A module on the way to the current one."""
+
+    def __init__(self, module_path: str, module_type: Any) -> None:
+        self.module_path = module_path
+        self.module_type = module_type
+
+
+class TracerBase:
+    """Writes nodes into ``graph``."""
+
+    graph: Graph
+    record_stack_traces = False
+    check_mutable_operations = False
+    trace_asserts = False
+    proxy_buffer_attributes = False
+    traced_func_name = "forward"
+
+    def create_node(
+        self, kind: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str | None = None, type_expr: Any = None
+    ) -> Node:
+        """A new node in the graph."""
+        return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
+
+    def proxy(self, node: Node) -> Proxy:
+        """The stand-in of a node's value."""
+        return Proxy(node, self)
+
+    def create_proxy(
+        self, kind: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str | None = None,
+        type_expr: Any = None, proxy_factory_fn: Callable[[Node], Proxy] | None = None,
+    ) -> Proxy:  # fmt: skip
+        """A new node of arguments with proxies, and the stand-in of its value."""
+        node = self.create_node(kind, target, self.create_arg(args), self.create_arg(kwargs), name, type_expr)
+        if self.record_stack_traces:
+            node.stack_trace = "".join(traceback.format_stack(limit=8)[:-2])
+        return (proxy_factory_fn or self.proxy)(node)
+
+    def create_arg(self, a: Any) -> Any:
+        """An argument as a node takes it. NotImplementedError for what no graph can hold."""
+        if isinstance(a, Proxy):
+            return a.node
+        if isinstance(a, (Node, *_PLAIN)):
+            return a
+        if isinstance(a, tuple):
+            items = [self.create_arg(item) for item in a]
+            return type(a)(*items) if hasattr(a, "_fields") else type(a)(items)
+        if isinstance(a, list):
+            return [self.create_arg(item) for item in a]
+        if isinstance(a, dict):
+            made = {}
+            for key, value in a.items():
+                if isinstance(key, Proxy):
+                    raise RuntimeError(f"Keys for dictionaries used as an argument cannot contain a Node. Got key: {key.node}")
+                made[key] = self.create_arg(value)
+            return made
+        if isinstance(a, slice):
+            return slice(self.create_arg(a.start), self.create_arg(a.stop), self.create_arg(a.step))
+        if isinstance(a, type) or callable(a):
+            return a
+        raise NotImplementedError(f"argument of type: {type(a)}")
+
+    def to_bool(self, obj: Proxy) -> bool:
+        """Asked for a proxy's truth: TraceError."""
+        raise TraceError("symbolically traced variables cannot be used as inputs to control flow")
+
+    def iter(self, obj: Proxy) -> Iterator[Any]:
+        """A proxy's items where code unpacks it into a fixed number of names; TraceError elsewhere."""
+        frame = sys._getframe(2)
+        code = frame.f_code
+        unpacked = next((i for i in dis.get_instructions(code) if i.offset >= frame.f_lasti), None)
+        if unpacked is not None and unpacked.opname == "UNPACK_SEQUENCE":
+            assert unpacked.argval is not None
+            return (obj[i] for i in range(unpacked.argval))
+        raise TraceError(
+            "Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a *args or **kwargs "
+            "function argument. See the torch.fx docs on pytorch.org for a more detailed explanation of what types of control "
+            "flow can be traced, and check out the Proxy docstring for help troubleshooting Proxy iteration errors"
+        )
+
+    def keys(self, obj: Proxy) -> Any:
+        """A proxy's keys, which ``**`` asks for."""
+        return Attribute(obj, "keys")()
+
+
+class GraphAppendingTracer(TracerBase):
+    """Writes nodes into a graph that is there."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+
+_TWO_SIDED = ("add", "sub", "mul", "floordiv", "truediv", "mod", "pow", "lshift", "rshift", "and_", "or_", "xor", "matmul")
+_ONE_SIDED = ("eq", "ne", "lt", "gt", "le", "ge", "pos", "neg", "invert", "getitem", "abs")
+
+
+def _recorded(function: Callable[..., Any], reflected: bool) -> Callable[..., Any]:
+    if reflected:
+        return lambda self, other: self.tracer.create_proxy("call_function", function, (other, self), {})
+    return lambda self, *args: self.tracer.create_proxy("call_function", function, (self, *args), {})
+
+
+def _operators() -> dict[str, Any]:
+    names = {f"__{name.rstrip('_')}__": _recorded(getattr(operator, name), False) for name in (*_TWO_SIDED, *_ONE_SIDED)}
+    names |= {f"__r{name.rstrip('_')}__": _recorded(getattr(operator, name), True) for name in _TWO_SIDED}
+    return names | {"__hash__": object.__hash__}  # a class that defines __eq__ has none of its own
+
+
+_Operators: Any = type("_Operators", (), _operators())
+
+
+class Proxy(_Operators):
+    """Stands for a value. Operators, methods, attributes and torch's functions of it write nodes."""
+
+    def __init__(self, node: Node, tracer: TracerBase | None = None) -> None:
+        self.tracer = GraphAppendingTracer(node.graph) if tracer is None else tracer
+        self.node = node
+
+    def __repr__(self) -> str:
+        return f"Proxy({self.node.name})"
+
+    def __getattr__(self, k: str) -> Any:
+        if k in ("node", "tracer"):  # while a copy is being made
+            raise AttributeError(k)
+        return Attribute(self, k)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Proxy:
+        return self.tracer.create_proxy("call_method", "__call__", (self, *args), kwargs)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.tracer.iter(self)
+
+    def __bool__(self) -> bool:
+        return self.tracer.to_bool(self)
+
+    def __len__(self) -> int:
+        raise RuntimeError(
+            "'len' is not supported in symbolic tracing by default. If you want this call to be recorded, please call "
+            "torch.fx.wrap('len') at module scope"
+        )
+
+    def keys(self) -> Any:
+        """The keys, which ``**`` asks for."""
+        return self.tracer.keys(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Proxy:
+        return self
+
+    @classmethod
+    def __torch_function__(cls, orig_method: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        from ._entry import record
+
+        return record(orig_method, args, kwargs or {})
+
+
+class Attribute(Proxy):
+    """An attribute of a proxy: a node of its own only if it is used as a value, for a call makes a method's node."""
+
+    def __init__(self, root: Proxy, attr: str) -> None:
+        self.root = root
+        self.attr = attr
+        self.tracer = root.tracer
+        self._node: Node | None = None
+
+    @property
+    def node(self) -> Node:  # type: ignore[override]
+        """The node of the attribute's value."""
+        if self._node is None:
+            self._node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
+        return self._node
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Proxy:
+        return self.tracer.create_proxy("call_method", self.attr, (self.root, *args), kwargs)
+
+
+__all__ = ["Attribute", "GraphAppendingTracer", "Proxy", "Scope", "TraceError", "TracerBase", "map_arg"]

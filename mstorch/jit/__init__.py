@@ -1,0 +1,121 @@
+"""torch.jit: scripted and traced functions and modules, which run as Python here."""
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from .._jit_internal import (
+    _isinstance,
+    _overload,
+    _overload_method,
+    export,
+    ignore,
+    is_scripting,
+    unused,
+)
+from ..futures import Future
+from . import annotations
+from ._files import freeze, load, optimize_for_inference, save
+from ._script import (
+    Attribute,
+    CompilationUnit,
+    RecursiveScriptModule,
+    ScriptFunction,
+    ScriptModule,
+    annotate,
+    interface,
+    script,
+    script_method,
+)
+from ._trace import (
+    TopLevelTracedModule,
+    TracedModule,
+    TracerWarning,
+    TracingCheckError,
+    is_tracing,
+    script_if_tracing,
+    trace,
+    trace_module,
+)
+
+isinstance = _isinstance
+_script_if_tracing = script_if_tracing
+
+
+class Error(RuntimeError):
+    """An error of scripted code. Python's own errors come out here as they are."""
+
+
+class ScriptWarning(Warning):
+    """A warning about scripted code."""
+
+
+def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
+    """A future of the function's result; it runs at once, in this thread."""
+    future: Future[Any] = Future()
+    future.set_result(func(*args, **kwargs))
+    return future
+
+
+def wait(future: Future[Any]) -> Any:
+    """The result of a future."""
+    if type(future) is not Future:
+        raise TypeError("wait(): incompatible function arguments. The following argument types are supported:\n    1. (arg0: Future)")
+    return future.wait()
+
+
+_fork, _wait = fork, wait
+
+
+def set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Torch's first strategy of fusing operations; there is no fuser here that would follow another one."""
+    for kind, _ in strategy:
+        if kind not in ("STATIC", "DYNAMIC"):
+            raise RuntimeError(f"FusionBehavior only supported 'STATIC' or 'DYNAMIC', got: {kind}")
+    return [("STATIC", 2), ("DYNAMIC", 10)]
+
+
+def enable_onednn_fusion(enabled: bool) -> None:
+    """RuntimeError for True: there is no such fuser here."""
+    if enabled:
+        raise RuntimeError("mstorch: torch.jit runs Python and has no fuser")
+
+
+def onednn_fusion_enabled() -> bool:
+    """False: there is no such fuser here."""
+    return False
+
+
+@contextlib.contextmanager
+def optimized_execution(should_optimize: bool) -> Iterator[None]:
+    """Whether scripted functions are optimised inside: never, here."""
+    yield
+
+
+@contextlib.contextmanager
+def fuser(name: str) -> Iterator[None]:
+    """Which fuser is used inside: none, here."""
+    if name not in ("fuser0", "fuser1", "fuser2", "fuser3", "none"):
+        raise Exception(f"unrecognized fuser option (name: {name})")
+    yield
+
+
+class strict_fusion(contextlib.AbstractContextManager):  # type: ignore[type-arg]
+    """Inside, torch refuses scripted code that it cannot fuse; there is no fuser here."""
+
+    def __exit__(self, *error: Any) -> None:
+        return None
+
+
+def export_opnames(m: ScriptModule) -> list[str]:
+    """Raises NotImplementedError: there is no graph whose operations could be listed."""
+    raise NotImplementedError("mstorch: torch.jit runs Python and has no graph whose operations could be listed")
+
+
+__all__ = [
+    "Attribute", "CompilationUnit", "Error", "Final", "Future", "RecursiveScriptModule", "ScriptFunction", "ScriptModule",
+    "ScriptWarning", "TopLevelTracedModule", "TracedModule", "TracerWarning", "TracingCheckError", "_overload",
+    "_overload_method", "annotate", "annotations", "enable_onednn_fusion", "export", "export_opnames", "fork", "freeze", "fuser",
+    "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "load", "onednn_fusion_enabled", "optimize_for_inference",
+    "optimized_execution", "save", "script", "script_if_tracing", "script_method", "set_fusion_strategy", "strict_fusion",
+    "trace", "trace_module", "unused", "wait",
+]  # fmt: skip

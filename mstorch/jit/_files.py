@@ -1,0 +1,87 @@
+"""Files of scripted and traced modules: an archive with the pickled Python object."""
+from __future__ import annotations
+
+import copy
+import io
+import os
+import pickle
+import zipfile
+from typing import Any
+
+from .. import serialization
+from .._hook import not_yet
+from ._script import RecursiveScriptModule, ScriptFunction, ScriptModule
+
+_OBJECT = "mstorch_jit/object.pt"
+_EXTRA = "extra/"
+
+
+def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
+    """Write a scripted or traced module or function, with further texts or bytes by name, to a path or a file object.
+
+    Differs from torch: the file holds the Python object, whose classes are imported when it is loaded; torch does not read it.
+    """
+    if not isinstance(m, (ScriptModule, ScriptFunction)):
+        raise AttributeError(f"'{type(m).__name__}' object has no attribute 'save'")
+    content = io.BytesIO()
+    try:
+        serialization.save(m, content)
+    except (AttributeError, pickle.PicklingError, TypeError) as error:
+        raise RuntimeError(f"mstorch: torch.jit.save writes the Python object, and that cannot be pickled: {error}") from error
+    with zipfile.ZipFile(f, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(_OBJECT, content.getvalue())
+        for name, text in (_extra_files or {}).items():
+            archive.writestr(_EXTRA + name, text)
+
+
+def load(f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None = None, _restore_shapes: bool = False) -> Any:
+    """The module or function of a file that ``torch.jit.save`` wrote here; fills the values of ``_extra_files``.
+
+    Loading imports the classes that the file names: load files that you trust. RuntimeError for files of torch's own
+    TorchScript, which there is no interpreter for here.
+    """
+    if isinstance(f, (str, os.PathLike)):
+        if not os.path.exists(f):
+            raise ValueError(f"The provided filename {f} does not exist")
+        if os.path.isdir(f):
+            raise ValueError(f"The provided filename {f} is a directory")
+    if not zipfile.is_zipfile(f):
+        raise RuntimeError("PytorchStreamReader failed reading zip archive: failed finding central directory")
+    if hasattr(f, "seek"):
+        f.seek(0)
+    with zipfile.ZipFile(f) as archive:
+        if _OBJECT not in archive.namelist():
+            raise RuntimeError(f"mstorch: torch.jit.load reads what torch.jit.save wrote under mstorch, no TorchScript {not_yet()}")
+        loaded = serialization.load(io.BytesIO(archive.read(_OBJECT)), map_location=map_location, weights_only=False)
+        for name in _extra_files or {}:
+            if _EXTRA + name in archive.namelist():
+                _extra_files[name] = archive.read(_EXTRA + name)  # type: ignore[index]
+    return loaded
+
+
+def freeze(
+    mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics: bool = True, preserve_parameters: bool = False
+) -> Any:
+    """A scripted module in eval mode whose parameters are constants: its state_dict is empty unless they are preserved."""
+    if not isinstance(mod, ScriptModule):
+        raise RuntimeError(
+            "Freezing expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script your 'nn.Module'."
+        )
+    if mod.training:
+        raise RuntimeError(
+            "Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module before freezing."
+        )
+    shared = {id(buffer): buffer for buffer in mod.buffers()}
+    shared |= {id(p): p if preserve_parameters else p.detach() for p in mod.parameters()}
+    own = copy.deepcopy(mod, shared)
+    frozen = RecursiveScriptModule(own, dict(own._modules))
+    frozen.__dict__["original_name"] = getattr(mod, "original_name", mod._get_name())
+    if not preserve_parameters:
+        # What runs is out of the members' sight, so that there is no state.
+        frozen.__dict__.update(_parameters={}, _buffers={}, _modules={})
+    return frozen
+
+
+def optimize_for_inference(mod: Any, other_methods: list[str] | None = None) -> Any:
+    """The frozen module."""
+    return freeze(mod.eval(), other_methods)

@@ -1,0 +1,222 @@
+"""Scripted functions and modules. No graph is made: Python runs, on copies of the modules that share the parameters."""
+from __future__ import annotations
+
+import collections
+import enum
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .._hook import not_yet
+from .._jit_internal import mode
+from ..nn.modules.module import Module
+
+Attribute = collections.namedtuple("Attribute", ["value", "type"])
+
+_NO_GRAPH = ("graph", "inlined_graph", "code", "code_with_constants", "graph_for")
+
+
+class _Callable:
+    """What scripted functions and modules have in common: no graph, and files."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _NO_GRAPH:
+            raise AttributeError(f"mstorch: torch.jit runs Python, '{type(self).__name__}' has no '{name}' {not_yet()}")
+        return super().__getattr__(name)  # type: ignore[misc]
+
+    def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
+        """Write a file for ``torch.jit.load``."""
+        from ._files import save
+
+        save(self, f, _extra_files)
+
+
+class ScriptFunction(_Callable):
+    """A function that was scripted or traced."""
+
+    def __init__(self, function: Callable[..., Any], scripted: bool = True) -> None:
+        self._scripted = scripted
+        functools.update_wrapper(self, function)
+        self.name = getattr(function, "__name__", "function")
+        self.qualified_name = f"__torch__.{self.name}"
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _NO_GRAPH:
+            return super().__getattr__(name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self._scripted:
+            return self.__wrapped__(*args, **kwargs)
+        with mode(scripted=True):
+            return self.__wrapped__(*args, **kwargs)
+
+    def __reduce__(self) -> Any:
+        place: Any = sys.modules.get(self.__module__)
+        for part in self.__qualname__.split("."):
+            place = getattr(place, part, None)
+        # A decorated function stands under its own name; the name is enough for pickle.
+        return self.__qualname__ if place is self else (ScriptFunction, (self.__wrapped__, self._scripted))
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+
+class ScriptModule(_Callable, Module):
+    """The base of scripted and traced modules."""
+
+    def define(self, src: str) -> None:
+        """Raises NotImplementedError: there is no compiler for TorchScript's text."""
+        raise NotImplementedError("mstorch: torch.jit runs Python and cannot compile TorchScript's text")
+
+
+class RecursiveScriptModule(ScriptModule):
+    """A module that was scripted: a copy of it that shares its parameters and buffers, with scripted children."""
+
+    _scripted = True
+    _python: Module
+    original_name: str
+
+    def __init__(self, python: Module, children: dict[str, Any]) -> None:
+        super().__init__()
+        members = self.__dict__
+        twin = _shallow(python)
+        twin.__dict__["_modules"] = children
+        for name in ("_parameters", "_buffers"):
+            twin.__dict__[name] = dict(python.__dict__[name])
+        for name in ("_parameters", "_buffers", "_modules"):
+            members[name] = twin.__dict__[name]
+        members["_non_persistent_buffers_set"] = twin.__dict__["_non_persistent_buffers_set"]
+        members["training"] = python.training
+        members["_python"] = twin
+        members["original_name"] = python._get_name()
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes."""
+        if not self._scripted:
+            return self._python(*args, **kwargs)
+        with mode(scripted=True):
+            return self._python(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        twin = self.__dict__.get("_python")
+        if twin is not None and name not in _NO_GRAPH and not name.startswith("__") and hasattr(twin, name):
+            return getattr(twin, name)
+        return super().__getattr__(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        twin = self.__dict__.get("_python")
+        if twin is not None and name in twin.__dict__ and name not in ("_parameters", "_buffers", "_modules"):
+            object.__setattr__(twin, name, value)
+            if name not in self.__dict__:
+                return
+        super().__setattr__(name, value)
+
+    def train(self, mode: bool = True) -> Any:
+        """Set training or evaluation for this module and its children."""
+        self._python.__dict__["training"] = mode
+        return super().train(mode)
+
+    def __len__(self) -> int:
+        return len(self._python)  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._python)  # type: ignore[call-overload]
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._python[index]  # type: ignore[index]
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self._python  # type: ignore[operator]
+
+    def __bool__(self) -> bool:
+        return True
+
+    def extra_repr(self) -> str:
+        """The class's name."""
+        return f"original_name={self.original_name}"
+
+
+def _shallow(module: Module) -> Module:
+    """A module of the same class with the same members."""
+    twin = type(module).__new__(type(module))
+    twin.__setstate__(module.__getstate__())
+    twin.__dict__["_non_persistent_buffers_set"] = set(module._non_persistent_buffers_set)
+    return twin
+
+
+def wrapped(module: Module, kind: type[RecursiveScriptModule], outer: type[RecursiveScriptModule] | None = None) -> Any:
+    """A module as one of a scripted kind, its children too; ``outer`` is the kind of the outermost one."""
+    made: dict[int, Any] = {}
+
+    def wrap(one: Module, kind_of_one: type[RecursiveScriptModule]) -> Any:
+        if isinstance(one, ScriptModule):
+            return one
+        if id(one) not in made:
+            children = {
+                name: wrap(child, kind) if isinstance(child, Module) else child for name, child in one._modules.items()
+            }
+            made[id(one)] = kind_of_one(one, children)
+        return made[id(one)]
+
+    return wrap(module, outer or kind)
+
+
+def script(
+    obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None
+) -> Any:
+    """A function or module that keeps to TorchScript's ways: ``is_scripting()`` is true while it runs.
+
+    A module's copy shares parameters and buffers with the module. Classes are returned as they are.
+    Differs from torch: Python runs, nothing is compiled, so that nothing is refused either.
+    """
+    if isinstance(obj, (ScriptModule, ScriptFunction)):
+        return obj
+    if isinstance(obj, Module):
+        return wrapped(obj, RecursiveScriptModule)
+    if isinstance(obj, type):
+        if issubclass(obj, Module):
+            raise RuntimeError(
+                f"Type '{obj}' cannot be compiled since it inherits from nn.Module, consider passing an instance instead"
+            )
+        if obj.__module__ == "builtins" and not issubclass(obj, enum.Enum):
+            raise RuntimeError("TorchScript classes must be new-style classes. Please inherit from 'object'.")
+        return obj
+    if not callable(obj) or not (inspect.isroutine(obj) or hasattr(obj, "__wrapped__")):
+        kind = type(obj)
+        raise TypeError(f"{kind} is a built-in class" if kind.__module__ == "builtins" else f"mstorch: {kind} cannot be scripted")
+    return ScriptFunction(obj)
+
+
+def script_method(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of a ScriptModule: the function itself."""
+    return fn
+
+
+def interface(obj: type) -> type:
+    """Mark a class as an interface; returns it. RuntimeError for what is no class of one's own."""
+    if not inspect.isclass(obj):
+        raise RuntimeError("interface must be applied to a class")
+    if obj.__module__ == "builtins":
+        raise RuntimeError("TorchScript interfaces must inherit from 'object'")
+    obj.__torch_script_interface__ = True  # type: ignore[attr-defined]
+    return obj
+
+
+def annotate(the_type: Any, the_value: Any) -> Any:
+    """The value."""
+    return the_value
+
+
+class CompilationUnit:
+    """Raises NotImplementedError when it is made from text: there is no compiler for TorchScript's text."""
+
+    def __init__(self, lang: str | None = None, _frames_up: int = 0) -> None:
+        if lang is not None:
+            self.define(lang)
+
+    def define(self, lang: str, rcb: Any = None, _frames_up: int = 0) -> Any:
+        """Raises NotImplementedError."""
+        raise NotImplementedError("mstorch: torch.jit runs Python and cannot compile TorchScript's text")

@@ -1,0 +1,167 @@
+"""Traced functions and modules: run once with the example, and as Python afterwards."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .._jit_internal import mode, running
+from .._tensor import Tensor
+from ..nn.modules.module import Module
+from ._script import RecursiveScriptModule, ScriptFunction, ScriptModule, wrapped
+
+
+class TracerWarning(Warning):
+    """What a trace may not keep."""
+
+    @staticmethod
+    def ignore_lib_warnings() -> None:
+        """There are no such warnings here."""
+
+
+class TracingCheckError(Exception):
+    """A traced function gave another result when it ran again."""
+
+    def __init__(self, graph_diff_error: Any, tensor_compare_error: Any, extra_msg: Any = None) -> None:
+        self.message = "Tracing failed sanity checks!\n" + "".join(
+            f"{part}\n" for part in (extra_msg, graph_diff_error, tensor_compare_error) if part is not None
+        )
+        super().__init__(self.message)
+
+
+class TracedModule(RecursiveScriptModule):
+    """A module inside a traced one."""
+
+    _scripted = False
+
+    def _get_name(self) -> str:
+        return self.original_name
+
+    def train(self, mode: bool = True) -> Any:
+        """Set the flag; what was traced goes on in the mode in which it was traced."""
+        return super(RecursiveScriptModule, self).train(mode)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "training":
+            self.__dict__["training"] = value
+        else:
+            super().__setattr__(name, value)
+
+
+class TopLevelTracedModule(TracedModule):
+    """A traced module."""
+
+
+def is_tracing() -> bool:
+    """Whether a function runs to be traced."""
+    return running.traced
+
+
+def _check_output(value: Any, strict: bool) -> None:
+    if isinstance(value, Tensor):
+        return
+    if isinstance(value, (tuple, list)):
+        for item in value:
+            _check_output(item, strict)
+        return
+    if isinstance(value, dict):
+        if strict:
+            raise RuntimeError(
+                "Encountering a dict at the output of the tracer might cause the trace to be incorrect, this is only valid if "
+                "the container structure does not change based on the module's inputs. Consider using a constant container "
+                "instead (e.g. for `list`, use a `tuple` instead. for `dict`, use a `NamedTuple` instead). If you absolutely "
+                "need this and know the side effects, pass strict=False to trace() to allow this behavior."
+            )
+        for item in value.values():
+            _check_output(item, strict)
+        return
+    if value is not None:
+        raise RuntimeError("Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced functions")
+
+
+def _run(function: Callable[..., Any], args: Any, kwargs: Any, strict: bool) -> None:
+    with mode(traced=True):
+        _check_output(function(*args, **kwargs), strict)
+
+
+def _arguments(example: Any) -> tuple[Any, ...]:
+    return tuple(example) if isinstance(example, (tuple, list)) else (example,)
+
+
+def trace(
+    func: Any,
+    example_inputs: Any = None,
+    optimize: Any = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_kwarg_inputs: dict[str, Any] | None = None,
+    _store_inputs: bool = True,
+) -> Any:
+    """A function or module that ran once with the example, during which ``is_tracing()`` is true.
+
+    Raises RuntimeError for results that no trace can hold. A module's copy shares parameters and buffers with the module.
+    Differs from torch: later calls run Python again, so that what depends on values is decided anew each time; nothing is
+    checked by ``check_trace``.
+    """
+    if isinstance(func, (ScriptModule, ScriptFunction)):
+        return func
+    if example_inputs is None:
+        if not isinstance(example_kwarg_inputs, dict):
+            raise RuntimeError("example_kwarg_inputs should be a dict")
+        args, kwargs = (), example_kwarg_inputs
+    else:
+        args, kwargs = _arguments(example_inputs), {}
+    if isinstance(func, Module):
+        _run(func, args, kwargs, strict)
+        return wrapped(func, TracedModule, TopLevelTracedModule)
+    owner = getattr(func, "__self__", None)
+    if isinstance(owner, Module) and func.__name__ == "forward":
+        return trace(owner, example_inputs, strict=strict, example_kwarg_inputs=example_kwarg_inputs)
+    _run(func, args, kwargs, strict)
+    return ScriptFunction(func, scripted=False)
+
+
+def trace_module(
+    mod: Module,
+    inputs: dict[str, Any],
+    optimize: Any = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_inputs_is_kwarg: bool = False,
+    _store_inputs: bool = True,
+) -> Any:
+    """A module whose methods, the keys of ``inputs``, ran once with their examples (see ``trace``)."""
+    if not isinstance(mod, Module):
+        raise AttributeError("expected torch.nn.Module as the first argument")
+    if not isinstance(inputs, dict):
+        raise AttributeError("expected a dictionary of (method_name, input) pairs")
+    for name, example in inputs.items():
+        function = mod if name == "forward" else getattr(mod, name)
+        if example_inputs_is_kwarg:
+            _run(function, (), example, strict)
+        else:
+            _run(function, _arguments(example), {}, strict)
+    return wrapped(mod, TracedModule, TopLevelTracedModule)
+
+
+def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is scripted while another one is traced, and plain Python otherwise."""
+
+    @functools.wraps(fn)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return (ScriptFunction(fn) if is_tracing() else fn)(*args, **kwargs)
+
+    wrapper.__original_fn = fn  # type: ignore[attr-defined]
+    wrapper.__script_if_tracing_wrapper = True  # type: ignore[attr-defined]
+    return wrapper
+

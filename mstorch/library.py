@@ -1,0 +1,184 @@
+"""torch.library: operators of one's own, under ``torch.ops.<namespace>.<name>``.
+
+Differs from torch: there are no fake tensors, so that what ``register_fake`` is given is kept and not called; kernels and fakes may
+come before their operator.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ._library import registry
+from ._library.schema import Schema, infer_schema, parse
+
+_DEVICES = {"cpu": "CPU", "cuda": "CUDA", "npu": "NPU", "default": "CompositeExplicitAutograd"}
+_fakes: dict[tuple[str, str, str], Callable[..., Any]] = {}
+device_types_t = str | Sequence[str] | None
+
+
+def fallthrough_kernel() -> None:
+    """Stands for no kernel. NotImplementedError when it is called."""
+    raise NotImplementedError("fallthrough_kernel() should never be called.")
+
+
+class Library:
+    """A namespace's operators (``DEF``, ``FRAGMENT``), or kernels for those of another one (``IMPL``)."""
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
+        if kind not in ("IMPL", "DEF", "FRAGMENT"):
+            raise ValueError(f"Unsupported kind: {kind}")
+        if kind == "DEF":
+            if ns in registry.owned:
+                raise RuntimeError(
+                    f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}; please put all of your definitions in "
+                    "a single TORCH_LIBRARY block."
+                )
+            registry.owned.add(ns)
+        self.ns = ns
+        self.kind = kind
+        self.dispatch_key = dispatch_key
+        self._defined: list[tuple[str, str, str]] = []
+
+    def __repr__(self) -> str:
+        return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+        """Add an operator; returns its name."""
+        if self.kind == "IMPL":
+            raise RuntimeError("mstorch: a Library of kind IMPL defines no operators")
+        operator = registry.add(parse(self.ns, schema))
+        self._defined.append((self.ns, operator.schema.name, operator.schema.overload))
+        return operator.schema.name
+
+    def impl(
+        self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False, allow_override: bool = True
+    ) -> None:
+        """Set an operator's kernel for a key: ``CPU``, ``CUDA``, ``CompositeImplicitAutograd``, ``Autograd`` …"""
+        if not callable(fn):
+            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+        if with_keyset:
+            raise NotImplementedError("mstorch: torch.library has no sets of dispatch keys")
+        name = op_name if isinstance(op_name, str) else str(op_name).partition(".")[2]
+        if fn is not fallthrough_kernel:
+            registry.add_kernel(registry.names(f"{self.ns}::{name.rpartition('::')[2]}"), dispatch_key or self.dispatch_key, fn)
+
+    def _destroy(self) -> None:
+        """Take the operators that this library defined out again."""
+        for key in self._defined:
+            registry.operators.pop(key, None)
+        registry.owned.discard(self.ns)
+
+
+def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
+    """Add an operator ``ns::name`` with a schema such as ``(Tensor x) -> Tensor``."""
+    if not isinstance(qualname, str):
+        raise ValueError(f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}")
+    namespace, name, overload = registry.names(qualname)
+    registry.add(parse(namespace, f"{name}{f'.{overload}' if overload else ''}{schema}"))
+
+
+def impl(qualname: str, types: str | Sequence[str], func: Callable[..., Any] | None = None, *, lib: Library | None = None) -> Any:
+    """Set an operator's kernel for types of devices (``cpu``, ``cuda``, ``default``) or dispatch keys; also as a decorator."""
+    if func is None:
+        return lambda function: (impl(qualname, types, function), function)[1]
+    for kind in [types] if isinstance(types, str) else types:
+        registry.add_kernel(registry.names(qualname), _DEVICES.get(kind, kind), func)
+    return None
+
+
+def register_kernel(
+    op: Any, device_types: device_types_t, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None
+) -> Any:
+    """Set an operator's kernel for types of devices, or for all; also as a decorator."""
+    if func is None:
+        return lambda function: (register_kernel(op, device_types, function), function)[1]
+    return impl(_qualname(op), "default" if device_types is None else device_types, func)
+
+
+def _qualname(op: Any) -> str:
+    return op if isinstance(op, str) else op._qualname
+
+
+def register_fake(
+    op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None, _stacklevel: int = 1, allow_override: bool = True
+) -> Any:
+    """Keep a function that says what an operator's results look like; also as a decorator. Nothing here calls it."""
+    if func is None:
+        return lambda function: register_fake(op, function)
+    _fakes[registry.names(_qualname(op))] = func
+    return func
+
+
+def impl_abstract(qualname: str, func: Callable[..., Any] | None = None, *, lib: Library | None = None, _stacklevel: int = 1) -> Any:
+    """The older name of ``register_fake``."""
+    return register_fake(qualname, func)
+
+
+def register_autograd(
+    op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, lib: Library | None = None
+) -> None:
+    """Give an operator a gradient: ``backward(ctx, *grads)``, with what ``setup_context(ctx, inputs, output)`` keeps."""
+    operator = registry.find(_qualname(op))
+    if any(argument.is_write for argument in operator.schema.arguments):
+        raise RuntimeError(
+            f"Cannot register autograd formula for non-functional operator {operator.title} with schema {operator.schema}. Please create "
+            "a functional operator and register an autograd formula for that."
+        )
+    operator.backward, operator.setup_context = backward, setup_context
+
+
+def get_ctx() -> None:
+    """Raises NotImplementedError: there are no fake tensors here."""
+    raise NotImplementedError("mstorch: torch.library.get_ctx belongs to fake tensors, which are not here")
+
+
+class CustomOpDef:
+    """An operator made of a Python function: call it, or add kernels, a gradient, and what its results look like."""
+
+    def __init__(self, namespace: str, name: str, schema: Schema, fn: Callable[..., Any]) -> None:
+        self._namespace = namespace
+        self._name = name
+        self._qualname = f"{namespace}::{name}"
+        self._schema = schema
+        self._init_fn = fn
+        self._operator = registry.add(schema, is_custom=True)
+
+    def __repr__(self) -> str:
+        return f"<CustomOpDef({self._qualname})>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._operator(*args, **kwargs)
+
+    def register_kernel(self, device_types: device_types_t, fn: Callable[..., Any] | None = None, /) -> Any:
+        """Set the kernel for types of devices; also as a decorator."""
+        return register_kernel(self, device_types, fn)
+
+    def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
+        """Keep a function that says what the results look like."""
+        return register_fake(self, fn)
+
+    def register_autograd(self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None) -> None:
+        """Give the operator a gradient."""
+        register_autograd(self, backward, setup_context=setup_context)
+
+
+def custom_op(
+    name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: str | Iterable[str], device_types: device_types_t = None,
+    schema: str | None = None, tags: Any = None,
+) -> Any:  # fmt: skip
+    """Make a function an operator ``ns::name``, whose schema is that of its annotations; also as a decorator."""
+    if fn is None:
+        return lambda function: custom_op(
+            name, function, mutates_args=mutates_args, device_types=device_types, schema=schema, tags=tags
+        )
+    namespace, own, _ = registry.names(name)
+    text = schema if schema is not None else infer_schema(fn, mutates_args=mutates_args)
+    made = CustomOpDef(namespace, own, parse(namespace, own + text), fn)
+    made.register_kernel(device_types, fn)
+    return made
+
+
+__all__ = [
+    "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "impl_abstract", "infer_schema",
+    "register_autograd", "register_fake", "register_kernel",
+]  # fmt: skip

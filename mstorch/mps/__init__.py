@@ -1,0 +1,27 @@
+"""torch.mps: Apple's GPUs, on which MindSpore does not compute: every answer is torch's without one."""
+from __future__ import annotations
+
+from .._devices.faces import dummy, faces
+
+
+def _without(name: str) -> RuntimeError:
+    return RuntimeError(f"Cannot execute {name}() without MPS backend.")
+
+
+_made = faces(
+    __name__,
+    (RuntimeError("MPS is not available"), "compile_shader(source); load_metallib(source)"),
+    (0, "device_count()"),
+    (False, "is_available()"),
+    (None, "manual_seed(seed)"),
+    (_without("getDefaultGenerator"), "get_rng_state(device='mps'); seed(); set_rng_state(new_state, device='mps')"),
+    (_without("deviceSynchronize"), "synchronize()"),
+    (_without("emptyCache"), "empty_cache()"),
+    (_without("setMemoryFraction"), "set_per_process_memory_fraction(fraction)"),
+    (_without("getCurrentAllocatedMemory"), "current_allocated_memory()"),
+    (_without("getDriverAllocatedMemory"), "driver_allocated_memory()"),
+    (_without("getRecommendedMaxMemory"), "recommended_max_memory()"),
+)
+globals().update(_made)
+Event = dummy(__name__, "Event", _without("acquireEvent"))
+__all__ = [*_made, "Event"]

@@ -1,0 +1,50 @@
+"""torch.mtia: Meta's accelerators, on which MindSpore does not compute: every answer is torch's without one."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._core.device import _NOT_COMPILED
+from .._devices.faces import NoSwitch, dummy, faces
+
+
+def _without(name: str) -> RuntimeError:
+    return RuntimeError(f"Cannot execute {name}() without MTIA backend.")
+
+
+_NO = AssertionError(f"Torch not compiled with MTIA enabled{_NOT_COMPILED['mtia']}")
+_made = faces(
+    __name__,
+    (_NO, "init(); get_rng_state(device='mtia'); initial_seed()"),
+    (False, "is_available(); is_initialized()"),
+    (0, "device_count(); max_memory_allocated(device=None); memory_allocated(device=None)"),
+    (_without("getCurrentDevice"), "synchronize(device=None); current_device(); current_stream(device=None); "
+     "default_stream(device=None); get_device_capability(device=None); get_device_properties(device=None); stream(stream)"),
+    ({}, "memory_stats(device=None)"),
+    (None, "reset_peak_memory_stats(device=None); record_memory_history(enabled='all', stacks='python', max_entries=0); "
+     "set_stream(stream); manual_seed(seed); manual_seed_all(seed); seed(); seed_all()"),
+    (_without("memorySnapshot"), "snapshot()"),
+    (_without("attachOutOfMemoryObserver"), "attach_out_of_memory_observer(observer)"),
+    (_without("emptyCache"), "empty_cache()"),
+    (_without("setCurrentDevice"), "set_device(device)"),
+    ([], "get_rng_state_all()"),
+    (True, "is_bf16_supported(including_emulation=True)"),
+    (_without("graphPoolHandle"), "graph_pool_handle()"),
+)  # fmt: skip
+globals().update(_made)
+MTIAGraph = dummy(__name__, "MTIAGraph", _without("mtiagraphCreate"))
+graph = dummy(__name__, "graph", _without("mtiagraphCreate"))
+
+
+class device(NoSwitch):
+    """Compute on another device inside of a ``with`` block; without one, on the same."""
+
+
+def set_rng_state(new_state: Any, device: Any = "mtia") -> None:
+    """Ignored without a device, as in torch."""
+
+
+def set_rng_state_all(new_states: Any) -> None:
+    """Ignored without a device, as in torch."""
+
+
+__all__ = [*_made, "MTIAGraph", "device", "graph", "set_rng_state", "set_rng_state_all"]

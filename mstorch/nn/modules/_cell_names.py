@@ -1,0 +1,68 @@
+"""The names that MindSpore's Cell has beside torch's: they are there for MindSpore, and free for the user."""
+from __future__ import annotations
+
+import inspect
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ..._backend.cell import Cell
+from ._cell import CellMixin
+
+_CONSTANT = (type(None), bool, int, float, str)
+_MEMBERS = ("_parameters", "_buffers", "_modules")
+_ABSENT = object()
+# What a Cell of MindSpore's own would have in its instance, for the modules of which MindSpore has asked for it.
+_states: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+
+
+class CellName:
+    """A name of Cell's that gives way: to a value in the instance, a parameter, a buffer, a child, and to any definition in a
+    subclass. It has no ``__set__``, so that what MindSpore or the user assigns stands in the instance.
+    """
+
+    def __init__(self, name: str, attribute: Any, default: Any) -> None:
+        self.name = name
+        self.attribute = attribute
+        self.default = default
+
+    def __get__(self, module: Any, owner: type | None = None) -> Any:
+        if module is not None:
+            members = module.__dict__
+            for kind in _MEMBERS:
+                if self.name in members.get(kind, ()):
+                    return members[kind][self.name]
+        if self.attribute is not _ABSENT:
+            get = getattr(type(self.attribute), "__get__", None)
+            return self.attribute if get is None else get(self.attribute, module, owner)
+        if module is None:
+            raise AttributeError(f"type object '{getattr(owner, '__name__', owner)}' has no attribute '{self.name}'")
+        if self.default is not _ABSENT:
+            return self.default
+        return _states.setdefault(module, vars(Cell()))[self.name]
+
+
+def _cell_names() -> dict[str, CellName]:
+    first, second = vars(Cell()), vars(Cell())
+    kept = set(dir(object)) | {"compile"}  # torch's Module has it too
+    names = {}
+    for name in {*dir(Cell), *first, *vars(CellMixin)} - kept:
+        if not name.startswith("__"):
+            attribute = inspect.getattr_static(CellMixin, name, inspect.getattr_static(Cell, name, _ABSENT))
+            # What differs between two Cells, or could be changed in one, is the module's own.
+            same = name in first and isinstance(first[name], _CONSTANT) and first[name] == second[name]
+            names[name] = CellName(name, attribute, first[name] if same else _ABSENT)
+    return names
+
+
+# Where MindSpore writes what it knows of a network.
+STATE_OF_CELLS = frozenset(name for name in vars(Cell()) if name.startswith("_") and name != "_buffers")
+
+CellNames: Any = type("CellNames", (), {"__module__": __name__, "__doc__": __doc__, **_cell_names()})
+
+
+def is_free(module: Any, name: str) -> bool:
+    """Whether a name that the module has is only Cell's."""
+    members = module.__dict__
+    if name in members or any(name in members.get(kind, ()) for kind in _MEMBERS):
+        return False
+    return isinstance(inspect.getattr_static(type(module), name, None), CellName)

@@ -1,0 +1,51 @@
+"""torch.nn.modules.utils: sizes as tuples, prefixes of state dictionaries."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+__all__ = ["consume_prefix_in_state_dict_if_present"]
+
+
+def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
+    """A function that gives ``n`` times a value, or the values of an iterable, as a tuple."""
+
+    def parse(x: Any) -> tuple[Any, ...]:
+        return tuple(x) if isinstance(x, Iterable) else (x,) * n
+
+    parse.__name__ = name
+    return parse
+
+
+_single, _pair, _triple, _quadruple = (
+    _ntuple(n, name) for n, name in enumerate(("_single", "_pair", "_triple", "_quadruple"), start=1)
+)
+
+
+def _reverse_repeat_tuple(t: Sequence[Any], n: int) -> tuple[Any, ...]:
+    """The items from the last to the first, each ``n`` times: a convolution's padding as ``F.pad`` takes it."""
+    return tuple(item for item in t[::-1] for _ in range(n))
+
+
+def _list_with_default(out_size: Any, defaults: Sequence[int]) -> Any:
+    """The sizes, those that are None from the end of ``defaults``."""
+    if isinstance(out_size, int):
+        return out_size
+    if len(defaults) <= len(out_size):
+        raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
+    known = defaults[len(defaults) - len(out_size) :]
+    return [default if size is None else size for size, default in zip(out_size, known)]
+
+
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+    """Take a prefix such as ``"module."`` from the keys that have it, and from those of the metadata, in place."""
+    _rename(state_dict, lambda key: key.startswith(prefix), prefix)
+    metadata = getattr(state_dict, "_metadata", None)
+    if metadata is not None:
+        # The wrapper's own key is "", the wrapped module's the prefix without its dot.
+        _rename(metadata, lambda key: key != "" and (key == prefix.replace(".", "") or key.startswith(prefix)), prefix)
+
+
+def _rename(names: dict[str, Any], concerns: Callable[[str], bool], prefix: str) -> None:
+    for key in [key for key in names if concerns(key)]:
+        names[key[len(prefix) :]] = names.pop(key)

@@ -1,0 +1,15 @@
+"""torch.testing: comparisons that say what differs, and tensors of random numbers in a range."""
+from __future__ import annotations
+
+from ._comparison import assert_allclose, assert_close
+from ._creation import make_tensor
+
+
+class FileCheck:
+    """torch's checker of compiled graphs' text, which there is none of here."""
+
+    def __init__(self) -> None:
+        raise NotImplementedError("mstorch: torch.testing.FileCheck reads the text of TorchScript graphs, which mstorch has not")
+
+
+__all__ = ["FileCheck", "assert_allclose", "assert_close", "make_tensor"]

@@ -1,0 +1,191 @@
+"""Trees taken apart, put together, and mapped."""
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from .kinds import CONSTANT_NODES, SUPPORTED_NODES, node_type
+from .spec import LEAF, TreeSpec
+
+IsLeaf = Callable[[Any], bool] | None
+
+
+def tree_is_leaf(tree: Any, is_leaf: IsLeaf = None) -> bool:
+    """Whether a tree is a leaf: no container, or one that ``is_leaf`` says is a leaf."""
+    return (is_leaf is not None and is_leaf(tree)) or node_type(tree) not in SUPPORTED_NODES
+
+
+def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
+    """The leaves in order, and the structure. ``is_leaf`` says which containers count as leaves."""
+    leaves: list[Any] = []
+    return leaves, _flatten(tree, leaves, is_leaf)
+
+
+def _flatten(tree: Any, leaves: list[Any], is_leaf: IsLeaf) -> TreeSpec:
+    if tree_is_leaf(tree, is_leaf):
+        leaves.append(tree)
+        return LEAF
+    kind = node_type(tree)
+    items, context = SUPPORTED_NODES[kind].flatten_fn(tree)
+    return TreeSpec(kind, context, [_flatten(item, leaves, is_leaf) for item in items])
+
+
+def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
+    """The tree of a structure with these leaves; ValueError unless their number is right."""
+    if not isinstance(treespec, TreeSpec):
+        raise TypeError(f"Expected `treespec` to be an instance of PyTreeSpec but got item of type {type(treespec)}.")
+    return treespec.unflatten(leaves)
+
+
+def tree_iter(tree: Any, is_leaf: IsLeaf = None) -> Iterator[Any]:
+    """The leaves, one after the other."""
+    if tree_is_leaf(tree, is_leaf):
+        yield tree
+        return
+    for item in SUPPORTED_NODES[node_type(tree)].flatten_fn(tree)[0]:
+        yield from tree_iter(item, is_leaf)
+
+
+def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """The leaves in order."""
+    return list(tree_iter(tree, is_leaf))
+
+
+def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> TreeSpec:
+    """The structure."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf = None) -> Any:
+    """The tree of ``func(leaf, …)``, with what stands in further trees at the place of each leaf."""
+    leaves, spec = tree_flatten(tree, is_leaf)
+    return spec.unflatten([func(*group) for group in zip(leaves, *map(spec.flatten_up_to, rests))])
+
+
+def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf = None) -> Any:
+    """Call ``func`` with each leaf; returns the tree itself."""
+    leaves, spec = tree_flatten(tree, is_leaf)
+    for group in zip(leaves, *map(spec.flatten_up_to, rests)):
+        func(*group)
+    return tree
+
+
+def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[..., Any]], Callable[[Any], Any]]:
+    """A decorator: the function takes values of these types, or for which the predicate holds, and leaves others alone."""
+    if isinstance(type_or_types_or_pred, (type, tuple, types.UnionType)):
+
+        def chosen(value: Any) -> bool:
+            return isinstance(value, type_or_types_or_pred)
+    elif callable(type_or_types_or_pred):
+        chosen = type_or_types_or_pred
+    else:
+        raise TypeError("Argument must be a type, a tuple of types, or a callable.")
+
+    def wrapper(func: Callable[..., Any]) -> Callable[[Any], Any]:
+        @functools.wraps(func)
+        def wrapped(value: Any) -> Any:
+            return func(value) if chosen(value) else value
+
+        return wrapped
+
+    return wrapper
+
+
+def tree_map_only(type_or_types_or_pred: Any, /, func: Callable[..., Any], tree: Any, is_leaf: IsLeaf = None) -> Any:
+    """``tree_map`` of the leaves of these types; others stay."""
+    return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
+
+
+def tree_map_only_(type_or_types_or_pred: Any, /, func: Callable[..., Any], tree: Any, is_leaf: IsLeaf = None) -> Any:
+    """``tree_map_`` of the leaves of these types."""
+    return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
+
+
+def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
+    """Whether the predicate holds for all leaves."""
+    return all(map(pred, tree_iter(tree, is_leaf)))
+
+
+def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
+    """Whether the predicate holds for some leaf."""
+    return any(map(pred, tree_iter(tree, is_leaf)))
+
+
+def tree_all_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
+    """Whether the predicate holds for all leaves of these types."""
+    return all(pred(leaf) for leaf in tree_iter(tree, is_leaf) if isinstance(leaf, type_or_types))
+
+
+def tree_any_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
+    """Whether the predicate holds for some leaf of these types."""
+    return any(pred(leaf) for leaf in tree_iter(tree, is_leaf) if isinstance(leaf, type_or_types))
+
+
+def arg_tree_leaves(*args: Any, **kwargs: Any) -> list[Any]:
+    """The leaves of positional and then of keyword arguments."""
+    return [leaf for tree in (*args, *kwargs.values()) for leaf in tree_iter(tree)]
+
+
+# With paths
+
+
+def _paths(path: tuple[Any, ...], tree: Any, is_leaf: IsLeaf) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    if tree_is_leaf(tree, is_leaf):
+        yield path, tree
+        return
+    kind = node_type(tree)
+    with_keys = SUPPORTED_NODES[kind].flatten_with_keys_fn
+    if with_keys is None:
+        raise ValueError(
+            f"Did not find a flatten_with_keys_fn for type: {kind}. Please pass a flatten_with_keys_fn argument to "
+            "register_pytree_node."
+        )
+    for key, item in with_keys(tree)[0]:
+        yield from _paths((*path, key), item, is_leaf)
+
+
+def tree_leaves_with_path(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[tuple[Any, ...], Any]]:
+    """The path and the leaf, for all leaves in order."""
+    return list(_paths((), tree, is_leaf))
+
+
+def tree_flatten_with_path(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[tuple[tuple[Any, ...], Any]], TreeSpec]:
+    """The paths with the leaves, and the structure."""
+    return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
+
+
+def tree_map_with_path(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf = None) -> Any:
+    """``tree_map`` whose function also gets the path, as its first argument."""
+    pairs, spec = tree_flatten_with_path(tree, is_leaf)
+    paths = [path for path, _ in pairs]
+    leaves = [leaf for _, leaf in pairs]
+    return spec.unflatten([func(*group) for group in zip(paths, leaves, *map(spec.flatten_up_to, rests))])
+
+
+def broadcast_to_and_flatten(tree: Any, treespec: TreeSpec, is_leaf: IsLeaf = None) -> list[Any] | None:
+    """The leaves of a tree that is a prefix of the structure, each for all leaves below it; None if it is no prefix."""
+    if tree_is_leaf(tree, is_leaf):
+        return [tree] * treespec.num_leaves
+    if treespec.is_leaf():
+        return None
+    kind = node_type(tree)
+    if kind != treespec.type:
+        return None
+    items, context = SUPPORTED_NODES[kind].flatten_fn(tree)
+    items = list(items)
+    if len(items) != treespec.num_children or context != treespec.context:
+        return None
+    spread: list[Any] = []
+    for item, child in zip(items, treespec.children_specs):
+        part = broadcast_to_and_flatten(item, child, is_leaf)
+        if part is None:
+            return None
+        spread.extend(part)
+    return spread
+
+
+def is_constant_holder(spec: TreeSpec) -> bool:
+    """Whether the structure is of a value registered with ``register_constant``."""
+    return spec.type in CONSTANT_NODES

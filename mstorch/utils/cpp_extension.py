@@ -1,0 +1,53 @@
+"""torch.utils.cpp_extension: building raises, for what is written against torch's C++ does not run here."""
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Any, NoReturn
+
+CUDA_HOME: str | None = None
+ROCM_HOME: str | None = None
+IS_HIP_EXTENSION = False
+IS_WINDOWS = False
+
+
+def _no_building(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raises RuntimeError: extensions in C++ are written against torch's library, which is not here."""
+    raise RuntimeError("mstorch: extensions in C++ or CUDA are written against torch's own library, and cannot be built or loaded here")
+
+
+load = load_inline = CppExtension = CUDAExtension = SyclExtension = include_paths = library_paths = _no_building
+
+
+class BuildExtension:
+    """The setuptools command of extensions. Raises RuntimeError when it is made."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        _no_building()
+
+    @classmethod
+    def with_options(cls, **options: Any) -> type:
+        """The command itself; it raises when it is made."""
+        return cls
+
+
+def is_ninja_available() -> bool:
+    """Whether the build tool ninja is there."""
+    return shutil.which("ninja") is not None
+
+
+def verify_ninja_availability() -> None:
+    """Raise RuntimeError if the build tool ninja is not there."""
+    if not is_ninja_available():
+        raise RuntimeError("Ninja is required to load C++ extensions (pip install ninja to get it)")
+
+
+def get_default_build_root() -> str:
+    """The folder in which torch builds extensions."""
+    return os.path.join(os.path.expanduser(os.getenv("XDG_CACHE_HOME", "~/.cache")), "torch_extensions")
+
+
+__all__ = [
+    "BuildExtension", "CppExtension", "CUDAExtension", "get_default_build_root", "include_paths", "is_ninja_available",
+    "library_paths", "load", "load_inline", "verify_ninja_availability",
+]  # fmt: skip

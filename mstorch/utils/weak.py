@@ -1,0 +1,77 @@
+"""torch.utils.weak: tensors by weak references, compared by identity."""
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, MutableMapping
+from typing import Any
+from weakref import ref
+
+
+class WeakIdRef(weakref.ref):  # type: ignore[type-arg]
+    """A weak reference whose hash and equality are those of the object's identity."""
+
+    __slots__ = ("_id",)
+    _id: int
+
+    def __new__(cls, key: Any, callback: Any = None) -> Any:
+        made = super().__new__(cls, key, callback)
+        made._id = id(key)
+        return made
+
+    def __hash__(self) -> int:
+        return self._id
+
+    def __eq__(self, other: object) -> bool:
+        mine, others = self(), other() if isinstance(other, weakref.ref) else None
+        return mine is others if mine is not None and others is not None else self is other
+
+
+class WeakIdKeyDictionary(MutableMapping):  # type: ignore[type-arg]
+    """A dictionary whose keys are objects by identity, and go when nobody else has them."""
+
+    def __init__(self, dict: Any = None, ref_type: type = WeakIdRef) -> None:
+        self.ref_type = ref_type
+        self.data: dict[Any, Any] = {}
+        if dict is not None:
+            self.update(dict)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.data[self.ref_type(key)]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        data = self.data
+        self.data[self.ref_type(key, lambda gone: data.pop(gone, None))] = value
+
+    def __delitem__(self, key: Any) -> None:
+        del self.data[self.ref_type(key)]
+
+    def __iter__(self) -> Iterator[Any]:
+        for reference in list(self.data):
+            key = reference()
+            if key is not None:
+                yield key
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __contains__(self, key: Any) -> bool:
+        try:
+            return self.ref_type(key) in self.data
+        except TypeError:
+            return False
+
+
+WeakTensorKeyDictionary = WeakIdKeyDictionary
+
+
+class TensorWeakRef:
+    """A weak reference to a tensor."""
+
+    def __init__(self, tensor: Any) -> None:
+        self.ref = weakref.ref(tensor)
+
+    def __call__(self) -> Any:
+        return self.ref()
+
+
+__all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDictionary", "ref"]

@@ -1,0 +1,14 @@
+"""torch.version: what this torch is and what it was built for."""
+from __future__ import annotations
+
+from ._version import TORCH_API
+from ._version import __version__ as mstorch
+
+__all__ = ["__version__", "debug", "cuda", "git_version", "hip", "rocm", "xpu"]
+__version__ = f"{TORCH_API}+mstorch{mstorch}"
+debug = False
+cuda: str | None = None
+git_version: str = "unknown"
+hip: str | None = None
+rocm: str | None = None
+xpu: str | None = None

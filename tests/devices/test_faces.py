@@ -1,0 +1,145 @@
+"""torch.cuda, xpu, mps, mtia, accelerator, cpu and backends in a process that has only a CPU."""
+from __future__ import annotations
+
+import inspect
+import types
+import warnings
+
+import pytest
+import torch
+
+import mstorch
+
+ARGUMENTS = {"size": 8, "fraction": 0.5, "seed": 0, "stream": None, "device": -1}
+# torch's own checks of what it was given come before its answer here; with a device they would not matter.
+OTHER_WORDS = {
+    "make_graphed_callables", "load_metallib", "attach_out_of_memory_observer", "set_rng_state", "set_rng_state_all", "set_stream",
+    "list_gpu_processes", "set_device", "set_device_idx", "set_device_index", "current_stream", "get_capabilities",
+}  # fmt: skip
+MISSING = {"cuda": {"GreenContext", "jiterator", "nccl", "profiler", "sparse", "tunable"}, "xpu": {"streams", "use_mem_pool"},
+           "mps": {"profiler"}, "cpu": {"get_capabilities"}}  # fmt: skip
+MODULES = ("cuda", "xpu", "mps", "mtia", "accelerator", "cpu")
+
+
+def plain(value):
+    return value if value is None or isinstance(value, (bool, int, str, list, dict, tuple)) else type(value).__name__
+
+
+def outcome(function):
+    needed = [p.name for p in inspect.signature(function).parameters.values() if p.default is p.empty and p.kind in (0, 1)]
+    try:
+        warnings.simplefilter("ignore", FutureWarning)
+        return plain(function(*(ARGUMENTS.get(name, 0) for name in needed)))
+    except Exception as error:  # noqa: BLE001 - whatever torch raises is compared
+        return type(error).__name__, str(error).partition("\n")[0]
+
+
+def functions(module):
+    home = getattr(torch, module)
+    return [n for n in home.__all__ if inspect.isfunction(getattr(home, n)) and n not in MISSING.get(module, ())]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_names(module):
+    assert {n for n in getattr(torch, module).__all__ if not hasattr(getattr(mstorch, module), n)} == MISSING.get(module, set())
+
+
+@pytest.mark.parametrize(("module", "name"), [(m, n) for m in MODULES for n in functions(m) if n not in OTHER_WORDS])
+def test_answers_without_a_device(module, name):
+    want, got = getattr(getattr(torch, module), name), getattr(getattr(mstorch, module), name)
+    if want.__name__ == "helper":  # a context manager
+        return
+    wanted, given = ([(p.name, p.default) for p in inspect.signature(f).parameters.values()] for f in (want, got))
+    assert given == wanted
+    assert outcome(got) == outcome(want)
+
+
+@pytest.mark.parametrize("module", ["cuda", "xpu", "mps", "mtia"])
+def test_classes_that_need_a_device(module):
+    home = getattr(torch, module)
+    for name in home.__all__:
+        kind = getattr(home, name)
+        if inspect.isclass(kind) and (module, name) != ("mps", "Event") and name not in MISSING.get(module, ()):
+            try:
+                kind()
+            except (RuntimeError, AssertionError) as error:
+                with pytest.raises(type(error)) as caught:
+                    getattr(getattr(mstorch, module), name)()
+                assert str(caught.value) == str(error)
+            except TypeError as error:
+                if "not available" in str(error):
+                    with pytest.raises(TypeError, match="Torch not compiled with CUDA enabled"):
+                        getattr(mstorch.cuda, name)()
+
+
+def test_scripts_that_ask_first(both):
+    def body(torch):
+        device = torch.device("cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu")
+        torch.cuda.manual_seed_all(0)
+        torch.cuda.empty_cache()
+        torch.backends.cudnn.benchmark = True
+        kept = torch.backends.cudnn.benchmark
+        with torch.backends.cudnn.flags(enabled=False, deterministic=True):
+            inside = [torch.backends.cudnn.enabled, torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark]
+        after = [torch.backends.cudnn.enabled, torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark]
+        torch.backends.cudnn.benchmark = False
+        torch.backends.cuda.matmul.allow_tf32 = True
+        tf32 = torch.backends.cuda.matmul.allow_tf32
+        torch.backends.cuda.matmul.allow_tf32 = False
+        with torch.cuda.stream(None):
+            x = torch.ones(2, device=device)
+        return [x, kept, inside, after, tf32, torch.cuda.memory_stats(), torch.accelerator.current_accelerator()]
+
+    both(body)
+
+
+@pytest.mark.parametrize("name", [n for n in dir(torch.backends) if isinstance(getattr(torch.backends, n), types.ModuleType)])
+def test_backends(name):
+    skipped = ("torch", "types", "contextlib", "_coreml", "_nnapi", "python_native", "xeon", "sys", "m")
+    if name not in skipped and not name.startswith("__"):
+        assert isinstance(getattr(mstorch.backends, name), types.ModuleType)
+
+
+def test_flags_check_types(both):
+    def body(torch):
+        torch.backends.cudnn.benchmark = "yes"
+
+    both(body)
+
+
+def test_more_flags(both):
+    both(lambda torch: [torch.backends.cpu.get_cpu_capability(), torch.backends.mha.get_fastpath_enabled(), torch.backends.cuda.is_built()])
+    both(lambda torch: [torch.backends.cuda.flash_sdp_enabled(), torch.backends.cuda.math_sdp_enabled(), torch.backends.mkldnn.is_available()])
+
+    def body(torch):
+        torch.backends.cuda.enable_flash_sdp(False)
+        seen = [torch.backends.cuda.flash_sdp_enabled()]
+        torch.backends.cuda.enable_flash_sdp(True)
+        with torch.backends.mkldnn.flags(enabled=False):
+            seen.append(torch.backends.mkldnn.enabled)
+        return [*seen, torch.backends.mkldnn.enabled, torch.backends.cuda.flash_sdp_enabled()]
+
+    both(body)
+
+
+def test_streams_of_the_cpu(both):
+    def body(torch):
+        stream = torch.cpu.Stream()
+        with torch.cpu.stream(stream):
+            inside = torch.cpu.current_stream() is stream
+        return [inside, torch.cpu.current_stream() is stream, torch.cpu.Event().query()]
+
+    both(body)
+
+
+def test_a_device_as_context(both):
+    def body(torch):
+        with torch.device("cpu") as device:
+            x = torch.zeros(3)
+        torch.set_default_device("cpu")
+        try:
+            return [x, str(device), torch.get_default_device(), torch.empty(1).device]
+        finally:
+            torch.set_default_device(None)
+
+    both(body)

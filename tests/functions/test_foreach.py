@@ -1,0 +1,104 @@
+"""torch._foreach_*: all of torch's names, results, in-place forms, gradients and refusals."""
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch as real_torch
+
+import mstorch
+
+NAMES = sorted(name for name in dir(real_torch) if name.startswith("_foreach_"))
+UNARY = [n for n in NAMES if mstorch._functions.foreach._UNARY.count(n.removeprefix("_foreach_").removesuffix("_"))]
+BINARY = ["add", "sub", "mul", "div", "pow", "clamp_max", "clamp_min", "maximum", "minimum"]
+
+
+def lists(torch: Any, shift: float = 0.0) -> list[Any]:
+    return [torch.tensor([0.5 + shift, 0.25]), torch.tensor([[0.75, 0.1 + shift]]), torch.tensor(0.3 + shift)]
+
+
+def test_every_name_is_there() -> None:
+    assert [name for name in dir(mstorch) if name.startswith("_foreach_")] == NAMES
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_unary(both: Any, name: str) -> None:
+    def body(torch: Any) -> Any:
+        tensors = lists(torch)
+        result = getattr(torch, name)(tensors)
+        return result, tensors
+
+    both(body)
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_binary(both: Any, name: str) -> None:
+    def body(torch: Any) -> Any:
+        plain, stored = getattr(torch, f"_foreach_{name}"), getattr(torch, f"_foreach_{name}_")
+        others: list[Any] = [2, [2.0, 0.5, 3.0], lists(torch, 0.5)]
+        if name in ("add", "mul", "div"):
+            others.append(torch.tensor(2.0))
+        results = [plain(lists(torch), other) for other in others]
+        tensors = lists(torch)
+        same = stored(tensors, 2)[0] is tensors[0]
+        if name in ("add", "sub"):
+            results.append(plain(lists(torch), lists(torch, 0.5), alpha=3))
+        return results, tensors, same
+
+    both(body)
+
+
+@pytest.mark.parametrize("name", ["addcmul", "addcdiv"])
+def test_pointwise(both: Any, name: str) -> None:
+    def body(torch: Any) -> Any:
+        plain, stored = getattr(torch, f"_foreach_{name}"), getattr(torch, f"_foreach_{name}_")
+        a, b, c = lists(torch), lists(torch, 0.5), lists(torch, 1.0)
+        tensors = lists(torch)
+        stored(tensors, b, c, value=0.5)
+        return plain(a, b, c), plain(a, b, c, 2.0), plain(a, b, c, [1.0, 2.0, 3.0]), plain(a, b, c, torch.tensor([1.0, 2.0, 3.0])), tensors
+
+    both(body)
+
+
+CALLS = """
+torch._foreach_lerp(a, b, 0.5)
+torch._foreach_lerp(a, b, [0.1, 0.2, 0.3])
+torch._foreach_lerp(a, b, b)
+torch._foreach_norm(a)
+torch._foreach_norm(a, 1)
+torch._foreach_norm(a, float("inf"))
+torch._foreach_norm(a, dtype=torch.float64)
+torch._foreach_powsum(a, 3)
+torch._foreach_max(a)
+torch._foreach_clone(a)
+torch._foreach_copy_(a, b)
+torch._foreach_zero_(a)
+torch._foreach_pow(2, a)
+torch._foreach_mm([torch.eye(2)], [torch.ones(2, 3)])
+torch._foreach_add([], 1)
+torch._foreach_add(a, b[:2])
+torch._foreach_add(a, [1.0, 2.0])
+torch._foreach_add_([torch.tensor([1, 2])], 0.5)
+torch._foreach_add([torch.tensor([1, 2])], 0.5)
+torch._foreach_div([torch.tensor([1, 2])], 2)
+torch._foreach_addcmul(a, b, b, torch.tensor([1.0]))
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_call(both: Any, call: str) -> None:
+    def body(torch: Any) -> Any:
+        a, b = lists(torch), lists(torch, 0.5)
+        return eval(call, {"torch": torch, "a": a, "b": b}), a
+
+    both(body)
+
+
+def test_gradients(both: Any) -> None:
+    def body(torch: Any) -> Any:
+        a = [t.requires_grad_() for t in lists(torch)]
+        results = torch._foreach_mul(torch._foreach_exp(a), a)
+        sum(t.sum() for t in results).backward()
+        return [t.grad for t in a]
+
+    both(body)

@@ -1,0 +1,183 @@
+"""torch.jit: what scripted and traced code gives is what torch's gives, though Python runs here."""
+from __future__ import annotations
+
+import copy
+import importlib
+import io
+import threading
+
+import pytest
+
+import mstorch
+from tests.against_torch import both
+
+
+def double(x):
+    return x * 2
+
+
+class Gate(mstorch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = mstorch.nn.Linear(3, 2)
+        self.register_buffer("scale", mstorch.tensor(2.0))
+        self.drop = mstorch.nn.Dropout(0.5)
+        self.power = 3
+
+    def forward(self, x):
+        y = self.drop(self.linear(x)) * self.scale
+        return y if mstorch.jit.is_scripting() else y + 0
+
+
+def _network(torch):
+    return torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Sequential(torch.nn.Dropout(0.5)))
+
+
+@pytest.mark.parametrize("make", ["script", "trace"])
+def test_modules_share_their_parameters(make):
+    def body(torch):
+        net, x = _network(torch), torch.randn(5, 3)
+        made = torch.jit.script(net) if make == "script" else torch.jit.trace(net, x, check_trace=False)
+        made(x).sum().backward()
+        results = [
+            net[0].weight.grad.clone(), list(made.state_dict()), [name for name, _ in made.named_modules()], repr(made),
+            next(made.parameters()) is net[0].weight, isinstance(made, torch.jit.ScriptModule), isinstance(made, torch.nn.Module),
+            made.original_name,
+        ]  # fmt: skip
+        made.eval()
+        results += [made.training, net.training, made(x)]
+        made.double()
+        results += [net[0].weight.dtype, made(x.double())]
+        made.load_state_dict({name: torch.zeros_like(value) for name, value in made.state_dict().items()})
+        return [*results, net[0].weight.detach(), made(x.double())]
+
+    both(body, rtol=1e-4)
+
+
+def test_marks_and_annotations():
+    def body(torch):
+        class Net(torch.nn.Module):
+            size: torch.jit.Final[int]
+
+            def __init__(self):
+                super().__init__()
+                self.size = 3
+
+            @torch.jit.export
+            def more(self, x: torch.Tensor) -> torch.Tensor:
+                return x + self.size
+
+            @torch.jit.ignore
+            def aside(self, x: int) -> int:
+                return x
+
+            @torch.jit.unused
+            def never(self, x: int) -> int:
+                return x
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return self.more(x)
+
+        internal = importlib.import_module(f"{torch.__name__}._jit_internal")
+        marks = [internal.get_torchscript_modifier(f) for f in (Net.more, Net.aside, Net.never, Net.forward)]
+        return [marks, Net().forward(torch.ones(2)), torch.jit.annotate(list, [1]), tuple(torch.jit.Attribute(1, int)),
+                torch.jit.is_scripting(), torch.jit.is_tracing()]  # fmt: skip
+
+    both(body)
+    both(lambda torch: torch.jit.ignore(3))
+
+
+@pytest.mark.parametrize("value, kind", [
+    ([1], list[int]), ([1, "a"], list[int]), ([], list[str]), ({"a": 1}, dict[str, int]), ((1, "a"), tuple[int, str]),
+    ((1,), tuple[int, str]), (None, int | None), (3, int | None), ("a", int | None), ([[1]], list[list[int]]), (3, (int, str)),
+    ([1], list), ({}, dict), ((), tuple),
+], ids=str)  # fmt: skip
+def test_isinstance(value, kind):
+    both(lambda torch: torch.jit.isinstance(value, kind))
+
+
+def test_functions():
+    def body(torch):
+        traced = torch.jit.trace(double, torch.ones(2))
+        wrapped = torch.jit.script_if_tracing(double)
+        return [
+            traced(torch.arange(3.0)), traced.name, wrapped(torch.ones(1)), torch.jit.wait(torch.jit.fork(double, torch.ones(2))),
+            torch.jit.trace(lambda x: (x, [x + 1]), torch.ones(2), strict=False)(torch.zeros(2)),
+        ]  # fmt: skip
+
+    both(body)
+    both(lambda torch: torch.jit.trace(lambda x: "text", torch.ones(1)))
+    both(lambda torch: torch.jit.trace(lambda x: {"a": x}, torch.ones(1)))
+    both(lambda torch: torch.jit.script(3))
+    both(lambda torch: torch.jit.freeze(torch.nn.Linear(2, 2)))
+    both(lambda torch: torch.jit.freeze(torch.jit.script(torch.nn.Linear(2, 2))))
+
+
+def test_frozen():
+    def body(torch):
+        net = torch.nn.Linear(2, 2).eval()
+        frozen = torch.jit.freeze(torch.jit.script(net))
+        x = torch.ones(1, 2, requires_grad=True)
+        before = frozen(x)
+        torch.nn.init.zeros_(net.weight)
+        return list(frozen.state_dict()), before, frozen(x), repr(frozen), type(frozen).__name__
+
+    both(body)
+
+
+def test_modes():
+    seen = []
+
+    def look(x):
+        seen.append((mstorch.jit.is_scripting(), mstorch.jit.is_tracing()))
+        return x
+
+    scripted = mstorch.jit.script(look)
+    scripted(mstorch.ones(1))
+    threading.Thread(target=look, args=(1,)).start()
+    traced = mstorch.jit.trace(look, mstorch.ones(1))
+    traced(mstorch.ones(1))
+    assert seen == [(True, False), (False, False), (False, True), (False, False)]
+
+
+@mstorch.jit.script
+def tripled(x: mstorch.Tensor) -> mstorch.Tensor:
+    return x * 3
+
+
+@pytest.mark.parametrize("make", ["script", "trace"])
+def test_files(make, tmp_path):
+    net = Gate()
+    x = mstorch.ones(1, 3)
+    made = mstorch.jit.script(net) if make == "script" else mstorch.jit.trace(net, x)
+    if make == "script":
+        made.eval()
+    for target in (tmp_path / "net.pt", io.BytesIO()):
+        mstorch.jit.save(made, target, _extra_files={"note": "text"})
+        if isinstance(target, io.BytesIO):
+            target.seek(0)
+        extra = {"note": ""}
+        back = mstorch.jit.load(target, _extra_files=extra)
+        assert extra == {"note": b"text"} and type(back) is type(made) and back.power == 3
+        if make == "script":
+            assert mstorch.equal(back(x), made(x)) and not back.training
+        assert list(back.state_dict()) == list(net.state_dict())
+        back.train()
+        assert back._python.training
+    if make == "script":
+        assert mstorch.equal(copy.deepcopy(made)(x), made(x))
+
+
+def test_files_of_functions_and_what_cannot_be_saved(tmp_path):
+    mstorch.jit.save(tripled, tmp_path / "f.pt")
+    assert mstorch.jit.load(tmp_path / "f.pt")(mstorch.ones(1)).item() == 3
+    with pytest.raises(RuntimeError, match="cannot be pickled"):
+        mstorch.jit.save(mstorch.jit.script(lambda x: x), tmp_path / "g.pt")
+    mstorch.save({"a": 1}, tmp_path / "h.pt")
+    with pytest.raises(RuntimeError, match="no TorchScript"):
+        mstorch.jit.load(tmp_path / "h.pt")
+    with pytest.raises(ValueError, match="does not exist"):
+        mstorch.jit.load(tmp_path / "nothing.pt")
+    assert not hasattr(tripled, "graph")
+    with pytest.raises(AttributeError, match="runs Python"):
+        _ = mstorch.jit.script(mstorch.nn.Linear(1, 1)).code

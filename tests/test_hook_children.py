@@ -1,0 +1,96 @@
+"""The hook in child processes: what the wheel installs, in fresh environments of both kinds of installation."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+import mstorch
+
+ROOT = Path(mstorch.__file__).parents[1]
+PURELIB = "import sysconfig; print(sysconfig.get_path('purelib'))"
+
+
+@pytest.fixture(scope="module", params=["wheel", "editable"])
+def python(request, tmp_path_factory) -> str:
+    """The interpreter of an environment that has mstorch installed, and sees this one's packages besides."""
+    pytest.importorskip("setuptools", minversion="68")
+    pytest.importorskip("wheel")
+    folder = tmp_path_factory.mktemp(request.param)
+    source = folder / "source"
+    for name in ("mstorch", "tools"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE", "MANIFEST.in"):
+        shutil.copy(ROOT / name, source)
+    run(sys.executable, "-m", "venv", "--without-pip", str(folder / "venv"))
+    python = str(folder / "venv" / "bin" / "python")
+    site = Path(run(python, "-c", PURELIB).strip())
+    # A line of a .pth file adds a folder, whose own .pth files nobody reads.
+    (site / "packages.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    options = ["-e"] if request.param == "editable" else []
+    run(python, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--disable-pip-version-check",
+        "--no-index", "--ignore-installed", *options, str(source))  # fmt: skip
+    assert (site / "mstorch_hook.pth").is_file()
+    return python
+
+
+def run(*command: str, cwd: Path | None = None, **variables: str) -> str:
+    """What a command prints; it must say nothing else and end well."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MSTORCH_HOOK")}
+    result = subprocess.run(
+        command, cwd=cwd, env=kept | {"GLOG_v": "3"} | variables, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def test_without_the_variable_nothing_is_loaded(python, tmp_path):
+    code = "import sys; print([n for n in sys.modules if 'mstorch._hook' in n or n == 'importlib.metadata'], sys.meta_path)"
+    assert "mstorch._hook" not in run(python, "-c", code, cwd=tmp_path)
+
+
+def test_the_variable_alone_loads_no_package(python, tmp_path):
+    code = (
+        "import sys, importlib.metadata as m, importlib.util as u; print(m.version('torch'), u.find_spec('torch').origin); "
+        "print('mstorch' in sys.modules, 'mindspore' in sys.modules)"
+    )
+    version, loaded = run(python, "-c", code, cwd=tmp_path, MSTORCH_HOOK="1").splitlines()
+    assert version.startswith("2.13.0+mstorch0.2.0 ") and version.endswith("/mstorch/__init__.py")
+    assert loaded == "False False"
+
+
+def test_child_processes(python, tmp_path):
+    (tmp_path / "helper.py").write_text("import torch\n\n\ndef name(x):\n    return torch.__version__ + str(x)\n")
+    (tmp_path / "child.py").write_text("import torch\nprint('child', torch.__version__, torch.ones(2).tolist())\n")
+    (tmp_path / "script.py").write_text(
+        "import multiprocessing, subprocess, sys\n"
+        "import torch, helper\n"
+        "if __name__ == '__main__':\n"
+        "    print(subprocess.run([sys.executable, 'child.py'], capture_output=True, text=True).stdout.strip())\n"
+        "    for method in ('spawn', 'forkserver', 'fork'):\n"
+        "        with multiprocessing.get_context(method).Pool(1) as pool:\n"
+        "            print(method, pool.map(helper.name, [1]))\n"
+    )
+    ours = mstorch.__version__
+    assert run(python, "-W", "ignore::DeprecationWarning", "-m", "mstorch", "script.py", cwd=tmp_path).splitlines() == [
+        f"child {ours} [1.0, 1.0]",
+        *(f"{method} ['{ours}1']" for method in ("spawn", "forkserver", "fork")),
+    ]
+
+
+def test_uninstall_ends_it(python, tmp_path):
+    code = (
+        "import os, subprocess, sys, mstorch\n"
+        "child = [sys.executable, '-c', 'import importlib.util as u; print(u.find_spec(\"torch\").origin)']\n"
+        "with mstorch.as_torch():\n"
+        "    print(subprocess.run(child, capture_output=True, text=True).stdout.strip())\n"
+        "print(subprocess.run(child, capture_output=True, text=True).stdout.strip())\n"
+    )
+    inside, outside = run(python, "-c", code, cwd=tmp_path).splitlines()
+    assert inside.endswith("/mstorch/__init__.py") and outside.endswith("/torch/__init__.py")

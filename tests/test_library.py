@@ -1,0 +1,128 @@
+"""torch.library and torch.ops: operators of one's own."""
+
+import itertools
+
+import pytest
+
+import mstorch
+from tests.against_torch import both
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def ns():
+    return f"mstorch_tests_{next(_numbers)}"
+
+
+def test_custom_operators(ns):
+    def body(torch):
+        @torch.library.custom_op(f"{ns}::wave", mutates_args=())
+        def wave(x: torch.Tensor, n: int = 2, *, shift: float = 0.5) -> torch.Tensor:
+            return x.sin() * n + shift
+
+        @wave.register_fake
+        def _(x, n=2, *, shift=0.5):
+            return torch.empty_like(x)
+
+        x = torch.linspace(0, 1, 5, requires_grad=True)
+        with pytest.raises(RuntimeError, match="no autograd formula was registered"):
+            wave(x).sum().backward()
+
+        def setup(ctx, inputs, keyword_only_inputs, output):
+            ctx.save_for_backward(inputs[0])
+            ctx.n = inputs[1]
+            assert ctx.needs_input_grad[0] and keyword_only_inputs == {"shift": 0.5}
+
+        wave.register_autograd(lambda ctx, grad: (grad * ctx.saved_tensors[0].cos() * ctx.n, None), setup_context=setup)
+        wave(x, 3).sum().backward()
+        op = getattr(torch.ops, ns).wave
+        return [x.grad, wave(x.detach()), op(x.detach(), n=3, shift=1.0), op.default(x.detach()), repr(wave), repr(op), repr(op.default),
+                str(op.default._schema), wave(x).requires_grad]  # fmt: skip
+
+    both(body)
+
+
+def test_lists_of_tensors_and_several_results(ns):
+    def body(torch):
+        @torch.library.custom_op(f"{ns}::pair", mutates_args=())
+        def pair(xs: list[torch.Tensor], k: float) -> tuple[torch.Tensor, torch.Tensor]:
+            return xs[0] * k, xs[1] + k
+
+        pair.register_autograd(lambda ctx, a, b: ([a * ctx.k, b], None), setup_context=lambda ctx, inputs, output: setattr(ctx, "k", inputs[1]))
+        xs = [torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)]
+        first, second = pair(xs, 3.0)
+        (first.sum() + (second**2).sum()).backward()
+        return [x.grad for x in xs]
+
+    both(body)
+
+
+def test_operators_that_write(ns):
+    def body(torch):
+        @torch.library.custom_op(f"{ns}::bump", mutates_args={"x"})
+        def bump(x: torch.Tensor) -> None:
+            x.add_(1)
+
+        y = torch.zeros(2)
+        bump(y)
+        with pytest.raises(RuntimeError, match="Cannot register autograd formula for non-functional operator"):
+            bump.register_autograd(lambda ctx: None)
+        return y
+
+    both(body)
+
+
+def test_libraries(ns):
+    def body(torch):
+        lib = torch.library.Library(ns, "DEF")
+        names = [lib.define("add1(Tensor x, int n=1) -> Tensor"), lib.define("two.over(Tensor x) -> Tensor")]
+        lib.impl("add1", lambda x, n=1: x + n, "CompositeImplicitAutograd")
+        lib.impl("two.over", lambda x: x * 2, "CPU")
+        x = torch.ones(2, requires_grad=True)
+        op = getattr(torch.ops, ns)
+        op.add1(x, n=2).sum().backward()
+        results = [names, x.grad, op.add1(x, 4), op.two.over(x), op.two.overloads()]
+        torch.library.define(f"{ns}::third", "(Tensor x) -> Tensor")
+        torch.library.impl(f"{ns}::third", "cpu")(lambda x: x + 5)
+        results.append(op.third(x.detach()))
+        lib._destroy()
+        return results
+
+    both(body)
+
+
+def test_errors(ns):
+    @mstorch.library.custom_op(f"{ns}::same", mutates_args=())
+    def same(x: mstorch.Tensor) -> mstorch.Tensor:
+        return x
+
+    with pytest.raises(RuntimeError, match="must not also be an input"):
+        same(mstorch.ones(1))
+    for call in (lambda: same(1), lambda: same(), lambda: same(mstorch.ones(1), 2), lambda: same(y=1)):
+        with pytest.raises(RuntimeError, match=f"{ns}::same"):
+            call()
+    both(lambda torch: torch.ops.no_such_namespace.nothing)
+    both(lambda torch: torch.library.Library("a", "OTHER"))
+    both(lambda torch: torch.library.Library("aten", "DEF"), message="Only a single TORCH_LIBRARY can be used to register the namespace aten")
+    both(lambda torch: torch.ops.load_library("nothing_there.so"), message="Could not load this library")
+    mstorch.library.define(f"{ns}::empty", "(Tensor x) -> Tensor")
+    with pytest.raises(NotImplementedError, match=f"Could not run '{ns}::empty' with arguments from the 'CPU' backend"):
+        getattr(mstorch.ops, ns).empty(mstorch.ones(1))
+    with pytest.raises(RuntimeError, match="multiple times"):
+        mstorch.library.define(f"{ns}::empty", "(Tensor x) -> Tensor")
+
+
+def test_inferred_schemas():
+    def body(torch):
+        Tensor = torch.Tensor
+
+        def one(x: Tensor, ys: list[Tensor], n: int = 3, s: float | None = None, *, k: str = "a", b: bool = True, d: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]: ...
+        def two(x: Tensor) -> None: ...
+        def three(x: Tensor, y: int | None, z: list[int]) -> list[Tensor]: ...
+
+        infer = torch.library.infer_schema
+        return [infer(one, mutates_args=()), infer(one, mutates_args={"x"}), infer(two, mutates_args="unknown", op_name="my"), infer(three, mutates_args=())]
+
+    both(body)
+    both(lambda torch: torch.library.infer_schema(lambda x: x, mutates_args=()))

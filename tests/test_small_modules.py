@@ -1,0 +1,119 @@
+"""Modules of a few names: torch.export, ao.quantization, nn.quantized, utils.weak, utils.cpp_extension, __future__, futures, onnx."""
+from __future__ import annotations
+
+import gc
+import importlib
+import threading
+
+import pytest
+
+import mstorch
+from tests.against_torch import both
+
+
+def _module(torch, name):
+    return importlib.import_module(f"{torch.__name__}.{name}")
+
+
+def test_export():
+    def body(torch):
+        net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
+        program = torch.export.export(net, (torch.ones(4, 3),))
+        made = program.module()
+        x = torch.randn(4, 3)
+        torch.nn.init.zeros_(net[0].bias)
+        return list(program.state_dict), made(x).shape, (made(x) - program.module()(x)).abs().max(), isinstance(made, torch.nn.Module)
+
+    both(body)
+    both(lambda torch: torch.export.export(len, (torch.ones(1),)))
+    both(lambda torch: torch.export.export(torch.nn.ReLU(), (torch.ones(1),))(torch.ones(1)))
+    both(lambda torch: torch.export.export(torch.nn.ReLU(), (torch.ones(1),)).module().eval())
+    both(lambda torch: torch.export.Dim("x", min=3, max=2))
+    both(lambda torch: [d.__name__ for d in torch.export.dims("a", "b")])
+    program = mstorch.export.export(mstorch.nn.ReLU(), (mstorch.ones(2),)).module()
+    with pytest.raises(RuntimeError, match="like those of the export"):
+        program(mstorch.ones(3))
+    flexible = mstorch.export.export(mstorch.nn.ReLU(), (mstorch.ones(2),), dynamic_shapes=({0: mstorch.export.Dim.AUTO},))
+    assert flexible.module()(mstorch.ones(3)).shape == (3,)
+
+
+def test_quantization_names():
+    def body(torch):
+        quantization = _module(torch, "ao.quantization")
+        functional = torch.nn.quantized.FloatFunctional()
+        x = torch.tensor([-1.0, 2.0])
+        return [
+            quantization.QuantStub()(x), quantization.DeQuantStub()(x), functional.add(x, x), functional.mul(x, x), functional.cat([x, x], 0),
+            functional.add_relu(x, x), functional.add_scalar(x, 2), functional.mul_scalar(x, 2), list(functional.state_dict()),
+            quantization.QConfig(activation=int, weight=float)[0],
+        ]  # fmt: skip
+
+    both(body)
+    both(lambda torch: torch.nn.quantized.FloatFunctional()(1))
+    with pytest.raises(NotImplementedError, match="no quantized tensors"):
+        _module(mstorch, "ao.quantization").prepare(mstorch.nn.Linear(1, 1))
+
+
+def test_weak_dictionaries():
+    def body(torch):
+        weak = _module(torch, "utils.weak")
+        first, second = torch.ones(2), torch.ones(2)
+        table = weak.WeakTensorKeyDictionary({first: 1})
+        table[second] = 2
+        found = [table[first], table[second], len(table), first in table, torch.ones(2) in table, 3 in table]
+        reference = weak.TensorWeakRef(second)
+        found.append(reference() is second)
+        del second
+        gc.collect()
+        return [*found, len(table), reference() is None, [value for value in table.values()]]  # noqa: C416
+
+    both(body)
+
+
+def test_futures():
+    def body(torch):
+        futures = _module(torch, "futures")
+        one, two = futures.Future(), futures.Future()
+        seen = []
+        one.add_done_callback(lambda future: seen.append(future.value()))
+        later = one.then(lambda future: future.wait() + 1)
+        together = futures.collect_all([one, two])
+        threading.Timer(0.01, two.set_result, ["b"]).start()
+        one.set_result(3)
+        results = [one.done(), one.wait(), later.wait(), [future.wait() for future in together.wait()], futures.wait_all([one, two]), seen]
+        broken = futures.Future()
+        broken.set_exception(ValueError("a"))
+        for call in (broken.wait, lambda: futures.wait_all([one, broken]), lambda: one.set_result(4), lambda: one.set_exception(3)):
+            try:
+                call()
+            except (ValueError, RuntimeError, AssertionError) as error:
+                results.append((type(error), str(error).split("\n")[0]))
+        return results
+
+    both(body)
+
+
+def test_what_raises():
+    cpp_extension = _module(mstorch, "utils.cpp_extension")
+    with pytest.raises(RuntimeError, match="cannot be built"):
+        cpp_extension.load("name", ["file.cpp"])
+    with pytest.raises(RuntimeError, match="cannot be built"):
+        cpp_extension.BuildExtension.with_options()()
+    with pytest.raises(NotImplementedError, match="writes no ONNX"):
+        mstorch.onnx.export(mstorch.nn.Linear(1, 1), (mstorch.ones(1),), "file.onnx")
+    assert not mstorch.onnx.is_in_onnx_export()
+    both(lambda torch: _module(torch, "__future__").get_swap_module_params_on_conversion())
+    with pytest.raises(NotImplementedError, match="no process groups"):
+        mstorch.distributed.device_mesh.init_device_mesh("cpu", (1,))
+
+
+def test_names_of_aten():
+    def body(torch):
+        aten = torch.ops.aten
+        x = torch.arange(6.0).view(2, 3)
+        return [
+            aten.slice.Tensor(x, 1, 0, 3, 2), aten.index.Tensor(x, [None, torch.tensor([0, 2])]), aten._to_copy.default(x, dtype=torch.int32),
+            aten.alias.default(x), aten._local_scalar_dense.default(x[1, 1]), aten.add.Tensor(x, x, alpha=2), aten.sym_size.int(x, 1),
+        ]  # fmt: skip
+
+    both(body)
