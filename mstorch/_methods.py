@@ -62,6 +62,7 @@ def _array_operand(value: Any) -> Any:
 
 def _operator(function: Callable[..., Any], name: str, reflected: bool = False) -> Callable[..., Any]:
     """A binary operator that leaves operands which are not numbers to their own class."""
+    function = getattr(function, "without_forms", function)  # an operator has one form
 
     def forward(self: Any, other: Any) -> Any:
         if isinstance(other, TensorBase):

@@ -45,6 +45,9 @@ class _GraphNode(Node):
     """The node of a captured graph: MindSpore differentiates it as a whole."""
 
     __slots__ = ("results", "ends", "places")
+    results: Any
+    ends: Any
+    places: Any
 
     label = "CompiledFunctionBackward"
 

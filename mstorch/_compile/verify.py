@@ -113,12 +113,12 @@ def _compare_run(
             return
         random = np.random.RandomState(0)
         seeds = [random.uniform(-1, 1, tensor._shape).astype(tensor._dtype.np) for tensor, _ in followed]
-        roots = [(edge_of(tensor), seed) for (tensor, _), seed in zip(followed, seeds)]
+        roots: list[Any] = [(edge_of(tensor), seed) for (tensor, _), seed in zip(followed, seeds)]
         found = engine.run(roots, True, False, [edge_of(owners[place]) for place in places])
         wanted = [None if gradient is None else from_numpy(np.ascontiguousarray(gradient)) for gradient in found]
         faces = [from_numpy(seed.reshape(tuple(given.shape))) for seed, (_, given) in zip(seeds, followed)]
-        got = tape.run_backward([given for _, given in followed], faces, [inputs[place] for place in places], False, False)
-        got = [raw if raw is None or want is None else raw.reshape(want.shape) for raw, want in zip(got, wanted)]
+        found_there = tape.run_backward([given for _, given in followed], faces, [inputs[place] for place in places], False, False)
+        got = [raw if raw is None or want is None else raw.reshape(want.shape) for raw, want in zip(found_there, wanted)]
         # What cancels to zero (a bias before a normalisation) is noise of the size of the other gradients' rounding.
         noise = 0.02 * max((float(np.abs(_finite(raw)).max(initial=0.0)) for raw in wanted if raw is not None), default=0.0)
         for place, want, given in zip(places, wanted, got):

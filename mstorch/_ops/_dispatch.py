@@ -31,7 +31,7 @@ from .._core.tensor_base import (
     value_of,
     wrap,
 )  # fmt: skip
-from .._tape.apply import Applied, apply
+from .._tape.apply import Applied, apply, apply_pair
 from .._tape.node import bare_twin
 from .._tape.windows import assign, detach_snapshot, linear, settle, snapshot
 
@@ -171,7 +171,7 @@ def binary(kernel: Kernel, input: Any, other: Any, out: Any = None, *, to_float:
             # The common case, which must cost little more than the kernel: one dtype, two row-major tensors.
             if input._shape != other._shape:
                 broadcast_shape(input._shape, other._shape)
-            return apply(kernel, kind, (input, other))
+            return apply_pair(kernel, kind, input, other)
     return elementwise(kernel, (input, other), out, to_float=to_float)
 
 

@@ -109,6 +109,7 @@ def accepting(function: Callable[..., Any], forms: Forms) -> Callable[..., Any]:
             args = (*args, *before, kwargs.pop(forms.star))
         return args, kwargs
 
+    taking.without_forms = function  # type: ignore[attr-defined]
     taking.__signature__ = _signature(shown, forms)  # type: ignore[attr-defined]
     return taking
 

@@ -92,7 +92,7 @@ def _as_complex(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array).view(wanted).reshape(array.shape[:-1])
 
 
-def _with_parts(array: np.ndarray, unit: complex) -> np.ndarray:
+def _with_parts(array: np.ndarray, unit: Any) -> np.ndarray:
     found = np.zeros(array.shape, np.complex128 if array.dtype == np.float64 else np.complex64)
     if unit == 1:
         found.real = array

@@ -13,9 +13,9 @@ from .._core.tensor_base import count_of, strides_of, tensor_of, wrap
 from ._dispatch import call, cast_tensor, in_place, result_strides
 from .elementwise import add, mul, sub
 from .random import draw
+from .views import reshape
 
 _mul = kernel("mul")
-from .views import reshape
 
 
 def _check(p: float) -> None:

@@ -12,6 +12,7 @@ from .._core import device as devices
 from .._core.dtype import bool_, dtype, get_default_dtype, int64, of_numpy
 from .._core.promotion import promote_types, scalar_dtype
 from .._core.tensor_base import TensorBase, require_grad, tensor_of, window
+from .._core.tensor_base import array_of as memory_of
 from ._dispatch import is_number
 from ._forms import accept_forms
 
@@ -158,7 +159,7 @@ def tensor(
             stacklevel=2,
         )
         kind = dtype or data._dtype
-        return made(numpy_cast(array_of(data), kind.np), requires_grad)
+        return made(numpy_cast(memory_of(data), kind.np), requires_grad)
     return made(array_of(data, dtype), requires_grad)
 
 

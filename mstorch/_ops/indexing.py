@@ -357,6 +357,8 @@ class _IndexPut(Node):
     """The node of elements that were put at index tensors."""
 
     __slots__ = ("key", "shape")
+    key: Any
+    shape: Any
 
     label = "IndexPutBackward0"
 

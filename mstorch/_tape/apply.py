@@ -13,9 +13,39 @@ from .._core.dtype import OF_MS, dtype
 from .._core.modes import modes
 from .._core.storage import Storage
 from .._core.tensor_base import TensorBase, array_of, is_tracked, laid_out, tensor_of, value_of, wrap
-from .node import FREED, Node, Saved, bare, dressed, edge_of, named
+from .node import FREED, Node, Saved, bare, dressed, edge_of, named, saved_input
 
 Rule = Callable[..., Any]
+
+
+class Applied(Node):
+    """A node of an operation with a rule of its own."""
+
+    __slots__ = ("rule", "args", "shapes", "needs", "kind", "results")
+    rule: Any
+    args: Any
+    shapes: Any
+    needs: Any
+    kind: Any
+    results: Any
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """The rule's gradients."""
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        found = self.rule(self, gradients if self.results else gradients[0])
+        return found if found.__class__ is tuple else (found,)
+
+    def kept(self, gradient: Any, place: int = 0) -> Any:
+        """A saved value: bare if the gradient is, else a tensor."""
+        return self.saved[place].value(self, isinstance(gradient, TensorBase))
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What backward needs, as tensors."""
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        return tuple(item.value(self, True) for item in self.saved)
 
 
 class Derivative:
@@ -25,7 +55,7 @@ class Derivative:
     gradient for each input, or a bare one for the first; for an operation of several results ``gradient`` is their list.
     """
 
-    __slots__ = ("rule", "keep", "result", "label", "crosswise")
+    __slots__ = ("rule", "keep", "result", "label", "crosswise", "node")
 
     def __init__(self, rule: Rule, keep: Sequence[Any], label: str, crosswise: bool) -> None:
         self.rule = rule
@@ -33,6 +63,7 @@ class Derivative:
         self.result = "result" in keep
         self.label = label
         self.crosswise = crosswise
+        self.node: Any = named(Applied, label)
 
 
 RULES: dict[str, Derivative] = {}
@@ -61,30 +92,6 @@ def joined_rule(op: str) -> Callable[[Rule], Rule]:
 def backward_name(op: str) -> str:
     """``log_softmax`` → ``LogSoftmaxBackward0``."""
     return "".join(part.capitalize() for part in op.split("_")) + "Backward0"
-
-
-class Applied(Node):
-    """A node of an operation with a rule of its own."""
-
-    __slots__ = ("rule", "args", "shapes", "needs", "kind", "results")
-
-    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """The rule's gradients."""
-        if self.saved is None:
-            raise RuntimeError(FREED)
-        found = self.rule(self, gradients if self.results else gradients[0])
-        return found if found.__class__ is tuple else (found,)
-
-    def kept(self, gradient: Any, place: int = 0) -> Any:
-        """A saved value: bare if the gradient is, else a tensor."""
-        return self.saved[place].value(self, isinstance(gradient, TensorBase))
-
-    @property
-    def saved_tensors(self) -> tuple[Any, ...]:
-        """What backward needs, as tensors."""
-        if self.saved is None:
-            raise RuntimeError(FREED)
-        return tuple(item.value(self, True) for item in self.saved)
 
 
 def _host_inputs(inputs: Sequence[Any]) -> bool:
@@ -149,6 +156,24 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
     return result
 
 
+def apply_pair(op: Kernel, kind: dtype, x: Any, y: Any) -> Any:
+    """``apply`` for two row-major tensors of one dtype, the most common case, at the least cost."""
+    if modes.native is not None or x._storage.__class__ is not Storage or y._storage.__class__ is not Storage:
+        return apply(op, kind, (x, y))
+    a, b = x._array, y._array
+    if a is None or x._storage.moved:
+        a = array_of(x)
+    if b is None or y._storage.moved:
+        b = array_of(y)
+    tensor = laid_out(op.host[kind.name](a, b), None)
+    followed = x._node is not None or y._node is not None
+    if not followed and (x._auto is not None or y._auto is not None):
+        followed = is_tracked(x) or is_tracked(y)
+    if followed and modes.grad and tensor._dtype.category >= 2:
+        _record(op, kind, (x, y), (), tensor, None)
+    return tensor
+
+
 def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: Any, label: str | None) -> None:
     results = result if result.__class__ is tuple else (result,)
     outputs = [item for item in results if isinstance(item, TensorBase) and item._dtype.category >= 2]
@@ -161,20 +186,20 @@ def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, .
     if inputs[0].__class__ is list:
         inputs = tuple(inputs[0])
     edges = [edge_of(item) if isinstance(item, TensorBase) else None for item in inputs]
-    node: Any = named(Applied, label or derivative.label)(edges)
+    node: Any = (derivative.node if label is None else named(Applied, label))(edges)
     node.rule = derivative.rule
     node.args = args
     node.kind = kind
     node.results = len(results) > 1
     node.shapes = [item._shape if isinstance(item, TensorBase) else np.shape(item) for item in inputs]
     if derivative.keep or derivative.result:
-        saved = []
+        saved: list[Any] = []
         for place in derivative.keep:
             if derivative.crosswise and edges[1 - place] is None:
                 saved.append(None)
                 continue
             item = inputs[place]
-            saved.append(Saved(item) if isinstance(item, TensorBase) else Constant(item))
+            saved.append(saved_input(item) if isinstance(item, TensorBase) else Constant(item))
         if derivative.result:
             saved.append(Saved(results[0], True))
         node.saved = saved
@@ -203,7 +228,13 @@ class Constant:
 class Native(Node):
     """A node whose gradient MindSpore's tape finds, by running the kernel once more under its eyes."""
 
-    __slots__ = ("function", "given", "args", "places", "kinds", "outputs", "count")
+    __slots__ = ("function", "given", "args", "places", "outputs", "count")
+    function: Any
+    given: Any
+    args: Any
+    places: Any
+    outputs: Any
+    count: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The gradients by MindSpore's tape; recorded ones are found again by it when they are differentiated."""
@@ -212,12 +243,12 @@ class Native(Node):
         values = [item.value(self, recorded) for item in self.saved]
         chosen = [number for number, gradient in enumerate(gradients) if gradient is not None and number in self.outputs]
         seeds = [gradients[number] for number in chosen]
-        return _pulled(self.function, values, self.given, self.args, self.places, seeds, chosen, self.count, recorded, self.kinds)
+        return _pulled(self.function, values, self.given, self.args, self.places, seeds, chosen, self.count, recorded)
 
 
 def _pulled(
     function: Callable[..., Any], values: list[Any], given: Any, args: tuple[Any, ...], places: list[int], seeds: list[Any],
-    chosen: list[int], count: int, recorded: bool, kinds: Any,
+    chosen: list[int], count: int, recorded: bool,
 ) -> list[Any]:  # fmt: skip
     """The gradients of some outputs of a function of MindSpore's tensors with respect to its inputs at ``places``."""
 
@@ -230,7 +261,7 @@ def _pulled(
         results = results if isinstance(results, (tuple, list)) else (results,)
         return [results[number] for number in chosen]
 
-    def gradients(*raws: Raw) -> list[Raw | None]:
+    def gradients(*raws: Raw) -> Sequence[Raw | None]:
         inner, outer = raws[: len(values)], raws[len(values) :]
         return native_tape.pull(forward, inner, places, outer)
 
@@ -276,7 +307,9 @@ def _unwrapped(raw: Raw, tensors: list[Any]) -> Any:
     return raw.asnumpy().copy() if tensors[0]._storage.__class__ is Storage else raw
 
 
-def attach_native(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], results: Sequence[Any], label: str | None) -> None:
+def attach_native(
+    op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], results: Sequence[Any], label: str | None
+) -> None:
     """Record an operation without a rule."""
     given: list[Any] = []
     flat: list[Any] = []
@@ -328,8 +361,7 @@ def _native_node(
     node.function, node.given, node.args = function, given, args
     node.places = [i for i, edge in enumerate(edges) if edge is not None]
     node.count = len(flat)
-    node.kinds = None
-    node.saved = [Saved(item) for item in flat]
+    node.saved = [saved_input(item) for item in flat]
     node.outputs = [i for i, item in enumerate(results) if isinstance(item, TensorBase) and item._dtype.category >= 2]
     return node
 

@@ -27,6 +27,8 @@ class _Crossing(Node):
     """A node whose gradient MindSpore's tape computes, from a tensor that came from there."""
 
     __slots__ = ("raw", "ends")
+    raw: Any
+    ends: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The gradients of the ends."""
@@ -81,7 +83,7 @@ def _native_ends(tensor: Any) -> list[tuple[Raw, Node]]:
     edge = edge_of(tensor)
     waiting = [] if edge is None else [edge[0]]
     seen: set[Node] = set(waiting)
-    found = []
+    found: list[tuple[Raw, Node]] = []
     while waiting:
         node = waiting.pop()
         if isinstance(node, Accumulate):

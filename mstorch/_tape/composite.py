@@ -13,6 +13,9 @@ class Composite(Node):
     """A node with ``backward(gradients, outputs, inputs, *rest)`` on tensors, which gives a tensor or None for each input."""
 
     __slots__ = ("backward", "rest", "count")
+    backward: Any
+    rest: Any
+    count: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """What the function gives, summed to the inputs' shapes."""

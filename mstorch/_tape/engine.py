@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.raw import Raw
-from .._core.modes import grad_set_to, modes
+from .._core.modes import modes
 from .._core.tensor_base import TensorBase, tensor_of
 from .node import Accumulate, Edge, Node, bare_of, dressed
 
@@ -113,55 +113,59 @@ def run(
         needed = _needed(first, set(catching))
     ready = [(-node.sequence, id(node), node) for node in first if not counts.get(node)]
     heapq.heapify(ready)
-    outer = running.current
+    outer, mode, check = running.current, modes.grad, watch.check
     running.accumulates.append(wanted is None)
+    modes.grad = recorded
     try:
-        with grad_set_to(recorded):
-            while ready:
-                node = heapq.heappop(ready)[2]
-                gradients = buffers.pop(node, None)
-                if gradients is None:
-                    gradients = [None]
-                if needed is not None and node not in needed:
+        while ready:
+            node = heapq.heappop(ready)[2]
+            gradients = buffers.pop(node, None)
+            if gradients is None:
+                gradients = [None]
+            if needed is not None and node not in needed:
+                _count_down(node, counts, ready)
+                continue
+            running.current = node
+            if node.pre:
+                _run_pre(node, gradients, recorded)
+            if catching and node in catching:
+                for number in catching[node]:
+                    caught[node, number] = gradients[number] if number < len(gradients) else None
+                if not any(edge is not None and edge[0] in needed for edge in node.edges):  # type: ignore[operator]
                     _count_down(node, counts, ready)
                     continue
-                running.current = node
-                if node.pre:
-                    _run_pre(node, gradients, recorded)
-                if catching and node in catching:
-                    for number in catching[node]:
-                        caught[node, number] = gradients[number] if number < len(gradients) else None
-                    if not any(edge is not None and edge[0] in needed for edge in node.edges):  # type: ignore[operator]
-                        _count_down(node, counts, ready)
-                        continue
-                if all(gradient is None for gradient in gradients):
-                    found: Sequence[Any] = (None,) * len(node.edges)
-                elif node.__class__ is Accumulate:
-                    gradient, gradients = gradients[0], None
-                    put_gradient(node, gradient, recorded)
-                    continue
+            if gradients[0] is None and all(gradient is None for gradient in gradients):
+                found: Sequence[Any] = (None,) * len(node.edges)
+            elif node.__class__ is Accumulate:
+                gradient, gradients = gradients[0], None
+                put_gradient(node, gradient, recorded)
+                continue
+            else:
+                if node.before is None and node.hooks is None and check is None:
+                    found = node.run(gradients, recorded)
                 else:
                     found = _run_node(node, gradients, recorded)
-                    if not keep:
-                        node.release()
-                for edge, gradient in zip(node.edges, found):
-                    if edge is None:
-                        continue
-                    below, number = edge
-                    if gradient is not None:
-                        buffer = buffers.get(below)
-                        if buffer is None:
-                            if number == 0:
-                                buffers[below] = [gradient]
-                            else:
-                                buffers[below] = [None] * number + [gradient]
+                if not keep:
+                    node.release()
+            for edge, gradient in zip(node.edges, found):
+                if edge is None:
+                    continue
+                below, number = edge
+                if gradient is not None:
+                    buffer = buffers.get(below)
+                    if buffer is None:
+                        if number == 0:
+                            buffers[below] = [gradient]
                         else:
-                            _put(buffer, number, gradient)
-                    counts[below] -= 1
-                    if counts[below] == 0:
-                        heapq.heappush(ready, (-below.sequence, id(below), below))
-                gradient = found = gradients = None  # type: ignore[assignment]  # a leaf may keep what nobody else holds
+                            buffers[below] = [None] * number + [gradient]
+                    else:
+                        _put(buffer, number, gradient)
+                counts[below] -= 1
+                if counts[below] == 0:
+                    heapq.heappush(ready, (-below.sequence, id(below), below))
+            gradient = found = gradients = None  # type: ignore[assignment]  # a leaf may keep what nobody else holds
     finally:
+        modes.grad = mode
         running.current = outer
         running.accumulates.pop()
         if not running.accumulates:
@@ -245,7 +249,7 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
             auto.grad = gradient.clone() if recorded or getattr(gradient, "_layout", None) is None else gradient
         else:
             auto.grad = dressed(gradient)
-    elif recorded or not _plain(held) or not (gradient.__class__ is np.ndarray):
+    elif recorded or not _plain(held) or gradient.__class__ is not np.ndarray:
         auto.grad = add(held, dressed(gradient))
     else:
         held._array = None if held._storage.moved else held._array

@@ -31,19 +31,19 @@ class Node:
     MindSpore's tensors on a device), or tensors whose history is recorded where ``recorded`` is set.
     """
 
-    __slots__ = ("edges", "sequence", "saved", "pre", "hooks", "before", "_metadata", "__weakref__")
+    __slots__ = ("edges", "sequence", "saved", "__dict__", "__weakref__")
 
     label = "Node"
-    multiple = False  # whether it has several outputs
+    # What few nodes have stands in the class, so that making a node does not set it.
+    pre: dict[int, Any] | None = None  # hooks of tensors, by output
+    hooks: Hooks | None = None  # hooks of the node, after it ran
+    before: Hooks | None = None  # hooks of the node, before it runs
+    _metadata: dict[Any, Any] | None = None
 
     def __init__(self, edges: Sequence[Edge | None]) -> None:
         self.edges = edges
         self.sequence = _next()
         self.saved: Any = ()
-        self.pre: dict[int, Any] | None = None  # hooks of tensors, by output
-        self.hooks: Hooks | None = None  # hooks of the node, after it ran
-        self.before: Hooks | None = None  # hooks of the node, before it runs
-        self._metadata: dict[Any, Any] | None = None
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The gradients for the edges."""
@@ -165,6 +165,34 @@ def _look_again(tensor: Any, auto: Any, version: int) -> None:
 
 
 _look: list[Callable[[Any], Any]] = []  # filled by the room of windows, which stands above
+
+
+class SavedInput:
+    """An input that backward needs, and the version that it had, where no hooks are about."""
+
+    __slots__ = ("tensor", "version")
+
+    output = False
+    unpack = None
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+        self.version = tensor._counter.version
+
+    def value(self, node: Any, recorded: bool) -> Any:
+        """The value as it was saved: bare, or the tensor."""
+        tensor = self.tensor
+        if tensor._counter.version != self.version:
+            raise RuntimeError(changed_text(tensor, self.version))
+        if recorded:
+            return tensor
+        array = tensor._array
+        return array if array is not None and not tensor._storage.moved else bare(tensor)
+
+
+def saved_input(tensor: Any) -> Any:
+    """What a node keeps of an input."""
+    return SavedInput(tensor) if not modes.saved_hooks and modes.saved_hooks_refused is None else Saved(tensor)
 
 
 class Saved:

@@ -47,6 +47,8 @@ class Linear(Node):
     """A node of a linear map, given as two maps of arrays: forward, and back (its transpose)."""
 
     __slots__ = ("forward", "back")
+    forward: Any
+    back: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The transpose on the gradient; recorded, it is a linear map again."""
@@ -197,6 +199,9 @@ class Parts(Node):
     """The node of views that share an operation: ``unbind``, ``split``. One gradient is put together from all parts'."""
 
     __slots__ = ("shape", "keys", "kind")
+    shape: Any
+    keys: Any
+    kind: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The gradients of the parts, each in its place."""
@@ -228,6 +233,8 @@ class _Collected(Node):
     """The node of a value put together from parts."""
 
     __slots__ = ("keys", "shape")
+    keys: Any
+    shape: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """Each part's piece of the gradient."""
@@ -271,6 +278,10 @@ class CopySlices(Node):
     """The node of a tensor whose part was written: what is left of the old value, and the new part."""
 
     __slots__ = ("forward", "back", "shape", "same")
+    forward: Any
+    back: Any
+    shape: Any
+    same: Any
 
     label = "CopySlices"
 

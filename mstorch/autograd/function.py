@@ -82,6 +82,10 @@ class _FunctionNode(Node):
     """The node of an ``autograd.Function``: attributes that ``forward`` set on the context can be read from it."""
 
     __slots__ = ("ctx", "cls", "outputs", "likes")
+    ctx: Any
+    cls: Any
+    outputs: Any
+    likes: Any
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """What the function's ``backward`` gives, one gradient for each argument of ``forward``."""
@@ -100,7 +104,7 @@ class _FunctionNode(Node):
             raise RuntimeError(
                 f"function {self.name()} returned an incorrect number of gradients (expected {count}, got {len(given)})"
             )
-        found = []
+        found: list[Any] = []
         for position, (gradient, like, edge) in enumerate(zip(given, self.likes, self.edges)):
             if gradient is None or edge is None or like is None:
                 if gradient is not None and like is None:
@@ -262,7 +266,7 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
         item._auto = None
         item._node, item._number = node, position
     node.outputs = shapes
-    saved = []
+    saved: list[Any] = []
     for tensor in ctx._to_save:
         if tensor is None:
             saved.append(None)

@@ -49,7 +49,7 @@ class Push:
             followed = followed and mode.outer
             found: Sequence[Any] = [None] * len(places)
             if roots and places:
-                pairs = [(edge_of(root), seed if followed else bare(seed)) for root, seed in roots]
+                pairs: list[Any] = [(edge_of(root), seed if followed else bare(seed)) for root, seed in roots]
                 found = engine.run(pairs, True, followed, [edge_of(self.dummies[i]) for i in places])
         results: list[Any] = [None] * len(self.pull.outputs)
         for place, value in zip(places, found):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core.generator import engine_of
-from .._core.tensor_base import array_of, value_of
+from .._core.tensor_base import array_of
 from .._ops import random
 from .._ops.copying import copy_, is_contiguous
 from .._ops.creation import full_like, ones_like, zeros_like

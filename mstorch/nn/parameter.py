@@ -63,7 +63,8 @@ def native_parameter(parameter: Tensor, name: str) -> Any:
             storage = parameter._storage
         storage.share_with(as_parameter(value_of(parameter), name, is_tracked(parameter)))
         ENDS.add(storage.parameter, weakref.ref(parameter))
-        set_value(storage.parameter, face(array_of(parameter)))  # MindSpore copies what a parameter is made of, and shares what it is set to
+        # MindSpore copies what a parameter is made of, and shares what it is set to.
+        set_value(storage.parameter, face(array_of(parameter)))
     else:
         as_parameter(storage.parameter, name, is_tracked(parameter))
     return storage.parameter

@@ -173,7 +173,6 @@ class _Frame:
         self.again, self.check, self.early_stop = again, check, early_stop
         self.expected: list[Any] = []
         self.found: dict[int, list[Any]] = {}
-        self.left: dict[int, int] = {}
 
     def pack(self, tensor: Any) -> int:
         """The number that stands for a tensor."""
@@ -183,11 +182,11 @@ class _Frame:
     def unpack(self, number: int) -> Any:
         """The tensor, computed again in this backward pass if it was not yet."""
         passes = engine.running.accumulates
-        key = (id(passes), len(passes), id(passes[-1]) if passes else 0)
+        key = len(passes)
         if key not in self.found:
-            self.found[key] = self._recomputed()  # type: ignore[index]
-            engine.next_callback(lambda: self.found.pop(key, None))  # type: ignore[arg-type, func-returns-value]
-        return self.found[key][number]  # type: ignore[index]
+            self.found[key] = self._recomputed()
+            engine.next_callback(self.found.clear)
+        return self.found[key][number]
 
     def _recomputed(self) -> list[Any]:
         kept: list[Any] = []
@@ -270,7 +269,7 @@ def checkpoint(
     if debug:
         raise NotImplementedError("mstorch: torch.utils.checkpoint has no debug=True")
     return _not_reentrant(
-        function, preserve, context_fn, determinism_check, early_stop and _early_stop[0], args, kwargs
+        function, preserve, context_fn, determinism_check, early_stop if _early_stop[0] is None else _early_stop[0], args, kwargs
     )
 
 

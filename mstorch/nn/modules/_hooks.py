@@ -238,6 +238,8 @@ class _Reaching(Node):
     """The node of tensors whose gradients are shown to a module's hooks on the way."""
 
     __slots__ = ("reached", "likes")
+    reached: Any
+    likes: Any
 
     label = "BackwardHookFunctionBackward"
 
