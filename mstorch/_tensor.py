@@ -14,7 +14,7 @@ from ._core import device as devices
 from ._core.device import device
 from ._core.dtype import by_name, dtype, get_default_dtype
 from ._core.formats import strided
-from ._core.modes import grad_set_to
+from ._core.modes import grad_set_to, modes
 from ._core.naming import NamedAsInTorch
 from ._core.size import Size
 from ._core.storage import Counter, Storage, Value
@@ -178,7 +178,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     def is_inference(self) -> bool:
         """Whether the tensor was made in inference mode."""
-        return bool(self.__dict__.get("_inference", False))
+        return self._auto is not None and self._auto.inference
 
     def data_ptr(self) -> int:
         """The address of the first element (CPU)."""
@@ -318,6 +318,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
                 "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
             )
+        if self.is_inference() and not modes.inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         require_grad(self, requires_grad)
         return self
 
@@ -425,6 +427,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     @property
     def _version(self) -> int:
+        if self.is_inference():
+            raise RuntimeError("Inference tensors do not track version counter.")
         return self._counter.version
 
     @property

@@ -226,8 +226,18 @@ class Kernel(dict):
             if compute is None:
                 raise NotImplementedError(f'"{self.op}" not implemented for {torch_type_name(name)} (mstorch, {device})')
             function = _through(function, name, compute)
-        self[name] = function
+        self[name] = function = _locked(function)
         return function
+
+
+def _locked(function: Function) -> Function:
+    """The function for one thread at a time."""
+
+    def call(*args: Any) -> Any:
+        with LOCK:
+            return function(*args)
+
+    return call
 
 
 _TYPE_NAMES = {

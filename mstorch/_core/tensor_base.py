@@ -1,6 +1,7 @@
 """The layout of a tensor: a window on a storage, and its place in the history of the tape. Methods come in ``_tensor.py``."""
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,9 @@ class Auto:
     node that adds to ``grad``. ``hooks`` run on the gradient, ``post`` after a leaf got one.
     """
 
-    __slots__ = ("leaf", "base", "seen", "origin", "grad", "accumulator", "hooks", "post", "retains", "again", "hooked")
+    __slots__ = (
+        "leaf", "base", "seen", "origin", "grad", "accumulator", "hooks", "post", "retains", "again", "hooked", "inference",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.leaf = False
@@ -46,6 +49,7 @@ class Auto:
         self.retains = False
         self.again: Callable[[Any], Any] | None = None
         self.hooked: Any = None
+        self.inference = False
 
 
 class SparseOperand(NotImplementedError):
@@ -122,7 +126,10 @@ def tensor_of(array: np.ndarray) -> Any:
     """A base tensor over an array that nobody else holds: its memory becomes the tensor's."""
     if modes.native is not None:
         return wrap(from_numpy(np.ascontiguousarray(array).reshape(array.shape)))
-    return _host(array)
+    tensor = _host(array)
+    if modes.inference:
+        auto_of(tensor).inference = True
+    return tensor
 
 
 def _host(array: np.ndarray) -> Any:
@@ -352,6 +359,8 @@ def make_view(
     storage = source._storage
     made = _make(storage, kind or source._dtype, shape, normalize(shape, strides), offset)
     made._counter = source._counter
+    if source._auto is not None and source._auto.inference:
+        auto_of(made).inference = True
     if storage.__class__ is Value or modes.native is not None:
         made._raw = read(value_of(source))
         made._at = source._at
@@ -386,7 +395,7 @@ def check_history(tensor: Any) -> None:
 
 
 def _refused_view(tensor: Any, auto: Auto) -> str:
-    what = f"Output {tensor._number} of {tensor._node.name() if tensor._node is not None else 'a function'}"
+    what = f"Output {tensor._number} of {re.sub('Backward[0-9]*$', '', tensor._node.name()) if tensor._node is not None else ''}"
     if auto.origin == MULTIPLE_OUTPUTS:
         return (
             f"{what} is a view and is being modified inplace. This view is the output of a function that returns multiple views. "
@@ -407,7 +416,7 @@ def _refused_view(tensor: Any, auto: Auto) -> str:
 def check_writable(tensor: Any, uniform: bool = False) -> None:
     """Raise torch's error if an in-place write to the tensor is not allowed now."""
     check_history(tensor)
-    if tensor.__dict__.get("_inference") and not modes.inference:
+    if tensor._auto is not None and tensor._auto.inference and not modes.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
             "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."

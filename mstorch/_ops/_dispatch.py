@@ -17,12 +17,13 @@ from .._core.dtype import by_name, dtype, get_default_dtype
 from .._core.modes import grad_set_to, modes
 from .._core.promotion import WORDS, can_cast, combine, promote_types, scalar_dtype
 from .._core.storage import Storage
-from .._core.strides import elementwise_strides, flat_index
+from .._core.strides import channels_last_strides, elementwise_strides, flat_index, is_channels_last, normalize
 from .._core.tensor_base import (
     TensorBase,
     array_of,
     become,
     check_writable,
+    in_order,
     is_tracked,
     laid_out,
     put_array,
@@ -121,6 +122,14 @@ def result_dtype(operands: Sequence[Any]) -> dtype:
             kind = scalar_dtype(python_number(operand))
             wrapped = kind if wrapped is None else promote_types(wrapped, kind)
     return combine(dimensioned, zero_dim, wrapped)
+
+
+def with_format(result: Any, *sources: Any) -> Any:
+    """A fresh result in channels-last order if one of the tensors that it was made of is."""
+    for source in sources:
+        if source._stride is not None and is_channels_last(source._shape, source._stride) and len(result._shape) == len(source._shape):
+            return in_order(result, normalize(result._shape, channels_last_strides(result._shape)))
+    return result
 
 
 def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:

@@ -8,7 +8,7 @@ from .._backend.table import kernel, torch_type_name
 from .._core.tensor_base import TensorBase
 from . import views
 from ._autocast import follow
-from ._dispatch import call, shape_of, type_word
+from ._dispatch import call, shape_of, type_word, with_format
 
 _conv = kernel("conv")
 _conv_transpose = kernel("conv_transpose")
@@ -163,7 +163,7 @@ def _convolve(
         result = call(_conv, (input, weight), None, stride, padding, dilation, groups)
     else:
         result = call(_conv, (input, weight, bias), stride, padding, dilation, groups)
-    return views.squeeze(result, 0) if single else result
+    return views.squeeze(result, 0) if single else with_format(result, input, weight)
 
 
 def _convolve_transposed(
@@ -195,7 +195,7 @@ def _convolve_transposed(
         result = call(_conv_transpose, (input, weight), None, *args)
     else:
         result = call(_conv_transpose, (input, weight, bias), *args)
-    return views.squeeze(result, 0) if single else result
+    return views.squeeze(result, 0) if single else with_format(result, input, weight)
 
 
 def conv1d(

@@ -225,7 +225,6 @@ def take_advanced(current: Any, advanced: dict[int, Any]) -> Any:
 
 def setitem(self: Any, key: Any, value: Any) -> None:
     """``self[key] = value``, with ``value`` broadcast to the part and converted to the tensor's dtype."""
-    check_writable(self)
     current, advanced = _basic(self, key)
     if advanced:
         _put_advanced(current, advanced, value, masked=_has_mask(key))

@@ -8,7 +8,7 @@ from .._backend.table import kernel
 from .._core.tensor_base import count_of
 from . import views
 from ._autocast import follow
-from ._dispatch import call, cast_tensor, shape_of, without_grad, write
+from ._dispatch import call, cast_tensor, shape_of, with_format, without_grad, write
 from .creation import ones, zeros
 from .elementwise import add, mul, rsqrt, square, sub
 from .reduce import mean
@@ -56,14 +56,14 @@ def batch_norm(
     if len(shape) < 2:
         return mul(input, 1)
     if not training:
-        return call(_eval, (input, weight, bias, running_mean, running_var), eps)
+        return with_format(call(_eval, (input, weight, bias, running_mean, running_var), eps), input)
     y, batch_mean, batch_var = call(_train, (input, weight, bias), eps)
     if running_mean is not None:
         _update(running_mean, batch_mean, momentum)
     if running_var is not None:
         count = count_of(input._shape) // max(channels, 1)
         _update(running_var, batch_var, momentum, count / (count - 1) if count > 1 else float("nan"))
-    return y
+    return with_format(y, input)
 
 
 def layer_norm(
@@ -147,7 +147,7 @@ def group_norm(
         return _scaled(mul(input, 1), weight, bias)
     groups = views.reshape(input, (shape[0], num_groups, -1))
     y = views.reshape(layer_norm(groups, shape_of(groups)[2:], None, None, eps), shape)
-    return _scaled(y, weight, bias)
+    return with_format(_scaled(y, weight, bias), input)
 
 
 def _scaled(y: Any, weight: Any, bias: Any) -> Any:

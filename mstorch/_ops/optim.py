@@ -4,10 +4,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .._backend.raw import ON_CPU, Raw
 from .._backend.table import kernel
 from .._core.storage import face
-from .._core.tensor_base import array_of, is_tracked, touch
+from .._core.tensor_base import array_of, count_of, is_tracked, touch
 from ._dispatch import capturing
 
 _adam = kernel("adam_step")
@@ -46,10 +48,34 @@ def increment(counter: Any) -> float:
     return float(array)
 
 
+_SMALL = 1 << 14  # elements, below which a call of MindSpore's kernel costs more than NumPy's passes over the memory
+
+
+def _small_adam(
+    param: np.ndarray, grad: np.ndarray, exp_avg: np.ndarray, exp_avg_sq: np.ndarray, step: float, lr: float, beta1: float,
+    beta2: float, eps: float,
+) -> None:  # fmt: skip
+    real = param.dtype.type
+    exp_avg += (grad - exp_avg) * real(1 - beta1)
+    exp_avg_sq *= real(beta2)
+    exp_avg_sq += grad * grad * real(1 - beta2)
+    low = np.sqrt(exp_avg_sq)
+    low /= real((1 - beta2**step) ** 0.5)
+    low += real(eps)
+    np.divide(exp_avg, low, out=low)
+    low *= real(-lr / (1 - beta1**step))
+    param += low
+
+
 def adam_step(
     param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any, step: float, lr: float, beta1: float, beta2: float, eps: float
 ) -> None:
     """Adam's update of one parameter and its moments, in place; ``step`` counts from 1."""
+    if count_of(param._shape) < _SMALL:
+        _small_adam(array_of(param), array_of(grad), array_of(exp_avg), array_of(exp_avg_sq), step, lr, beta1, beta2, eps)
+        for tensor in (param, exp_avg, exp_avg_sq):
+            touch(tensor)
+        return
     _adam["float32"](
         _memory(param), face(array_of(grad)), _memory(exp_avg), _memory(exp_avg_sq), step, lr, beta1, beta2, eps
     )

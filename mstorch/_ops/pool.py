@@ -6,7 +6,7 @@ from typing import Any
 from .._backend.table import kernel
 from . import views
 from ._autocast import follow
-from ._dispatch import call
+from ._dispatch import call, with_format
 from .conv import expand_numbers, shape_of
 
 _max_pool = kernel("max_pool")
@@ -135,9 +135,11 @@ def max_pool(
     )
     if indices:
         values, positions = call(_max_pool_indices, (input,), *numbers)
-        return (views.squeeze(values, 0), views.squeeze(positions, 0)) if single else (values, positions)
+        if single:
+        return views.squeeze(values, 0), views.squeeze(positions, 0)
+    return with_format(values, input), with_format(positions, input)
     values = call(_max_pool, (input,), *numbers)
-    return views.squeeze(values, 0) if single else values
+    return views.squeeze(values, 0) if single else with_format(values, input)
 
 
 def avg_pool(
@@ -151,7 +153,7 @@ def avg_pool(
         f"avg_pool{rank}d", rank, input, kernel_size, stride, padding, 1, ceil_mode
     )
     values = call(_avg_pool, (input,), kernel_, stride_, padding_, out, count_include_pad, divisor_override)
-    return views.squeeze(values, 0) if single else values
+    return views.squeeze(values, 0) if single else with_format(values, input)
 
 
 def _adaptive(rank: int, name: str, input: Any, output_size: Any) -> tuple[Any, bool, Sizes]:
@@ -189,14 +191,16 @@ def adaptive_avg_pool(rank: int, input: Any, output_size: Any) -> Any:
     """Means of windows that divide the input into ``output_size`` parts."""
     input, single, out = _adaptive(rank, f"adaptive_avg_pool{rank}d", input, output_size)
     values = call(_adaptive_avg_pool, (input,), out)
-    return views.squeeze(values, 0) if single else values
+    return views.squeeze(values, 0) if single else with_format(values, input)
 
 
 def adaptive_max_pool(rank: int, input: Any, output_size: Any) -> tuple[Any, Any]:
     """Largest values of windows that divide the input into ``output_size`` parts, and their positions."""
     input, single, out = _adaptive(rank, f"adaptive_max_pool{rank}d", input, output_size)
     values, positions = call(_adaptive_max_pool, (input,), out)
-    return (views.squeeze(values, 0), views.squeeze(positions, 0)) if single else (values, positions)
+    if single:
+        return views.squeeze(values, 0), views.squeeze(positions, 0)
+    return with_format(values, input), with_format(positions, input)
 
 
 def max_pool1d(

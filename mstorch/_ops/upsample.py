@@ -11,7 +11,7 @@ import numpy as np
 from .._backend.table import kernel, torch_type_name
 from .._core.dtype import float64, uint8
 from ._autocast import follow
-from ._dispatch import call, shape_of
+from ._dispatch import call, shape_of, with_format
 from .pool import adaptive_avg_pool
 
 _along = kernel("along")
@@ -222,7 +222,7 @@ def interpolate(
         if not recompute_scale_factor and mode != "area":
             factors = tuple(float(v) for v in values)
     if mode == "area" and rank in (1, 2, 3):
-        return adaptive_avg_pool(rank, input, out)
+        return with_format(adaptive_avg_pool(rank, input, out), input)
     if mode not in ("nearest", "nearest-exact") and _LINEAR.get(mode) != rank or rank not in (1, 2, 3):
         if mode in _LINEAR and rank in (1, 2, 3):
             need = {1: "3D", 2: "4D", 3: "5D"}
@@ -231,7 +231,7 @@ def interpolate(
             "Input Error: Only 3D, 4D and 5D input Tensors supported (got "
             f"{rank + 2}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got {mode})"
         )
-    return resize(input, out, factors, mode, bool(align_corners), antialias)
+    return with_format(resize(input, out, factors, mode, bool(align_corners), antialias), input)
 
 
 def upsample(

@@ -126,7 +126,7 @@ def run(
                 _count_down(node, counts, ready)
                 continue
             running.current = node
-            if node.pre:
+            if node.pre or node.retained:
                 _run_pre(node, gradients, recorded)
             if catching and node in catching:
                 for number in catching[node]:
@@ -216,7 +216,7 @@ def _run_node(node: Node, gradients: list[Any], recorded: bool) -> Sequence[Any]
 
 
 def _run_pre(node: Node, gradients: list[Any], recorded: bool) -> None:
-    for number, hooks in node.pre.items():  # type: ignore[union-attr]
+    for number, hooks in (node.pre or {}).items():
         if number >= len(gradients) or gradients[number] is None:
             continue
         for hook in list(hooks.values()):
@@ -226,6 +226,9 @@ def _run_pre(node: Node, gradients: list[Any], recorded: bool) -> None:
                 if not isinstance(changed, TensorBase):
                     raise TypeError(f"hook returned an object of type {type(changed).__name__}, expected Tensor or None")
                 gradients[number] = bare_of(changed, recorded)
+    for number, keep in (node.retained or {}).items():
+        if number < len(gradients) and gradients[number] is not None:
+            keep(dressed(gradients[number]))
 
 
 def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:

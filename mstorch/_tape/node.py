@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -36,6 +37,7 @@ class Node:
     label = "Node"
     # What few nodes have stands in the class, so that making a node does not set it.
     pre: dict[int, Any] | None = None  # hooks of tensors, by output
+    retained: dict[int, Any] | None = None  # where gradients are kept for tensors, after those hooks
     hooks: Hooks | None = None  # hooks of the node, after it ran
     before: Hooks | None = None  # hooks of the node, before it runs
     _metadata: dict[Any, Any] | None = None
@@ -167,6 +169,13 @@ def _look_again(tensor: Any, auto: Any, version: int) -> None:
 _look: list[Callable[[Any], Any]] = []  # filled by the room of windows, which stands above
 
 
+_INFERENCE = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked by "
+    "autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
+    "instead of `torch.inference_mode()`."
+)
+
+
 class SavedInput:
     """An input that backward needs, and the version that it had, where no hooks are about."""
 
@@ -176,6 +185,9 @@ class SavedInput:
     unpack = None
 
     def __init__(self, tensor: Any) -> None:
+        auto = tensor._auto
+        if auto is not None and auto.inference:
+            raise RuntimeError(_INFERENCE)
         self.tensor = tensor
         self.version = tensor._counter.version
 
@@ -183,7 +195,7 @@ class SavedInput:
         """The value as it was saved: bare, or the tensor."""
         tensor = self.tensor
         if tensor._counter.version != self.version:
-            raise RuntimeError(changed_text(tensor, self.version))
+            raise RuntimeError(changed_text(tensor, self.version, node if self.output else None))
         if recorded:
             return tensor
         array = tensor._array
@@ -241,7 +253,7 @@ class Saved:
         else:
             tensor = self.tensor
             if tensor._counter.version != self.version:
-                raise RuntimeError(changed_text(tensor, self.version))
+                raise RuntimeError(changed_text(tensor, self.version, node if self.output else None))
             if recorded:
                 if self.output:
                     tensor = bare_twin(tensor)
@@ -270,13 +282,18 @@ def bare_twin(tensor: Any) -> Any:
     return made
 
 
-def changed_text(tensor: Any, version: int) -> str:
+def plain_name(node: Any) -> str:
+    """A node's name in messages: ``Exp`` for ExpBackward0."""
+    return re.sub(r"Backward\d*$", "", node.name())
+
+
+def changed_text(tensor: Any, version: int, maker: Any = None) -> str:
     """torch's message for a saved tensor that was written to."""
     kind = "".join(part.capitalize() for part in (tensor._dtype.name,))
     kind = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16"}.get(tensor._dtype.name, kind)
-    node = tensor._node
+    node = maker or tensor._node
     where = f"is at version {tensor._counter.version}; expected version {version} instead"
-    which = f", which is output {tensor._number} of {node.name()}," if node is not None else ""
+    which = f", which is output {tensor._number} of {plain_name(node)}," if node is not None else ""
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[torch.{kind}Tensor {list(tensor._shape)}]{which} {where}. Hint: enable anomaly detection to find the operation that "

@@ -8,7 +8,6 @@ import numpy as np
 
 from .._backend.raw import Raw, from_numpy
 from .._core.dtype import dtype
-from .._core.hooks import Hooks
 from .._core.modes import grad_set_to, modes
 from .._core.storage import Counter
 from .._core.strides import Strides, contiguous_strides
@@ -408,15 +407,10 @@ def _move_hooks(tensor: Any, node: Node, number: int) -> None:
     auto = tensor._auto
     if auto is None or auto.hooked is None:
         return
-    keep = auto.hooked
     old = tensor._node
-    if old is not None and old.pre and tensor._number in old.pre:
-        old.pre[tensor._number].pop(keep[0], None)
-    auto.hooks = None
-    if node.pre is None:
-        node.pre = {}
-    hooks = node.pre.setdefault(number, Hooks())
-    hooks[keep[0]] = keep[1]
+    if old is not None and old.retained:
+        old.retained.pop(tensor._number, None)
+    node.retained = {**(node.retained or {}), number: auto.hooked}
 
 
 __all__ = [

@@ -72,10 +72,8 @@ def retain_grad(tensor: Any) -> None:
             held = kept._auto.grad
             kept._auto.grad = gradient.clone() if held is None else held + gradient
 
-    hooks = _hooks_at(tensor)
-    handle = RemovableHandle(hooks)
-    hooks[handle.id] = keep
-    auto.hooked = (handle.id, keep)
+    node.retained = {**(node.retained or {}), tensor._number: keep}
+    auto.hooked = keep
 
 
 class GradientEdge(NamedTuple):
