@@ -136,8 +136,8 @@ def max_pool(
     if indices:
         values, positions = call(_max_pool_indices, (input,), *numbers)
         if single:
-        return views.squeeze(values, 0), views.squeeze(positions, 0)
-    return with_format(values, input), with_format(positions, input)
+            return views.squeeze(values, 0), views.squeeze(positions, 0)
+        return with_format(values, input), with_format(positions, input)
     values = call(_max_pool, (input,), *numbers)
     return views.squeeze(values, 0) if single else with_format(values, input)
 
