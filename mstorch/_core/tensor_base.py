@@ -33,23 +33,19 @@ class Auto:
     node that adds to ``grad``. ``hooks`` run on the gradient, ``post`` after a leaf got one.
     """
 
-    __slots__ = (
-        "leaf", "base", "seen", "origin", "grad", "accumulator", "hooks", "post", "retains", "again", "hooked", "inference",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.leaf = False
-        self.base: Any = None
-        self.seen = 0
-        self.origin = DEFAULT
-        self.grad: Any = None
-        self.accumulator: Any = None
-        self.hooks: Any = None
-        self.post: Any = None
-        self.retains = False
-        self.again: Callable[[Any], Any] | None = None
-        self.hooked: Any = None
-        self.inference = False
+    # What few tensors have stands in the class, so that making a view sets three attributes.
+    leaf = False
+    base: Any = None
+    seen = 0
+    origin = DEFAULT
+    grad: Any = None
+    accumulator: Any = None
+    hooks: Any = None
+    post: Any = None
+    retains = False
+    again: Callable[[Any], Any] | None = None
+    hooked: Any = None
+    inference = False
 
 
 class SparseOperand(NotImplementedError):
@@ -349,6 +345,20 @@ def auto_of(tensor: Any) -> Auto:
 def recording(tensors: Sequence[Any]) -> bool:
     """Whether an operation on these tensors is to be recorded."""
     return modes.grad and any(is_tracked(tensor) for tensor in tensors)
+
+
+def make_window(source: Any, shape: tuple[int, ...], strides: Strides, offset: int) -> Any:
+    """``make_view`` on host memory, where nothing has to be read."""
+    made: Any = _new(_class[0])
+    made._storage = source._storage
+    made._dtype = source._dtype
+    made._shape = shape
+    made._stride = normalize(shape, strides)
+    made._offset = offset
+    made._counter = source._counter
+    made._array = made._raw = made._at = made._node = made._auto = None
+    made._number = 0
+    return made
 
 
 def make_view(

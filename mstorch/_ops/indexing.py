@@ -9,6 +9,7 @@ from .._backend.table import kernel
 from .._core.dtype import bool_, int64, uint8
 from .._core.modes import modes
 from .._core.storage import Storage
+from .._core.strides import contiguous_strides
 from .._core.tensor_base import (
     TensorBase,
     array_of,
@@ -19,7 +20,7 @@ from .._core.tensor_base import (
 )  # fmt: skip
 from .._tape.apply import through
 from .._tape.node import Node, bare_twin, edge_of
-from .._tape.windows import assign, linear, settle, snapshot
+from .._tape.windows import assign, linear, part, settle, snapshot
 from . import views
 from ._dispatch import (
     call,
@@ -207,8 +208,63 @@ def _check_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
             raise IndexError(f"index {worst} is out of bounds for dimension {position} with size {shape[dim]}")
 
 
+_BOUND = (int, type(None))
+
+
+def _window(self: Any, key: tuple[Any, ...]) -> Any:
+    """The view of host memory for a key of ints, slices and None within bounds; None for every other key."""
+    if modes.native is not None or self._storage.__class__ is not Storage:
+        return None
+    shape, strides, offset = self._shape, self._stride, self._offset
+    if strides is None:
+        strides = contiguous_strides(shape)
+    rank, dim = len(shape), 0
+    lengths: list[int] = []
+    steps: list[int] = []
+    label = "AliasBackward0"
+    for item in key:
+        kind = item.__class__
+        if kind is int:
+            if dim == rank or not -shape[dim] <= item < shape[dim]:
+                return None
+            offset += (item + shape[dim] if item < 0 else item) * strides[dim]
+            label = "SelectBackward0"
+            dim += 1
+        elif kind is slice:
+            start, stop, step = item.start, item.stop, item.step
+            if dim == rank or start.__class__ not in _BOUND or stop.__class__ not in _BOUND or step.__class__ not in _BOUND:
+                return None
+            length = shape[dim]
+            if start is None and stop is None and step is None:
+                lengths.append(length)
+                steps.append(strides[dim])
+            else:
+                if step is not None and step <= 0:
+                    return None
+                start, stop, step = item.indices(length)
+                lengths.append(max(0, -((start - stop) // step)))
+                steps.append(strides[dim] * step)
+                offset += start * strides[dim]
+                label = "SliceBackward0"
+            dim += 1
+        elif item is None:
+            lengths.append(1)
+            steps.append(shape[dim] * strides[dim] if dim < rank else 1)
+            label = "UnsqueezeBackward0"
+        else:
+            return None
+    lengths.extend(shape[dim:])
+    steps.extend(strides[dim:])
+    return part(self, label, tuple(lengths), tuple(steps), offset, key)
+
+
 def getitem(self: Any, key: Any) -> Any:
     """``self[key]``: a view for ints, slices, None and Ellipsis; a copy where the key has tensors, lists or masks."""
+    kind = key.__class__
+    if kind is int or kind is slice or kind is tuple:
+        found = _window(self, key if kind is tuple else (key,))
+        if found is not None:
+            return found
     current, advanced = _basic(self, key)
     if not advanced:
         return views.alias(self) if current is self else current

@@ -22,6 +22,7 @@ from .._core.tensor_base import (
     become,
     is_tracked,
     make_view,
+    make_window,
     put_array,
     put_raw,
     strides_of,
@@ -94,6 +95,15 @@ def view(
     return made
 
 
+def part(source: Any, label: str, shape: tuple[int, ...], strides: Strides, offset: int, key: tuple[Any, ...]) -> Any:
+    """A view of host memory that basic indexing makes, with its history; ``key`` is NumPy's."""
+    made = make_window(source, shape, strides, offset)
+    _enter_view(made, source, None)
+    if modes.grad and is_tracked(source):
+        made._node = _linear_node(source, lambda array: np.asarray(array[key]), _placing(key, source._shape), label)
+    return made
+
+
 def _enter_view(made: Any, source: Any, again: Callable[[Any], Any] | None, origin: int = DEFAULT) -> None:
     auto = auto_of(made)
     above = source._auto
@@ -113,6 +123,8 @@ def _enter_view(made: Any, source: Any, again: Callable[[Any], Any] | None, orig
     if origin == DEFAULT and not modes.grad:
         origin = INFERENCE if modes.inference else WITHOUT_GRAD
     auto.origin = origin
+    if above is not None and above.inference:
+        auto.inference = True
 
 
 def _chained(source: Any, again: Callable[[Any], Any]) -> Callable[[Any], Any]:
