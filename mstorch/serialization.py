@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
@@ -68,6 +68,9 @@ _UNSAFE = (
 )
 _ACCEPTED = "\n\nThe documentation of torch.load lists the types that are accepted with `weights_only`."
 _TRUE = ("1", "y", "yes", "true")
+
+# What ``load`` takes as map_location, as type hints of packages name it.
+MAP_LOCATION = Callable[[Any, str], Any] | str | dict[str, str] | None
 
 
 def save(

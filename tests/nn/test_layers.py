@@ -238,3 +238,10 @@ def test_modules_go_with_other_metaclasses(both: Any) -> None:
         return square.area(), type(named) is Meta, named(2, 3).weight.shape, type(torch.nn.Module) is type
 
     both(body)
+
+
+def test_every_name_of_a_class_can_be_looked_up() -> None:
+    """Packages that copy documentation walk over dir() of their modules' classes."""
+    for name in dir(mstorch.nn.Linear):
+        if not name.startswith("_"):
+            getattr(mstorch.nn.Linear, name)

@@ -35,7 +35,7 @@ class CellName:
             get = getattr(type(self.attribute), "__get__", None)
             return self.attribute if get is None else get(self.attribute, module, owner)
         if module is None:
-            raise AttributeError(f"type object '{getattr(owner, '__name__', owner)}' has no attribute '{self.name}'")
+            return self  # as a property does: who walks over dir() of a class gets something for each name
         if self.default is not _ABSENT:
             return self.default
         return _states.setdefault(module, vars(Cell()))[self.name]

@@ -1,0 +1,94 @@
+"""torch.nn.attention: the choice of kernels (of which there is one here), causal biases, attention with functions of scores."""
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import Any
+
+WARN_FOR_UNFUSED_KERNELS = False
+
+
+class SDPBackend(IntEnum):
+    """The kernels that torch chooses from. mstorch computes every one's result by its own."""
+
+    ERROR = -1
+    MATH = 0
+    FLASH_ATTENTION = 1
+    EFFICIENT_ATTENTION = 2
+    CUDNN_ATTENTION = 3
+    OVERRIDEABLE = 4
+
+    def __repr__(self) -> str:
+        return f"<SDPBackend.{self.name}: {self.value}>"
+
+    def __str__(self) -> str:
+        return f"SDPBackend.{self.name}"
+
+
+_NAMES = {
+    "cudnn": "CUDNN_ATTENTION", "flash": "FLASH_ATTENTION", "mem_efficient": "EFFICIENT_ATTENTION", "math": "MATH",
+    "overrideable": "OVERRIDEABLE",
+}  # fmt: skip
+
+
+class _Chosen(threading.local):
+    """The kernels that are allowed, in the order of ``_NAMES``, and their priority; each thread has its own."""
+
+    def __init__(self) -> None:
+        self.enabled = [SDPBackend[name] for name in _NAMES.values()]
+        self.priority = [SDPBackend(n) for n in (1, 2, 0, 3, 4)]
+
+
+_chosen = _Chosen()
+
+
+def _backend_from_string(name: str) -> SDPBackend:
+    return SDPBackend[name]
+
+
+def _cur_sdpa_kernel_backends(with_priority: bool = False) -> list[SDPBackend]:
+    return sorted(_chosen.enabled, key=_chosen.priority.index) if with_priority else list(_chosen.enabled)
+
+
+@contextlib.contextmanager
+def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[dict[Any, Any]]:
+    """Allow ``scaled_dot_product_attention`` these kernels only; with ``set_priority`` in this order.
+
+    Differs from torch: results do not depend on it, as there is one kernel; without MATH nothing is refused.
+    """
+    if not isinstance(backends, (list, SDPBackend)):
+        raise AssertionError(
+            f"Backend must be an instance of SDPBackend or a list of SDPBackend instances, got {type(backends).__name__}"
+        )
+    wanted = list(dict.fromkeys([backends] if isinstance(backends, SDPBackend) else backends))
+    before = list(_chosen.enabled), list(_chosen.priority)
+    try:
+        _chosen.enabled = [SDPBackend[name] for name in _NAMES.values() if SDPBackend[name] in wanted]
+        if set_priority:
+            _chosen.priority = wanted + [backend for backend in before[1] if backend not in wanted]
+        yield {}
+    finally:
+        _chosen.enabled, _chosen.priority = before
+
+
+@contextlib.contextmanager
+def _sdpa_kernel_variadic(*backends: SDPBackend) -> Iterator[None]:
+    with sdpa_kernel(list(backends)):
+        yield
+
+
+def list_flash_attention_impls() -> list[str]:
+    """The names of flash attention implementations that were registered: none."""
+    return []
+
+
+def current_flash_attention_impl() -> str | None:
+    """The flash attention implementation in use: none."""
+    return None
+
+
+__all__ = [
+    "SDPBackend", "WARN_FOR_UNFUSED_KERNELS", "current_flash_attention_impl", "list_flash_attention_impls", "sdpa_kernel",
+]  # fmt: skip

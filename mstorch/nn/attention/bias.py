@@ -1,0 +1,65 @@
+"""Causal masks for ``scaled_dot_product_attention``, from either corner."""
+from __future__ import annotations
+
+import warnings
+from enum import IntEnum, auto
+from typing import Any
+
+import mstorch as torch
+
+
+class CausalVariant(IntEnum):
+    """The corner in which the diagonal of a causal mask ends."""
+
+    UPPER_LEFT = auto()
+    LOWER_RIGHT = auto()
+
+
+class CausalBias(torch.Tensor):
+    """A causal mask of ``seq_len_q`` × ``seq_len_kv``, a bool tensor."""
+
+    variant: CausalVariant
+    seq_len_q: int
+    seq_len_kv: int
+
+    def __new__(cls, variant: Any, seq_len_q: int, seq_len_kv: int) -> CausalBias:
+        """The mask's values; with more queries than keys the lower right one has empty rows."""
+        if not isinstance(variant, CausalVariant):
+            raise AssertionError(f"variant must be a CausalVariant, got {type(variant).__name__}")
+        lower = variant == CausalVariant.LOWER_RIGHT
+        if lower and seq_len_q > seq_len_kv:
+            warnings.warn(
+                "Lower right causal bias will produce NaNs in the output when seq_len_q > seq_len_kv!", stacklevel=3
+            )
+        every = torch.ones(seq_len_q, seq_len_kv, dtype=torch.bool)
+        made = torch.tril(every, diagonal=seq_len_kv - seq_len_q if lower else 0).as_subclass(cls)
+        made.variant, made.seq_len_q, made.seq_len_kv = variant, seq_len_q, seq_len_kv
+        return made
+
+    def __init__(self, variant: Any, seq_len_q: int, seq_len_kv: int) -> None:
+        pass  # __new__ has done it
+
+    def _materialize(self, device: Any = None) -> Any:
+        return self.as_subclass(torch.Tensor).to(device or "cpu")
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return repr(self._materialize())
+
+
+def _made(name: str, variant: CausalVariant, size: tuple[int, ...]) -> CausalBias:
+    if len(size) != 2:
+        raise AssertionError(f"{name} only supports 2D tensors")
+    return CausalBias(variant, *size)
+
+
+def causal_upper_left(*size: int) -> CausalBias:
+    """The causal mask whose diagonal starts in the upper left corner."""
+    return _made("causal_upper_left", CausalVariant.UPPER_LEFT, size)
+
+
+def causal_lower_right(*size: int) -> CausalBias:
+    """The causal mask whose diagonal ends in the lower right corner."""
+    return _made("causal_lower_right", CausalVariant.LOWER_RIGHT, size)
+
+
+__all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_left"]

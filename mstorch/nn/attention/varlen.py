@@ -1,0 +1,68 @@
+"""Attention over sequences of different lengths, packed one after the other."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import mstorch as torch
+
+
+class AuxRequest(NamedTuple):
+    """Which other results are asked for."""
+
+    lse: bool = False
+
+
+def _attention(query: Any, key: Any, value: Any, scale: float | None, window: tuple[int, int]) -> tuple[Any, Any]:
+    """(tokens, heads, width) of one sequence each; the window counts from the lower right diagonal."""
+    q, k, v = (t.transpose(0, 1) for t in (query, key, value))
+    factor = q.shape[-1] ** -0.5 if scale is None else scale
+    scores = (q @ k.mT).float() * factor
+    place = torch.arange(k.shape[1]) - (torch.arange(q.shape[1]).unsqueeze(-1) + k.shape[1] - q.shape[1])
+    left, right = window
+    seen = torch.ones_like(place, dtype=torch.bool)
+    if left >= 0:
+        seen = seen & (place >= -left)
+    if right >= 0:
+        seen = seen & (place <= right)
+    scores = scores.masked_fill(~seen, -torch.inf)
+    weights = torch.softmax(scores, -1).masked_fill(~seen.any(-1, keepdim=True), 0.0)
+    return (weights.to(v.dtype) @ v).transpose(0, 1), scores.logsumexp(-1)
+
+
+def varlen_attn(
+    query: Any, key: Any, value: Any, cu_seq_q: Any, cu_seq_k: Any, max_q: int, max_k: int, *, return_aux: AuxRequest | None = None,
+    scale: float | None = None, window_size: tuple[int, int] = (-1, -1), enable_gqa: bool = False, seqused_k: Any = None,
+    block_table: Any = None, num_splits: int | None = None,
+) -> Any:  # fmt: skip
+    """(tokens, heads, width) tensors of packed sequences; ``cu_seq_q`` and ``cu_seq_k`` hold where each begins, and the end.
+
+    ``window_size`` (-1, 0) is causal. Computed sequence by sequence. NotImplementedError for ``block_table``.
+    """
+    if block_table is not None:
+        raise NotImplementedError("mstorch: varlen_attn has no paged keys and values (block_table)")
+    heads, kv_heads = query.shape[1], key.shape[1]
+    if not enable_gqa and heads != kv_heads:
+        raise ValueError(
+            f"Expect query and key/value to have the same number of heads but got Hq={heads} and Hkv={kv_heads}. "
+            "Try setting enable_gqa=True for GQA."
+        )
+    if enable_gqa and heads % kv_heads != 0:
+        raise ValueError(
+            f"Expect number of query heads to be a multiple of kv heads for GQA but got Hq={heads} and Hkv={kv_heads}."
+        )
+    if heads != kv_heads:
+        key, value = (torch.repeat_interleave(t, heads // kv_heads, dim=1) for t in (key, value))
+    q_ends, k_ends = cu_seq_q.tolist(), cu_seq_k.tolist()
+    used = [end - start for start, end in zip(k_ends, k_ends[1:])] if seqused_k is None else seqused_k.tolist()
+    parts, sums = [], []
+    for number, (start, end) in enumerate(zip(q_ends, q_ends[1:])):
+        first = k_ends[number]
+        rows = slice(first, first + used[number])
+        out, lse = _attention(query[start:end], key[rows], value[rows], scale, (window_size[0], window_size[1]))
+        parts.append(out)
+        sums.append(lse)
+    result = torch.cat(parts)
+    return (result, torch.cat(sums, -1)) if return_aux is not None and return_aux.lse else result
+
+
+__all__ = ["AuxRequest", "varlen_attn"]
