@@ -297,7 +297,7 @@ def changed_text(tensor: Any, version: int, maker: Any = None) -> str:
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[torch.{kind}Tensor {list(tensor._shape)}]{which} {where}. Hint: enable anomaly detection to find the operation that "
-        "failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
+        "failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
 
 

@@ -421,8 +421,6 @@ def _no_gradients(gradient: Raw, result: Raw, values: Raw, *others: Raw) -> tupl
     return None, *map(zeros_like, others)
 
 
-# Values that follow other tensors by a gradient of zero: samples and the parameters that they were drawn with.
-define("unmoved_by", cpu=node("UnmovedBackward0", lambda values, *others: values, _no_gradients))
 define("add", cpu=ops_add, dtypes=ARITHMETIC, via={**VIA_BFLOAT16, **VIA_BOOL})
 define("sub", cpu=ops_sub, dtypes=ARITHMETIC, via=VIA_BFLOAT16)
 define("mul", cpu=mul, dtypes=ARITHMETIC + ("bool",), via=VIA_BFLOAT16)

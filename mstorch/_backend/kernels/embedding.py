@@ -1,7 +1,6 @@
 """Rows of a table."""
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -43,32 +42,6 @@ def _backward(ctx: Any, g: Raw) -> tuple[Raw | None, ...]:
 _node = tape.function_node("EmbeddingBackward0", _forward, _backward)
 
 
-def _sparse_forward(ctx: Any, table: Raw, index: Raw, padding: int, leave: Callable[[np.ndarray, Raw], None]) -> Raw:
-    ctx.save_for_backward(index)
-    ctx.numbers = (int(table.shape[1]), padding, leave)
-    return _gather(table, index, 0)
-
-
-def _sparse_backward(ctx: Any, g: Raw) -> tuple[None, ...]:
-    (index,) = ctx.saved_tensors
-    width, padding, leave = ctx.numbers
-    flat = _reshape(g, (-1, width))
-    rows = index.asnumpy().reshape(-1).astype(np.int64)
-    kept = np.flatnonzero(rows != padding)
-    if kept.size != rows.size:
-        rows, flat = rows[kept], _gather(flat, from_numpy(kept), 0)
-    leave(rows, flat)
-    return None, None, None, None
-
-
-_sparse_node = tape.function_node("EmbeddingBackward0", _sparse_forward, _sparse_backward)
-
-
-def ops_embedding_sparse(table: Raw, index: Raw, padding: int, leave: Callable[[np.ndarray, Raw], None]) -> Raw:
-    """(rows, D) at indices (*): (*, D). The table gets no gradient; ``leave`` is given its rows (n) and theirs (n, D)."""
-    return _sparse_node(table, index, padding, leave)
-
-
 def ops_embedding(table: Raw, index: Raw, padding: int, by_frequency: bool) -> Raw:
     """(rows, D) at indices (*): (*, D). The gradient leaves out row ``padding`` unless it is negative."""
     if index.size == 0 or table.size == 0:
@@ -79,4 +52,3 @@ def ops_embedding(table: Raw, index: Raw, padding: int, by_frequency: bool) -> R
 
 
 define("embedding", cpu=ops_embedding, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
-define("embedding_sparse", cpu=ops_embedding_sparse, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)

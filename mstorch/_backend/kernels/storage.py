@@ -7,7 +7,7 @@ import numpy as np
 from mindspore import mint, ops
 
 from .. import tape
-from ..raw import ON_CPU, Raw, from_numpy
+from ..raw import Raw, from_numpy
 from ..table import BUT_BFLOAT16, VIA_BFLOAT16, define
 
 _reshape = ops.Reshape()
@@ -108,15 +108,6 @@ def composed_storage_scatter(raw: Raw, index: Raw, new: Raw) -> Raw:
     return _reshape(flat, tuple(raw.shape))
 
 
-def _replace_forward(ctx: Any, old: Raw, new: Raw, passes: bool) -> Raw:
-    ctx.passes = passes
-    return tape.detached(new)
-
-
-def _replace_backward(ctx: Any, gradient: Raw) -> tuple[Raw, None, None]:
-    return (gradient if ctx.passes else ops.zeros_like(gradient)), None, None
-
-
 def copy_memory(raw: Raw) -> Raw:
     """A copy in fresh memory, not recorded."""
     return from_numpy(raw.asnumpy().copy(order="C"))
@@ -146,6 +137,4 @@ define("reshape", cpu=ops_reshape)
 define("permute", cpu=ops_permute)
 define("expand", cpu=mint_expand, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
 define("storage_scatter", cpu=composed_storage_scatter, dtypes=BUT_BFLOAT16, via=VIA_BFLOAT16)
-define("replace_value", cpu=tape.function_node("CopySlices", _replace_forward, _replace_backward))
 define("clone", cpu=numpy_clone, ascend=mint.clone if hasattr(mint, "clone") else None)
-define("ones_like", cpu=lambda raw: from_numpy(np.ones(raw.shape, raw.asnumpy().dtype)) if ON_CPU else ops.ones_like(raw))
