@@ -5,12 +5,15 @@ from collections.abc import Callable
 from typing import Any
 
 from .._backend.table import kernel, torch_type_name
-from .._core.tensor_base import TensorBase
+from .._core.modes import modes
+from .._core.tensor_base import TensorBase, count_of
+from .._tape.apply import apply
 from . import views
 from ._autocast import follow
 from ._dispatch import call, shape_of, type_word, with_format
 
 _conv = kernel("conv")
+_conv2d = kernel("conv2d")
 _conv_transpose = kernel("conv_transpose")
 _pad = kernel("pad")
 
@@ -159,11 +162,32 @@ def _convolve(
         padding = expand_numbers(padding, rank, "padding")
     _check(shape_of(input), shape_of(weight), bias, stride, padding, dilation, groups, False)
     _check_types(input, weight, bias)
-    if bias is None:
+    if modes.native is None and rank < 3 and input._dtype.name in _DIRECT and count_of(input._shape) and count_of(weight._shape):
+        result = _direct(rank, input, weight, bias, stride, padding, dilation, groups)
+    elif bias is None:
         result = call(_conv, (input, weight), None, stride, padding, dilation, groups)
     else:
         result = call(_conv, (input, weight, bias), stride, padding, dilation, groups)
     return views.squeeze(result, 0) if single else with_format(result, input, weight)
+
+
+_DIRECT = ("float32", "float16", "bfloat16")
+
+
+def _direct(rank: int, input: Any, weight: Any, bias: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+    """One or two dimensions in single precision, whose kernel has a rule of its own."""
+    if rank == 1:
+        input, weight = views.unsqueeze(input, 2), views.unsqueeze(weight, 2)
+        stride, padding, dilation = (1, *stride), (0, *padding), (1, *dilation)
+    sizes = zip(input._shape[2:], weight._shape[2:], stride, padding, dilation)
+    if any(n + 2 * p < d * (k - 1) + 1 for n, k, s, p, d in sizes):
+        raise RuntimeError("Kernel size can't be greater than actual input size")
+    tensors = (input, weight) if bias is None else (input, weight, bias)
+    if bias is None:
+        found = apply(_conv2d, input._dtype, (*tensors, None), (stride, padding, dilation, groups))
+    else:
+        found = apply(_conv2d, input._dtype, tensors, (stride, padding, dilation, groups))
+    return views.squeeze(found, 2) if rank == 1 else found
 
 
 def _convolve_transposed(

@@ -51,16 +51,17 @@ class Applied(Node):
 class Derivative:
     """How the gradient of an operation is made: the rule, what it needs, and the name that torch gives the node.
 
-    ``keep`` lists the inputs to save, by position; "result" in it saves the (first) result. ``rule(node, gradient)`` gives one
+    ``keep`` lists the inputs to save, by position; "result" in it saves the (first) result, "result1" the next one.
+    ``rule(node, gradient)`` gives one
     gradient for each input, or a bare one for the first; for an operation of several results ``gradient`` is their list.
     """
 
-    __slots__ = ("rule", "keep", "result", "label", "crosswise", "node")
+    __slots__ = ("rule", "keep", "results", "label", "crosswise", "node")
 
     def __init__(self, rule: Rule, keep: Sequence[Any], label: str, crosswise: bool) -> None:
         self.rule = rule
-        self.keep = tuple(item for item in keep if item != "result")
-        self.result = "result" in keep
+        self.keep = tuple(item for item in keep if not isinstance(item, str))
+        self.results = tuple(int(item[6:] or 0) for item in keep if isinstance(item, str))
         self.label = label
         self.crosswise = crosswise
         self.node: Any = named(Applied, label)
@@ -192,7 +193,11 @@ def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, .
     node.kind = kind
     node.results = len(results) > 1
     node.shapes = [item._shape if isinstance(item, TensorBase) else np.shape(item) for item in inputs]
-    if derivative.keep or derivative.result:
+    for number, item in enumerate(results):
+        if isinstance(item, TensorBase) and item._dtype.category >= 2:
+            item._node = node
+            item._number = number
+    if derivative.keep or derivative.results:
         saved: list[Any] = []
         for place in derivative.keep:
             if derivative.crosswise and edges[1 - place] is None:
@@ -200,13 +205,9 @@ def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, .
                 continue
             item = inputs[place]
             saved.append(saved_input(item) if isinstance(item, TensorBase) else Constant(item))
-        if derivative.result:
-            saved.append(Saved(results[0], True))
+        for number in derivative.results:
+            saved.append(Saved(results[number], True))
         node.saved = saved
-    for number, item in enumerate(results):
-        if isinstance(item, TensorBase) and item._dtype.category >= 2:
-            item._node = node
-            item._number = number
 
 
 class Constant:

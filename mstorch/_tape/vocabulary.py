@@ -158,3 +158,19 @@ def at_least_zero(value: Any) -> Any:
 def both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Where both conditions hold."""
     return np.logical_and(first, second)
+
+
+sgn, erf = Primitive("sgn"), Primitive("erf")
+
+
+def signs(value: Any) -> np.ndarray:
+    """-1, 0 or 1 for each element of a real value, bare."""
+    array = _host_array(value)
+    return np.sign(array.astype(np.float32)).astype(array.dtype) if array.dtype.itemsize == 2 else np.asarray(np.sign(array))
+
+
+def shares(first: Any, second: Any) -> tuple[np.ndarray, np.ndarray]:
+    """How much of a maximum's gradient each of two real values gets, bare: equal ones get a half each."""
+    x, y = _host_array(first), _host_array(second)
+    equal = np.asarray(x == y) * 0.5
+    return np.asarray((x > y) + equal).astype(x.dtype), np.asarray((x < y) + equal).astype(x.dtype)

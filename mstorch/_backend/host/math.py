@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import erf
 
 from ..table import define_host
 from ._ufunc import FLOATS, HALF, QUIET, number, one
@@ -21,4 +22,5 @@ _UFUNCS = {
 }  # fmt: skip
 for _name, _function in _UFUNCS.items():
     define_host(_name, one(_function), FLOATS, HALF)
+define_host("erf", lambda x: np.asarray(erf(x)), FLOATS, HALF)
 define_host("sigmoid", numpy_sigmoid, FLOATS, HALF)

@@ -225,3 +225,23 @@ def ops_conv_transpose(
 _DTYPES = FLOATS + INTS + COMPLEX
 define("conv", cpu=ops_conv, dtypes=_DTYPES, via=VIA_HALF)
 define("conv_transpose", cpu=ops_conv_transpose, dtypes=_DTYPES, via=VIA_HALF)
+
+
+def ops_conv2d(x: Raw, w: Raw, bias: Raw | None, *attributes: Any) -> Raw:
+    """(N, C, H, W) with elements, in float32, by oneDNN's kernel; ``attributes`` are stride, padding, dilation and groups."""
+    return _with_bias(_conv2d(x, w, attributes), bias)
+
+
+def ops_conv2d_input(g: Raw, w: Raw, shape: Sizes, *attributes: Any) -> Raw:
+    """The gradient of ``conv2d`` for an input of ``shape``."""
+    return _input_gradient(g, w, shape, attributes)
+
+
+def ops_conv2d_weight(g: Raw, x: Raw, shape: Sizes, *attributes: Any) -> Raw:
+    """The gradient of ``conv2d`` for weights of ``shape``."""
+    return _weight_gradient(g, x, shape, attributes)
+
+
+define("conv2d", cpu=ops_conv2d, dtypes=("float32",), via=VIA_HALF)
+define("conv2d_input", cpu=ops_conv2d_input, dtypes=("float32",), via=VIA_HALF)
+define("conv2d_weight", cpu=ops_conv2d_weight, dtypes=("float32",), via=VIA_HALF)

@@ -190,3 +190,15 @@ define("layer_norm", cpu=ops_layer_norm, dtypes=FLOATS, via=VIA_HALF)
 define("running_average", cpu=running_average, dtypes=FLOATS, via=VIA_HALF)
 define("batch_norm_train", cpu=ops_batch_norm_train, dtypes=FLOATS, via=VIA_HALF)
 define("batch_norm_eval", cpu=composed_batch_norm_eval, dtypes=FLOATS, via=VIA_HALF)
+
+
+def ops_batch_norm_grad(g: Raw, x: Raw, weight: Raw, mean: Raw, var: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
+    """The gradients of ``batch_norm_train`` for input, weight and bias, from the statistics that it gave."""
+    shape = tuple(x.shape)
+    if len(shape) not in (2, 4):
+        g, x = (_reshape(raw, (*shape[:2], 1, -1)) for raw in (g, x))
+    found = _primitives(eps)[1](g, x, weight, mean, var, var)
+    return (found[0] if len(shape) in (2, 4) else _reshape(found[0], shape)), found[1], found[2]
+
+
+define("batch_norm_grad", cpu=ops_batch_norm_grad, dtypes=("float32",))

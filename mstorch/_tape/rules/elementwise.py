@@ -106,3 +106,24 @@ def where(node: Any, g: Any) -> Any:
 @rule("conj", label="ConjBackward0")
 def conj(node: Any, g: Any) -> Any:
     return v.conj(g)
+
+
+def _extreme(op: str) -> None:
+    @rule(op, keep=(0, 1))
+    def larger(node: Any, g: Any) -> Any:
+        x, y = node.kept(g, 0), node.kept(g, 1)
+        first, second = v.shares(x, y) if op == "maximum" else v.shares(v.neg(x), v.neg(y))
+        return (
+            None if node.edges[0] is None else v.fit(v.mul(g, v.like(first, g)), node.shapes[0]),
+            None if node.edges[1] is None else v.fit(v.mul(g, v.like(second, g)), node.shapes[1]),
+        )
+
+
+_extreme("maximum")
+_extreme("minimum")
+
+
+@rule("abs", keep=(0,))
+def abs(node: Any, g: Any) -> Any:
+    x = node.kept(g)
+    return v.mul(g, v.like(v.signs(x), g)) if node.kind.category < 3 else v.mul(g, v.sgn(x))

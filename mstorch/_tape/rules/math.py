@@ -20,6 +20,7 @@ OF_ARGUMENT: dict[str, Callable[[Any], Any]] = {
     "log1p": lambda x: v.reciprocal(v.plus(x, 1)),
     "log2": lambda x: v.reciprocal(v.times(x, math.log(2))),
     "log10": lambda x: v.reciprocal(v.times(x, math.log(10))),
+    "erf": lambda x: v.times(v.exp(v.neg(v.mul(x, x))), 2 / math.sqrt(math.pi)),
     "sin": v.cos,
     "cos": lambda x: v.neg(v.sin(x)),
     "sinh": v.cosh,

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.table import kernel
 from .. import vocabulary as v
 from ..apply import rule
 
@@ -56,3 +57,28 @@ def layer_norm(node: Any, g: Any) -> Any:
         None if node.edges[1] is None else v.fit(v.mul(g, normal), node.shapes[1]),
         None if node.edges[2] is None else v.fit(g, node.shapes[2]),
     )
+
+
+_batch_norm_grad = kernel("batch_norm_grad")
+
+
+@rule("batch_norm_train", keep=(0, 1, "result1", "result2"), label="NativeBatchNormBackward0")
+def batch_norm_train(node: Any, gradients: Any) -> Any:
+    g = gradients[0]
+    (eps,) = node.args
+    shape = node.shapes[0]
+    if 0 in shape:
+        return tuple(v.like(v.zeros(own, node.kind), g) for own in node.shapes)
+    x, weight = node.kept(g, 0), node.kept(g, 1)
+    if g.__class__ is np.ndarray and node.kind.name == "float32" and 0 < eps <= 1:
+        return _batch_norm_grad.host["float32"](g, x, weight, node.kept(g, 2), node.kept(g, 3), eps)
+    axes, wide = (0, *range(2, len(shape))), (1, -1, *([1] * (len(shape) - 2)))
+    count = 1
+    for axis in axes:
+        count *= shape[axis]
+    normal, inverse = standardised(x, axes, count, eps)
+    number = v.constant(count, g)
+    total, by_normal = v.total(g, axes), v.total(v.mul(g, normal), axes)
+    inner = v.sub(v.sub(g, v.div(total, number)), v.mul(normal, v.div(by_normal, number)))
+    flat = (shape[1],)
+    return v.mul(v.mul(v.reshape(weight, wide), inverse), inner), v.reshape(by_normal, flat), v.reshape(total, flat)
