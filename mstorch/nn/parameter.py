@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._backend.cell import as_parameter
+from .._backend.runtime import keep_interrupts
 from .._core.tensor_base import TensorBase, is_tracked, require_grad, take_over
 from .._ops import creation, views
 from .._ops._dispatch import become
@@ -140,6 +141,10 @@ def is_lazy(param: Any) -> bool:
     """Whether a parameter or buffer has no size yet."""
     return isinstance(param, UninitializedTensorMixin)
 
+
+# MindSpore takes SIGINT once, with the first parameter: it gets one here, so that Python can have the signal back for good.
+Parameter(creation.ones(1))
+keep_interrupts()
 
 __all__ = [
     "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy",
