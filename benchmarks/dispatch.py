@@ -1,4 +1,4 @@
-"""What does mstorch add to a kernel call? ``a + b`` on 4×4, no grad, against the kernel that the table names."""
+"""What do an operation, its gradient and a view cost, beside torch? Microseconds on 16×16, each library in its own process."""
 from __future__ import annotations
 
 import sys
@@ -6,6 +6,7 @@ import sys
 # The folder of this script goes last: random.py in it would stand for the standard library's.
 sys.path.append(sys.path.pop(0))
 
+import importlib
 import json
 import statistics
 import time
@@ -15,36 +16,62 @@ from typing import Any
 from _measure import in_process, print_table
 
 
-def _microseconds(call: Callable[[], Any], count: int = 2000) -> float:
-    for _ in range(500):
-        call()
+def _microseconds(call: Callable[[], Any], count: int) -> float:
     start = time.perf_counter()
     for _ in range(count):
         call()
     return (time.perf_counter() - start) / count * 1e6
 
 
-def _measure() -> dict[str, Any]:
-    import mstorch
-    from mstorch._backend.table import kernel
+def _cost(call: Callable[[], Any], count: int = 2000, rounds: int = 15) -> float:
+    _microseconds(call, count)
+    return statistics.median(_microseconds(call, count) for _ in range(rounds))
 
-    a, b = mstorch.ones(4, 4), mstorch.ones(4, 4)
-    first, second = a.to_mindspore(), b.to_mindspore()
-    bare = kernel("add")["float32"]
-    pairs = []
-    with mstorch.no_grad():
-        for _ in range(45):
-            pairs.append((_microseconds(lambda: bare(first, second)), _microseconds(lambda: a + b)))
+
+def _measure(library: str) -> dict[str, float]:
+    torch: Any = importlib.import_module(library)
+    torch.set_num_threads(2)
+    a, b, leaf = torch.rand(16, 16), torch.rand(16, 16), torch.rand(16, 16, requires_grad=True)
+
+    def chain(operation: Callable[[Any, Any], Any], length: int) -> Callable[[], None]:
+        def run() -> None:
+            y = leaf
+            for _ in range(length):
+                y = operation(y, b)
+            y.backward(a)
+            leaf.grad = None
+
+        return run
+
+    def with_gradient(operation: Callable[[Any, Any], Any]) -> float:
+        return (_cost(chain(operation, 11), 200) - _cost(chain(operation, 1), 200)) / 10
+
+    net = torch.nn.Sequential(
+        torch.nn.Linear(784, 512), torch.nn.ReLU(), torch.nn.Linear(512, 512), torch.nn.ReLU(), torch.nn.Linear(512, 10)
+    )
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    x, target = torch.rand(64, 784), torch.randint(0, 10, (64,))
+
+    def step() -> None:
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(net(x), target).backward()
+        optimizer.step()
+
     return {
-        "kernel": statistics.median(k for k, _ in pairs),
-        "a + b": statistics.median(w for _, w in pairs),
-        "cost": statistics.median(w - k for k, w in pairs),
+        "add": _cost(lambda: a + b),
+        "add with its gradient": with_gradient(lambda y, b: y + b),
+        "mul with its gradient": with_gradient(lambda y, b: y * b),
+        "a slice": _cost(lambda: a[1:3]),
+        "a transposition": _cost(lambda: a.t()),
+        "an MLP's training step": _cost(step, 20),
     }
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["measure"]:
-        print(json.dumps(_measure()))
+    if sys.argv[1:2] == ["measure"]:
+        print(json.dumps(_measure(sys.argv[2])))
     else:
-        found = in_process(__file__, ["measure"])
-        print_table(["µs a call", "median"], [[name, value] for name, value in found.items()])
+        ours, theirs = (in_process(__file__, ["measure", library]) for library in ("mstorch", "torch"))
+        print_table(
+            ["µs", "mstorch", "torch", "ratio"], [[name, ours[name], theirs[name], ours[name] / theirs[name]] for name in ours]
+        )

@@ -5,6 +5,8 @@ import contextlib
 import importlib.metadata
 import logging
 import os
+import signal
+import threading
 import warnings
 from collections.abc import Iterator
 
@@ -88,6 +90,13 @@ if TUNE and DEVICE_TARGET == "CPU":
     # The asynchronous pipeline starves on few cores: an add of two 256x256 tensors took 4 ms instead of 0.05 ms.
     mindspore.runtime.launch_blocking()
     _TUNED["launch_blocking"] = "on"
+
+
+def keep_interrupts() -> None:
+    """Put Python's handler of SIGINT back. MindSpore's, which ends the process, comes with the first parameter."""
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, handler)
 
 
 def device_type() -> str:

@@ -5,6 +5,7 @@ import weakref
 from typing import Any
 
 from .._backend.cell import as_parameter, set_value
+from .._backend.runtime import keep_interrupts
 from .._core.ends import ENDS
 from .._core.storage import Counter, face
 from .._core.tensor_base import TensorBase, array_of, is_tracked, require_grad, value_of
@@ -145,6 +146,10 @@ def is_lazy(param: Any) -> bool:
     """Whether a parameter or buffer has no size yet."""
     return isinstance(param, UninitializedTensorMixin)
 
+
+# MindSpore takes SIGINT once, with the first parameter: it gets one here, so that Python can have the signal back for good.
+Parameter(creation.ones(1))
+keep_interrupts()
 
 __all__ = [
     "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy",

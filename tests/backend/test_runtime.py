@@ -64,5 +64,32 @@ def test_the_import_says_nothing_and_leaves_mindspores_log_alone() -> None:
     assert _said(user, GLOG_v="3") == []
 
 
+INTERRUPTED = """
+import os, signal, threading
+import mstorch as torch
+
+net = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.Flatten(), torch.nn.Linear(8, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+steps, caught = 0, 0
+while steps < 6:
+    try:
+        optimizer.zero_grad()
+        net(torch.ones(1, 1, 4, 4)).sum().backward()
+        optimizer.step()
+        steps += 1
+        if steps % 2:
+            os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        caught += 1
+print(steps, caught)
+"""
+
+
+def test_an_interrupt_arrives_in_a_training_loop_which_goes_on() -> None:
+    assert _said(INTERRUPTED) == ["6 3"]
+    handler = "import signal; signal.signal(signal.SIGINT, lambda *a: print('mine')); import mstorch, os; os.kill(os.getpid(), 2)"
+    assert _said(handler) == ["mine"]
+
+
 def test_device() -> None:
     assert runtime.device_type() in ("cpu", "cuda", "npu")
