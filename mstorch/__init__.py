@@ -267,6 +267,8 @@ from .autograd import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
 )  # fmt: skip
 from .func import vmap
+from .futures import Future
+from .jit import ScriptFunction, ScriptModule
 
 
 from . import distributions, testing  # last: their modules take this one, complete, by its name

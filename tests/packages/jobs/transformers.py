@@ -3,9 +3,24 @@ from __future__ import annotations
 
 import torch
 from transformers import (
-    AutoModelForCausalLM, BertConfig, BertForMaskedLM, BertForSequenceClassification, CLIPConfig, CLIPModel, CLIPTextConfig,
-    CLIPVisionConfig, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, T5Config, T5ForConditionalGeneration, ViTConfig,
-    ViTForImageClassification, WhisperConfig, WhisperForConditionalGeneration,
+    AutoModelForCausalLM,
+    BertConfig,
+    BertForMaskedLM,
+    BertForSequenceClassification,
+    CLIPConfig,
+    CLIPModel,
+    CLIPTextConfig,
+    CLIPVisionConfig,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    T5Config,
+    T5ForConditionalGeneration,
+    ViTConfig,
+    ViTForImageClassification,
+    WhisperConfig,
+    WhisperForConditionalGeneration,
 )  # fmt: skip
 
 
