@@ -220,6 +220,10 @@ from ._functions.checks import (
     _assert, _assert_async, _check, _check_index, _check_is_size, _check_not_implemented, _check_tensor_all, _check_tensor_all_with,
     _check_type, _check_value, _check_with, _shape_as_tensor,
 )  # fmt: skip
+from ._symbolic import (
+    SymBool, SymFloat, SymInt, sym_float, sym_fresh_size, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sum,
+    _sym_acos, _sym_asin, _sym_atan, _sym_cos, _sym_cosh, _sym_log2, _sym_sin, _sym_sinh, _sym_sqrt, _sym_tan, _sym_tanh, sym_sqrt,
+)  # fmt: skip
 from ._functions.control import cond, while_loop
 from ._functions.implicit import _dirichlet_grad, _sample_dirichlet, _standard_gamma, _standard_gamma_grad
 from ._functions.in_place import addmv_, celu_, detach_, fill, fill_, rrelu, rrelu_, selu_, threshold_, zero_
@@ -264,6 +268,8 @@ from .autograd import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
 )  # fmt: skip
 from .func import vmap
+from .futures import Future
+from .jit import ScriptFunction, ScriptModule
 
 
 from . import distributions, testing  # last: their modules take this one, complete, by its name
@@ -278,5 +284,6 @@ _install(globals())
 # Submodules that ``import torch`` binds but few programs use come when they are asked for.
 __getattr__ = _missing(
     "mstorch",
-    ("__future__", "_dynamo", "_jit_internal", "ao", "distributed", "export", "futures", "fx", "hub", "jit", "library", "onnx", "profiler"),
+    ("_C", "__future__", "_dynamo", "_jit_internal", "_utils", "ao", "distributed", "export", "futures", "fx", "hub", "jit",
+     "library", "onnx", "profiler", "types"),
 )

@@ -63,6 +63,14 @@ _INSTANCE_HOOKS = (
 )
 
 
+def _default_to_fused_or_foreach(params: list[Any], differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
+    """Whether steps are fused, and whether they go over lists, where the user has not said: on a CPU torch fuses if asked to."""
+    if differentiable:
+        return False, False
+    fused = use_fused and all(p is None or (p.is_floating_point() and p.device.type in ("cpu", "cuda", "npu")) for p in params)
+    return fused, not fused and all(p is None or p.device.type != "cpu" for p in params)
+
+
 class Optimizer:
     """Holds parameters in groups, each with its options, and a state for each parameter; `step()` is the subclass's.
 

@@ -1,0 +1,121 @@
+"""torch._C: the few names of torch's compiled part that packages reach for, as far as they mean something here."""
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from .._core import device as _devices
+from .._core.device import device
+from .._core.dtype import dtype
+from .._core.formats import layout, memory_format
+from .._core.generator import Generator, default_generator
+from .._core.size import Size
+from .._hook import missing as _missing
+from .._ops.linalg import _LinAlgError
+from .._tensor import Tensor
+from ..autograd.grad_mode import is_grad_enabled, set_grad_enabled
+from . import _functorch, _nn
+
+__all__ = [
+    "DispatchKey", "Generator", "Size", "_LinAlgError", "_functorch", "_nn", "default_generator", "device", "dtype",
+    "is_grad_enabled", "layout", "memory_format",
+]  # fmt: skip
+
+_TensorMeta = type(Tensor)
+TensorBase = Tensor
+_set_grad_enabled = set_grad_enabled
+
+DispatchKey = enum.Enum(  # type: ignore[misc]
+    "DispatchKey",
+    "Undefined CPU CUDA XPU MPS Meta Autograd AutogradCPU AutogradCUDA Functionalize Python PythonDispatcher "
+    "AutocastCPU AutocastCUDA AutocastXPU AutocastMPS PrivateUse1 CompositeImplicitAutograd CompositeExplicitAutograd "
+    "ADInplaceOrView BackendSelect",
+)
+
+
+class DispatchKeySet:
+    """A set of dispatch keys."""
+
+    def __init__(self, key: Any = None) -> None:
+        self._keys = frozenset() if key is None else frozenset([key])
+
+    def has(self, key: Any) -> bool:
+        """Whether a key is in it."""
+        return key in self._keys
+
+    def add(self, key: Any) -> DispatchKeySet:
+        """The set with one key more."""
+        made = DispatchKeySet()
+        made._keys = self._keys | {key}
+        return made
+
+    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
+        made = DispatchKeySet()
+        made._keys = self._keys | other._keys
+        return made
+
+
+def _get_tracing_state() -> None:
+    """None: no TorchScript tracer runs."""
+    return None
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Nothing is logged."""
+
+
+def _are_functorch_transforms_active() -> bool:
+    """False: transforms of ``torch.func`` give their functions plain tensors."""
+    return False
+
+
+def _get_default_device() -> str:
+    """Where new tensors live, as text."""
+    return str(_devices.current())
+
+
+def _get_accelerator(check: bool | None = None) -> device:
+    """The process's accelerator; the CPU where there is none."""
+    return device(_devices.current().type)
+
+
+def _get_privateuse1_backend_name() -> str:
+    """The name of the device that a package may have registered: none has."""
+    return "privateuseone"
+
+
+def _cuda_isInBadFork() -> bool:
+    """False: no GPU has been in use before a fork."""
+    return False
+
+
+_jit_settings: dict[str, Any] = {}
+
+
+def _jit_setting(name: str, default: Any) -> Any:
+    def function(value: Any) -> Any:
+        before = _jit_settings.get(name, default)
+        _jit_settings[name] = value
+        return before
+
+    function.__name__ = name
+    function.__doc__ = "Keep a setting of TorchScript's executor, which there is none of; gives what it was."
+    return function
+
+
+(_jit_set_profiling_mode, _jit_set_profiling_executor, _jit_set_texpr_fuser_enabled, _jit_override_can_fuse_on_cpu,
+ _jit_override_can_fuse_on_gpu, _jit_set_nvfuser_enabled, _jit_set_nvfuser_guard_mode) = (
+    _jit_setting(name, default) for name, default in (
+        ("_jit_set_profiling_mode", True), ("_jit_set_profiling_executor", True), ("_jit_set_texpr_fuser_enabled", True),
+        ("_jit_override_can_fuse_on_cpu", False), ("_jit_override_can_fuse_on_gpu", False), ("_jit_set_nvfuser_enabled", False),
+        ("_jit_set_nvfuser_guard_mode", True),
+    ))  # fmt: skip
+
+
+def _jit_can_fuse_on_cpu() -> bool:
+    """False: there is no TorchScript to fuse."""
+    return False
+
+
+_jit_can_fuse_on_gpu = _jit_can_fuse_on_cpu
+__getattr__ = _missing("mstorch._C")

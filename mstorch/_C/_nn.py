@@ -1,0 +1,17 @@
+"""torch._C._nn."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._core.device import device
+from .._ops.copying import parse_to
+from .._tensor import Tensor
+
+
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """What the arguments of ``Module.to`` ask for: device, dtype, ``non_blocking`` and memory format."""
+    kind, target, _, format_ = parse_to(args, kwargs)
+    other = args[0] if args and isinstance(args[0], Tensor) else kwargs.get("tensor", kwargs.get("other"))
+    target = other.device if other is not None else target
+    flags = [value for value in args if isinstance(value, bool)]
+    return None if target is None else device(target), kind, bool(kwargs.get("non_blocking", flags[:1] == [True])), format_

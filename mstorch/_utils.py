@@ -1,0 +1,122 @@
+"""torch._utils: what packages take from torch's drawer of tools."""
+from __future__ import annotations
+
+import sys
+import traceback
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from ._core.device import device as _device
+from ._core.dtype import dtype as _dtype
+from ._hook import missing as _missing
+from ._ops.join import cat
+from ._serialization import rebuild as _rebuild
+from ._tensor import Tensor
+
+globals().update(_rebuild.FUNCTIONS)
+
+
+def _element_size(dtype: _dtype) -> int:
+    """The bytes of one element."""
+    if not isinstance(dtype, _dtype):
+        raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
+    return dtype.itemsize
+
+
+def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+    """The index of an accelerator's device, -1 for the CPU if that is allowed; ValueError for a device without one."""
+    if isinstance(device, str):
+        device = _device(device)
+    if isinstance(device, _device):
+        if not allow_cpu and device.type == "cpu":
+            raise ValueError(f"Expected a non cpu device, but got: {device}")
+        found = -1 if device.type == "cpu" else device.index
+    else:
+        found = device if isinstance(device, int) else None
+    if found is None:
+        if not optional:
+            raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
+        from .accelerator import current_device_index
+
+        return current_device_index()
+    return found
+
+
+def _get_available_device_type() -> str | None:
+    """The type of the accelerator of this process; None on a CPU."""
+    from .accelerator import current_accelerator
+
+    found = current_accelerator()
+    return None if found is None else found.type
+
+
+def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
+    """One vector of the elements of all tensors."""
+    return cat([tensor.contiguous().view(-1) for tensor in tensors])
+
+
+def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The parts of a vector in the shapes of tensors."""
+    parts = flat.split([tensor.numel() for tensor in tensors])
+    return tuple(part.view(tensor.shape) for part, tensor in zip(parts, tensors))
+
+
+def _take_tensors(tensors: Iterable[Tensor], size_limit: int) -> Iterator[list[Tensor]]:
+    """Groups of tensors of one type, of not more than so many bytes unless one alone has more."""
+    groups: dict[str, tuple[list[Tensor], int]] = defaultdict(lambda: ([], 0))
+    for tensor in tensors:
+        kind, size = tensor.type(), tensor.numel() * tensor.element_size()
+        group, filled = groups[kind]
+        if filled + size > size_limit and filled > 0:
+            yield group
+            group, filled = [], 0
+        groups[kind] = ([*group, tensor], filled + size)
+    for group, _ in groups.values():
+        if group:
+            yield group
+
+
+class KeyErrorMessage(str):
+    """A message that a KeyError, which shows the repr of its key, prints in lines."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class ExceptionWrapper:
+    """An exception on its way to another thread or process, its traceback as text."""
+
+    def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
+        kind, value, trace = sys.exc_info() if exc_info is None else exc_info
+        self.exc_type: Any = kind
+        self.exc_msg = "".join(traceback.format_exception(kind, value, trace))
+        self.where = where
+
+    def reraise(self) -> None:
+        """Raise an exception of the same type, the traceback in its message; RuntimeError if that cannot be made."""
+        message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if self.exc_type is KeyError:
+            raise KeyError(KeyErrorMessage(message))
+        if getattr(self.exc_type, "message", None):
+            raise self.exc_type(message=message)
+        try:
+            error = self.exc_type(message)
+        except Exception:  # noqa: BLE001 - the constructor is the user's and may do anything
+            raise RuntimeError(message) from None
+        raise error
+
+
+class classproperty:
+    """A property of a class: the decorated function gets the class."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self.function(type(instance) if owner is None else owner)
+
+
+__getattr__ = _missing(__name__)
