@@ -21,6 +21,7 @@ import torch
 
 import mstorch
 from mstorch._backend import trace
+from mstorch._core.storage import NativeBlock
 from mstorch._core.tensor_base import value_of, wrap
 from tests import databases
 
@@ -69,8 +70,9 @@ def check_trace(info: Any) -> None:
         _tensors(whole, tensors)
 
         def forward(*raws: Any, whole: Any = whole, tensors: list[Any] = tensors) -> Any:
-            args, kwargs = _with(whole, {id(t): wrap(raw) for t, raw in zip(tensors, raws)})
-            return function(*args, **kwargs)
+            with NativeBlock(captured=True):
+                args, kwargs = _with(whole, {id(t): wrap(raw) for t, raw in zip(tensors, raws)})
+                return function(*args, **kwargs)
 
         databases._seed()
         reads = trace.round_trips(forward, [value_of(t) for t in tensors])

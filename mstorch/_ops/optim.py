@@ -59,7 +59,7 @@ def _small_adam(
     exp_avg += (grad - exp_avg) * real(1 - beta1)
     exp_avg_sq *= real(beta2)
     exp_avg_sq += grad * grad * real(1 - beta2)
-    low = np.sqrt(exp_avg_sq)
+    low = np.asarray(np.sqrt(exp_avg_sq))
     low /= real((1 - beta2**step) ** 0.5)
     low += real(eps)
     np.divide(exp_avg, low, out=low)

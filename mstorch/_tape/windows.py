@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from .._backend.raw import Raw, from_numpy
+from .._backend.table import kernel
 from .._core.dtype import dtype
 from .._core.modes import grad_set_to, modes
 from .._core.storage import Counter
-from .._core.strides import Strides, contiguous_strides
+from .._core.strides import Strides, contiguous_strides, flat_index
 from .._core.tensor_base import (
     DEFAULT,
     INFERENCE,
@@ -150,7 +151,25 @@ _look.append(look_again)
 def window_on(base: Any, shape: Sequence[int], strides: Strides, offset: int, label: str) -> Any:
     """A view of a tensor's storage of any geometry; gradients reach the tensor through its own elements."""
     forward, back = window_maps(base, tuple(shape), strides, offset)
-    return view(base, label, shape, strides, offset, lambda raw: from_numpy(np.ascontiguousarray(forward(raw.asnumpy()))), forward, back)
+
+    def read(raw: Raw) -> Raw:
+        return _gather[base._dtype.name](raw, from_numpy(_positions(base, tuple(shape), strides, offset)))
+
+    return view(base, label, shape, strides, offset, read, forward, back)
+
+
+_gather = kernel("storage_gather")
+
+
+def _positions(base: Any, shape: tuple[int, ...], strides: Strides, offset: int) -> np.ndarray:
+    """Where the elements of a window stand among a tensor's own, in row-major order."""
+    wanted = flat_index(shape, strides, offset)
+    if base._stride is None:
+        return np.ascontiguousarray(wanted - base._offset)
+    own = flat_index(base._shape, base._stride, base._offset).reshape(-1)
+    order = np.argsort(own, kind="stable")
+    place = np.minimum(np.searchsorted(own[order], wanted), max(own.size - 1, 0))
+    return np.ascontiguousarray(order[place])
 
 
 def window_maps(base: Any, shape: tuple[int, ...], strides: Strides, offset: int) -> tuple[Map, Map]:

@@ -22,10 +22,12 @@ def index_key(rank: int, dims: tuple[int, ...], indices: tuple[Any, ...]) -> tup
 
 def numpy_gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
     """``x`` taken along a dimension at ``index``, whose other dimensions run along those of ``x``."""
+    if not index.size:
+        return np.empty(index.shape, x.dtype)
     if not index.ndim or not x.ndim:
         return x.reshape(-1)[np.reshape(index, -1)].reshape(index.shape)
     part = x[tuple(slice(None) if d == dim else slice(n) for d, n in enumerate(index.shape))]
-    return np.take_along_axis(part, index, dim) if index.size else np.empty(index.shape, x.dtype)
+    return np.take_along_axis(part, index, dim)
 
 
 def numpy_index_select(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:

@@ -69,6 +69,9 @@ def index_select(node: Any, g: Any) -> Any:
 def gather(node: Any, g: Any) -> Any:
     dim, index_ = node.args
     shape = node.shapes[0]
+    if not index_.size:
+        own = tuple(index_.shape)
+        return v.mapped(g, lambda array: np.zeros(shape, array.dtype), lambda array: np.zeros(own, array.dtype), "GatherBackward0")
     if not shape or not index_.ndim:
         key: Any = (np.reshape(index_, -1),)
         taken, given = _taking(key, (int(np.prod(shape)),))
