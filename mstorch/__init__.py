@@ -285,5 +285,5 @@ _install(globals())
 __getattr__ = _missing(
     "mstorch",
     ("_C", "__future__", "_dynamo", "_jit_internal", "_utils", "ao", "distributed", "export", "futures", "fx", "hub", "jit",
-     "library", "onnx", "profiler", "types"),
+     "library", "monitor", "onnx", "profiler", "quasirandom", "types"),
 )

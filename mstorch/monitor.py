@@ -1,0 +1,199 @@
+"""torch.monitor: statistics over windows of time, and events that handlers receive."""
+from __future__ import annotations
+
+import datetime
+import enum
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+STAT_EVENT = "torch.monitor.Stat"
+
+
+class Aggregation(enum.Enum):
+    """What a ``Stat`` computes of the numbers of a window."""
+
+    VALUE = 0
+    MEAN = 2
+    COUNT = 3
+    SUM = 4
+    MAX = 5
+    MIN = 6
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    __index__ = __int__
+
+
+VALUE, MEAN, COUNT, SUM, MAX, MIN = Aggregation
+
+
+# torch computes nothing for VALUE: its events of such a Stat are empty.
+_FORMULAS: dict[Aggregation, Callable[[list[float]], float]] = {
+    MEAN: lambda numbers: sum(numbers) / len(numbers),
+    COUNT: lambda numbers: float(len(numbers)),
+    SUM: lambda numbers: float(sum(numbers)),
+    MAX: max,
+    MIN: min,
+}
+
+
+def _wrong(what: str, *given: Any) -> TypeError:
+    return TypeError(f"{what}: incompatible arguments. Invoked with: {', '.join(map(repr, given))}")
+
+
+class Event:
+    """Something that happened: a name, a time without a zone, and numbers, truths or texts by name."""
+
+    def __init__(self, name: str, timestamp: datetime.datetime, data: dict[str, Any]) -> None:
+        fits = isinstance(name, str) and isinstance(timestamp, datetime.datetime) and isinstance(data, dict)
+        if not fits or not all(isinstance(key, str) and isinstance(value, (int, float, str)) for key, value in data.items()):
+            raise _wrong("Event()", name, timestamp, data)
+        self.name = name
+        self.timestamp = timestamp.replace(tzinfo=None)
+        self.data = data
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """A copy of the event's values. Truths have become numbers, as in torch."""
+        return dict(self._data)
+
+    @data.setter
+    def data(self, data: dict[str, Any]) -> None:
+        self._data = {key: float(value) if isinstance(value, bool) else value for key, value in data.items()}
+
+
+class EventHandlerHandle:
+    """Names a registered handler."""
+
+    def __init__(self, handler: Callable[[Event], None]) -> None:
+        self._handler = handler
+
+
+_handlers: list[EventHandlerHandle] = []
+_lock = threading.Lock()
+
+
+def register_event_handler(callback: Callable[[Event], None]) -> EventHandlerHandle:
+    """Call ``callback`` with every event from now on. Returns what ``unregister_event_handler`` takes."""
+    if not callable(callback):
+        raise _wrong("register_event_handler()", callback)
+    handle = EventHandlerHandle(callback)
+    with _lock:
+        _handlers.append(handle)
+    return handle
+
+
+def unregister_event_handler(handler: EventHandlerHandle) -> None:
+    """End what ``register_event_handler`` began. ValueError if it has ended already, where torch crashes."""
+    with _lock:
+        if handler not in _handlers:
+            raise ValueError("the event handler is not registered")
+        _handlers.remove(handler)
+
+
+def log_event(event: Event) -> None:
+    """Hand an event to all handlers, in the order of their registration; their exceptions come through."""
+    if not isinstance(event, Event):
+        raise _wrong("log_event()", event)
+    with _lock:
+        handlers = list(_handlers)
+    for handle in handlers:
+        handle._handler(event)
+
+
+class Stat:
+    """Collects numbers and logs an event of their aggregations once in each window of time.
+
+    Windows follow each other from the clock's zero, ``window_size`` each. The event comes with the first number of the next window,
+    when ``max_samples`` have come (further ones of that window are dropped), or when the object ends.
+    """
+
+    def __init__(
+        self, name: str, aggregations: Sequence[Aggregation], window_size: datetime.timedelta, max_samples: int = 2**63 - 1
+    ) -> None:
+        fits = isinstance(name, str) and isinstance(window_size, datetime.timedelta) and isinstance(max_samples, int)
+        if not fits or not all(isinstance(item, Aggregation) for item in aggregations):
+            raise _wrong("Stat()", name, aggregations, window_size, max_samples)
+        if window_size <= datetime.timedelta(0):
+            raise ValueError("window_size must be longer than zero")
+        self._numbers: list[float] = []
+        self._lock = threading.Lock()
+        self._name = name
+        self._aggregations = [item for item in Aggregation if item in aggregations and item in _FORMULAS]
+        self._seconds = window_size.total_seconds()
+        self._most = max_samples
+        self._window = self._now()
+        self._full = False
+        self._last = dict.fromkeys(self._aggregations, 0.0)
+
+    def _now(self) -> int:
+        return int(time.monotonic() // self._seconds)
+
+    def _close(self) -> Event | None:
+        """Begin anew; the event of what there was."""
+        numbers, self._numbers = self._numbers, []
+        self._last = {item: _FORMULAS[item](numbers) if numbers else 0.0 for item in self._aggregations}
+        if not numbers:
+            return None
+        data = {f"{self._name}.{item.name.lower()}": value for item, value in self._last.items()}
+        return Event(STAT_EVENT, datetime.datetime.now(), data)
+
+    def add(self, v: float) -> None:
+        """Add a number to the present window."""
+        try:
+            number = float(v) if not isinstance(v, str) else None
+        except (TypeError, ValueError):
+            number = None
+        if number is None:
+            raise _wrong("add()", v)
+        events = []
+        with self._lock:
+            window = self._now()
+            if window != self._window:
+                events.append(self._close())
+                self._window, self._full = window, False
+            if not self._full:
+                self._numbers.append(number)
+                if len(self._numbers) >= self._most:
+                    events.append(self._close())
+                    self._full = True
+        for event in events:
+            if event is not None:
+                log_event(event)
+
+    def get(self) -> dict[Aggregation, float]:
+        """The values of the window that was logged last, zeros before the first."""
+        with self._lock:
+            return dict(self._last)
+
+    @property
+    def name(self) -> str:
+        """The prefix of the values' names."""
+        return self._name
+
+    @property
+    def count(self) -> int:
+        """How many numbers the present window has."""
+        return len(self._numbers)
+
+    def __del__(self) -> None:
+        if getattr(self, "_numbers", None):
+            event = self._close()
+            if event is not None:
+                log_event(event)
+
+
+class TensorboardEventHandler:
+    """A handler that writes the values of each ``Stat`` as scalars with a ``SummaryWriter``."""
+
+    def __init__(self, writer: Any) -> None:
+        self._writer = writer
+
+    def __call__(self, event: Event) -> None:
+        if event.name == STAT_EVENT:
+            moment = event.timestamp.timestamp()
+            for name, number in event.data.items():
+                self._writer.add_scalar(name, number, walltime=moment)
