@@ -7,7 +7,7 @@ from typing import Any
 
 from .._backend.table import Kernel, kernel
 from .._core.promotion import promote_types
-from . import _autocast, views
+from . import _autocast, sequence, views
 from ._dispatch import call, shape_of
 from .activation import relu
 from .dropout import dropout
@@ -24,6 +24,20 @@ State = tuple[Any, ...]
 
 def step(mode: str, gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any = None) -> State:
     """The next state from what the input gives to the gates and the state before."""
+    hidden = state[0]
+    tensors = [gates, *state, w_hh, *([] if b_hh is None else [b_hh])]
+    if len(shape_of(hidden)) == 2 and shape_of(hidden)[0] and sequence.fits(mode, (shape_of(hidden)[0],), tensors, w_hr):
+
+        def slow(gates: Any, h: Any, w: Any, c: Any = None, b: Any = None) -> tuple[Any, State]:
+            made = _single(mode, gates, (h,) if c is None else (h, c), w, b)
+            return made[0], made
+
+        return sequence.run(mode, gates, 1, state, w_hh, b_hh, False, slow)[1]
+    return _single(mode, gates, state, w_hh, b_hh, w_hr)
+
+
+def _single(mode: str, gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any = None) -> State:
+    """The next state by single operations."""
     hidden = state[0]
     if mode == "LSTM":
         h, c = _fused(_lstm_cell, add(gates, linear(hidden, w_hh, b_hh)), state[1])
@@ -49,6 +63,20 @@ def _direction(
     """One direction of one layer over packed rows (sum of batch_sizes, F): outputs (sum, H) and the last state."""
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
     gates = linear(x, w_ih, b_ih)
+    tensors = [gates, *state, w_hh, *([] if b_hh is None else [b_hh])]
+    if sequence.fits(mode, batch_sizes, tensors, w_hr):
+
+        def slow(gates: Any, h: Any, w: Any, c: Any = None, b: Any = None) -> tuple[Any, State]:
+            return _steps(mode, gates, batch_sizes, (h,) if c is None else (h, c), w, b, None, backwards)
+
+        return sequence.run(mode, gates, len(batch_sizes), state, w_hh, b_hh, backwards, slow)
+    return _steps(mode, gates, batch_sizes, state, w_hh, b_hh, w_hr, backwards)
+
+
+def _steps(
+    mode: str, gates: Any, batch_sizes: Sequence[int], state: State, w_hh: Any, b_hh: Any, w_hr: Any, backwards: bool
+) -> tuple[Any, State]:
+    """One direction by single operations, from what the input gives to the gates."""
     parts = views.split(gates, list(batch_sizes), 0)
     outputs: list[Any] = [None] * len(parts)
     initial = state
@@ -64,7 +92,7 @@ def _direction(
             done.append(_rows(state, wanted, size - wanted))
             state = _rows(state, 0, wanted)
         size = wanted
-        state = step(mode, parts[t], state, w_hh, b_hh, w_hr)
+        state = _single(mode, parts[t], state, w_hh, b_hh, w_hr)
         outputs[t] = state[0]
     if done:
         state = tuple(cat([part, *(rows[i] for rows in reversed(done))]) for i, part in enumerate(state))

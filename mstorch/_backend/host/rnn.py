@@ -1,0 +1,139 @@
+"""Recurrent layers over a whole sequence on the host: one product a step, everything elementwise in place.
+
+``gates`` holds what the input gives to the gates at each step (steps, N, gates * H); it is changed. Each forward function returns
+the hidden states (steps + 1, N, H), the last cell where there is one, and what its backward needs.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._ufunc import QUIET, number
+from .matmul import product
+
+Saved = tuple[Any, ...]
+
+
+def _sigmoid_(x: np.ndarray) -> None:
+    np.negative(x, out=x)
+    np.exp(x, out=x, extobj=QUIET)
+    np.add(x, number(1, x), out=x)
+    np.reciprocal(x, out=x, extobj=QUIET)
+
+
+def lstm_forward(gates: np.ndarray, h: np.ndarray, c: np.ndarray, w: np.ndarray, b: Any) -> tuple[np.ndarray, np.ndarray, Saved]:
+    """Gates in the order input, forget, cell, output."""
+    steps, rows, size = gates.shape[0], gates.shape[1], h.shape[1]
+    hs, cs = np.empty((steps + 1, rows, size), h.dtype), np.empty((steps + 1, rows, size), h.dtype)
+    bounded = np.empty((steps, rows, size), h.dtype)
+    hs[0], cs[0] = h, c
+    if b is not None:
+        gates += b
+    for k in range(steps):
+        part = gates[k]
+        part += product(hs[k], w.T)
+        _sigmoid_(part[:, : 2 * size])
+        np.tanh(part[:, 2 * size : 3 * size], out=part[:, 2 * size : 3 * size])
+        _sigmoid_(part[:, 3 * size :])
+        np.multiply(part[:, size : 2 * size], cs[k], out=cs[k + 1])
+        cs[k + 1] += part[:, :size] * part[:, 2 * size : 3 * size]
+        np.tanh(cs[k + 1], out=bounded[k])
+        np.multiply(part[:, 3 * size :], bounded[k], out=hs[k + 1])
+    return hs, cs[steps], (gates, hs, cs, bounded)
+
+
+def lstm_backward(g: np.ndarray, dh: np.ndarray, dc: np.ndarray, w: np.ndarray, saved: Saved) -> tuple[np.ndarray, ...]:
+    """From the gradients of the states (steps, N, H) and of the last ones: those of the gates and of the first states."""
+    gates, _, cs, bounded = saved
+    steps, size = gates.shape[0], dh.shape[1]
+    by_gates = np.empty_like(gates)
+    one = number(1, gates)
+    for k in range(steps - 1, -1, -1):
+        dh = dh + g[k]
+        i, f, n, o = (gates[k][:, j * size : (j + 1) * size] for j in range(4))
+        out, y = by_gates[k], bounded[k]
+        dc = dc + dh * o * (one - y * y)
+        out[:, 3 * size :] = dh * y * o * (one - o)
+        out[:, :size] = dc * n * i * (one - i)
+        out[:, size : 2 * size] = dc * cs[k] * f * (one - f)
+        out[:, 2 * size : 3 * size] = dc * i * (one - n * n)
+        dc = dc * f
+        dh = product(out, w)
+    return by_gates, by_gates, dh, dc
+
+
+def gru_forward(gates: np.ndarray, h: np.ndarray, c: Any, w: np.ndarray, b: Any) -> tuple[np.ndarray, None, Saved]:
+    """Gates in the order reset, update, new."""
+    steps, rows, size = gates.shape[0], gates.shape[1], h.shape[1]
+    hs, kept = np.empty((steps + 1, rows, size), h.dtype), np.empty((steps, rows, size), h.dtype)
+    hs[0] = h
+    for k in range(steps):
+        part, before = gates[k], hs[k]
+        inner = product(before, w.T)
+        if b is not None:
+            inner += b
+        part[:, : 2 * size] += inner[:, : 2 * size]
+        _sigmoid_(part[:, : 2 * size])
+        kept[k] = inner[:, 2 * size :]
+        new = part[:, 2 * size :]
+        new += part[:, :size] * kept[k]
+        np.tanh(new, out=new)
+        np.subtract(before, new, out=hs[k + 1])
+        hs[k + 1] *= part[:, size : 2 * size]
+        hs[k + 1] += new
+    return hs, None, (gates, hs, kept)
+
+
+def gru_backward(g: np.ndarray, dh: np.ndarray, dc: Any, w: np.ndarray, saved: Saved) -> tuple[Any, ...]:
+    """As ``lstm_backward``; the second result is the gradient of what the hidden state gives to the gates."""
+    gates, hs, kept = saved
+    steps, size = gates.shape[0], dh.shape[1]
+    by_gates, by_hidden = np.empty_like(gates), np.empty_like(gates)
+    one = number(1, gates)
+    for k in range(steps - 1, -1, -1):
+        dh = dh + g[k]
+        r, z, n = (gates[k][:, j * size : (j + 1) * size] for j in range(3))
+        out, inner = by_gates[k], by_hidden[k]
+        by_new = dh * (one - z) * (one - n * n)
+        out[:, 2 * size :] = by_new
+        out[:, size : 2 * size] = dh * (hs[k] - n) * z * (one - z)
+        out[:, :size] = by_new * kept[k] * r * (one - r)
+        inner[:, : 2 * size] = out[:, : 2 * size]
+        np.multiply(by_new, r, out=inner[:, 2 * size :])
+        dh = dh * z + product(inner, w)
+    return by_gates, by_hidden, dh, None
+
+
+def _plain(activate: Any, slope: Any) -> tuple[Any, Any]:
+    def forward(gates: np.ndarray, h: np.ndarray, c: Any, w: np.ndarray, b: Any) -> tuple[np.ndarray, None, Saved]:
+        hs = np.empty((gates.shape[0] + 1, *h.shape), h.dtype)
+        hs[0] = h
+        if b is not None:
+            gates += b
+        for k in range(gates.shape[0]):
+            gates[k] += product(hs[k], w.T)
+            activate(gates[k], out=hs[k + 1])
+        return hs, None, (hs,)
+
+    def backward(g: np.ndarray, dh: np.ndarray, dc: Any, w: np.ndarray, saved: Saved) -> tuple[Any, ...]:
+        (hs,) = saved
+        by_gates = np.empty_like(g)
+        for k in range(g.shape[0] - 1, -1, -1):
+            by_gates[k] = (dh + g[k]) * slope(hs[k + 1])
+            dh = product(by_gates[k], w)
+        return by_gates, by_gates, dh, None
+
+    return forward, backward
+
+
+def _relu(x: np.ndarray, out: np.ndarray) -> None:
+    np.maximum(x, number(0, x), out=out)
+
+
+SEQUENCES: dict[str, tuple[Any, Any]] = {
+    "LSTM": (lstm_forward, lstm_backward),
+    "GRU": (gru_forward, gru_backward),
+    "RNN_TANH": _plain(np.tanh, lambda y: number(1, y) - y * y),
+    "RNN_RELU": _plain(_relu, lambda y: (y > 0).astype(y.dtype)),
+}
