@@ -292,6 +292,22 @@ def range(
     return values if out is None else deliver(values, out)
 
 
+def _steps(name: str, start: Any, end: Any, steps: Any) -> int:
+    """How many values: an int, or a tensor of one integer."""
+    if isinstance(steps, (bool, float, complex, str)) or not hasattr(steps, "__index__"):
+        got = ", ".join("Tensor" if isinstance(value, TensorBase) else type(value).__name__ for value in (start, end, steps))
+        keywords = (
+            "int steps, *, Tensor out = None, torch.dtype dtype = None, torch.layout layout = None, "
+            "torch.device device = None, bool pin_memory = False, bool requires_grad = False"
+        )
+        if name == "logspace":
+            keywords = keywords.replace("int steps, ", "int steps, float base = 10.0, ")
+        pairs = ("Tensor start, Tensor end", "Number start, Tensor end", "Tensor start, Number end", "Number start, Number end")
+        forms = "".join(f" * ({pair}, {keywords})\n" for pair in pairs)
+        raise TypeError(f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n{forms}")
+    return int(steps)
+
+
 def _ends(start: Any, end: Any, steps: int, kind: dtype | None) -> tuple[Any, Any, dtype]:
     values = []
     for value in (start, end):
@@ -300,11 +316,6 @@ def _ends(start: Any, end: Any, steps: int, kind: dtype | None) -> tuple[Any, An
                 raise RuntimeError("linspace only supports 0-dimensional start and end tensors")
             value = value.item()
         values.append(python_number(value))
-    if isinstance(steps, float):
-        raise TypeError(
-            f"linspace() received an invalid combination of arguments - got ({type(start).__name__}, {type(end).__name__}, float, "
-            "...): steps must be an int"
-        )
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     if kind is None:
@@ -320,7 +331,7 @@ def linspace(
 ) -> Any:  # fmt: skip
     """``steps`` evenly spaced values from ``start`` to ``end``, both included."""
     devices.resolve(device)
-    steps = int(steps)
+    steps = _steps("linspace", start, end, steps)
     start, end, kind = _ends(start, end, steps, dtype or (out._dtype if out is not None else None))
     values = _linspace_array(start, end, steps, kind)
     return deliver(made(values), out) if out is not None else made(values, requires_grad)
@@ -377,6 +388,7 @@ def logspace(
 ) -> Any:  # fmt: skip
     """``steps`` values from ``base**start`` to ``base**end``, evenly spaced on a logarithmic scale."""
     devices.resolve(device)
+    steps = _steps("logspace", start, end, steps)
     start, end, kind = _ends(start, end, steps, dtype or (out._dtype if out is not None else None))
     wide = float64 if kind.category <= 1 or kind.name == "float64" else kind
     exponents = _linspace_array(start, end, steps, by_name("float64") if not kind.is_complex else by_name("complex128"))

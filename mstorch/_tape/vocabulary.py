@@ -170,7 +170,7 @@ def signs(value: Any) -> np.ndarray:
 
 
 def shares(first: Any, second: Any) -> tuple[np.ndarray, np.ndarray]:
-    """How much of a maximum's gradient each of two real values gets, bare: equal ones get a half each."""
+    """How much of a maximum's gradient each of two real values gets, bare: equal ones a half each, with a NaN both all."""
     x, y = _host_array(first), _host_array(second)
     equal = np.asarray(x == y) * 0.5
-    return np.asarray((x > y) + equal).astype(x.dtype), np.asarray((x < y) + equal).astype(x.dtype)
+    return np.asarray(1 - (x < y) - equal).astype(x.dtype), np.asarray(1 - (x > y) - equal).astype(x.dtype)

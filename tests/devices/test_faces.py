@@ -21,6 +21,12 @@ MISSING = {"cuda": {"GreenContext", "jiterator", "nccl", "profiler", "sparse", "
 MODULES = ("cuda", "xpu", "mps", "mtia", "accelerator", "cpu")
 
 
+@pytest.fixture(autouse=True)
+def _free_flags(monkeypatch):
+    """Torch's own test helpers, which other tests import, forbid its flags to be set in their process."""
+    monkeypatch.setattr(torch.backends, "__allow_nonbracketed_mutation_flag", True)
+
+
 def plain(value):
     return value if value is None or isinstance(value, (bool, int, str, list, dict, tuple)) else type(value).__name__
 

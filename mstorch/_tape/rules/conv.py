@@ -12,10 +12,11 @@ _forward, _input, _weight = Primitive("conv2d"), Primitive("conv2d_input"), Prim
 @rule("conv2d", keep=(0, 1), crosswise=True, label="ConvolutionBackward0")
 def conv2d(node: Any, g: Any) -> Any:
     x, w = node.edges[:2]
+    attributes = node.args[-4:]
     bias = node.edges[2] if len(node.edges) > 2 else None
     return (
-        None if x is None else _input(g, node.kept(g, 1), node.shapes[0], *node.args),
-        None if w is None else _weight(g, node.kept(g, 0), node.shapes[1], *node.args),
+        None if x is None else _input(g, node.kept(g, 1), node.shapes[0], *attributes),
+        None if w is None else _weight(g, node.kept(g, 0), node.shapes[1], *attributes),
         None if bias is None else v.total(g, (0, 2, 3), False),
     )
 
