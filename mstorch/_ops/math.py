@@ -230,7 +230,7 @@ def frexp(input: Any, *, out: Any = None) -> Any:
     if half:
         mantissa = cast(mantissa, "bfloat16")
     result = return_types.frexp((wrap_like(mantissa, (input,), tracked), wrap(exponent)))
-    return result if out is None else return_types.frexp(deliver(item, target) for item, target in zip(result, out))
+    return result if out is None else deliver(result, out)
 
 
 def _rounding(kernel: Kernel, input: Any, out: Any, *args: Any) -> Any:
