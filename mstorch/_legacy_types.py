@@ -1,13 +1,15 @@
-"""torch.FloatTensor and its kin: types of one dtype, as constructors and in ``isinstance``."""
+"""torch.FloatTensor, torch.sparse.FloatTensor and their kin: types of one dtype, as constructors and in ``isinstance``."""
 from __future__ import annotations
 
 from typing import Any
 
 from ._core.dtype import bfloat16, bool_, dtype, float16, float32, float64, int8, int16, int32, int64, uint8
+from ._core.formats import layout, sparse_coo, strided
 from ._core.size import Size
 from ._core.tensor_base import TensorBase
 from ._ops.creation import empty
 from ._ops.from_data import array_of, made
+from ._sparse.coo import sparse_coo_tensor
 from .storage import is_storage, tensor_over
 
 
@@ -15,9 +17,10 @@ class _LegacyType(type):
     """``isinstance(tensor, FloatTensor)`` asks for the dtype; calling makes a tensor of it."""
 
     _legacy_dtype: dtype
+    layout: layout
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, TensorBase) and instance._dtype is cls._legacy_dtype
+        return isinstance(instance, TensorBase) and instance._dtype is cls._legacy_dtype and instance.layout is cls.layout
 
     def __call__(cls, *args: Any) -> Any:
         kind = cls._legacy_dtype
@@ -28,11 +31,37 @@ class _LegacyType(type):
         return empty(*(args or (0,)), dtype=kind)
 
     def __repr__(cls) -> str:
-        return f"<class 'torch.{cls.__name__}'>"
+        return f"<class '{cls.__module__.replace('mstorch', 'torch', 1)}.{cls.__name__}'>"
+
+
+class _LegacySparseType(_LegacyType):
+    """The same for sparse COO tensors; calling takes ``(indices, values)``, ``(indices, values, size)`` or a size."""
+
+    def __call__(cls, *args: Any, device: Any = None) -> Any:
+        if len(args) == 1 and isinstance(args[0], (list, tuple)) and not isinstance(args[0], Size):
+            raise TypeError(
+                "torch.sparse.SparseTensor(sequence) only accepts sizes.  Please use torch.sparse_coo_tensor() or construct a strided "
+                "tensor and convert it to sparse via to_sparse."
+            )
+        if len(args) in (2, 3) and all(isinstance(part, TensorBase) for part in args[:2]):
+            return sparse_coo_tensor(*args, device=device)
+        size = args[0] if len(args) == 1 and isinstance(args[0], Size) else args or (0,)
+        if not all(isinstance(length, int) for length in size):
+            given = ", ".join("Tensor" if isinstance(part, TensorBase) else type(part).__name__ for part in args)
+            raise TypeError(f"new() received an invalid combination of arguments - got ({given})")
+        return sparse_coo_tensor(size, dtype=cls._legacy_dtype, device=device)
+
+
+def _members(kind: dtype, form: layout, module: str) -> dict[str, Any]:
+    plain = form is strided
+    return {
+        "_legacy_dtype": kind, "dtype": kind, "layout": form, "is_sparse": not plain, "is_cuda": False, "__module__": module,
+        "__doc__": f"{'T' if plain else 'Sparse t'}ensors of {kind!r}.",
+    }  # fmt: skip
 
 
 def _type(name: str, kind: dtype) -> _LegacyType:
-    return _LegacyType(name, (), {"_legacy_dtype": kind, "dtype": kind, "__doc__": f"Tensors of {kind!r}.", "__module__": "mstorch"})
+    return _LegacyType(name, (), _members(kind, strided, "mstorch"))
 
 
 BFloat16Tensor = _type("BFloat16Tensor", bfloat16)
@@ -45,3 +74,9 @@ HalfTensor = _type("HalfTensor", float16)
 IntTensor = _type("IntTensor", int32)
 LongTensor = _type("LongTensor", int64)
 ShortTensor = _type("ShortTensor", int16)
+
+SPARSE = {
+    name: _LegacySparseType(name, (), _members(kind._legacy_dtype, sparse_coo, "mstorch.sparse"))
+    for name, kind in list(globals().items())
+    if isinstance(kind, _LegacyType) and kind is not BoolTensor
+}

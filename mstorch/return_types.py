@@ -19,11 +19,16 @@ def _named(name: str, *fields: str) -> type:
         shown = ",\n".join(f"{field}={value!r}" for field, value in zip(fields, self))
         return f"torch.return_types.{name}(\n{shown})"
 
+    def written(cls: type, out: Any) -> Any:
+        """The result of a call with ``out=``, which has a type of its own: ``max_out`` for ``max``."""
+        return globals().get(f"{name}_out", cls)(out)
+
     def reduced(self: Any) -> Any:
         return type(self), (tuple(self),)
 
     members: dict[str, Any] = {
-        "__slots__": (), "__new__": make, "__repr__": text, "__reduce__": reduced, "__match_args__": fields,
+        "__slots__": (), "__new__": make, "__repr__": text, "__reduce__": reduced,
+        "_written": classmethod(written), "__match_args__": fields,
         "n_fields": len(fields), "n_sequence_fields": len(fields), "n_unnamed_fields": 0,
         "__module__": "mstorch.return_types", "__qualname__": name,
     }  # fmt: skip
@@ -67,3 +72,17 @@ linalg_qr = _named("linalg_qr", "Q", "R")
 linalg_slogdet = _named("linalg_slogdet", "sign", "logabsdet")
 linalg_solve_ex = _named("linalg_solve_ex", "result", "info")
 linalg_svd = _named("linalg_svd", "U", "S", "Vh")
+_linalg_det = _named("_linalg_det", "result", "LU", "pivots")
+_linalg_eigh = _named("_linalg_eigh", "eigenvalues", "eigenvectors")
+_linalg_slogdet = _named("_linalg_slogdet", "sign", "logabsdet", "LU", "pivots")
+_linalg_solve_ex = _named("_linalg_solve_ex", "result", "LU", "pivots", "info")
+_linalg_svd = _named("_linalg_svd", "U", "S", "Vh")
+_unpack_dual = _named("_unpack_dual", "primal", "tangent")
+
+# Results that were written with ``out=`` are of types of their own.
+globals().update({
+    f"{name}_out": _named(f"{name}_out", *kind.__match_args__)
+    for name, kind in list(globals().items())
+    if hasattr(kind, "n_fields") and name not in ("_lu_with_info", "_unpack_dual", "histogramdd")
+})  # fmt: skip
+all_return_types = [kind for name, kind in sorted(globals().items()) if hasattr(kind, "n_fields") and not name.startswith("_")]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ._core.tensor_base import array_of
+from ._legacy_types import SPARSE
 from ._sparse import coo
 from ._sparse.base import index_tensor, is_sparse
 from ._sparse.convert import to_dense
@@ -120,6 +121,8 @@ def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
 
     return checked
 
+
+globals().update(SPARSE)
 
 __all__ = [
     "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags",

@@ -15,7 +15,6 @@ KNOWN = {
     "torch.normal": "torch leaves an empty out= as it is here",
     "torch.result_type": "a number before a tensor by the names scalar= and tensor=",
     "torch.rnn_relu_cell": "biases of two dimensions", "torch.rnn_tanh_cell": "biases of two dimensions",
-    "torch.rrelu": "draws from the default generator only", "torch.rrelu_": "draws from the default generator only",
     "torch.split_copy": "torch leaves an empty out= as it is here", "functional.linear": "a bias of two dimensions",
     "Tensor.chalf": "complex32", "functional.pad_sequence": "stands in nn.utils.rnn",
 }  # fmt: skip

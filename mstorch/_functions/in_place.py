@@ -8,6 +8,7 @@ from .._ops import contract
 from .._ops._dispatch import in_place
 from .._ops.copying import clone
 from ..nn._functional import activation as layers
+from .rrelu import drawn_rrelu
 
 
 def fill(input: Any, value: Any) -> Any:
@@ -49,21 +50,18 @@ def rrelu(
     input: Any, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, generator: Any = None
 ) -> Any:
     """``x`` where it is positive, else ``a * x``: in training ``a`` is drawn from [lower, upper), else it is their mean."""
-    _no_generator(generator)
-    return layers.rrelu(input, lower, upper, training)
+    if generator is None or not training:
+        return layers.rrelu(input, lower, upper, training)
+    return drawn_rrelu(input, lower, upper, generator)
 
 
 def rrelu_(
     input: Any, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, generator: Any = None
 ) -> Any:
     """In-place version of ``rrelu``."""
-    _no_generator(generator)
-    return layers.rrelu(input, lower, upper, training, True)
-
-
-def _no_generator(generator: Any) -> None:
-    if generator is not None:
-        raise NotImplementedError("mstorch: rrelu draws from the default generator only")
+    if generator is None or not training:
+        return layers.rrelu(input, lower, upper, training, True)
+    return input.copy_(drawn_rrelu(input, lower, upper, generator))
 
 
 def addmv_(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:

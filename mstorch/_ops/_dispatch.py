@@ -268,7 +268,7 @@ def deliver(result: Any, out: Any) -> Any:
     if isinstance(result, tuple):
         for item, target in zip(result, out):
             deliver(item, target)
-        return type(result)(out) if hasattr(result, "n_fields") else tuple(out)
+        return result._written(out) if hasattr(result, "_written") else tuple(out)
     if not isinstance(out, TensorBase):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
     check_result_cast(result._dtype, out._dtype)

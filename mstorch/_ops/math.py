@@ -230,7 +230,7 @@ def frexp(input: Any, *, out: Any = None) -> Any:
     if wide is not input:
         mantissa = cast_tensor(mantissa, kind)
     result = return_types.frexp((in_order(mantissa, strides), exponent))
-    return result if out is None else return_types.frexp(deliver(item, target) for item, target in zip(result, out))
+    return result if out is None else deliver(result, out)
 
 
 def _rounding(kernel: Kernel, input: Any, out: Any, *args: Any) -> Any:

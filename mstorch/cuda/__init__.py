@@ -12,6 +12,7 @@ from .._devices import no_cuda as _no_cuda
 from .._devices.faces import NoSwitch as _NoSwitch
 from .._devices.faces import StreamContext
 from . import amp as amp
+from . import sparse as sparse
 
 
 def is_available() -> bool:

@@ -11,6 +11,39 @@ from typing import Any, NoReturn
 
 from .._hook import not_yet
 from . import device_mesh
+from ._collectives import (
+    FUNCTIONS,
+    P2POp,
+    batch_isend_irecv,
+    get_global_rank,
+    get_group_rank,
+    get_pg_count,
+    new_subgroups,
+    split_group,
+)
+from ._settings import (
+    AllreduceCoalescedOptions,
+    AllreduceOptions,
+    AllToAllOptions,
+    BarrierOptions,
+    BroadcastOptions,
+    BuiltinCommHookType,
+    DebugLevel,
+    GatherOptions,
+    ReduceOptions,
+    ReduceScatterOptions,
+    ScatterOptions,
+    default_pg_timeout,
+    get_debug_level,
+    get_default_backend_for_device,
+    reduce_op,
+    register_rendezvous_handler,
+    rendezvous,
+    set_debug_level,
+    set_debug_level_from_env,
+    supports_complex,
+)
+from ._stores import HashStore, PrefixStore, QueueEmptyError, Store
 from ._types import (
     Backend,
     BackendConfig,
@@ -25,6 +58,7 @@ from ._types import (
     Work,
     group,
 )
+from .device_mesh import DeviceMesh, init_device_mesh
 
 
 def is_available() -> bool:
@@ -76,90 +110,22 @@ def init_process_group(
     raise NotImplementedError(f"mstorch: torch.distributed has no process groups {not_yet()}")
 
 
-def _without_group() -> NoReturn:
-    raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
-
-
-def get_rank(group: Any = None) -> int:
-    """The number of this process in a group. ValueError without one."""
-    _without_group()
-
-
-def get_world_size(group: Any = None) -> int:
-    """The number of processes in a group. ValueError without one."""
-    _without_group()
-
-
-def get_backend(group: Any = None) -> Backend:
-    """The name of a group's backend. ValueError without one."""
-    _without_group()
-
-
-def get_process_group_ranks(group: Any) -> list[int]:
-    """The numbers of a group's processes. ValueError without one."""
-    _without_group()
-
-
-def new_group(
-    ranks: Any = None, timeout: Any = None, backend: Any = None, pg_options: Any = None, use_local_synchronization: bool = False,
-    group_desc: Any = None, device_id: Any = None, sort_ranks: bool = True,
-) -> Any:  # fmt: skip
-    """A further group. ValueError without a first one."""
-    _without_group()
-
-
 def destroy_process_group(group: Any = None) -> None:
     """Ends a group. AssertionError without one."""
     raise AssertionError("Process group cannot be None")
 
 
-def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: timedelta | None = None) -> Any:
-    """Waits for the group's other processes. ValueError without a group."""
-    _without_group()
-
-
-def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
-    """Sums a tensor over a group. ValueError without one."""
-    _without_group()
-
-
-def reduce(
-    tensor: Any, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False,
-    group_dst: int | None = None,
-) -> Any:  # fmt: skip
-    """Sums a tensor over a group, for one process. ValueError without a group."""
-    _without_group()
-
-
-def broadcast(
-    tensor: Any, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None
-) -> Any:
-    """Sends a tensor to a group. ValueError without one."""
-    _without_group()
-
-
-def all_gather(tensor_list: Any, tensor: Any, group: Any = None, async_op: bool = False) -> Any:
-    """Collects the tensors of a group. ValueError without one."""
-    _without_group()
-
-
-def all_gather_object(object_list: Any, obj: Any, group: Any = None) -> None:
-    """Collects the objects of a group. ValueError without one."""
-    _without_group()
-
-
-def broadcast_object_list(
-    object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
-) -> None:
-    """Sends objects to a group. ValueError without one."""
-    _without_group()
-
+globals().update(FUNCTIONS)
 
 __all__ = [
-    "Backend", "BackendConfig", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "GroupMember", "GroupName",
-    "ProcessGroup", "ReduceOp", "Work", "all_gather", "all_gather_object", "all_reduce", "barrier", "broadcast",
-    "broadcast_object_list", "destroy_process_group", "device_mesh", "get_backend", "get_node_local_rank", "get_process_group_ranks",
-    "get_rank", "get_world_size", "group", "init_process_group", "is_available", "is_backend_available", "is_gloo_available",
-    "is_initialized", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "is_ucc_available",
-    "is_xccl_available", "new_group", "reduce",
+    "AllToAllOptions", "AllreduceCoalescedOptions", "AllreduceOptions", "Backend", "BackendConfig", "BarrierOptions",
+    "BroadcastOptions", "BuiltinCommHookType", "DebugLevel", "DeviceMesh", "DistBackendError", "DistError", "DistNetworkError",
+    "DistStoreError", "GatherOptions", "GroupMember", "GroupName", "HashStore", "P2POp", "PrefixStore", "ProcessGroup",
+    "QueueEmptyError", "ReduceOp", "ReduceOptions", "ReduceScatterOptions", "ScatterOptions", "Store", "Work", "batch_isend_irecv",
+    "default_pg_timeout", "destroy_process_group", "device_mesh", "get_debug_level", "get_default_backend_for_device",
+    "get_global_rank", "get_group_rank", "get_node_local_rank", "get_pg_count", "group", "init_device_mesh",
+    "init_process_group", "is_available", "is_backend_available", "is_gloo_available", "is_initialized", "is_mpi_available",
+    "is_nccl_available", "is_torchelastic_launched", "is_ucc_available", "is_xccl_available", "new_subgroups", "reduce_op",
+    "register_rendezvous_handler", "rendezvous", "set_debug_level", "set_debug_level_from_env", "split_group", "supports_complex",
+    *FUNCTIONS,
 ]  # fmt: skip

@@ -7,6 +7,14 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import Any
 
+from ._registry import (
+    activate_flash_attention_impl,
+    current_flash_attention_impl,
+    list_flash_attention_impls,
+    register_flash_attention_impl,
+    restore_flash_attention_impl,
+)
+
 WARN_FOR_UNFUSED_KERNELS = False
 
 
@@ -79,16 +87,7 @@ def _sdpa_kernel_variadic(*backends: SDPBackend) -> Iterator[None]:
         yield
 
 
-def list_flash_attention_impls() -> list[str]:
-    """The names of flash attention implementations that were registered: none."""
-    return []
-
-
-def current_flash_attention_impl() -> str | None:
-    """The flash attention implementation in use: none."""
-    return None
-
-
 __all__ = [
-    "SDPBackend", "WARN_FOR_UNFUSED_KERNELS", "current_flash_attention_impl", "list_flash_attention_impls", "sdpa_kernel",
+    "SDPBackend", "WARN_FOR_UNFUSED_KERNELS", "activate_flash_attention_impl", "current_flash_attention_impl",
+    "list_flash_attention_impls", "register_flash_attention_impl", "restore_flash_attention_impl", "sdpa_kernel",
 ]  # fmt: skip

@@ -65,4 +65,21 @@ def varlen_attn(
     return (result, torch.cat(sums, -1)) if return_aux is not None and return_aux.lse else result
 
 
-__all__ = ["AuxRequest", "varlen_attn"]
+def varlen_attn_out(
+    out: Any, query: Any, key: Any, value: Any, cu_seq_q: Any, cu_seq_k: Any, max_q: int, max_k: int, *,
+    return_aux: AuxRequest | None = None, scale: float | None = None, window_size: tuple[int, int] = (-1, -1),
+    enable_gqa: bool = False, seqused_k: Any = None, block_table: Any = None, num_splits: int | None = None,
+) -> Any:  # fmt: skip
+    """``varlen_attn`` written into ``out``, which is returned; without gradients."""
+    with torch.no_grad():
+        result, sums = varlen_attn(
+            query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, return_aux=AuxRequest(lse=True), scale=scale, window_size=window_size,
+            enable_gqa=enable_gqa, seqused_k=seqused_k, block_table=block_table, num_splits=num_splits,
+        )  # fmt: skip
+        if out.shape != result.shape:
+            raise ValueError(f"out must have the shape {tuple(result.shape)}, got {tuple(out.shape)}")
+        out.copy_(result)
+    return (out, sums) if return_aux is not None and return_aux.lse else out
+
+
+__all__ = ["AuxRequest", "varlen_attn", "varlen_attn_out"]

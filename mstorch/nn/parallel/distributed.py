@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...distributed import get_world_size
+from ...distributed._collectives import without_group
 from ..modules.module import Module
 
 
@@ -20,8 +20,9 @@ class DistributedDataParallel(Module):
         device_mesh: Any = None, skip_all_reduce_unused_params: bool = False, bucket_cap_mb_list: list[int] | None = None,
         batched_grad_copy: bool = False, forward_sync_buffers: bool | None = None,
     ) -> None:  # fmt: skip
-        get_world_size(process_group)
-        raise NotImplementedError("mstorch: DistributedDataParallel needs a process group")
+        if process_group is None:
+            without_group()
+        raise NotImplementedError("mstorch: DistributedDataParallel has no process group")
 
 
 __all__ = ["DistributedDataParallel"]

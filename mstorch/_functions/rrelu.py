@@ -1,0 +1,36 @@
+"""rrelu with slopes from a generator of one's own."""
+from __future__ import annotations
+
+from typing import Any
+
+import mstorch as torch
+
+from ..autograd.function import Function
+
+
+class _Sloped(Function):
+    """Values are multiplied in float32 at least and rounded once, gradients by the rounded slopes: as torch does both."""
+
+    @staticmethod
+    def forward(ctx: Any, input: Any, slopes: Any) -> Any:
+        ctx.save_for_backward(slopes.to(input.dtype))
+        return (input.to(slopes.dtype) * slopes).to(input.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        (slopes,) = ctx.saved_tensors
+        return gradient * slopes, None
+
+
+def drawn_rrelu(input: Any, lower: float, upper: float, generator: Any) -> Any:
+    """``x`` where it is positive, else ``a * x``, ``a`` from [lower, upper) for the elements that are not positive, in their order."""
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    input = input.contiguous()
+    wide = torch.float64 if input.dtype == torch.float64 else torch.float32
+    low, high = (torch.tensor(bound, dtype=wide).item() for bound in (lower, upper))
+    chosen = input.detach() <= 0
+    # Not uniform_(low, high): torch's kernel multiplies and adds in one step there, and in two here.
+    units = torch.empty(int(chosen.sum()), dtype=torch.float64).uniform_(generator=generator)
+    slopes = torch.ones(input.shape, dtype=wide).masked_scatter_(chosen, (units * (high - low) + low).to(wide))
+    return _Sloped.apply(input, slopes)

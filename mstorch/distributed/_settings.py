@@ -1,0 +1,168 @@
+"""Settings of torch.distributed that need no processes: how much is reported, options, ways to meet."""
+from __future__ import annotations
+
+import enum
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import mstorch as torch
+
+from .._hook import not_yet
+from ._types import Backend, ReduceOp
+
+default_pg_timeout = timedelta(minutes=30)
+
+
+class DebugLevel(enum.Enum):
+    """How much is checked and reported."""
+
+    OFF = 0
+    INFO = 1
+    DETAIL = 2
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+
+class BuiltinCommHookType(enum.Enum):
+    """Ways to sum gradients."""
+
+    ALLREDUCE = 1
+    FP16_COMPRESS = 2
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+
+def _from_env() -> DebugLevel:
+    name = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()
+    if name not in DebugLevel.__members__:
+        raise ValueError("The value of TORCH_DISTRIBUTED_DEBUG must be OFF, INFO, or DETAIL.")
+    return DebugLevel[name]
+
+
+class _Level:
+    """The level of this process; the environment's until it is set."""
+
+    def __init__(self) -> None:
+        self.chosen: DebugLevel | None = None
+
+
+_level = _Level()
+
+
+def get_debug_level() -> DebugLevel:
+    """How much is checked and reported."""
+    if _level.chosen is None:
+        _level.chosen = _from_env()
+    return _level.chosen
+
+
+def set_debug_level(level: DebugLevel, /) -> None:
+    """Set how much is checked and reported. Without process groups there is nothing that it changes."""
+    if not isinstance(level, DebugLevel):
+        raise TypeError(f"set_debug_level(): incompatible function arguments. Invoked with: {level!r}")
+    _level.chosen = level
+
+
+def set_debug_level_from_env() -> None:
+    """Set the level to that of ``TORCH_DISTRIBUTED_DEBUG``. ValueError for other words than OFF, INFO and DETAIL."""
+    _level.chosen = _from_env()
+
+
+def get_default_backend_for_device(device: Any) -> str:
+    """The backend that serves a kind of device. ValueError for a device without one."""
+    kind = torch.device(device).type
+    if kind not in Backend.default_device_backend_map:
+        raise ValueError(f"Default backend not registered for device : {device}")
+    return Backend.default_device_backend_map[kind]
+
+
+def supports_complex(reduceOp: ReduceOp) -> bool:
+    """Whether values may be complex."""
+    return reduceOp in (ReduceOp.SUM, ReduceOp.AVG, ReduceOp.PREMUL_SUM)
+
+
+class _OldReduceOp:
+    """The older name of ReduceOp, with a warning."""
+
+    __members__ = ReduceOp.__members__
+
+    def __getattribute__(self, name: str) -> Any:
+        if not name.startswith("__"):
+            warnings.warn(
+                "`torch.distributed.reduce_op` is deprecated, please use `torch.distributed.ReduceOp` instead", FutureWarning, stacklevel=2
+            )
+            if name not in ReduceOp.__members__:
+                raise AttributeError(f"'_reduce_op' object has no attribute {name!r}")
+            return ReduceOp[name]
+        return object.__getattribute__(self, name)
+
+
+reduce_op = _OldReduceOp()
+
+_UNSET = timedelta(milliseconds=-1)  # the group's own timeout
+
+
+def _options(name: str, **more: Callable[[], Any]) -> type:
+    """A class of settings of one operation, with torch's defaults."""
+
+    def start(self: Any) -> None:
+        self.asyncOp, self.timeout = True, _UNSET
+        for field, default in more.items():
+            setattr(self, field, default())
+
+    fields = ("asyncOp", "timeout", *more)
+    text = f"Settings of an operation: {', '.join(fields)}."
+    members = {"__init__": start, "__slots__": fields, "__doc__": text, "__module__": __package__}
+    return type(name, (), members)
+
+
+def _sum() -> ReduceOp:
+    return ReduceOp.SUM
+
+
+AllToAllOptions = _options("AllToAllOptions")
+AllreduceCoalescedOptions = _options("AllreduceCoalescedOptions", reduceOp=_sum)
+AllreduceOptions = _options("AllreduceOptions", reduceOp=_sum)
+BarrierOptions = _options("BarrierOptions", device=lambda: None, device_ids=list)
+BroadcastOptions = _options("BroadcastOptions", rootRank=int, rootTensor=int)
+GatherOptions = _options("GatherOptions", rootRank=int)
+ReduceOptions = _options("ReduceOptions", reduceOp=_sum, rootRank=int, rootTensor=int)
+ReduceScatterOptions = _options("ReduceScatterOptions", reduceOp=_sum)
+ScatterOptions = _options("ScatterOptions", rootRank=int)
+
+
+def _no_meeting(url: str, **kwargs: Any) -> Iterator[Any]:
+    raise NotImplementedError(f"mstorch: torch.distributed has no rendezvous by {urlsplit(url).scheme}:// {not_yet()}")
+
+
+_handlers: dict[str, Callable[..., Iterator[Any]]] = dict.fromkeys(("env", "file", "tcp"), _no_meeting)
+
+
+def register_rendezvous_handler(scheme: str, handler: Callable[..., Iterator[Any]]) -> None:
+    """Let addresses of a scheme be served by ``handler(url)``, an iterator of (store, rank, world size). RuntimeError if one is."""
+    if scheme in _handlers:
+        raise RuntimeError(f"Rendezvous handler for {scheme}:// already registered")
+    _handlers[scheme] = handler
+
+
+def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) -> Iterator[Any]:
+    """What the address's handler gives; ``rank`` and ``world_size`` are added to the address. RuntimeError without a handler."""
+    if not isinstance(url, (str, bytes)):
+        raise RuntimeError(f"`url` must be a string. {type(url)}: {url}")
+    for name, number in (("rank", rank), ("world_size", world_size)):
+        if not isinstance(number, int):
+            raise RuntimeError(f"`{name}` must be an integer. {number}")
+    address = str(url) if isinstance(url, str) else url.decode()
+    parts = urlsplit(address)
+    if parts.scheme not in _handlers:
+        raise RuntimeError(f"No rendezvous handler for {parts.scheme}://")
+    added = [f"{name}={number}" for name, number in (("rank", rank), ("world_size", world_size)) if number != -1]
+    if added:
+        address = urlunsplit(parts._replace(query="&".join(([parts.query] if parts.query else []) + added)))
+    return _handlers[parts.scheme](address, **kwargs)

@@ -1,0 +1,69 @@
+"""Names of flash attention implementations: programs register one, activate it by its name, and go back to the default."""
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+_logger = logging.getLogger(__name__)
+
+
+class FlashAttentionHandle(Protocol):
+    """What an activation returns: it can be undone."""
+
+    def remove(self) -> None:
+        """Undo the activation."""
+
+
+class _Registry:
+    """What was registered, and which of it is active with its handle."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.known: dict[str, Callable[..., FlashAttentionHandle | None]] = {}
+        self.active: tuple[str, FlashAttentionHandle] | None = None
+
+
+_registry = _Registry()
+
+
+def register_flash_attention_impl(impl: str, *, register_fn: Callable[..., Any]) -> None:
+    """Let ``activate_flash_attention_impl(impl)`` call ``register_fn()``, which returns a handle with ``remove()`` or None."""
+    with _registry.lock:
+        _registry.known[impl] = register_fn
+
+
+def activate_flash_attention_impl(impl: str) -> None:
+    """Undo the active implementation and call what was registered by this name. ValueError for another name.
+
+    Differs from torch: ``scaled_dot_product_attention`` stays mstorch's own; what the function installs is its own affair.
+    """
+    restore_flash_attention_impl(_raise_warn=False)
+    found = _registry.known.get(impl)
+    if found is None:
+        raise ValueError(f"Unknown flash attention impl '{impl}'. Available implementations: {list_flash_attention_impls()}")
+    handle = found()
+    if handle is not None:
+        with _registry.lock:
+            _registry.active = impl, handle
+
+
+def list_flash_attention_impls() -> list[str]:
+    """The names that were registered, sorted."""
+    return sorted(_registry.known)
+
+
+def current_flash_attention_impl() -> str | None:
+    """The name of the active implementation; None for the default."""
+    return None if _registry.active is None else _registry.active[0]
+
+
+def restore_flash_attention_impl(_raise_warn: bool = True) -> None:
+    """Undo the active implementation; logs a warning where there is none."""
+    with _registry.lock:
+        active, _registry.active = _registry.active, None
+    if active is not None:
+        active[1].remove()
+    elif _raise_warn:
+        _logger.warning("Trying to restore default FA2 impl when no custom impl was activated")
