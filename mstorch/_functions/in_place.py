@@ -6,6 +6,7 @@ from typing import Any
 from .._ops import activation as acts
 from .._ops import contract
 from .._ops._dispatch import in_place
+from .._ops._forms import Forms, accepting, old_sum
 from .._ops.copying import clone
 from ..nn._functional import activation as layers
 from .rrelu import drawn_rrelu
@@ -67,3 +68,6 @@ def rrelu_(
 def addmv_(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """In-place version of ``addmv``."""
     return in_place(input, contract.addmv(input, mat, vec, beta=beta, alpha=alpha))
+
+
+addmv_ = accepting(addmv_, Forms(old=old_sum("mat", "vec")[:2]))  # as a function; the method takes the other orders

@@ -12,6 +12,7 @@ from .._core.strides import contiguous_strides, flat_index
 from .._core.tensor_base import Space, make_space_view, strides_of, value_of
 from ._autocast import follow
 from ._dispatch import deliver, elementwise, in_place, type_word, unary
+from ._forms import accept_forms
 
 _conj, _complex, _polar, _reinterpret = kernel("conj"), kernel("complex"), kernel("polar"), kernel("view_dtype")
 _reshape, _gather = kernel("reshape"), kernel("storage_gather")
@@ -212,6 +213,7 @@ def set_imag(self: Any, value: Any) -> None:
     copy_(imag(self), value)
 
 
+accept_forms(globals())
 follow(globals())
 
 FUNCTIONS = tuple(
