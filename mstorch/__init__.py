@@ -225,6 +225,7 @@ from ._symbolic import (
     _sym_acos, _sym_asin, _sym_atan, _sym_cos, _sym_cosh, _sym_log2, _sym_sin, _sym_sinh, _sym_sqrt, _sym_tan, _sym_tanh, sym_sqrt,
 )  # fmt: skip
 from ._functions.control import cond, while_loop
+from ._library.tags import Tag
 from ._functions.implicit import _dirichlet_grad, _sample_dirichlet, _standard_gamma, _standard_gamma_grad
 from ._functions.in_place import addmv_, celu_, detach_, fill, fill_, rrelu, rrelu_, selu_, threshold_, zero_
 from ._functions.losses import (

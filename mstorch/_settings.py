@@ -19,7 +19,7 @@ def get_num_threads() -> int:
     return _threads[0]
 
 
-def set_num_threads(int: int) -> None:
+def set_num_threads(int: int, /) -> None:
     """Let kernels use this many host threads. Raises RuntimeError for less than one."""
     if int < 1:
         raise RuntimeError("set_num_threads expects a positive integer")

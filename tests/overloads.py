@@ -4,6 +4,7 @@ The stubs (``torch/_C/*.pyi``) say what a function takes. Arguments are made fro
 sets (vectors, matrices, images, integers); the first set with which real torch computes something is what mstorch is asked too.
 
     python -m tests.overloads [-v] [-k TEXT]      # how many forms mstorch computes, and which it does not
+    python -m tests.overloads --page              # writes docs/call_forms.md: every form that is not computed, and why
 """
 from __future__ import annotations
 
@@ -239,6 +240,87 @@ def judge(form: Form, torch: Any, mine: Any) -> Verdict:
     return Verdict(form, "equal", "")
 
 
+# Calls of what is not made from the stubs (SKIPPED), and of forms that need arguments of their own. ``x`` is a matrix, ``b`` two of
+# them, ``v`` and ``w`` vectors, ``s`` and ``c`` are x in the layouts COO and CSR, ``h`` is x in bfloat16.
+CALLS = [
+    "torch.addmm(x, x, x, out_dtype=torch.float64)", "torch.baddbmm(b, b, b, out_dtype=torch.float64)", "torch.bmm(b, b, torch.float64)",
+    "torch.mm(x, x, torch.float64)", "torch.mm(h, h, out_dtype=torch.float32)", "torch.addmv_(1, w, 2, x, v)", "torch.addmv_(1, w, x, v)",
+    "torch.addmv_(w, 2, x, v)", "torch.addmv_(beta=1, self=w, mat=x, vec=v)", "torch.add(self=x, alpha=2, other=x)",
+    "torch.addcdiv(self=x, value=0.5, tensor1=x, tensor2=x)", "torch.addbmm(beta=1, self=x, batch1=b, batch2=b)",
+    "torch.ccol_indices_copy(x.to_sparse_csc(), out=e)", "torch.col_indices_copy(c, out=e)", "torch.crow_indices_copy(c, out=e)",
+    "torch.row_indices_copy(x.to_sparse_csc(), out=e)", "torch.indices_copy(s, out=e)", "torch.values_copy(s, out=e)",
+    "torch.conj_physical_(input=x + 0)", "torch.dequantize(tensors=[x])", "torch.dequantize([x])",
+    "torch.empty_quantized((2,), x, requires_grad=True)", "torch.from_numpy(ndarray=x.numpy())", "torch.full((2,), 1.0, names=None)",
+    "torch.full(size=(2,), fill_value=1.0, names=('a',))", "torch.hsmm(mat1=s, mat2=x)", "torch.smm(s, mat2=x)", "torch.smm(self=s, mat=x)",
+    "s.smm(mat2=x)", "s.smm(mat=x)", "torch.sspaddmm(1, s, 2, s, x)", "torch.sspaddmm(2, s, s, x)",
+    "torch.sspaddmm(beta=1, self=s, mat1=s, mat2=x)", "torch.index_put_(input=v + 0, indices=(i,), values=v)", "torch.linspace(0, 1)",
+    "torch.logspace(0, 1)", "torch.logspace(0, 1, base=2.0)", "torch.numel(self=x)",
+    "torch.range(0, 1, pin_memory=False)", "torch.set_num_interop_threads(num=1)", "torch.set_num_threads(num=1)",
+    "torch.set_num_threads(int=1)", "torch.sub(self=x, alpha=2, other=x)", "torch.tensor([1], torch.float64)",
+    "x.new_tensor([1], torch.float64)", "x.new(cls=1)", "x.requires_grad_(mode=True)", "x.hash_tensor(0)", "x.hash_tensor(0, keepdim=True)",
+    "x.hash_tensor(0, mode=0)", "x.hash_tensor(0, 1)", "torch.result_type(scalar=2, tensor=x)", "torch.result_type(2, tensor=x)",
+    "torch.result_type(tensor=x, other=2)", "torch.result_type(scalar1=2, scalar2=2.0)", "F.elu(x, 1.0, 1.0, 1.0)", "F.elu(x, 1.0, scale=2)",
+    "F.elu(x, input_scale=2)", "F.gelu(x, 'none')", "F.hardsigmoid(x, out=e)", "F.hardtanh(x, out=e)", "F.leaky_relu(x, out=e)",
+    "F.max_unpool2d(x[None], torch.zeros(1, 3, 3, dtype=torch.int64), output_size=(3, 3))", "torch.split_copy(input=v, split_size=2)",
+]  # fmt: skip
+
+
+def made_by_hand(torch: Any, call: str) -> Any:
+    """The result of one of CALLS."""
+    x, v = torch.eye(3) + 0.1, torch.tensor([1.0, 2.0, 3.0])
+    names = {
+        "torch": torch, "F": torch.nn.functional, "x": x, "b": torch.stack([x, x]), "v": v, "w": v + 1, "s": x.to_sparse(), "h": x.bfloat16(),
+        "c": x.to_sparse_csr(), "i": torch.tensor([0, 1, 2]), "e": torch.empty(0, dtype=torch.float32 if "values" in call else torch.int64),
+    }  # fmt: skip
+    result = eval(call, names)
+    return result.to_dense() if getattr(result, "is_sparse", False) else result
+
+
+def _told(call: str, library: Any) -> str:
+    result, error = run(lambda torch: made_by_hand(torch, call), library)
+    return "computes it" if error is None else _line(f"{type(error).__name__}: {error}")
+
+
+def _line(text: str) -> str:
+    return text.split("\n")[0].strip().split(". This could be because")[0].replace("|", "\\|")[:150]
+
+
+_HEADS = {
+    "differs": "torch computes it, mstorch gives something else", "absent": "torch has it, mstorch does not",
+    "refused": "The stubs say so, torch refuses it",
+}  # fmt: skip
+_PAGE = """# Call forms that are not computed
+
+Written by `python -m tests.overloads --page`; not to be edited. The forms are those of the stubs that torch {version} ships: of each
+overload all required arguments by position, all by keyword, and each optional one by keyword. With arguments that torch takes,
+mstorch computes {equal} of {known} forms as torch does ({share:.2f} %). The others, and what real torch says to the same call:
+"""
+
+
+def page(torch: Any, mine: Any) -> str:
+    """docs/call_forms.md."""
+    verdicts = [judge(form, torch, mine) for owner in ("torch", "Tensor", "functional") for form in forms(owner)]
+    equal = sum(v.state == "equal" for v in verdicts)
+    known = equal + sum(v.state in ("differs", "absent") for v in verdicts)
+    version = torch.__version__.split("+")[0]
+    lines = _PAGE.format(version=version, equal=equal, known=known, share=100 * equal / known).splitlines()
+    for state, head in _HEADS.items():
+        found = sorted({(v.form.title, _line(v.why)) for v in verdicts if v.state == state})
+        whose = "mstorch" if state == "differs" else "torch"
+        lines += ["", f"## {head}", "", f"| call | {whose} |", "|---|---|"]
+        lines += [f"| `{title}` | {why or '—'} |" for title, why in found]
+    unmade: dict[tuple[str, str], int] = {}
+    for v in verdicts:
+        if v.state == "unmade":
+            name = f"{v.form.owner}.{v.form.name}", _line(v.why)
+            unmade[name] = unmade.get(name, 0) + 1
+    lines += ["", "## Not compared: torch computed nothing with any of the arguments", "", "| function | forms | torch |", "|---|---|---|"]
+    lines += [f"| `{name}` | {count} | {why} |" for (name, why), count in sorted(unmade.items())]
+    lines += ["", "## Calls made by hand", "", "| call | torch | mstorch |", "|---|---|---|"]
+    lines += [f"| `{call}` | {_told(call, torch)} | {_told(call, mine)} |" for call in CALLS]
+    return "\n".join(lines) + "\n"
+
+
 def main() -> None:
     import mstorch
 
@@ -246,7 +328,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="call forms of torch's stubs that mstorch computes")
     parser.add_argument("-v", action="store_true", help="print the forms that differ")
     parser.add_argument("-k", default="", help="only names that hold this text")
+    parser.add_argument("--page", action="store_true", help="write docs/call_forms.md")
     options = parser.parse_args()
+    if options.page:
+        (Path(__file__).parent.parent / "docs" / "call_forms.md").write_text(page(real_torch, mstorch))
+        return
     for owner in ("torch", "Tensor", "functional"):
         verdicts = [judge(form, real_torch, mstorch) for form in forms(owner) if options.k in form.name]
         count = {state: sum(v.state == state for v in verdicts) for state in ("equal", "differs", "absent", "refused", "unmade")}

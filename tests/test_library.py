@@ -126,3 +126,16 @@ def test_inferred_schemas():
 
     both(body)
     both(lambda torch: torch.library.infer_schema(lambda x: x, mutates_args=()))
+
+
+def test_tags():
+    both(lambda torch: [(repr(tag), str(tag), int(tag), tag.name) for tag in torch.Tag.__members__.values()])
+
+    def body(torch):
+        @torch.library.custom_op(f"tagged{id(torch)}::twice", mutates_args=(), tags=(torch.Tag.pointwise,))
+        def twice(x: torch.Tensor) -> torch.Tensor:
+            return x * 2
+
+        return twice(torch.ones(2))
+
+    both(body)

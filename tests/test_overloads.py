@@ -7,13 +7,13 @@ import pytest
 import torch as real_torch
 
 import mstorch
-from tests.overloads import forms, judge
+from tests.against_torch import run, same
+from tests.overloads import CALLS, forms, judge, made_by_hand
 
 # Forms that torch computes and mstorch does not, with the reason.
 KNOWN = {
     "torch.binomial": "torch draws from any numbers that it is given; mstorch says what is wrong with them",
     "torch.normal": "torch leaves an empty out= as it is here",
-    "torch.result_type": "a number before a tensor by the names scalar= and tensor=",
     "torch.rnn_relu_cell": "biases of two dimensions", "torch.rnn_tanh_cell": "biases of two dimensions",
     "torch.split_copy": "torch leaves an empty out= as it is here", "functional.linear": "a bias of two dimensions",
     "Tensor.chalf": "complex32", "functional.pad_sequence": "stands in nn.utils.rnn",
@@ -45,3 +45,12 @@ def test_what_torch_refuses(call: str) -> None:
         x = library.eye(3)
         with pytest.raises(TypeError):
             eval(call, {"torch": library, "x": x, "a": x.numpy()})
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_calls_made_by_hand(call: str) -> None:
+    want, error = run(lambda torch: made_by_hand(torch, call), real_torch)
+    got, mine = run(lambda torch: made_by_hand(torch, call), mstorch)
+    assert type(error) is type(mine), f"torch: {error or want!r}; mstorch: {mine or got!r}"
+    if error is None:
+        same(want, got, strides=False)

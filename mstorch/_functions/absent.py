@@ -49,7 +49,7 @@ def batch_norm_gather_stats_with_counts(
 
 
 def empty_quantized(size: Any, qtensor: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-                    pin_memory: bool = False, memory_format: Any = None) -> NoReturn:  # fmt: skip
+                    pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None) -> NoReturn:  # fmt: skip
     """Raises NotImplementedError: there are no quantized tensors."""
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"empty_quantized(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")

@@ -1,11 +1,13 @@
 """Functions of the torch namespace that write into their first argument."""
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from .._ops import activation as acts
 from .._ops import contract
 from .._ops._dispatch import in_place
+from .._ops._forms import Forms, accepting, old_sum
 from .._ops.copying import clone
 from ..nn._functional import activation as layers
 from .rrelu import drawn_rrelu
@@ -64,6 +66,7 @@ def rrelu_(
     return input.copy_(drawn_rrelu(input, lower, upper, generator))
 
 
+@partial(accepting, forms=Forms(old=old_sum("mat", "vec")[:2]))  # as a function; the method takes the other orders
 def addmv_(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """In-place version of ``addmv``."""
     return in_place(input, contract.addmv, mat, vec, beta=beta, alpha=alpha)

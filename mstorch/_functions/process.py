@@ -79,7 +79,7 @@ def get_num_interop_threads() -> int:
     return _state["interop"] or os.cpu_count() or 1
 
 
-def set_num_interop_threads(int: int) -> None:
+def set_num_interop_threads(int: int, /) -> None:
     """Set ``get_num_interop_threads`` once; MindSpore runs operations one after the other all the same."""
     if int < 1:
         raise RuntimeError("set_num_interop_threads expects a positive integer")
@@ -192,11 +192,12 @@ def prepare_multiprocessing_environment(path: str) -> None:
 
 def from_file(
     filename: str, shared: bool | None = None, size: int | None = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False,
+    pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor over a file mapped into memory; with ``shared`` what is written goes into the file."""
     devices.resolve(device)
     kind = dtype or get_default_dtype()
     array = mapped(filename, bool(shared), (size or 0) * kind.itemsize)
     made_ = made(np.frombuffer(array, kind.np))
-    return made_
+    made_._storage.shared = array
+    return made_.requires_grad_() if requires_grad else made_

@@ -16,14 +16,16 @@ from .._core.tensor_base import TensorBase
 
 
 class Forms(NamedTuple):
-    """Second names (``names``: second → first), the keyword for what stands as ``*sizes``, and orders of older versions."""
+    """Second names (``names``: second → first, or several of which the first free one is meant), the keyword for what stands
+    as ``*sizes``, and orders of older versions.
+    """
 
-    names: dict[str, str] = {}
+    names: dict[str, Any] = {}
     star: str | None = None
     old: tuple[tuple[str, ...], ...] = ()
 
 
-def _old_sum(*rest: str) -> tuple[tuple[str, ...], ...]:
+def old_sum(*rest: str) -> tuple[tuple[str, ...], ...]:
     """The orders of ``beta * input + alpha * product``, as function and as method."""
     return (
         ("beta", "input", "alpha", *rest), ("beta", "input", *rest), ("input", "beta", "alpha", *rest), ("input", "beta", *rest),
@@ -50,9 +52,9 @@ FORMS: dict[str, Forms] = {
     **dict.fromkeys("expand sum_to_size resize_".split(), _SIZE),
     "add": _ALPHA, "sub": _ALPHA, "addcdiv": _VALUE, "addcmul": _VALUE,
     "subtract": Forms(old=(("input", "other", "alpha"),)), "rsub": Forms(old=(("input", "other", "alpha"),)),
-    "addmm": Forms(old=_old_sum("mat1", "mat2")), "addbmm": Forms(old=_old_sum("batch1", "batch2")),
-    "baddbmm": Forms(old=_old_sum("batch1", "batch2")), "addmv": Forms(old=_old_sum("mat", "vec")),
-    "addr": Forms(old=_old_sum("vec1", "vec2")),
+    "addmm": Forms(old=old_sum("mat1", "mat2")), "addbmm": Forms(old=old_sum("batch1", "batch2")),
+    "baddbmm": Forms(old=old_sum("batch1", "batch2")), "addmv": Forms(old=old_sum("mat", "vec")),
+    "addr": Forms(old=old_sum("vec1", "vec2")),
     "permute": Forms(star="dims"), "repeat": Forms(star="repeats"), "reshape": Forms(star="shape"),
     "view": Forms({"dtype": "size"}, "size"),
     "broadcast_to": Forms({"shape": "size"}), "copy_": Forms({"other": "src"}),
@@ -60,12 +62,15 @@ FORMS: dict[str, Forms] = {
     "det": Forms({"input": "A"}), "inverse": Forms({"input": "A"}), "matrix_exp": Forms({"input": "A"}),
     "lu_solve": Forms({"input": "b"}), "orgqr": Forms({"input": "A", "input2": "tau"}),
     "ormqr": Forms({"input2": "tau", "input3": "other"}), "triangular_solve": Forms({"input": "b"}),
-    "dequantize": Forms({"input": "tensor"}), "isin": Forms({"element": "elements", "test_element": "test_elements"}),
-    "result_type": Forms({"tensor": "tensor1", "other": "tensor2", "scalar": "tensor1", "scalar1": "tensor1", "scalar2": "tensor2"}),
+    "dequantize": Forms({"input": "tensor", "tensors": "tensor"}), "isin": Forms({"element": "elements", "test_element": "test_elements"}),
+    "result_type": Forms({
+        "tensor": ("tensor1", "tensor2"), "other": "tensor2", "scalar": "tensor1", "scalar1": "tensor1", "scalar2": "tensor2",
+    }),
     "searchsorted": Forms({"self": "input"}), "randint_like": Forms({"high": "low"}),
     "tensor_split": Forms({**_SECTIONS.names, "tensor_indices_or_sections": "indices_or_sections"}),
     "conj_physical_": Forms({"input": "self"}), "index_put_": Forms({"input": "self"}), "resize_as_": Forms({"input": "self"}),
     "repeat_interleave": Forms({"repeats": "input"}), "transpose": Forms({"axis0": "dim0", "axis1": "dim1"}), "smm": Forms({"mat2": "mat"}),
+    "split_copy": Forms({"split_size": "split_size_or_sections"}),
 }  # fmt: skip
 
 
@@ -99,8 +104,10 @@ def accepting(function: Callable[..., Any], forms: Forms) -> Callable[..., Any]:
     def _plain(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         if kwargs.get("dtype").__class__ is type:
             kwargs["dtype"] = PYTHON_TYPES.get(kwargs["dtype"], kwargs["dtype"])
-        for second in names.keys() & kwargs.keys():
+        for second in sorted(names.keys() & kwargs.keys()):
             first = names[second]
+            if first.__class__ is tuple:
+                first = next((name for name in first if name not in kwargs and name not in places[: len(args)]), first[-1])
             # ``randint_like(high=5)``: a name of the function's own that stands for another where that is not given.
             if first not in kwargs and (second not in places or first not in places[: len(args)]):
                 kwargs[first] = kwargs.pop(second)
@@ -124,6 +131,12 @@ def _in_order(name: str, args: tuple[Any, ...], orders: tuple[tuple[str, ...], .
     raise TypeError(f"{name}() received an invalid combination of arguments - got ({', '.join(type(a).__name__ for a in args)})")
 
 
+def without_out_dtype(name: str, out_dtype: Any) -> None:
+    """torch takes the dtype of a product on GPUs only; here and on its CPU there is no such kernel."""
+    if out_dtype is not None:
+        raise NotImplementedError(f"Could not run 'aten::{name}.dtype' with arguments from the 'CPU' backend.")
+
+
 class _Required:
     def __repr__(self) -> str:
         return "<required>"
@@ -132,7 +145,8 @@ class _Required:
 def _signature(shown: inspect.Signature, forms: Forms) -> inspect.Signature:
     """The function's signature with the second names as keywords, and room for the old orders."""
     required = _Required()
-    replaced = set(forms.names.values()) | ({"size"} if forms.star else set())
+    meant = (names if isinstance(names, tuple) else (names,) for names in forms.names.values())
+    replaced = {name for names in meant for name in names} | ({"size"} if forms.star else set())
     parameters = []
     optional = False
     for parameter in shown.parameters.values():

@@ -14,6 +14,7 @@ from .._core.tensor_base import count_of, strides_of
 from .._tape import windows
 from ._autocast import follow
 from ._dispatch import deliver, elementwise, in_place, type_word, unary
+from ._forms import accept_forms
 
 _conj, _complex, _polar, _reinterpret = kernel("conj"), kernel("complex"), kernel("polar"), kernel("view_dtype")
 _reshape, _gather = kernel("reshape"), kernel("storage_gather")
@@ -217,6 +218,7 @@ def set_imag(self: Any, value: Any) -> None:
     copy_(imag(self), value)
 
 
+accept_forms(globals())
 follow(globals())
 
 FUNCTIONS = tuple(

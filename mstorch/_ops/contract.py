@@ -8,7 +8,7 @@ from .._core.tensor_base import TensorBase
 from . import views
 from ._autocast import follow
 from ._dispatch import finish, shape_of, type_word, wrap_dim
-from ._forms import accept_forms
+from ._forms import accept_forms, without_out_dtype
 from .matmul import bmm, dot, matmul
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -367,8 +367,11 @@ def _scaled_sum(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> A
     return (shown if beta == 1 else shown * beta) + scaled
 
 
-def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
-    """``beta * input + alpha * (mat1 @ mat2)``."""
+def addmm(
+    input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out_dtype: Any = None, out: Any = None
+) -> Any:
+    """``beta * input + alpha * (mat1 @ mat2)``. NotImplementedError for an ``out_dtype``."""
+    without_out_dtype("addmm", out_dtype)
     for number, matrix in ((1, mat1), (2, mat2)):
         if len(shape_of(matrix)) != 2:
             raise RuntimeError(f"mat{number} must be a matrix, got {len(shape_of(matrix))}-D tensor")
@@ -405,8 +408,11 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out
     return finish(_scaled_sum("addr", input, product, beta, alpha), out)
 
 
-def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
-    """``beta * input + alpha * (batch1 @ batch2)``, a matrix product for each entry."""
+def baddbmm(
+    input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out_dtype: Any = None, out: Any = None
+) -> Any:
+    """``beta * input + alpha * (batch1 @ batch2)``, a matrix product for each entry. NotImplementedError for an ``out_dtype``."""
+    without_out_dtype("baddbmm", out_dtype)
     return finish(_scaled_sum("baddbmm", input, bmm(batch1, batch2), beta, alpha), out)
 
 

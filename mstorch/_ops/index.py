@@ -41,6 +41,7 @@ from ._dispatch import (
     type_word,
     wrap_dim,
 )  # fmt: skip
+from ._forms import accept_forms
 from .creation import preserved_strides
 
 _gather = kernel("gather")
@@ -388,6 +389,7 @@ def _masked_scatter_without_counting(input: Any, mask: Any, source: Any) -> Any:
 
 
 
+accept_forms(globals())
 follow(globals())
 
 FUNCTIONS = tuple(

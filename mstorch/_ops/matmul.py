@@ -8,6 +8,7 @@ from .._core.tensor_base import TensorBase
 from . import views
 from ._autocast import follow
 from ._dispatch import broadcast_shape, call, finish, shape_of, type_word
+from ._forms import without_out_dtype
 
 _mm = kernel("mm")
 _bmm = kernel("bmm")
@@ -36,8 +37,9 @@ def _cpp(tensor: Any) -> str:
 
 
 
-def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
-    """The product of matrices (n, m) and (m, p)."""
+def mm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any:
+    """The product of matrices (n, m) and (m, p). NotImplementedError for an ``out_dtype``, which torch's CPU has not either."""
+    without_out_dtype("mm", out_dtype)
     a, b = shape_of(input), shape_of(mat2)
     if len(a) != 2:
         raise RuntimeError("self must be a matrix")
@@ -49,8 +51,9 @@ def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     return finish(call(_mm, (input, mat2)), out)
 
 
-def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
-    """The products of matrices (b, n, m) and (b, m, p)."""
+def bmm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any:
+    """The products of matrices (b, n, m) and (b, m, p). NotImplementedError for an ``out_dtype``."""
+    without_out_dtype("bmm", out_dtype)
     a, b = shape_of(input), shape_of(mat2)
     if len(a) != 3:
         raise RuntimeError("batch1 must be a 3D tensor")

@@ -13,6 +13,7 @@ from .. import _methods, autograd
 from .._core.tensor_base import SparseOperand
 from .._ops import activation, compare, complex_views, math, special
 from .._ops import elementwise as strided_elementwise
+from .._ops._forms import Forms, accepting, old_sum
 from .._tensor import Tensor
 from ..autograd import graph
 from . import compressed, convert, coo, elementwise, products, reduce, shape
@@ -75,12 +76,12 @@ COMMON: dict[str, Function] = {
 def _of_sparse(name: str, function: Function) -> Function:
     """A method that only sparse tensors have a use for."""
 
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not is_sparse(self):
+    def method(*args: Any, **kwargs: Any) -> Any:
+        if not any(map(is_sparse, (*args[:2], *kwargs.values()))):  # an old order begins with a number
             raise NotImplementedError(
                 f"Could not run 'aten::{name}' with arguments from the 'CPU' backend. It takes a sparse tensor."
             )
-        return function(self, *args, **kwargs)
+        return function(*args, **kwargs)
 
     functools.update_wrapper(method, function)
     method.__name__, method.__qualname__ = name, f"Tensor.{name}"
@@ -88,18 +89,20 @@ def _of_sparse(name: str, function: Function) -> Function:
 
 
 ONLY_SPARSE: dict[str, Function] = {
-    "smm": products.smm, "sspaddmm": products.sspaddmm, "sparse_resize_": shape.sparse_resize_,
+    "smm": products.smm, "sspaddmm": accepting(products.sspaddmm, Forms(old=old_sum("mat1", "mat2"))),
+    "sparse_resize_": shape.sparse_resize_,
     "sparse_resize_and_clear_": shape.sparse_resize_and_clear_, "resize_as_sparse_": shape.resize_as_sparse_,
 }  # fmt: skip
 COMMON.update({name: _of_sparse(name, function) for name, function in ONLY_SPARSE.items()})
 
 
 def _copied(name: str, method: str) -> Function:
-    def function(input: Any) -> Any:
+    def function(input: Any, *, out: Any = None) -> Any:
         if not is_sparse(input) or input._layout not in compressed.COMPRESSED:
             word = "SparseCPU" if is_sparse(input) else "CPU"
             raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the '{word}' backend.")
-        return COMMON[method](input).clone()
+        found = COMMON[method](input)
+        return found.clone() if out is None else out.resize_(found.shape).copy_(found)
 
     function.__name__ = name
     function.__doc__ = f"A copy of ``{method}()``."

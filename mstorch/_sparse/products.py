@@ -150,10 +150,10 @@ def sparse_mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Any:
     return base.index_reduce(0, index_tensor(where[0]), rows, names[reduce], include_self=False)
 
 
-def smm(input: Any, mat: Any) -> Any:
+def smm(input: Any, mat2: Any) -> Any:
     """The product of a COO matrix with a dense one, as a COO matrix."""
     rows = input._size[0]
-    product = mm(input, mat)
+    product = mm(input, mat2)
     used = np.unique(where_of(input)[0][0])
     columns = np.arange(product.shape[1])
     where = np.stack([np.repeat(used, columns.size), np.tile(columns, used.size)])
