@@ -164,9 +164,9 @@ sgn, erf = Primitive("sgn"), Primitive("erf")
 
 
 def signs(value: Any) -> np.ndarray:
-    """-1, 0 or 1 for each element of a real value, bare."""
+    """-1, 0 or 1 for each element of a real value, bare; 0 for a NaN, as torch's ``sign`` gives."""
     array = _host_array(value)
-    return np.sign(array.astype(np.float32)).astype(array.dtype) if array.dtype.itemsize == 2 else np.asarray(np.sign(array))
+    return np.asarray(np.greater(array, 0)).astype(array.dtype) - np.asarray(np.less(array, 0)).astype(array.dtype)
 
 
 def shares(first: Any, second: Any) -> tuple[np.ndarray, np.ndarray]:
