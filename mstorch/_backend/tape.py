@@ -142,6 +142,11 @@ def own_dtypes() -> Iterator[None]:
         _pynative_executor.set_mixed_precision_type(_native.MixedPrecisionType.NOTSET, False)
 
 
+def forget() -> None:
+    """Drop what MindSpore has recorded so far: an error in the middle leaves a graph that spoils its next gradients."""
+    _pynative_executor.clear_res()
+
+
 def mark_leaf(raw: Raw, requires_grad: bool = True) -> None:
     """Let the tape follow (or no longer follow) a raw tensor that no operation made."""
     raw.requires_grad_(requires_grad)

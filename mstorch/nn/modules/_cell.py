@@ -116,6 +116,7 @@ class CellMixin:
     def construct(self, *args: Any, **kwargs: Any) -> Any:
         """``forward`` on MindSpore's own tensors: the way in for MindSpore's tools."""
         if tape.is_recording() and not modes.grad:
+            tape.forget()
             raise RuntimeError("In no_grad context, MindSpore cannot compute gradients of a module: leave torch.no_grad() before.")
         with tape.lent(), tape.own_dtypes(), NativeBlock():
             return as_native(self._run(as_mstorch(args), as_mstorch(kwargs)))
