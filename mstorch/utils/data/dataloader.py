@@ -155,7 +155,7 @@ class DataLoader(Generic[_T_co]):
             raise ValueError(f"{attr} attribute should not be set after {type(self).__name__} is initialized")
         super().__setattr__(attr, val)
 
-    def __iter__(self) -> _LoaderIter:
+    def __iter__(self) -> _BaseDataLoaderIter:
         if self.num_workers == 0:
             return _SingleProcessDataLoaderIter(self)
         if not self.persistent_workers:
@@ -236,7 +236,7 @@ def _context_of(context):
     return context
 
 
-class _LoaderIter:
+class _BaseDataLoaderIter:
     """One pass over a loader; a subclass says where the next data come from."""
 
     def __init__(self, loader: DataLoader) -> None:
@@ -274,7 +274,7 @@ class _LoaderIter:
     def _next_data(self) -> Any:
         raise NotImplementedError
 
-    def __iter__(self) -> _LoaderIter:
+    def __iter__(self) -> _BaseDataLoaderIter:
         return self
 
     def __next__(self) -> Any:
@@ -301,7 +301,7 @@ class _LoaderIter:
         raise NotImplementedError("{} cannot be pickled", type(self).__name__)
 
 
-class _SingleProcessDataLoaderIter(_LoaderIter):
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     def __init__(self, loader: DataLoader) -> None:
         if loader.timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
@@ -312,7 +312,7 @@ class _SingleProcessDataLoaderIter(_LoaderIter):
         return self._fetch(next(self._sampler_iter))
 
 
-class _MultiProcessingDataLoaderIter(_LoaderIter):
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """Batches are numbered and go to the workers in turn; results wait here until their number comes."""
 
     def __init__(self, loader: DataLoader) -> None:
