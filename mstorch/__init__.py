@@ -273,7 +273,7 @@ from .futures import Future
 from .jit import ScriptFunction, ScriptModule
 
 
-from . import distributions, testing  # last: their modules take this one, complete, by its name
+from . import distributions, multiprocessing, testing  # last: their modules take this one, complete, by its name
 
 from ._functions import foreach as _foreach
 

@@ -1,7 +1,6 @@
 """torch.storage: the memory that tensors share, as bytes (``UntypedStorage``) and as elements (``TypedStorage``)."""
 from __future__ import annotations
 
-import mmap
 import sys
 import weakref
 from collections.abc import Iterator, Sequence
@@ -30,14 +29,13 @@ from ._core.dtype import (
     uint8,
 )  # fmt: skip
 from ._core.naming import NamedAsInTorch
+from ._core.shared import Block
 from ._core.storage import Storage as Cell
 from ._core.tensor_base import window
 from ._ops import from_data
 
 # The storage objects alive, by their cell: a tensor's storage is one object as long as somebody holds it.
 _OBJECTS: weakref.WeakValueDictionary[int, UntypedStorage] = weakref.WeakValueDictionary()
-
-_SHARED: weakref.WeakSet[Cell] = weakref.WeakSet()  # what share_memory_ has moved
 
 
 def _cell_of(array: np.ndarray) -> Cell:
@@ -65,7 +63,7 @@ class UntypedStorage(metaclass=NamedAsInTorch):
             array = np.array(args[0], np.int64).astype(np.uint8)
         else:
             raise TypeError(f"UntypedStorage(): expected a size or a sequence of bytes, got {type(args[0]).__name__}")
-        return _untyped(_cell_of(array))
+        return untyped_of(_cell_of(array))
 
     def _flat(self) -> np.ndarray:
         return self._cell.memory
@@ -122,7 +120,7 @@ class UntypedStorage(metaclass=NamedAsInTorch):
         if isinstance(index, slice):
             if index.step not in (None, 1):
                 raise RuntimeError(f"Trying to slice with a step of {index.step}, but only a step of 1 is supported")
-            return _untyped(_cell_of(self._bytes()[index].copy()))
+            return untyped_of(_cell_of(self._bytes()[index].copy()))
         return int(self._bytes()[_checked(index, len(self), "UntypedStorage")])
 
     def __setitem__(self, index: Any, value: int) -> None:
@@ -147,7 +145,7 @@ class UntypedStorage(metaclass=NamedAsInTorch):
 
     def clone(self) -> UntypedStorage:
         """A copy in memory of its own."""
-        return _untyped(_cell_of(self._bytes().copy()))
+        return untyped_of(_cell_of(self._bytes().copy()))
 
     def cpu(self) -> UntypedStorage:
         """The storage, for it is on the CPU already; a copy there from a device."""
@@ -175,21 +173,17 @@ class UntypedStorage(metaclass=NamedAsInTorch):
 
     def is_shared(self) -> bool:
         """Whether ``share_memory_`` was called."""
-        return self._cell in _SHARED
+        return self._cell.shared is not None
 
     def share_memory_(self) -> UntypedStorage:
-        """Move the elements to memory that processes forked from now on share; returns the storage.
-
-        Differs from torch: a process that is not forked gets a copy.
-        """
+        """Move the elements to memory that other processes see which get the storage; returns the storage."""
         cell = self._cell
-        if cell in _SHARED or not self.nbytes():
+        if cell.shared is not None or not self.nbytes():
             return self
-        old = cell.memory
-        memory = np.frombuffer(mmap.mmap(-1, old.nbytes), np.uint8)
-        memory[...] = old
-        cell.exchange(memory)
-        _SHARED.add(cell)
+        block = Block(cell.nbytes)
+        block.memory[...] = cell.memory
+        cell.exchange(block.memory)
+        cell.shared = block
         return self
 
     def is_pinned(self, device: Any = "cuda") -> bool:
@@ -202,7 +196,7 @@ class UntypedStorage(metaclass=NamedAsInTorch):
 
     def resizable(self) -> bool:
         """Whether ``resize_`` may change the size."""
-        return self._cell not in _SHARED
+        return self._cell.shared is None
 
     def resize_(self, size: int) -> UntypedStorage:
         """Change the size in bytes; what is there stays, new bytes are zeros. Returns the storage."""
@@ -224,12 +218,12 @@ class UntypedStorage(metaclass=NamedAsInTorch):
         array = np.frombuffer(buffer, dtype.np, count, offset).copy()
         if byte_order not in (None, "native", sys.byteorder):
             array = array.byteswap()
-        return _untyped(_cell_of(array.view(np.uint8)))
+        return untyped_of(_cell_of(array.view(np.uint8)))
 
     @classmethod
     def from_file(cls, filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
         """A file mapped into memory; with ``shared`` what is written goes into the file, which is made if need be."""
-        return _untyped(_cell_of(mapped(filename, shared, nbytes)))
+        return untyped_of(_cell_of(mapped(filename, shared, nbytes)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UntypedStorage) and other._cell is self._cell
@@ -270,13 +264,21 @@ def resize_memory(cell: Cell, size: int) -> None:
     cell.exchange(memory)
 
 
-def _untyped(cell: Cell) -> UntypedStorage:
+def untyped_of(cell: Cell) -> UntypedStorage:
+    """The storage object of a cell, one as long as somebody holds it."""
     found = _OBJECTS.get(id(cell))
     if found is None:
         found = object.__new__(UntypedStorage)
         found._cell = cell
         _OBJECTS[id(cell)] = found
     return found
+
+
+def untyped_over(block: Block) -> UntypedStorage:
+    """The storage over memory that processes share."""
+    cell = _cell_of(block.memory)
+    cell.shared = block
+    return untyped_of(cell)
 
 
 def mapped(filename: str, shared: bool, nbytes: int) -> np.ndarray:
@@ -329,7 +331,7 @@ class TypedStorage(metaclass=_LegacyStorage):
             array = numpy_cast(np.array(args[0]), made.dtype.np)
         else:
             raise TypeError(f"Argument type not recognized: {type(args[0])}")
-        made._untyped_storage = _untyped(_cell_of(array))
+        made._untyped_storage = untyped_of(_cell_of(array))
         return made
 
     def __init__(
@@ -343,7 +345,7 @@ class TypedStorage(metaclass=_LegacyStorage):
         return flat[: flat.size // size * size].view(self.dtype.np)
 
     def _with(self, array: np.ndarray, kind: Any) -> TypedStorage:
-        return TypedStorage(wrap_storage=_untyped(_cell_of(array)), dtype=kind)
+        return TypedStorage(wrap_storage=untyped_of(_cell_of(array)), dtype=kind)
 
     def _python(self, value: Any) -> Any:
         return float(value) if self.dtype is bfloat16 else value.item()
@@ -555,12 +557,12 @@ def is_storage(obj: Any, /) -> bool:
 
 def untyped_storage(tensor: Any) -> UntypedStorage:
     """The memory of a tensor, shared."""
-    return _untyped(tensor._storage)
+    return untyped_of(tensor._storage)
 
 
 def typed_storage(tensor: Any) -> TypedStorage:
     """The memory of a tensor as elements of its dtype, shared."""
-    return TypedStorage(wrap_storage=_untyped(tensor._storage), dtype=tensor._dtype)
+    return TypedStorage(wrap_storage=untyped_of(tensor._storage), dtype=tensor._dtype)
 
 
 def tensor_over(storage: Any, kind: dtype) -> Any:

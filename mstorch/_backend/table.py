@@ -6,6 +6,7 @@ converted, and results of the computing dtype are converted back. The choice is 
 """
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -109,6 +110,33 @@ def _through(function: Function, name: str, compute: str) -> Function:
 LOCK = threading.RLock()
 
 
+class _Forked:
+    """Whether this process is the fork of one that had loaded MindSpore, whose threads are not here: its kernels wait for them."""
+
+    def __init__(self) -> None:
+        self.here = False
+
+    def note(self) -> None:
+        """Say that it is: resolve kernels anew, with the spare ones, and forget who holds the lock."""
+        self.here = True
+        LOCK._at_fork_reinit()  # type: ignore[attr-defined]
+        for found in _KERNELS.values():
+            found.host.clear()
+
+    def refuse(self, op: str) -> None:
+        """Raise RuntimeError in a forked process."""
+        if self.here:
+            raise RuntimeError(
+                f"mstorch: {op} has no host kernel, and MindSpore's cannot run in a forked process (its threads are missing there): "
+                "start the process with 'spawn' (DataLoader(multiprocessing_context='spawn'))"
+            )
+
+
+forked = _Forked()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=forked.note)
+
+
 class HostRow(NamedTuple):
     """NumPy's kernel of an operation, with the dtypes that it was held against torch for."""
 
@@ -118,13 +146,20 @@ class HostRow(NamedTuple):
 
 
 HOST: dict[str, HostRow] = {}
+SPARE: dict[str, HostRow] = {}
 
 
-def define_host(op: str, function: Function, dtypes: tuple[str, ...] = ALL, via: Mapping[str, str] | None = None) -> None:
-    """Enter the kernel that serves an operation on host memory: a function of NumPy arrays, which gives fresh memory."""
-    if op in HOST:
+def define_host(
+    op: str, function: Function, dtypes: tuple[str, ...] = ALL, via: Mapping[str, str] | None = None, *, spare: bool = False
+) -> None:
+    """Enter the kernel that serves an operation on host memory: a function of NumPy arrays, which gives fresh memory.
+
+    A ``spare`` one serves in forked processes only: MindSpore's is faster, or is what MindSpore's tape differentiates.
+    """
+    rows = SPARE if spare else HOST
+    if op in rows:
         raise ValueError(f"the operation {op} has a host kernel already")
-    HOST[op] = HostRow(function, frozenset(dtypes), via or {})
+    rows[op] = HostRow(function, frozenset(dtypes), via or {})
 
 
 def _host_through(function: Function, asked: np.dtype, computing: np.dtype) -> Function:
@@ -194,7 +229,10 @@ class HostKernel(dict):
         self.device = device
 
     def __missing__(self, name: str) -> Function:
-        row = HOST.get(self.device.op)
+        op = self.device.op
+        row = HOST.get(op)
+        if forked.here and op in SPARE and (row is None or (name not in row.dtypes and name not in row.via)):
+            row = SPARE[op]
         if row is not None and name in row.dtypes:
             function = row.function
         elif row is not None and name in row.via:
@@ -226,14 +264,16 @@ class Kernel(dict):
             if compute is None:
                 raise NotImplementedError(f'"{self.op}" not implemented for {torch_type_name(name)} (mstorch, {device})')
             function = _through(function, name, compute)
-        self[name] = function = _locked(function)
+        self[name] = function = _locked(function, "" if row.numpy_reason else self.op)
         return function
 
 
-def _locked(function: Function) -> Function:
-    """The function for one thread at a time."""
+def _locked(function: Function, op: str) -> Function:
+    """The function for one thread at a time; ``op`` names one that needs MindSpore's threads."""
 
     def call(*args: Any) -> Any:
+        if op and forked.here:
+            forked.refuse(op)
         with LOCK:
             return function(*args)
 

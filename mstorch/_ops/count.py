@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
-from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.dtype import bool_, float32, float64, int32, int64
 from .._core.promotion import promote_types
 from .._core.tensor_base import TensorBase, array_of, tensor_of, value_of, wrap
 from . import views
-from ._dispatch import finish, is_number, result_dtype, shape_of, type_word, wrap_dim
+from ._dispatch import call, finish, is_number, result_dtype, shape_of, type_word, wrap_dim
 from ._forms import accept_forms
 from .index import gather, index_select, nonzero
 from .sort import sort
@@ -133,11 +132,11 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     if weights is not None and shape_of(weights) != shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
     count = max(int(array.max()) + 1, minlength)
-    positions = value_of(input.to(int64))
+    positions = input.to(int64)
     if weights is None:
-        return wrap(_count["int64"](positions, count))
+        return call(_count, (positions,), count)
     kind = float32 if weights._dtype is float32 else float64
-    return wrap(_segment_sum[kind.name](value_of(weights.detach().to(kind)), positions, count))
+    return call(_segment_sum, (weights.detach(),), positions, count, dtype=kind)
 
 
 def searchsorted(
@@ -181,11 +180,7 @@ def searchsorted(
             raise RuntimeError("torch.searchsorted(): sorter index out of range")
         sorted_sequence = gather(sorted_sequence, -1, sorter)
     kind = promote_types(sorted_sequence._dtype, input._dtype)
-    found = wrap(
-        _searchsorted[kind.name](
-            value_of(sorted_sequence.detach().to(kind).contiguous()), value_of(input.detach().to(kind).contiguous()), after
-        )
-    )
+    found = call(_searchsorted, (sorted_sequence.detach(), input.detach()), after, dtype=kind)
     return finish(found.to(int32) if out_int32 else found, out)
 
 
@@ -246,12 +241,11 @@ def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0, *, out: Any =
         raise RuntimeError("torch.histc: max must be larger than min")
     values = views.reshape(input.detach(), (views.numel_of(shape_of(input)),))
     low, high = _range_of(values, min, max, "torch.histc", 1.0)
-    array = value_of(values.to(float32) if values._dtype not in (float32, float64) else values)
-    inside = array.asnumpy()
+    inside = array_of(values.to(float32) if values._dtype not in (float32, float64) else values)
     inside = inside[(inside >= low) & (inside <= high)]
     kind = inside.dtype.type
     places = ((inside - kind(low)) * kind(bins) / (kind(high) - kind(low))).astype(np.int64)
-    counts = wrap(_count["int64"](from_numpy(np.ascontiguousarray(np.minimum(places, bins - 1))), bins))
+    counts = call(_count, (tensor_of(np.minimum(places, bins - 1)),), bins)
     return finish(counts.to(input._dtype), out)
 
 
@@ -306,10 +300,10 @@ def _binned(points: Any, edges: Sequence[Any], weight: Any, density: bool, name:
     total = total.masked_select(keep)
     cells = math.prod(sizes)
     if weight is None:
-        counts = wrap(_count["int64"](value_of(total), cells)).to(kind)
+        counts = call(_count, (total,), cells).to(kind)
     else:
         weights = views.reshape(weight.detach(), (-1,)).masked_select(keep)
-        counts = wrap(_segment_sum[kind.name](value_of(weights), value_of(total), cells))
+        counts = call(_segment_sum, (weights,), total, cells, dtype=kind)
     counts = views.reshape(counts, tuple(sizes))
     if density:
         from .scan import diff

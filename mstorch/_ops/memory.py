@@ -50,7 +50,7 @@ def is_shared(self: Any) -> bool:
 
 
 def share_memory_(self: Any) -> Any:
-    """Move the memory to where processes forked from now on share it; returns the tensor."""
+    """Move the memory to where other processes see it that get the tensor; returns the tensor."""
     untyped_storage(self).share_memory_()
     return self
 

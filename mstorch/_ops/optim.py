@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.raw import ON_CPU, Raw
-from .._backend.table import kernel
+from .._backend.table import forked, kernel
 from .._core.storage import face
 from .._core.tensor_base import array_of, count_of, is_tracked, touch
 from ._dispatch import capturing
@@ -71,7 +71,7 @@ def adam_step(
     param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any, step: float, lr: float, beta1: float, beta2: float, eps: float
 ) -> None:
     """Adam's update of one parameter and its moments, in place; ``step`` counts from 1."""
-    if count_of(param._shape) < _SMALL:
+    if count_of(param._shape) < _SMALL or forked.here:
         _small_adam(array_of(param), array_of(grad), array_of(exp_avg), array_of(exp_avg_sq), step, lr, beta1, beta2, eps)
         for tensor in (param, exp_avg, exp_avg_sq):
             touch(tensor)
@@ -83,4 +83,13 @@ def adam_step(
 
 def momentum_step(param: Any, grad: Any, buffer: Any, lr: float, momentum: float) -> None:
     """The update of one parameter and its momentum buffer, in place."""
+    if forked.here:
+        old = array_of(buffer)
+        old *= old.dtype.type(momentum)
+        old += array_of(grad)
+        values = array_of(param)
+        values -= old * old.dtype.type(lr)
+        touch(param)
+        touch(buffer)
+        return
     _momentum["float32"](_memory(param), face(array_of(grad)), _memory(buffer), lr, momentum)

@@ -1,6 +1,7 @@
 """Writing, adding and reducing elements into positions that index tensors name."""
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from .._backend.table import kernel
@@ -75,20 +76,20 @@ def scatter(
 
 
 def _scattered(input: Any, dim: int, positions: Any, source: Any, how: str) -> Any:
-    def kernel_(raw: Any, values: Any, places: Any) -> Any:
-        return _scatter[kind.name](raw, dim, places, values, how)
+    def kernel_(raw: Any, values: Any, places: Any, rows: Any = _scatter) -> Any:
+        return rows[kind.name](raw, dim, places, values, how)
 
     kind = input._dtype
     label = "ScatterAddBackward0" if how == "add" else "ScatterBackward0"
-    return through(label, kernel_, (input, source), (positions,))
+    return through(label, kernel_, (input, source), (positions,), host=partial(kernel_, rows=_scatter.host))
 
 
 def _reduced(input: Any, dim: int, positions: Any, source: Any, how: str, include_self: bool) -> Any:
-    def kernel_(raw: Any, values: Any, places: Any) -> Any:
-        return _reduce[kind.name](raw, dim, places, values, how, include_self)
+    def kernel_(raw: Any, values: Any, places: Any, rows: Any = _reduce) -> Any:
+        return rows[kind.name](raw, dim, places, values, how, include_self)
 
     kind = input._dtype
-    return through("ScatterReduceBackward0", kernel_, (input, source), (positions,))
+    return through("ScatterReduceBackward0", kernel_, (input, source), (positions,), host=partial(kernel_, rows=_reduce.host))
 
 
 def scatter_add(input: Any, dim: int, index: Any, src: Any, *, out: Any = None) -> Any:
@@ -118,11 +119,11 @@ def scatter_reduce(
 
 def put_flat(input: Any, index: Any, source: Any, accumulate: bool) -> Any:
     """A copy with ``source`` put (or added) at flat positions."""
-    def kernel_(raw: Any, values: Any, places: Any) -> Any:
-        return _put[kind.name](raw, places, values, accumulate)
+    def kernel_(raw: Any, values: Any, places: Any, rows: Any = _put) -> Any:
+        return rows[kind.name](raw, places, values, accumulate)
 
     kind = input._dtype
-    return through("PutBackward0", kernel_, (input, source), (index,))
+    return through("PutBackward0", kernel_, (input, source), (index,), host=partial(kernel_, rows=_put.host))
 
 
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, out: Any = None) -> Any:
@@ -168,11 +169,12 @@ def _index_written(input: Any, dim: int, positions: Any, source: Any, accumulate
     if not positions._shape:
         positions = views.reshape(positions, (1,))
 
-    def kernel_(raw: Any, values: Any, places: Any) -> Any:
-        return _index_write[kind.name](raw, dim, places, values, accumulate)
+    def kernel_(raw: Any, values: Any, places: Any, rows: Any = _index_write) -> Any:
+        return rows[kind.name](raw, dim, places, values, accumulate)
 
     kind = input._dtype
-    return through("IndexAddBackward0" if accumulate else "IndexCopyBackward0", kernel_, (input, source), (positions,))
+    label = "IndexAddBackward0" if accumulate else "IndexCopyBackward0"
+    return through(label, kernel_, (input, source), (positions,), host=partial(kernel_, rows=_index_write.host))
 
 
 def index_copy(input: Any, dim: int, index: Any, source: Any, *, out: Any = None) -> Any:

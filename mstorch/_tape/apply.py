@@ -8,7 +8,7 @@ import numpy as np
 
 from .._backend import tape as native_tape
 from .._backend.raw import MS_DTYPE, NAME_OF_NP, NP_DTYPE, Raw, from_numpy
-from .._backend.table import LOCK, Kernel, kernel, through_mindspore
+from .._backend.table import LOCK, Kernel, forked, kernel, through_mindspore
 from .._core.dtype import OF_MS, dtype
 from .._core.modes import modes
 from .._core.storage import Storage
@@ -241,6 +241,7 @@ class Native(Node):
         """The gradients by MindSpore's tape; recorded ones are found again by it when they are differentiated."""
         if self.saved is None:
             raise RuntimeError(FREED)
+        forked.refuse(self.name())
         values = [item.value(self, recorded) for item in self.saved]
         chosen = [number for number, gradient in enumerate(gradients) if gradient is not None and number in self.outputs]
         seeds = [gradients[number] for number in chosen]
@@ -336,13 +337,17 @@ def attach_function(label: str, function: Callable[..., Any], tensors: Sequence[
         results[number]._node, results[number]._number = node, number
 
 
-def through(label: str, function: Callable[..., Any], tensors: Sequence[Any], constants: Sequence[Any] = ()) -> Any:
+def through(
+    label: str, function: Callable[..., Any], tensors: Sequence[Any], constants: Sequence[Any] = (),
+    host: Callable[..., Any] | None = None,
+) -> Any:  # fmt: skip
     """``function(*tensors, *constants)`` of MindSpore's tensors, on tensors, recorded by MindSpore's own derivative of it.
 
-    The results have memory of their own. For what has no row of its own: a row's kernel with its arguments in another order.
+    The results have memory of their own. For what has no row of its own: a row's kernel with its arguments in another order;
+    ``host`` is the same of arrays.
     """
     if modes.native is None and _host_inputs(tensors):
-        result = _wrapped(through_mindspore(function)(*map(_as_array, tensors), *map(_as_array, constants)))
+        result = _wrapped((host or through_mindspore(function))(*map(_as_array, tensors), *map(_as_array, constants)))
     else:
         result = _wrapped(function(*map(_as_raw, tensors), *map(_as_raw, constants)))
     if modes.grad and modes.native is None and any(is_tracked(item) for item in tensors):

@@ -14,7 +14,7 @@ import numpy as np
 from .._backend import tape
 from .._backend.cell import Parameter
 from .._backend.raw import Raw, from_numpy
-from .._backend.table import LOCK
+from .._backend.table import LOCK, forked
 from .._core.ends import ENDS
 from .._core.modes import modes
 from .._core.storage import Storage, face
@@ -36,6 +36,7 @@ class _Crossing(Node):
             return ()
         gradient = gradients[0]
         host = not isinstance(gradient, Raw)
+        forked.refuse("the gradient of a MindSpore tensor")
         with LOCK:
             seed = tape_value(gradient) if host else gradient
             found = tape.run_backward([self.raw], [seed], self.ends, True, False)

@@ -1,2 +1,26 @@
 """NumPy's kernels: what host memory is computed with, one file a family. Importing the room fills the table."""
-from . import activation, compare, elementwise, index, join, loss, math, matmul, norm, reduce, softmax, storage  # noqa: F401
+from . import (  # noqa: F401
+    activation,
+    bitwise,
+    compare,
+    conv,
+    count,
+    elementwise,
+    fft,
+    index,
+    join,
+    loss,
+    math,
+    matmul,
+    norm,
+    padding,
+    pool,
+    reduce,
+    resample,
+    scan,
+    scatter,
+    shape,
+    softmax,
+    sort,
+    storage,
+)

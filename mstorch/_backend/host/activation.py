@@ -1,6 +1,8 @@
 """Activations on the host."""
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import erf
 
@@ -52,3 +54,34 @@ define_host("gelu_tanh", numpy_gelu_tanh, FLOATS, HALF)
 define_host("relu", numpy_relu, (*FLOATS, *INTS), HALF)
 define_host("silu", numpy_silu, FLOATS, HALF)
 define_host("leaky_relu", numpy_leaky_relu, FLOATS, HALF)
+
+
+def _softplus_one(x: np.ndarray) -> np.ndarray:
+    """``log(1 + exp(x))`` without overflow."""
+    return np.maximum(x, number(0, x)) + np.log1p(np.exp(-np.abs(x)))
+
+
+def _spare(op: str, function: Any, dtypes: tuple[str, ...] = FLOATS) -> None:
+    """What MindSpore's kernel serves outside of forked processes; numbers are taken in the dtype of the array."""
+
+    def kernel(x: np.ndarray, *rest: Any) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            values = [item if item.__class__ is np.ndarray else number(item, x) for item in rest]
+            return np.asarray(function(x, *values)).astype(x.dtype, copy=False)
+
+    define_host(op, kernel, dtypes, HALF, spare=True)
+
+
+_spare("hardtanh", lambda x, low, high: np.minimum(np.maximum(x, low), high), (*FLOATS, *INTS))
+_spare("prelu", lambda x, weight: np.where(x > 0, x, x * weight))
+_spare("elu", lambda x, alpha, scale, inner: np.where(x > 0, x * scale, np.expm1(np.minimum(x, x.dtype.type(0)) * inner) * (alpha * scale)))
+_spare("mish", lambda x: x * np.tanh(_softplus_one(x)))
+_spare("softplus", lambda x, beta, bound: np.where(x * beta > bound, x, _softplus_one(x * beta) / beta))
+_spare("logsigmoid", lambda x: -_softplus_one(-x))
+_spare("hardsigmoid", lambda x: np.clip(x + number(3, x), number(0, x), number(6, x)) / number(6, x))
+_spare("hardswish", lambda x: x * np.clip(x + number(3, x), number(0, x), number(6, x)) / number(6, x))
+_spare("softshrink", lambda x, bound: np.maximum(x - bound, number(0, x)) + np.minimum(x + bound, number(0, x)))
+_spare("hardshrink", lambda x, bound: np.where(np.abs(x) <= bound, number(0, x), x))
+_spare("threshold", lambda x, bound, value: np.where(x <= bound, value, x))
+_spare("tanhshrink", lambda x: x - np.tanh(x))
+_spare("softsign", lambda x: x / (np.abs(x) + number(1, x)))

@@ -84,3 +84,51 @@ define_host("reciprocal", one(np.reciprocal), FLOATS, HALF)
 define_host("maximum", two(np.maximum), REAL, _BFLOAT16)
 define_host("minimum", two(np.minimum), REAL, _BFLOAT16)
 define_host("conj", one(np.conjugate), COMPLEX)
+
+
+def numpy_integer_power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The power of integers, wrapping as C does; exponents are not negative."""
+    return np.asarray(np.power(x, y))
+
+
+def _counted(how: str) -> Any:
+    def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """A remainder, or a quotient from the exact remainder and not by rounding."""
+        with np.errstate(all="ignore"):
+            return np.asarray(np.fmod(x, y) if how == "fmod" else np.remainder(x, y))
+
+    return kernel
+
+
+def numpy_floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """As Python divides: from the exact remainder, not by rounding the quotient."""
+    with np.errstate(all="ignore"):
+        plain = np.divide(x, y)
+        rest = np.fmod(x, y)
+        quotient = np.divide(np.subtract(x, rest), y)
+        quotient = np.where((rest != 0) & ((y < 0) != (rest < 0)), quotient - number(1, x), quotient)
+        down = np.floor(quotient)
+        down = np.where(quotient - down > number(0.5, x), down + number(1, x), down)
+        down = np.where(quotient == 0, plain * number(0, x), down)
+        return np.asarray(np.where(y == 0, plain, down), x.dtype)
+
+
+def numpy_trunc_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The quotient without what comes after the point."""
+    with np.errstate(all="ignore"):
+        return np.asarray(np.trunc(np.divide(x, y)))
+
+
+def numpy_sign(x: np.ndarray) -> np.ndarray:
+    """-1, 0 or 1."""
+    return np.asarray(np.sign(x, extobj=QUIET))
+
+
+define_host("integer_power", numpy_integer_power, INTS, {"bool": "uint8"})
+define_host("fmod", _counted("fmod"), FLOATS, HALF, spare=True)
+define_host("remainder", _counted("remainder"), FLOATS, HALF, spare=True)
+define_host("floor_divide", numpy_floor_divide, FLOATS, HALF, spare=True)
+define_host("trunc_divide", numpy_trunc_divide, FLOATS, HALF, spare=True)
+define_host("fmax", two(np.fmax), (*INTS, "float16", *FLOATS), {**_BFLOAT16, "bool": "uint8"})
+define_host("fmin", two(np.fmin), (*INTS, "float16", *FLOATS), {**_BFLOAT16, "bool": "uint8"})
+define_host("sign", numpy_sign, (*INTS, "float16", *FLOATS), {**_BFLOAT16, "bool": "uint8"}, spare=True)

@@ -50,3 +50,11 @@ define_host("gather", numpy_gather)
 define_host("index_select", numpy_index_select)
 define_host("take", numpy_take)
 define_host("embedding", numpy_embedding)
+
+
+def numpy_nonzero(x: np.ndarray) -> np.ndarray:
+    """The positions of true elements, (count, dimensions), int64."""
+    return np.ascontiguousarray(np.argwhere(x), np.int64)
+
+
+define_host("nonzero", numpy_nonzero, ("bool",))

@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..table import define_host
+from ._ufunc import FLOATS, HALF
 from .softmax import numpy_log_softmax
 
 
@@ -15,3 +16,19 @@ def numpy_cross_entropy(x: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 
 define_host("cross_entropy", numpy_cross_entropy, ("float32", "float64"))
+
+
+def numpy_nll(x: np.ndarray, target: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """``-weights * x`` of each target class: (N, C, L), int64 classes (N, L) in range, weights (N, L)."""
+    return -(np.take_along_axis(x, target[:, None, :], 1)[:, 0, :] * weights)
+
+
+def numpy_binary_cross_entropy(x: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """The negative logarithms of probabilities, not below -100, as torch bounds them."""
+    bound = x.dtype.type(-100)
+    with np.errstate(all="ignore"):
+        return np.asarray((target - x.dtype.type(1)) * np.maximum(np.log1p(-x), bound) - target * np.maximum(np.log(x), bound))
+
+
+define_host("nll", numpy_nll, FLOATS, HALF, spare=True)
+define_host("binary_cross_entropy", numpy_binary_cross_entropy, FLOATS, HALF, spare=True)

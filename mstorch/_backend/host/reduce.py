@@ -41,7 +41,7 @@ def numpy_any(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
 
 def _extreme(function: Any) -> Any:
     def kernel(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
-        if not dims:
+        if not dims or not x.ndim:
             return np.array(x, order="C")
         return np.asarray(function.reduce(x, axis=dims, keepdims=keepdim))
 
@@ -52,3 +52,48 @@ define_host("sum", numpy_sum, (*FLOATS, *INTS, *COMPLEX), HALF)
 define_host("mean", numpy_mean, (*FLOATS, *COMPLEX), HALF)
 define_host("all", numpy_all, ("bool",))
 define_host("any", numpy_any, ("bool",))
+
+
+def numpy_prod(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
+    """The product along dimensions."""
+    with np.errstate(all="ignore"):
+        if not dims or not x.ndim:
+            return np.array(x, order="C")
+        return np.asarray(np.multiply.reduce(x, axis=dims, dtype=x.dtype, keepdims=keepdim))
+
+
+def _place(function: Any) -> Any:
+    def kernel(x: np.ndarray, dim: int, keepdim: bool) -> np.ndarray:
+        """The index of the first extreme element along a dimension, int64; NaN counts as extreme."""
+        if not x.ndim:
+            return np.zeros((), np.int64)
+        return np.asarray(function(x, axis=dim, keepdims=keepdim), np.int64)
+
+    return kernel
+
+
+_NUMBERS = (*FLOATS, *INTS)
+_VIA = {**HALF, "bool": "uint8"}
+define_host("amax", _extreme(np.maximum), _NUMBERS, _VIA)
+define_host("amin", _extreme(np.minimum), _NUMBERS, _VIA)
+define_host("argmax", _place(np.argmax), _NUMBERS, _VIA)
+define_host("argmin", _place(np.argmin), _NUMBERS, _VIA)
+define_host("prod", numpy_prod, (*_NUMBERS, *COMPLEX), HALF)
+
+
+def numpy_p_norm(x: np.ndarray, p: float, dims: Dims, keepdim: bool, share: bool = True) -> np.ndarray:
+    """The p-norm over some dimensions."""
+    size = np.abs(x)
+    if not x.size:
+        return np.zeros([1 if i in dims else n for i, n in enumerate(x.shape) if keepdim or i not in dims], x.dtype)
+    axes = dims if x.ndim else None
+    with np.errstate(all="ignore"):
+        if p in (np.inf, -np.inf):
+            return np.asarray((np.maximum if p > 0 else np.minimum).reduce(size, axis=axes or (), keepdims=keepdim))
+        if p == 0:
+            return np.asarray((size != 0).sum(axis=axes, keepdims=keepdim), x.dtype)
+        total = np.add.reduce(size if p == 1 else np.power(size, number(p, x)), axis=axes or (), keepdims=keepdim)
+        return np.asarray(total if p == 1 else np.power(total, number(1 / p, x)), x.dtype)
+
+
+define_host("p_norm", numpy_p_norm, FLOATS, HALF, spare=True)

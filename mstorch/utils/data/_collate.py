@@ -98,38 +98,38 @@ def _like_sequence(original: Sequence, items: list) -> Any:
         return items
 
 
-def _stack_tensors(batch, *, collate_fn_map=None):
+def collate_tensor_fn(batch, *, collate_fn_map=None):
     return stack(batch, 0)
 
 
-def _stack_arrays(batch, *, collate_fn_map=None):
+def collate_numpy_array_fn(batch, *, collate_fn_map=None):
     if batch[0].dtype.kind in _STRING_KINDS:
         raise TypeError(default_collate_err_msg_format.format(batch[0].dtype))
     return collate([as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
 
 
-def _join_numpy_scalars(batch, *, collate_fn_map=None):
+def collate_numpy_scalar_fn(batch, *, collate_fn_map=None):
     return as_tensor(batch)
 
 
-def _join_floats(batch, *, collate_fn_map=None):
+def collate_float_fn(batch, *, collate_fn_map=None):
     return tensor(batch, dtype=float64)
 
 
-def _join_ints(batch, *, collate_fn_map=None):
+def collate_int_fn(batch, *, collate_fn_map=None):
     return tensor(batch)
 
 
-def _keep(batch, *, collate_fn_map=None):
+def collate_str_fn(batch, *, collate_fn_map=None):
     return batch
 
 
 default_collate_fn_map: dict[type | tuple[type, ...], Callable] = {
-    Tensor: _stack_tensors,
-    np.ndarray: _stack_arrays,
-    (np.bool_, np.number, np.object_): _join_numpy_scalars,
-    float: _join_floats,
-    int: _join_ints,
-    str: _keep,
-    bytes: _keep,
+    Tensor: collate_tensor_fn,
+    np.ndarray: collate_numpy_array_fn,
+    (np.bool_, np.number, np.object_): collate_numpy_scalar_fn,
+    float: collate_float_fn,
+    int: collate_int_fn,
+    str: collate_str_fn,
+    bytes: collate_str_fn,
 }

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._tensor import Tensor
 from ...random import default_generator
+from ...storage import TypedStorage, UntypedStorage
 
 # Seconds after which a process that waits looks whether the other one is still there.
 CHECK_INTERVAL = 5.0
@@ -150,12 +152,21 @@ def _fetched(fetch, index, iterable: bool, worker: int) -> Any:
         return Failure(error, worker)
 
 
+class _Pickler(ForkingPickler):
+    """What queues pickle with, but for tensors, whose elements go through the pipe: a worker may end before they are read."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        for kind in [kind for kind in self.dispatch_table if issubclass(kind, (Tensor, UntypedStorage, TypedStorage))]:
+            del self.dispatch_table[kind]
+
+
 def _packed(number: int, outcome: Any, worker: int) -> bytes:
     # Pickled here and not by the queue's thread, which would only print what it cannot pickle.
     try:
-        return ForkingPickler.dumps((number, outcome)).tobytes()
+        return _Pickler.dumps((number, outcome)).tobytes()
     except Exception as error:  # noqa: BLE001 - objects of the user may raise anything
-        return ForkingPickler.dumps((number, Failure(error, worker))).tobytes()
+        return _Pickler.dumps((number, Failure(error, worker))).tobytes()
 
 
 def fetch_at(dataset, batched: bool, collate_fn: Callable, drop_last: bool) -> Callable[[Any], Any]:

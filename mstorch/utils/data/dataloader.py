@@ -42,8 +42,8 @@ class DataLoader(Generic[_T_co]):
 
     The arguments are torch's. `batch_size=None` gives single samples. Each iteration draws one seed for its workers
     and, to shuffle, one more for the order, as torch does. Raises ValueError for options that exclude each other.
-    Differs from torch: memory is not pinned; workers are fresh interpreters and not forks, so what they use must be
-    picklable and the script needs `if __name__ == "__main__":`; batches come through a pipe, not shared memory.
+    Differs from torch: memory is not pinned; batches come through a pipe, not shared memory; a forked worker raises
+    RuntimeError where an operation or its gradient has no host kernel, which spawned ones do.
     """
 
     dataset: Dataset[_T_co]
@@ -155,7 +155,7 @@ class DataLoader(Generic[_T_co]):
             raise ValueError(f"{attr} attribute should not be set after {type(self).__name__} is initialized")
         super().__setattr__(attr, val)
 
-    def __iter__(self) -> _LoaderIter:
+    def __iter__(self) -> _BaseDataLoaderIter:
         if self.num_workers == 0:
             return _SingleProcessDataLoaderIter(self)
         if not self.persistent_workers:
@@ -236,23 +236,7 @@ def _context_of(context):
     return context
 
 
-def _start_context(context):
-    """Return the context that starts workers; NotImplementedError if the user wants them forked."""
-    # MindSpore 2.10's threads do not survive a fork: the first kernel in the child hangs, and with mindspore's own fork
-    # callbacks it still does once the parent has run a backward pass. So each worker begins as a fresh interpreter.
-    if context is None:
-        method = multiprocessing.get_start_method(allow_none=True)
-        if method in (None, "fork"):
-            method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-        return multiprocessing.get_context(method)
-    if context.get_start_method() == "fork":
-        raise NotImplementedError(
-            "mstorch: MindSpore hangs in a forked worker; use multiprocessing_context='forkserver' or 'spawn'"
-        )
-    return context
-
-
-class _LoaderIter:
+class _BaseDataLoaderIter:
     """One pass over a loader; a subclass says where the next data come from."""
 
     def __init__(self, loader: DataLoader) -> None:
@@ -290,7 +274,7 @@ class _LoaderIter:
     def _next_data(self) -> Any:
         raise NotImplementedError
 
-    def __iter__(self) -> _LoaderIter:
+    def __iter__(self) -> _BaseDataLoaderIter:
         return self
 
     def __next__(self) -> Any:
@@ -317,7 +301,7 @@ class _LoaderIter:
         raise NotImplementedError("{} cannot be pickled", type(self).__name__)
 
 
-class _SingleProcessDataLoaderIter(_LoaderIter):
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     def __init__(self, loader: DataLoader) -> None:
         if loader.timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
@@ -328,7 +312,7 @@ class _SingleProcessDataLoaderIter(_LoaderIter):
         return self._fetch(next(self._sampler_iter))
 
 
-class _MultiProcessingDataLoaderIter(_LoaderIter):
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """Batches are numbered and go to the workers in turn; results wait here until their number comes."""
 
     def __init__(self, loader: DataLoader) -> None:
@@ -339,7 +323,7 @@ class _MultiProcessingDataLoaderIter(_LoaderIter):
         self._in_order = loader.in_order
         self._persistent = loader.persistent_workers
         self._ahead = loader.num_workers * (loader.prefetch_factor or 0)
-        context = _start_context(loader.multiprocessing_context)
+        context = loader.multiprocessing_context or multiprocessing.get_context()
         self._results = context.Queue()
         self._done = context.Event()
         self._tasks = [context.Queue() for _ in range(loader.num_workers)]

@@ -1,11 +1,13 @@
 """DataLoader with worker processes against torch's: batches, order, seeds, errors.
 
-Workers are fresh interpreters, so all that they use is at the top of this module and knows its library by name.
+Spawned workers import this module, so all that they use is at its top and knows its library by name.
 """
 
 import importlib
 import os
 import random
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -263,5 +265,92 @@ def test_contexts():
     data = mstorch.utils.data
     loader = data.DataLoader(Numbers(4), 2, num_workers=1, multiprocessing_context="spawn")
     assert [_plain(batch)[0][1] for batch in loader] == [[0, 1], [2, 3]]
-    with pytest.raises(NotImplementedError, match="MindSpore hangs in a forked worker"):
-        iter(data.DataLoader(Numbers(4), num_workers=1, multiprocessing_context="fork"))
+    loader = data.DataLoader(Numbers(4), 2, num_workers=1, multiprocessing_context="fork")
+    assert [_plain(batch)[0][1] for batch in loader] == [[0, 1], [2, 3]]
+
+
+def test_workers_are_forks():
+    """Local classes and functions go into a worker as they are, and nothing is imported anew."""
+    for torch in LIBRARIES:
+
+        class Local(torch.utils.data.Dataset):
+            def __len__(self):
+                return 6
+
+            def __getitem__(self, index):
+                return torch.full((2,), float(index)) * 2 + torch.ones(2)
+
+        seen = []
+        loader = torch.utils.data.DataLoader(
+            Local(), 3, num_workers=2, collate_fn=lambda batch: (torch.stack(batch).sum(0), len(seen)),
+            worker_init_fn=lambda worker: seen.append(worker),
+        )  # fmt: skip
+        assert [(x.tolist(), count) for x, count in loader] == [([9.0, 9.0], 1), ([27.0, 27.0], 1)]
+        assert seen == []
+
+
+class Counting(mstorch.utils.data.IterableDataset):
+    def __iter__(self):
+        info = mstorch.utils.data.get_worker_info()
+        return iter(range(info.id, 10, info.num_workers))
+
+
+def test_an_iterable_dataset_shares_its_samples_out():
+    batches = [batch.tolist() for batch in mstorch.utils.data.DataLoader(Counting(), 2, num_workers=2)]
+    assert batches == [[0, 2], [1, 3], [4, 6], [5, 7], [8], [9]]
+
+
+class Waits(mstorch.utils.data.Dataset):
+    """Samples whose kernels wait for threads that a forked process does not have."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, index):
+        return self.function(mstorch.ones(1, 1, 4, 4))
+
+
+@pytest.mark.parametrize("name", ["conv2d", "max_pool2d", "interpolate", "backward"])
+def test_kernels_and_gradients_in_a_worker(name):
+    functional = mstorch.nn.functional
+    function = {
+        "conv2d": lambda x: functional.conv2d(x, mstorch.ones(1, 1, 3, 3)),
+        "max_pool2d": lambda x: functional.max_pool2d(x, 2),
+        "interpolate": lambda x: functional.interpolate(x, size=(2, 2), mode="bilinear"),
+        "backward": lambda x: mstorch.autograd.grad((x.requires_grad_() * x).sum(), x)[0],
+    }[name]
+    (batch,) = mstorch.utils.data.DataLoader(Waits(function), num_workers=1)
+    expected = function(mstorch.ones(1, 1, 4, 4)).detach()
+    assert batch[0].tolist() == expected.tolist()
+
+
+def test_what_would_hang_in_a_fork_says_so():
+    loader = mstorch.utils.data.DataLoader(Waits(lambda x: x.requires_grad_().digamma().sum().backward()), num_workers=1)
+    with pytest.raises(RuntimeError, match="cannot run in a forked process"):
+        list(loader)
+
+
+SCRIPT = """
+print("the script runs", flush=True)
+import torch
+import torch.utils.data as data
+
+loader = data.DataLoader([torch.tensor(i) * 2 for i in range(6)], 2, num_workers=2, shuffle=True, generator=torch.Generator().manual_seed(0))
+for epoch in range(2):
+    print([batch.tolist() for batch in loader])
+"""
+
+
+def test_a_script_without_a_guard_runs_once(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    root = os.path.dirname(os.path.dirname(mstorch.__file__))
+    outputs = []
+    for options in (["-m", "mstorch"], []):
+        environment = os.environ | {"PYTHONPATH": root}
+        done = subprocess.run([sys.executable, *options, "script.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        outputs.append(done.stdout)
+    assert outputs[0] == outputs[1] and outputs[0].count("the script runs") == 1

@@ -1,0 +1,48 @@
+"""Fourier transforms and complex numbers on the host: for forked processes, which MindSpore's kernels do not reach."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import fft
+
+from ..table import define_host
+from ._ufunc import COMPLEX, FLOATS
+
+
+def numpy_fft(x: np.ndarray, dims: tuple[int, ...], inverse: bool, norm: Any) -> np.ndarray:
+    """Transformed along dimensions."""
+    if not x.size or not dims:
+        return np.array(x, order="C")
+    return np.asarray((fft.ifftn if inverse else fft.fftn)(x, axes=dims, norm=norm), x.dtype, order="C")
+
+
+def _complex(real: np.ndarray, imaginary: np.ndarray) -> np.ndarray:
+    found = np.empty(np.broadcast_shapes(real.shape, imaginary.shape), np.complex64 if real.dtype == np.float32 else np.complex128)
+    found.real, found.imag = real, imaginary
+    return found
+
+
+def numpy_polar(size: np.ndarray, angle: np.ndarray) -> np.ndarray:
+    """The complex number with a modulus and an angle."""
+    with np.errstate(all="ignore"):
+        return _complex(np.asarray(size * np.cos(angle)), np.asarray(size * np.sin(angle)))
+
+
+def numpy_angle(x: np.ndarray) -> np.ndarray:
+    """The angle of complex numbers; pi for negative real ones."""
+    if x.dtype.kind == "c":
+        return np.asarray(np.angle(x))
+    return np.asarray(np.where(np.isnan(x), x, np.where(x < 0, x.dtype.type(np.pi), x.dtype.type(0))))
+
+
+def numpy_modulus(x: np.ndarray) -> np.ndarray:
+    """The modulus, a real number."""
+    return np.asarray(np.absolute(x))
+
+
+define_host("fft", numpy_fft, COMPLEX, spare=True)
+define_host("complex", _complex, FLOATS, spare=True)
+define_host("polar", numpy_polar, FLOATS, spare=True)
+define_host("angle", numpy_angle, (*FLOATS, *COMPLEX), spare=True)
+define_host("abs", numpy_modulus, COMPLEX, spare=True)

@@ -1,0 +1,56 @@
+"""Padding on the host."""
+from __future__ import annotations
+
+import numpy as np
+
+from ..table import define_host
+
+
+def _pairs(rank: int, pads: tuple[int, ...]) -> list[tuple[int, int, int]]:
+    """(dimension, before, after), the last dimension first."""
+    return [(rank - 1 - i, pads[2 * i], pads[2 * i + 1]) for i in range(len(pads) // 2)]
+
+
+def numpy_pad(x: np.ndarray, pads: tuple[int, ...], value: float) -> np.ndarray:
+    """Constants around the last dimensions: (before, after) of the last first; negative numbers cut off."""
+    shape, source, target = list(x.shape), [slice(None)] * x.ndim, [slice(None)] * x.ndim
+    for axis, before, after in _pairs(x.ndim, pads):
+        shape[axis] += before + after
+        source[axis] = slice(max(-before, 0), x.shape[axis] - max(-after, 0))
+        target[axis] = slice(max(before, 0), shape[axis] - max(after, 0))
+    found = np.full(shape, value, x.dtype)
+    if found.size and x.size:
+        found[tuple(target)] = x[tuple(source)]
+    return found
+
+
+def _wanted(size: int, before: int, after: int, mode: str) -> np.ndarray:
+    """Where each element of a padded axis comes from."""
+    wanted = np.arange(-before, size + after)
+    if mode == "replicate":
+        return wanted.clip(0, size - 1)
+    if mode == "reflect":
+        period = max(2 * (size - 1), 1)
+        return np.abs((wanted + period // 2) % period - period // 2) if size > 1 else wanted * 0
+    # What is cut off takes no part in the circle.
+    start, length = max(-before, 0), size - max(-before, 0) - max(-after, 0)
+    return start + np.arange(-max(before, 0), length + max(after, 0)) % length
+
+
+def numpy_pad_like(x: np.ndarray, pads: tuple[int, ...], mode: str) -> np.ndarray:
+    """The array's own elements around the last dimensions: mirrored, repeated at the edge, or from the other side."""
+    found = x
+    for axis, before, after in _pairs(x.ndim, pads):
+        if not (before or after):
+            continue
+        if not x.size:
+            shape = list(found.shape)
+            shape[axis] += before + after
+            found = np.zeros(shape, x.dtype)
+        else:
+            found = np.take(found, _wanted(found.shape[axis], before, after, mode), axis)
+    return np.array(found, order="C")
+
+
+define_host("pad", numpy_pad)
+define_host("pad_like", numpy_pad_like)

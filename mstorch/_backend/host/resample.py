@@ -1,0 +1,56 @@
+"""Resampling on the host: linear maps along one axis, im2col and its transpose."""
+from __future__ import annotations
+
+import numpy as np
+
+from ..kernels.windows import strided_table, transposed_table
+from ..table import define_host
+from ._ufunc import COMPLEX, FLOATS, HALF
+from .matmul import product
+
+Sizes = tuple[int, ...]
+
+
+def numpy_along(x: np.ndarray, matrix: np.ndarray, axis: int) -> np.ndarray:
+    """(…, n, …) → (…, m, …) by a matrix (n, m)."""
+    moved = np.ascontiguousarray(np.moveaxis(x, axis, -1))
+    found = product(moved.reshape(-1, moved.shape[-1]), np.ascontiguousarray(matrix, x.dtype))
+    return np.array(np.moveaxis(found.reshape(*moved.shape[:-1], matrix.shape[1]), -1, axis), order="C")
+
+
+def numpy_pick_along(x: np.ndarray, positions: np.ndarray, axis: int) -> np.ndarray:
+    """The elements at some positions of an axis."""
+    return np.asarray(np.take(x, positions, axis), order="C")
+
+
+def windows(x: np.ndarray, table: np.ndarray, fill: float = 0) -> np.ndarray:
+    """(N, C, *spatial) → (N, C, kernel elements, output elements), with ``fill`` for padding."""
+    n, c = x.shape[:2]
+    flat = np.ascontiguousarray(x).reshape(n, c, int(np.prod(x.shape[2:])))
+    outside = table < 0
+    if outside.any():
+        flat = np.concatenate((flat, np.full((n, c, 1), fill, x.dtype)), 2)
+    return np.take(flat, table, 2)
+
+
+def numpy_unfold(x: np.ndarray, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes, out: Sizes) -> np.ndarray:
+    """(N, C, *spatial) → (N, C * kernel elements, windows)."""
+    columns = windows(x, strided_table(tuple(x.shape[2:]), kernel, stride, padding, dilation, out))
+    return columns.reshape(x.shape[0], x.shape[1] * columns.shape[2], columns.shape[3])
+
+
+def numpy_fold(x: np.ndarray, sizes: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes, blocks: Sizes) -> np.ndarray:
+    """(N, C * kernel elements, windows) → (N, C, *sizes): overlapping windows add up."""
+    n = x.shape[0]
+    count, length = int(np.prod(kernel)), int(np.prod(blocks))
+    c = x.shape[1] // count
+    table = transposed_table(blocks, kernel, stride, padding, dilation, sizes)
+    flat = np.concatenate((np.ascontiguousarray(x).reshape(n, c, count * length), np.zeros((n, c, 1), x.dtype)), 2)
+    index = np.where(table < 0, count * length, table + np.arange(count)[:, None] * length)
+    return np.take(flat, index, 2).sum(2, dtype=x.dtype).reshape(n, c, *sizes)
+
+
+define_host("along", numpy_along, FLOATS, HALF, spare=True)
+define_host("pick_along", numpy_pick_along)
+define_host("im2col", numpy_unfold, (*FLOATS, *COMPLEX), HALF, spare=True)
+define_host("col2im", numpy_fold, (*FLOATS, *COMPLEX), HALF, spare=True)

@@ -1,0 +1,89 @@
+"""Writing and adding up elements by position on the host."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..table import ALL, COMPLEX, define_host
+from ._ufunc import FLOATS, HALF, INTS
+
+_HOW: dict[str, Any] = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
+_ADDED = (*FLOATS, *INTS, *COMPLEX, "float16", "bool")
+
+
+def _places(x: np.ndarray, dim: int, index: np.ndarray) -> tuple[Any, ...]:
+    """NumPy's key for an index along a dimension, whose other dimensions run along those of ``x``."""
+    grid = np.ogrid[tuple(slice(n) for n in index.shape)]
+    return tuple(index if d == dim else grid[d] for d in range(index.ndim))
+
+
+def _lifted(x: np.ndarray) -> np.ndarray:
+    return x if x.ndim else x.reshape(1)
+
+
+def numpy_scatter(x: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray, how: str) -> np.ndarray:
+    """``source`` written ("none") or added ("add") at ``index`` along a dimension; source and index are of one shape."""
+    found = np.array(_lifted(x), order="C")
+    if index.size:
+        index, source = _lifted(index), _lifted(source)
+        if how == "add":
+            np.add.at(found, _places(found, dim, index), source)
+        else:
+            found[_places(found, dim, index)] = source
+    return found.reshape(x.shape)
+
+
+def numpy_put(x: np.ndarray, index: np.ndarray, source: np.ndarray, accumulate: bool) -> np.ndarray:
+    """``source`` put (or added) at flat positions, which may count from the end."""
+    found = np.array(x, order="C").reshape(-1)
+    if accumulate:
+        np.add.at(found, index.reshape(-1), source.reshape(-1))
+    else:
+        found[index.reshape(-1)] = source.reshape(-1)
+    return found.reshape(x.shape)
+
+
+def numpy_index_write(x: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray, accumulate: bool) -> np.ndarray:
+    """The entries ``index`` (a vector) of a dimension replaced by, or increased by, those of ``source``."""
+    found = np.array(_lifted(x), order="C")
+    if index.size and x.size:
+        key: Any = (slice(None),) * dim + (index,)
+        source = source.reshape(*found.shape[:dim], index.size, *found.shape[dim + 1 :])
+        if accumulate:
+            np.add.at(found, key, source)
+        else:
+            found[key] = source
+    return found.reshape(x.shape)
+
+
+def numpy_scatter_reduce(x: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray, how: str, include_self: bool) -> np.ndarray:
+    """``source`` combined into ``x`` at ``index``: "sum", "prod", "mean", "amax" or "amin"."""
+    found = np.array(_lifted(x), order="C")
+    if index.size:
+        index, source = _lifted(index), _lifted(source)
+        key = _places(found, dim, index)
+        counts = np.ones(found.shape, found.dtype)
+        if not include_self:
+            found[key] = _start(how, found.dtype)
+            counts[key] = 0
+        with np.errstate(all="ignore"):
+            _HOW[how].at(found, key, source)
+            if how == "mean":
+                np.add.at(counts, key, np.ones((), found.dtype))
+                found = found / counts if found.dtype.kind == "f" else found // counts
+    return found.reshape(x.shape)
+
+
+def _start(how: str, kind: np.dtype) -> Any:
+    if how in ("amax", "amin"):
+        low, high = (-np.inf, np.inf) if kind.kind == "f" else (np.iinfo(kind).min, np.iinfo(kind).max)
+        return low if how == "amax" else high
+    return 1 if how == "prod" else 0
+
+
+define_host("scatter", numpy_scatter, _ADDED, {"bfloat16": "float32"})
+_PUT, _VIA = tuple(name for name in ALL if name not in ("bfloat16", "bool")), {"bfloat16": "float32", "bool": "uint8"}
+define_host("put", numpy_put, _PUT, _VIA)
+define_host("index_write", numpy_index_write, _PUT, _VIA)
+define_host("scatter_reduce", numpy_scatter_reduce, (*FLOATS, *INTS), {**HALF, "bool": "int32"})

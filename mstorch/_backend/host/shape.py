@@ -1,0 +1,33 @@
+"""Repeating, reversing, moving and masking elements on the host."""
+from __future__ import annotations
+
+import numpy as np
+
+from ..table import define_host
+
+
+def numpy_tile(x: np.ndarray, repeats: tuple[int, ...]) -> np.ndarray:
+    """``x`` (with as many dimensions as ``repeats``) repeated along each dimension."""
+    return np.array(np.tile(x, repeats), order="C")
+
+
+def numpy_flip(x: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
+    """Reversed along dimensions."""
+    return np.array(np.flip(x, dims) if dims and x.ndim else x, order="C")
+
+
+def numpy_roll(x: np.ndarray, shifts: tuple[int, ...], dims: tuple[int, ...]) -> np.ndarray:
+    """The elements moved ``shifts[i]`` places along ``dims[i]``, around the end."""
+    return np.array(np.roll(x, shifts, dims) if x.ndim and x.size else x, order="C")
+
+
+def numpy_triangle(x: np.ndarray, diagonal: int, lower: bool) -> np.ndarray:
+    """The lower or upper triangle of matrices in the last two dimensions, zeros elsewhere."""
+    band = np.arange(x.shape[-1])[None, :] - np.arange(x.shape[-2])[:, None]
+    return np.where(band <= diagonal if lower else band >= diagonal, x, np.zeros((), x.dtype))
+
+
+define_host("tile", numpy_tile)
+define_host("flip", numpy_flip)
+define_host("roll", numpy_roll)
+define_host("triangle", numpy_triangle)

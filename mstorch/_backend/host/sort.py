@@ -1,0 +1,44 @@
+"""Order on the host: sorting, largest elements, searching in sorted sequences."""
+from __future__ import annotations
+
+import numpy as np
+
+from ..table import define_host
+
+_KINDS = ("float32", "float64", "uint8", "int8", "int16", "int32", "int64")
+_WIDE = {"float16": "float32", "bfloat16": "float32", "bool": "uint8", "uint16": "int32", "uint32": "int64"}
+
+
+def numpy_argsort(x: np.ndarray, dim: int, descending: bool) -> np.ndarray:
+    """The indices of a stable sort, int64; NaN counts as larger than every number."""
+    if not x.size or not x.ndim:
+        return np.zeros(x.shape, np.int64)
+    if descending:
+        # Sorting the reversed sequence and reversing the result keeps equal elements in order.
+        order = np.flip(x.shape[dim] - 1 - np.argsort(np.flip(x, dim), axis=dim, kind="stable"), dim)
+    else:
+        order = np.argsort(x, axis=dim, kind="stable")
+    return np.asarray(order, np.int64, order="C")
+
+
+def numpy_topk_indices(x: np.ndarray, k: int, dim: int, largest: bool) -> np.ndarray:
+    """The indices of the ``k`` largest (or smallest) elements in order; NaN counts as larger than every number."""
+    return np.asarray(np.take(numpy_argsort(x, dim, largest), range(k), dim), order="C")
+
+
+def numpy_searchsorted(sequence: np.ndarray, values: np.ndarray, right: bool) -> np.ndarray:
+    """Where the values would stand in sorted sequences along the last dimension, int64."""
+    if not values.size or not sequence.size:
+        return np.zeros(values.shape, np.int64)
+    side = "right" if right else "left"
+    if sequence.ndim == 1:
+        return np.asarray(np.searchsorted(sequence, values, side), np.int64)  # type: ignore[call-overload]
+    found = np.empty(values.shape, np.int64)
+    for place in np.ndindex(*sequence.shape[:-1]):
+        found[place] = np.searchsorted(sequence[place], values[place], side)  # type: ignore[call-overload]
+    return found
+
+
+define_host("argsort", numpy_argsort, _KINDS, _WIDE, spare=True)
+define_host("topk_indices", numpy_topk_indices, _KINDS, _WIDE, spare=True)
+define_host("searchsorted", numpy_searchsorted, (*_KINDS, "bool"), {"float16": "float32", "bfloat16": "float32"}, spare=True)

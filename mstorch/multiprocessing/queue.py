@@ -1,0 +1,35 @@
+"""torch.multiprocessing.queue: Python's queues, which hand tensors over in shared memory already."""
+from __future__ import annotations
+
+import multiprocessing.queues
+import pickle
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+
+class ConnectionWrapper:
+    """A connection that pickles what it sends as queues do."""
+
+    def __init__(self, conn: Any) -> None:
+        self.conn = conn
+
+    def send(self, obj: Any) -> None:
+        """Send an object."""
+        self.conn.send_bytes(ForkingPickler.dumps(obj, pickle.HIGHEST_PROTOCOL))
+
+    def recv(self) -> Any:
+        """The next object."""
+        return pickle.loads(self.conn.recv_bytes())
+
+    def __getattr__(self, name: str) -> Any:
+        if "conn" in self.__dict__:
+            return getattr(self.conn, name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute 'conn'")
+
+
+class Queue(multiprocessing.queues.Queue):
+    """A queue between processes."""
+
+
+class SimpleQueue(multiprocessing.queues.SimpleQueue):
+    """A queue between processes without a thread of its own."""

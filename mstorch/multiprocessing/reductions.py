@@ -1,0 +1,95 @@
+"""torch.multiprocessing.reductions: how tensors and storages go to another process, in memory that both see."""
+from __future__ import annotations
+
+import os
+import weakref
+from multiprocessing.reduction import DupFd, ForkingPickler
+from typing import Any
+
+from .. import storage as storages
+from .._core.dtype import by_name
+from .._core.shared import Block
+from .._core.storage import Storage
+from .._core.tensor_base import strides_of, window
+from .._tensor import Tensor
+from ..nn.parameter import Parameter
+from ..storage import TypedStorage, UntypedStorage
+
+_NOT_A_LEAF = (
+    "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support crossing process "
+    "boundaries.  If you just want to transfer the data, call detach() on the tensor before serializing (e.g., putting it on "
+    "the queue)."
+)
+
+# The storages here that other processes see too, by their file: what comes twice, or comes back, is one storage.
+shared_cache: weakref.WeakValueDictionary[tuple[int, int], Storage] = weakref.WeakValueDictionary()
+
+
+def reduce_storage(storage: UntypedStorage) -> tuple[Any, ...]:
+    """A storage as a descriptor of its memory, which is moved to where others see it."""
+    if not storage.nbytes():
+        return rebuild_storage_empty, (type(storage),)
+    storage.share_memory_()
+    block = storage._cell.shared
+    shared_cache[block.key] = storage._cell
+    return rebuild_storage_fd, (type(storage), DupFd(block.descriptor), block.size)
+
+
+def rebuild_storage_empty(cls: type) -> Any:
+    """A storage without elements."""
+    return cls()
+
+
+def rebuild_storage_fd(cls: type, df: Any, size: int) -> Any:
+    """The storage over the memory behind a descriptor; the one that is here already, if it is."""
+    descriptor = df.detach()
+    status = os.fstat(descriptor)
+    cell = shared_cache.get((status.st_dev, status.st_ino))
+    if cell is not None:
+        os.close(descriptor)
+        return storages.untyped_of(cell)
+    block = Block(size, descriptor)
+    storage = storages.untyped_over(block)
+    shared_cache[block.key] = storage._cell
+    return storage
+
+
+def reduce_typed_storage(storage: TypedStorage) -> tuple[Any, ...]:
+    """A storage of elements as one of bytes and the dtype."""
+    return rebuild_typed_storage, (storage._untyped_storage, storage.dtype)
+
+
+def rebuild_typed_storage(storage: UntypedStorage, dtype: Any) -> TypedStorage:
+    """Bytes as elements of a dtype."""
+    return TypedStorage(wrap_storage=storage, dtype=dtype)
+
+
+def reduce_tensor(tensor: Any) -> tuple[Any, ...]:
+    """A tensor as its storage and its place there; raises RuntimeError for one with a history."""
+    if tensor.requires_grad and not tensor.is_leaf:
+        raise RuntimeError(_NOT_A_LEAF)
+    if type(tensor._storage) is not Storage:
+        return tensor.__reduce_ex__(4)
+    metadata = tensor._dtype.name, tensor._shape, strides_of(tensor), tensor._offset, tensor.requires_grad
+    return rebuild_tensor, (type(tensor), tensor.untyped_storage(), metadata)
+
+
+def rebuild_tensor(cls: type, storage: UntypedStorage, metadata: tuple[Any, ...]) -> Any:
+    """The tensor at a place of a storage."""
+    name, shape, strides, offset, requires_grad = metadata
+    made = window(storage._cell, by_name(name), shape, strides, offset)
+    if issubclass(cls, Parameter):
+        return cls(made, requires_grad)
+    made.__class__ = cls
+    if requires_grad:
+        made.requires_grad_()
+    return made
+
+
+def init_reductions() -> None:
+    """Let Python's queues, pipes and processes send tensors this way."""
+    for kind in (Tensor, Parameter):
+        ForkingPickler.register(kind, reduce_tensor)
+    ForkingPickler.register(UntypedStorage, reduce_storage)
+    for typed in (TypedStorage, *storages._STORAGES.values()):
+        ForkingPickler.register(typed, reduce_typed_storage)

@@ -1,0 +1,186 @@
+"""torch.multiprocessing.spawn: start processes, and raise here what one of them raised."""
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import wait
+from typing import Any
+
+from ._process import die_with_parent
+
+ENV_VAR_PARALLEL_START = "TORCH_MP_PARALLEL_START"
+_PATIENCE = 30.0  # seconds between asking a process to end and killing it
+
+log = logging.getLogger(__name__)
+
+__all__ = [
+    "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext", "spawn",
+    "start_processes",
+]  # fmt: skip
+
+
+class ProcessException(Exception):
+    """A process failed: its number among those started, its pid."""
+
+    __slots__ = ["error_index", "error_pid"]
+
+    def __init__(self, msg: str, error_index: int, error_pid: int) -> None:
+        super().__init__(msg)
+        self.msg = msg
+        self.error_index = error_index
+        self.error_pid = error_pid
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.msg, self.error_index, self.error_pid)
+
+
+class ProcessRaisedException(ProcessException):
+    """The process's code raised; the message holds the traceback."""
+
+
+class ProcessExitedException(ProcessException):
+    """The process ended by a signal or with an exit code."""
+
+    __slots__ = ["exit_code"]
+
+    def __init__(self, msg: str, error_index: int, error_pid: int, exit_code: int, signal_name: str | None = None) -> None:
+        super().__init__(msg, error_index, error_pid)
+        self.exit_code = exit_code
+        self.signal_name = signal_name
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.msg, self.error_index, self.error_pid, self.exit_code, self.signal_name)
+
+
+def _run(function: Callable[..., Any], number: int, args: Sequence[Any], error_file: str) -> None:
+    """What a process does: what it raises goes into a file, for a pipe that nobody reads could block it."""
+    die_with_parent(signal.SIGINT)
+    try:
+        function(number, *args)
+    except KeyboardInterrupt:
+        pass
+    except Exception:  # noqa: BLE001 - whatever it is, the process that waits raises it
+        with open(error_file, "wb") as file:
+            pickle.dump(traceback.format_exc(), file)
+        sys.exit(1)
+
+
+class ProcessContext:
+    """Processes that were started together."""
+
+    def __init__(self, processes: Sequence[Any], error_files: Sequence[str]) -> None:
+        self.error_files = error_files
+        self.processes = processes
+        self.sentinels = {process.sentinel: number for number, process in enumerate(processes)}
+
+    def pids(self) -> list[int]:
+        """The processes' numbers in the system."""
+        return [int(process.pid) for process in self.processes]
+
+    def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
+        """Whether all have ended well, after waiting until one or more do.
+
+        When one fails the others are ended, after ``grace_period`` seconds, and ProcessRaisedException or
+        ProcessExitedException is raised for it.
+        """
+        if not self.sentinels:
+            return True
+        for sentinel in wait(list(self.sentinels), timeout):
+            number = self.sentinels.pop(sentinel)  # type: ignore[call-overload]
+            self.processes[number].join()
+            if self.processes[number].exitcode:
+                self._end(grace_period)
+                raise self._failure(number)
+        return not self.sentinels
+
+    def _wait(self, seconds: float) -> list[Any]:
+        """Those that are alive after some seconds."""
+        end = time.monotonic() + seconds
+        for process in self.processes:
+            process.join(max(0.0, end - time.monotonic()))
+        return [process for process in self.processes if process.is_alive()]
+
+    def _end(self, grace_period: float | None) -> None:
+        for process in self._wait(grace_period or 0.0):
+            log.warning("Terminating process %s via signal SIGTERM", process.pid)
+            process.terminate()
+        for process in self._wait(_PATIENCE if grace_period is None else grace_period):
+            log.warning("Unable to shutdown process %s via SIGTERM , forcefully exiting via SIGKILL", process.pid)
+            process.kill()
+            process.join()
+
+    def _failure(self, number: int) -> ProcessException:
+        pid, code, path = self.processes[number].pid, self.processes[number].exitcode, self.error_files[number]
+        if os.access(path, os.R_OK):
+            with open(path, "rb") as file:
+                text = pickle.load(file)
+            os.unlink(path)
+            return ProcessRaisedException(f"\n\n-- Process {number} terminated with the following error:\n{text}", number, pid)
+        if code >= 0:
+            return ProcessExitedException(f"process {number} terminated with exit code {code}", number, pid, code)
+        try:
+            name = signal.Signals(-code).name
+        except ValueError:
+            name = f"<Unknown signal {-code}>"
+        return ProcessExitedException(f"process {number} terminated with signal {name}", number, pid, code, name)
+
+
+class SpawnContext(ProcessContext):
+    """The old name of ProcessContext."""
+
+    def __init__(self, processes: Sequence[Any], error_files: Sequence[str]) -> None:
+        warnings.warn("SpawnContext is renamed to ProcessContext since 1.4 release.", stacklevel=2)
+        super().__init__(processes, error_files)
+
+
+def start_processes(
+    fn: Callable[..., Any], args: Sequence[Any] = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
+    start_method: str = "spawn",
+) -> ProcessContext | None:  # fmt: skip
+    """Run ``fn(i, *args)`` in ``nprocs`` processes; returns their ProcessContext unless it is to wait for them (``join``)."""
+    context: Any = multiprocessing.get_context(start_method)
+
+    def start(number: int) -> tuple[Any, str]:
+        descriptor, path = tempfile.mkstemp(prefix="pytorch-errorfile-", suffix=".pickle")
+        os.close(descriptor)
+        os.unlink(path)
+        process = context.Process(target=_run, args=(fn, number, args, path), daemon=daemon)
+        process.start()
+        return process, path
+
+    if start_method == "forkserver" and os.environ.get(ENV_VAR_PARALLEL_START, "0") == "1":
+        with ThreadPoolExecutor(max_workers=nprocs) as executor:
+            started = list(executor.map(start, range(nprocs)))
+    else:
+        started = [start(number) for number in range(nprocs)]
+    found = ProcessContext([process for process, _ in started], [path for _, path in started])
+    if not join:
+        return found
+    while not found.join():
+        pass
+    return None
+
+
+def spawn(
+    fn: Callable[..., Any], args: Sequence[Any] = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
+    start_method: str = "spawn",
+) -> ProcessContext | None:  # fmt: skip
+    """`start_processes` with fresh interpreters, so that ``fn`` has to stand at the top of a module."""
+    if start_method != "spawn":
+        warnings.warn(
+            f"This method only supports start_method=spawn (got: {start_method}).\n"
+            "To use a different start_method use:\n\t\t torch.multiprocessing.start_processes(...)",
+            FutureWarning,
+            stacklevel=2,
+        )
+    return start_processes(fn, args, nprocs, join, daemon, start_method="spawn")
