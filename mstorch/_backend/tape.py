@@ -32,18 +32,12 @@ tracing: Callable[[], Any] = jit_context  # None in eager mode, the capture cont
 
 
 class _GradMode:
-    """Whether operations are recorded. ``enabled`` mirrors MindSpore's own switch, so that reading it is cheap.
+    """Whether operations are recorded. ``enabled`` mirrors MindSpore's own switch, so that reading it is cheap."""
 
-    ``deep`` is on where gradients of gradients are differentiated with respect to what they were pulled back from. There the
-    engine loses the history of what it broadcasts itself, so that operands are expanded by a node of our own before.
-    """
-
-    __slots__ = ("enabled", "inference", "deep")
+    __slots__ = ("enabled",)
 
     def __init__(self) -> None:
         self.enabled = True
-        self.inference = False
-        self.deep = False
 
 
 grad_mode = _GradMode()
@@ -54,16 +48,6 @@ def set_grad_enabled(mode: bool) -> None:
     """Turn recording on or off."""
     grad_mode.enabled = mode
     _pynative_executor.set_enable_grad(mode)
-
-
-@contextmanager
-def deep_recording() -> Iterator[None]:
-    """``grad_mode.deep`` on for a block."""
-    before, grad_mode.deep = grad_mode.deep, True
-    try:
-        yield
-    finally:
-        grad_mode.deep = before
 
 
 @contextmanager
@@ -152,14 +136,6 @@ def mark_leaf(raw: Raw, requires_grad: bool = True) -> None:
     raw.requires_grad_(requires_grad)
 
 
-def grad_node(raw: Raw) -> Any:
-    """The tape's node of a recorded tensor; None for a node of our own that backward has freed (MindSpore then raises)."""
-    try:
-        return raw._grad_node
-    except RuntimeError:
-        return None
-
-
 def is_recorded(raw: Raw) -> bool:
     """Whether an operation of the tape made this tensor."""
     return raw._grad_node is not None
@@ -197,11 +173,6 @@ def ends_below(raws: Sequence[Raw]) -> set[Any]:
             ends.add(key)
         waiting.extend(below for below, _ in node.next_functions)
     return ends
-
-
-def node_name(raw: Raw) -> str:
-    """MindSpore's name of the operation that made the tensor."""
-    return raw._grad_node.name()
 
 
 _TWICE = "backward the graph twice"
@@ -263,17 +234,6 @@ else:  # MindSpore 2.7: a tensor copied onto itself counts as written
         set_grad_enabled(False)
         for raw in raws:
             raw.copy_(raw)
-        set_grad_enabled(enabled)
-
-
-def write_memory(raw: Raw, new: Raw) -> None:
-    """Write the values of ``new`` into the memory of ``raw`` (same shape and dtype), counted as a new version."""
-    refuse_in_trace("memory is written")
-    enabled = grad_mode.enabled
-    set_grad_enabled(False)
-    try:
-        raw.copy_(new)
-    finally:
         set_grad_enabled(enabled)
 
 
@@ -372,7 +332,6 @@ def pull(
     _running_pulls[0] += 1
     set_grad_enabled(True)
     start_recording()
-    outer_deep, grad_mode.deep = grad_mode.deep, True
     try:
         outputs = function(*inputs)
         followed = [i for i, raw in enumerate(outputs) if raw._requires_grad]
@@ -382,7 +341,6 @@ def pull(
             [outputs[i] for i in followed], [seeds[i] for i in followed], [inputs[place] for place in places], deep, deep
         )
     finally:
-        grad_mode.deep = outer_deep
         _running_pulls[0] -= 1
         set_grad_enabled(enabled)
         if not flag and not _running_pulls[0]:

@@ -8,7 +8,7 @@ from .._core.dtype import finfo
 from .._core.tensor_base import TensorBase, count_of
 from . import views
 from ._autocast import follow
-from ._dispatch import call, deliver, finish, in_place, result_strides, type_word, unary, wrap_dim
+from ._dispatch import call, finish, in_place, result_strides, type_word, unary, wrap_dim
 
 _relu = kernel("relu")
 _hardtanh = kernel("hardtanh")
@@ -216,18 +216,6 @@ def glu(input: Any, dim: int = -1) -> Any:
     half = shape[dim] // 2
     first, second = views.narrow(input, dim, 0, half), views.narrow(input, dim, half, half)
     return call(_mul, (first, unary(_sigmoid, second)))
-
-
-def _with_out(function: Any) -> Any:
-    """The function with torch's ``out=``."""
-
-    def call_with_out(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        result = function(*args, **kwargs)
-        return result if out is None else deliver(result, out)
-
-    call_with_out.__name__ = call_with_out.__qualname__ = function.__name__
-    call_with_out.__doc__ = function.__doc__
-    return call_with_out
 
 
 def relu_(input: Any) -> Any:

@@ -10,7 +10,7 @@ from . import views
 from ._autocast import follow
 from ._dispatch import call, cast_tensor, shape_of, with_format, without_grad, write
 from .creation import ones, zeros
-from .elementwise import add, mul, rsqrt, square, sub
+from .elementwise import add, mul, rsqrt, square
 from .reduce import mean
 
 _train = kernel("batch_norm_train")
@@ -77,14 +77,6 @@ def layer_norm(
     weight = ones(wanted, dtype=kind) if weight is None else weight
     bias = zeros(wanted, dtype=kind) if bias is None else bias
     return call(_layer_norm, (input, weight, bias), len(shape) - len(wanted), eps)
-
-
-def _standardised(input: Any, dims: tuple[int, ...], eps: float) -> tuple[Any, Any, Any]:
-    """Mean 0 and variance 1 over some dimensions, the mean and the variance, differentiable any number of times."""
-    centre = mean(input, dims, True)
-    apart = sub(input, centre)
-    spread = mean(square(apart), dims, True)
-    return mul(apart, rsqrt(add(spread, eps))), centre, spread
 
 
 def _check_normalized(shape: tuple[int, ...], wanted: tuple[int, ...], weight: Any, bias: Any = None) -> None:

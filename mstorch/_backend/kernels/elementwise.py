@@ -417,10 +417,6 @@ NAN_REASON = "MindSpore's Maximum and Minimum lose a NaN and refuse empty tensor
 REAL = FLOATS + ("float16",) + INTS
 
 
-def _no_gradients(gradient: Raw, result: Raw, values: Raw, *others: Raw) -> tuple[Raw | None, ...]:
-    return None, *map(zeros_like, others)
-
-
 define("add", cpu=ops_add, dtypes=ARITHMETIC, via={**VIA_BFLOAT16, **VIA_BOOL})
 define("sub", cpu=ops_sub, dtypes=ARITHMETIC, via=VIA_BFLOAT16)
 define("mul", cpu=mul, dtypes=ARITHMETIC + ("bool",), via=VIA_BFLOAT16)
