@@ -22,6 +22,7 @@ from ._core.tensor_base import (
     TensorBase,
     array_of,
     auto_of,
+    become,
     count_of,
     is_tracked,
     require_grad,
@@ -33,7 +34,6 @@ from ._core.tensor_base import (
     window,
 )  # fmt: skip
 from ._ops import creation, from_data, indexing, views
-from ._ops._dispatch import become
 from ._tape import border
 from ._tape.node import node_of
 

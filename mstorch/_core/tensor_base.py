@@ -12,7 +12,7 @@ from .._backend.table import kernel
 from .._backend.tape import bump_versions, refuse_in_trace
 from .dtype import OF_MS, OF_NP, dtype
 from .modes import modes
-from .storage import Storage, Value, face
+from .storage import Counter, Storage, Value, face
 from .strides import Strides, contiguous_strides, dense_order, flat_index, normalize, overlaps
 
 _gather = kernel("storage_gather")
@@ -504,6 +504,17 @@ def become(tensor: Any, other: Any) -> None:
     for name in ("_storage", "_dtype", "_shape", "_stride", "_offset", "_array", "_raw", "_at"):
         setattr(tensor, name, getattr(other, name))
     tensor._counter = other._counter
+
+
+def turn_into(tensor: Any, other: Any) -> None:
+    """As ``become``, counted as a write to the tensor, whose count goes on; what ``other`` counts is not its own."""
+    counter = tensor._counter
+    if other._storage is not tensor._storage:
+        version, counter = counter.version, Counter()
+        counter.version = version
+    become(tensor, other)
+    tensor._counter = counter
+    counter.version += 1
 
 
 def in_order(tensor: Any, strides: Strides | None) -> Any:

@@ -21,7 +21,6 @@ from .._core.strides import channels_last_strides, elementwise_strides, flat_ind
 from .._core.tensor_base import (
     TensorBase,
     array_of,
-    become,
     check_writable,
     in_order,
     is_tracked,
@@ -29,6 +28,7 @@ from .._core.tensor_base import (
     put_array,
     strides_of,
     tensor_of,
+    turn_into,
     value_of,
     wrap,
 )  # fmt: skip
@@ -286,7 +286,7 @@ def deliver(result: Any, out: Any) -> Any:
                 UserWarning,
                 stacklevel=3,
             )
-        become(out, result if result._dtype is out._dtype else cast_tensor(result, out._dtype))
+        turn_into(out, result if result._dtype is out._dtype else cast_tensor(result, out._dtype))
         return out
     write(out, result)
     return out

@@ -15,8 +15,9 @@ from .._core.dtype import bfloat16, int16
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format
 from .._core.size import Size
 from .._core.tensor_base import TensorBase, check_writable, is_tracked, strides_of
+from .._tape.windows import review
 from . import views
-from ._dispatch import become, shape_args, shape_of, type_word, write_array
+from ._dispatch import shape_args, shape_of, type_word, write_array
 from ._forms import accept_forms
 from .copying import is_contiguous
 from .creation import empty
@@ -201,7 +202,8 @@ def module_load(self: Any, other: Any, assign: bool = False) -> Any:
 
 def as_strided_(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
     """Show the storage in another size, stride and offset from now on; returns the tensor."""
-    become(input, views.as_strided(input.detach(), size, stride, storage_offset))
+    check_writable(input)
+    review(input, views.as_strided(input, size, stride, storage_offset))
     return input
 
 

@@ -16,10 +16,12 @@ from .._core.tensor_base import (
     is_tracked,
     strides_of,
     tensor_of,
+    turn_into,
     whole_storage,
 )
+from .._tape.windows import review
 from . import views
-from ._dispatch import accept_numpy_names, become, call, deliver, finish, shape_args, shape_of, wrap_dim
+from ._dispatch import accept_numpy_names, call, deliver, finish, shape_args, shape_of, wrap_dim
 from ._forms import accept_forms
 from .complex_views import view_as_complex, view_as_real
 from .creation import zeros_like
@@ -447,7 +449,7 @@ view_copy = _copying(views.view, "view_copy")
 def _own_view(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         check_writable(self)
-        become(self, function(self, *args, **kwargs))
+        review(self, function(self, *args, **kwargs))
         return self
 
     method.__name__ = name
@@ -470,7 +472,7 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
         flat[:have] = array_of(storage).reshape(-1)
         storage = tensor_of(flat)
     offset = self._offset
-    become(self, storage if shape_of(storage) == shape and not offset else views.as_strided(
+    turn_into(self, storage if shape_of(storage) == shape and not offset else views.as_strided(
         storage, shape, contiguous_strides(shape), offset))
     return self
 
@@ -482,8 +484,9 @@ def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> An
 
 def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
     """Show the storage of ``source`` from now on (with a size, a part of it); returns the tensor."""
+    check_writable(self)
     if source is None:
-        become(self, self.new_empty((0,)))
+        turn_into(self, self.new_empty((0,)))
         return self
     if not isinstance(source, TensorBase):
         from ..storage import tensor_over
@@ -494,10 +497,10 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
             f"Could not set tensor of type {source._dtype.name} to a tensor of type {self._dtype.name}"
         )
     if size is None:
-        become(self, views.alias(source))
+        turn_into(self, views.alias(source))
     else:
         shape = shape_args((size,)) if not isinstance(size, int) else (size,)
-        become(self, views.as_strided(source, shape, contiguous_strides(shape) if stride is None else stride, storage_offset))
+        turn_into(self, views.as_strided(source, shape, contiguous_strides(shape) if stride is None else stride, storage_offset))
     return self
 
 
@@ -516,7 +519,7 @@ METHODS = tuple(
 IN_PLACE = ("tril", "triu")
 NAMED_METHODS = {
     f"{function.__name__}_": _own_view(function, f"{function.__name__}_")
-    for function in (views.t, views.transpose, views.squeeze, views.unsqueeze, views.as_strided)
+    for function in (views.t, views.transpose, views.squeeze, views.unsqueeze)
 }
 NAMED_METHODS["swapaxes_"] = NAMED_METHODS["swapdims_"] = NAMED_METHODS["transpose_"]
 PROPERTIES = {"mT": _matrix_transpose, "mH": _matrix_adjoint, "T": _all_reversed, "H": _hermitian}

@@ -29,6 +29,7 @@ from .._core.tensor_base import (
     strides_of,
     tensor_of,
     touch,
+    turn_into,
     twin,
     value_of,
 )  # fmt: skip
@@ -352,6 +353,16 @@ class Ended(Node):
         return (dressed(zero) if isinstance(gradient, TensorBase) else zero,)
 
 
+class Copied(Node):
+    """The node of a tensor that got the values of a leaf."""
+
+    __slots__ = ()
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """The gradient as it is."""
+        return (gradients[0],)
+
+
 def snapshot(target: Any) -> Any:
     """The target of a write as the operation's input: it can keep the old value when the target has another."""
     if modes.grad:
@@ -383,16 +394,18 @@ def assign(target: Any, made: Any, label: str = "CopyBackwards") -> None:
 
 def settle(target: Any, made: Any | None, label: str = "CopyBackwards") -> None:
     """The history of a target that has just been written to: that of ``made``, or (None) of a constant."""
-    node = None if made is None else made._node
+    edge = None if made is None else edge_of(made)
     auto = target._auto
     base = None if auto is None else auto.base
-    if node is None and not is_tracked(target if base is None else base):
+    if edge is None and not is_tracked(target if base is None else base):
         return
     if base is None:
-        if node is None:
+        if edge is None:
             node, number = named(Ended, label)((edge_of(target),)), 0
+        elif made._node is None:  # type: ignore[union-attr]  # a leaf: a target is none
+            node, number = named(Copied, label)((edge,)), 0
         else:
-            number = made._number  # type: ignore[union-attr]
+            node, number = edge
         _move_hooks(target, node, number)
         target._node, target._number = node, number
         if auto is not None:
@@ -402,7 +415,7 @@ def settle(target: Any, made: Any | None, label: str = "CopyBackwards") -> None:
         forward, back = window_maps(base, target._shape, strides_of(target), target._offset)
     else:
         forward, back = _maps_by_bytes(base, target)
-    written: Any = CopySlices((edge_of(base), None if made is None else edge_of(made)))
+    written: Any = CopySlices((edge_of(base), edge))
     written.forward, written.back, written.shape = forward, back, target._shape
     written.same = base._dtype is target._dtype
     _move_hooks(base, written, 0)
@@ -410,6 +423,19 @@ def settle(target: Any, made: Any | None, label: str = "CopyBackwards") -> None:
     if base._auto is not None:
         base._auto.leaf = False
     auto.seen = -1
+
+
+def review(target: Any, view: Any) -> None:
+    """Let a tensor show what a view of it shows, with the view's history behind its own."""
+    node, number = view._node, view._number
+    turn_into(target, view)
+    auto = target._auto
+    if auto is not None and auto.base is not None:
+        auto.seen = target._counter.version
+    elif node is not None:
+        _move_hooks(target, node, number)
+    if node is not None:
+        target._node, target._number = node, number
 
 
 def _maps_by_bytes(base: Any, target: Any) -> tuple[Map, Map]:

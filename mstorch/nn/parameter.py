@@ -8,9 +8,8 @@ from .._backend.cell import as_parameter, set_value
 from .._backend.runtime import keep_interrupts
 from .._core.ends import ENDS
 from .._core.storage import Counter, face
-from .._core.tensor_base import TensorBase, array_of, is_tracked, require_grad, value_of
+from .._core.tensor_base import TensorBase, array_of, become, is_tracked, require_grad, value_of
 from .._ops import creation, views
-from .._ops._dispatch import become
 from .._tensor import Tensor
 
 

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..._backend import cell as native
-from ..._core.tensor_base import TensorBase, value_of
-from ..._ops._dispatch import become
+from ..._core.tensor_base import TensorBase, become, value_of
 from ..._tensor import Tensor, from_mindspore
 from ..parameter import Parameter
 from ._hooks import HookMixin

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._ops._dispatch import become
+from ..._core.tensor_base import become
 from ..modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
 
 __all__ = ["convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format"]
