@@ -402,7 +402,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def detach_(self) -> Tensor:
         """Cut the tensor off from its history."""
         auto = self._auto
-        if auto is not None and auto.base is not None and is_tracked(self):
+        if auto is not None and auto.base is not None:
             raise RuntimeError(
                 "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
                 "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "

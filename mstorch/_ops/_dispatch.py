@@ -47,7 +47,9 @@ def scalar_array(value: Any, kind: dtype) -> np.ndarray:
     key = (value.__class__, value, kind.name)
     found = _SCALARS.get(key)
     if found is None:
-        if kind.category <= 1 and isinstance(value, float):
+        if kind.category == 1 and isinstance(value, float):
+            if value - value != 0:  # infinite, or no number
+                raise RuntimeError(f"value cannot be converted to type {_cpp_name(kind)} without overflow")
             value = int(value)
         if kind.category < 3 and isinstance(value, complex):
             raise RuntimeError(f"value cannot be converted to type {_cpp_name(kind)} without overflow")

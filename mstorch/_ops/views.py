@@ -284,6 +284,9 @@ def expand(input: Any, *size: Any, implicit: bool = False) -> Any:
             )
         shape.append(length)
         steps.append(strides[i - lead] if mine is not None and mine == length else 0)
+    for i in reversed(range(lead if own else 0)):  # a new dimension of length 1 spans the next one
+        if shape[i] == 1:
+            steps[i] = shape[i + 1] * steps[i + 1]
     target = tuple(shape)
     kernel_ = _expand[input._dtype.name]
     return windows.view(

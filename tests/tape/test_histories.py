@@ -296,3 +296,77 @@ def test_threads_train_models_of_their_own() -> None:
     for thread in threads:
         thread.join()
     assert [found[seed] for seed in range(4)] == want
+
+
+def _shown_otherwise(torch: Any, change: Callable[[Any, Any], Any]) -> list[Any]:
+    leaf, weight = torch.ones(2, 3, requires_grad=True), torch.arange(6.0).reshape(3, 2)
+    y = leaf * 3
+    view = change(y, weight)
+    (y.sum() if y.shape != weight.shape else (y * weight).sum()).backward()
+    return [leaf.grad, y, y._version, None if view is None else view.detach()]
+
+
+def _a_view_of_its_own(y: Any, weight: Any) -> Any:
+    view = y[:]
+    view.t_()
+    return view.mul_(weight)
+
+
+def _an_early_view_and_a_row(y: Any, weight: Any) -> Any:
+    view = y[0]
+    y.t_()
+    view.mul_(2)
+    y[1] = 7
+    return view
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda y, weight: y.t_(),
+        lambda y, weight: y.t_().mul_(weight),
+        lambda y, weight: y.unsqueeze_(0).transpose_(0, 2).squeeze_(),
+        lambda y, weight: y.as_strided_((2,), (1,)),
+        _a_view_of_its_own,
+        _an_early_view_and_a_row,
+    ],
+)
+def test_gradients_follow_what_a_tensor_shows(both: Both, change: Any) -> None:
+    both(lambda torch: _shown_otherwise(torch, change))
+
+
+@pytest.mark.parametrize("key", [0, (slice(None), 1), slice(0, 1), slice(None), ...])
+def test_a_leaf_written_into_a_plain_tensor(both: Both, key: Any) -> None:
+    def body(torch: Any) -> list[Any]:
+        leaf, plain = torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2, 2)
+        plain[key] = leaf
+        (plain * plain).sum().backward()
+        return [leaf.grad, plain]
+
+    both(body)
+
+
+def test_writes_of_a_whole_leaf(both: Both) -> None:
+    def body(torch: Any) -> list[Any]:
+        leaf, plain, view = torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2), torch.ones(2)
+        plain.copy_(leaf)
+        view[:].copy_(leaf)
+        (plain * view).sum().backward()
+        return [leaf.grad, plain, view]
+
+    both(body)
+
+
+def test_set_keeps_its_own_count(both: Both) -> None:
+    def body(torch: Any) -> list[Any]:
+        x, other = torch.ones(2), torch.zeros(3)
+        x.set_(other)
+        x.resize_(2)
+        return [x, x._version, other._version]
+
+    both(body)
+
+
+@pytest.mark.parametrize("size", [(1, -1), (1, 1, 3), (2, 1, 3), (1, 2, 3)])
+def test_steps_of_what_is_expanded(both: Both, size: tuple[int, ...]) -> None:
+    both(lambda torch: torch.ones(3).expand(size).stride())
