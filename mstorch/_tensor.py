@@ -16,6 +16,7 @@ from ._core.dtype import by_name, dtype, get_default_dtype
 from ._core.formats import strided
 from ._core.modes import grad_set_to, modes
 from ._core.naming import NamedAsInTorch
+from ._core.overriding import PLAIN
 from ._core.size import Size
 from ._core.storage import Counter, Storage, Value
 from ._core.tensor_base import (
@@ -32,7 +33,7 @@ from ._core.tensor_base import (
     whole_storage,
     window,
 )  # fmt: skip
-from ._ops import creation, from_data, indexing, views
+from ._ops import creation, from_data, indexing, subclasses, views
 from ._ops._dispatch import become
 from ._tape import border
 from ._tape.node import node_of
@@ -239,7 +240,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def __iter__(self) -> Iterator[Tensor]:
         if not self._shape:
             raise TypeError("iteration over a 0-d tensor")
-        return iter(views.unbind(self, 0))
+        return iter(self.unbind(0))
 
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (TensorBase, int, float, complex, bool)):
@@ -443,13 +444,9 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def _base(self) -> Tensor | None:
         return None if self._auto is None else self._auto.base
 
-    def as_subclass(self, cls: type) -> Any:
-        """The same data as an instance of a subclass of Tensor."""
-        if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
-            raise TypeError("as_subclass(): argument 'cls' must be a subclass of Tensor")
-        made = views.alias(self)
-        made.__class__ = cls
-        return made
+    as_subclass = subclasses.as_subclass
+    _make_subclass = staticmethod(subclasses.make_subclass)
+    __torch_function__: Any = classmethod(subclasses.default_handler)
 
     # MindSpore
 
@@ -565,6 +562,7 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
 
 
 set_tensor_class(Tensor)
+PLAIN.add(Tensor)
 _methods.attach(Tensor)
 
 
