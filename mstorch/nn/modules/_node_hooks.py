@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -21,10 +22,17 @@ def hook_node(module: Any, args: Any, result: Any, hooks: list[Callable[..., Any
     if node is None:
         return
     for hook in hooks:
-        node.register_hook(functools.partial(hook, module))
+        node.register_hook(functools.partial(_of_living, weakref.ref(module), hook))
     text = _incomplete(args, result, node)
     if text is not None:
         warnings.warn(text, FutureWarning, stacklevel=2)
+
+
+def _of_living(module: weakref.ref[Any], hook: Callable[..., Any], grad_input: Any, grad_output: Any) -> Any:
+    living = module()
+    if living is None:
+        raise RuntimeError("You are trying to call the hook of a dead Module!")
+    return hook(living, grad_input, grad_output)
 
 
 def _tensors(value: Any) -> tuple[Tensor, ...] | None:
