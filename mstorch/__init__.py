@@ -286,8 +286,8 @@ dsmm = spmm = mm
 torch = _sys.modules[__name__]  # torch.torch is torch
 _install()
 _enter({
-    __name__: globals(), f"{__name__}.nn.functional": vars(nn.functional), f"{__name__}.linalg": vars(linalg),
-    f"{__name__}.fft": vars(fft), f"{__name__}.special": vars(special), f"{__name__}.nn.init": vars(nn.init),
+    __name__: globals(), f"{__name__}.linalg": vars(linalg), f"{__name__}.fft": vars(fft),
+    f"{__name__}.special": vars(special), f"{__name__}.nn.init": vars(nn.init),
 })  # fmt: skip
 # Submodules that ``import torch`` binds but few programs use come when they are asked for.
 __getattr__ = _missing(

@@ -1,6 +1,7 @@
 """Where functions and methods become public: each name in a namespace of torch, and in class Tensor, gets its way in."""
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -42,6 +43,19 @@ _OPERATORS = {
     )},
     "__rtruediv__": "__rdiv__",
 }  # fmt: skip
+
+
+# torch.nn.functional shares functions with torch (torch.linalg.det is not torch.det).
+_shared: dict[Function, Function] = {}
+
+
+def enter_functional(namespace: dict[str, Any]) -> None:
+    """Give the functions of torch.nn.functional their public form, before modules take them as defaults."""
+    face = vars(sys.modules[_HOME])
+    both = {name: value for name, value in namespace.items() if face.get(name) is value}
+    enter_namespace(both, _HOME, _shared)
+    namespace.update(both)
+    enter_namespace(namespace, f"{_HOME}.nn.functional", _shared)
 
 
 def enter_namespace(namespace: dict[str, Any], module: str, known: dict[Function, Function]) -> None:
@@ -86,11 +100,9 @@ def _known_as(operator: str) -> Callable[[], Function] | None:
 
 def enter(faces: dict[str, dict[str, Any]]) -> None:
     """Give the functions of these modules (name → namespace) and the methods of Tensor their public form."""
-    shared: dict[Function, Function] = {}
     for module, namespace in faces.items():
-        # torch.nn.functional shares functions with torch; torch.linalg.det is not torch.det.
-        enter_namespace(namespace, module, shared if module in (_HOME, f"{_HOME}.nn.functional") else {})
+        enter_namespace(namespace, module, _shared if module == _HOME else {})
     enter_class()
 
 
-__all__ = ["enter"]
+__all__ = ["enter", "enter_functional"]
