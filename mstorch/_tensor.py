@@ -18,7 +18,7 @@ from ._core.modes import grad_set_to, modes
 from ._core.naming import NamedAsInTorch
 from ._core.overriding import PLAIN
 from ._core.size import Size
-from ._core.storage import Counter, Storage, Value
+from ._core.storage import Absent, Counter, Storage, Value
 from ._core.tensor_base import (
     TensorBase,
     array_of,
@@ -136,7 +136,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     @property
     def device(self) -> device:
         """Where the tensor lives."""
-        return devices.current()
+        storage = self._storage
+        return storage.device if storage.__class__ is Absent else devices.current()
 
     @property
     def layout(self) -> Any:
@@ -446,6 +447,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     as_subclass = subclasses.as_subclass
     _make_subclass = staticmethod(subclasses.make_subclass)
+    _make_wrapper_subclass = staticmethod(subclasses.make_wrapper_subclass)
     __torch_function__: Any = classmethod(subclasses.default_handler)
 
     # MindSpore

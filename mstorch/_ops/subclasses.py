@@ -4,8 +4,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._core.device import device as Device
+from .._core.dtype import get_default_dtype
 from .._core.overriding import WITHOUT_SUBCLASSES, level_set_to
-from .._core.tensor_base import TensorBase, require_grad
+from .._core.storage import Absent
+from .._core.tensor_base import TensorBase, require_grad, window
 from . import views
 
 # Whose results stay of the class that they have: ``__get__`` of properties, entered by the class.
@@ -36,6 +39,30 @@ def _leaf(cls: type, data: Any, wanted: bool) -> Any:
     if wanted:
         if data._dtype.category < 2:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        require_grad(made, True)
+    return made
+
+
+def make_wrapper_subclass(
+    cls: type, size: Any, strides: Any = None, storage_offset: int | None = None, memory_format: Any = None,
+    dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    dispatch_sizes_strides_policy: str | None = None, dispatch_device: bool = False, dispatch_layout: bool = False,
+) -> Any:  # fmt: skip
+    """A leaf of a subclass of Tensor with a shape, a dtype and a device, and no memory: what reads its elements raises.
+
+    torch wants the class to have ``__torch_dispatch__``; only its ``__torch_function__`` is called here.
+    """
+    if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
+        raise TypeError("cls must be a type (got a class that is not a subclass of Tensor)")
+    if not hasattr(cls, "__torch_dispatch__"):
+        raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
+    if memory_format is not None or dispatch_sizes_strides_policy is not None or dispatch_device or dispatch_layout:
+        raise NotImplementedError("mstorch: Tensor._make_wrapper_subclass takes sizes, strides, dtype and device")
+    shape = tuple(int(length) for length in size)
+    steps = None if strides is None else tuple(int(step) for step in strides)
+    made = window(Absent(Device("cpu" if device is None else device)), dtype or get_default_dtype(), shape, steps, storage_offset or 0)
+    made.__class__ = cls
+    if requires_grad:
         require_grad(made, True)
     return made
 

@@ -302,6 +302,45 @@ def test_make_subclass(both):
     both(body)
 
 
+@pytest.mark.parametrize("read", ["", "undefined"])
+def test_wrapper_subclasses(both, read):
+    def body(torch):
+        class Wrapper(torch.Tensor):
+            @staticmethod
+            def __new__(cls, inner, **options):
+                made = torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, **options)
+                made.inner = inner
+                return made
+
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                if func is torch.Tensor.add:
+                    return cls(func(*[a.inner if isinstance(a, cls) else a for a in args]))
+                return super().__torch_function__(func, types, args, kwargs)
+
+            @classmethod
+            def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+                raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+        if read == "undefined":
+            return torch.Tensor._make_wrapper_subclass(logging_class(torch), (2,))
+        x = Wrapper(torch.arange(6.0).reshape(2, 3), strides=(1, 2), requires_grad=True)
+        return x.shape, x.stride(), x.device, x.dtype, x.numel(), (x + 1).inner, type(x + 1).__name__, x.requires_grad, x.is_leaf
+
+    both(body)
+
+
+@pytest.mark.parametrize("read", ["exp", "tolist", "numpy", "data_ptr"])
+def test_elements_of_wrapper_subclasses_cannot_be_read(read):
+    class Wrapper(mstorch.Tensor):
+        __torch_dispatch__ = None
+
+    made = mstorch.Tensor._make_wrapper_subclass(Wrapper, (2,), device="meta")
+    assert made.device.type == "meta"
+    with pytest.raises(RuntimeError, match="doesn't have storage"):
+        getattr(made, read)()
+
+
 def test_disabled_for_a_class(both):
     def body(torch):
         class Quiet(torch.Tensor):
