@@ -1,4 +1,4 @@
-"""torch.autograd.forward_ad: the names of forward mode. There is none here: each raises NotImplementedError at the call.
+"""torch.autograd.forward_ad: the names of forward mode. There is none here: what would enter it raises NotImplementedError.
 
 ``torch.func.jvp`` and ``torch.autograd.functional.jvp`` compute the same products by reverse mode.
 """
@@ -37,8 +37,10 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
 
 
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
-    """Raises NotImplementedError."""
-    _missing("unpack_dual")
+    """The tensor, which has no tangent: outside of every level that is torch's answer too."""
+    if level is not None and level >= 0:
+        _missing("unpack_dual")
+    return UnpackedDualTensor(tensor, None)
 
 
 class dual_level:
