@@ -210,6 +210,7 @@ from .storage import (
 )  # fmt: skip
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state, thread_safe_generator
 from .serialization import load, save
+from ._serialization.file_reader import PyTorchFileReader
 
 from . import (
     __config__, accelerator, amp, autograd, backends, compiler, cpu, cuda, fft, func, interop, linalg, masked, mps, mtia, nn,
@@ -239,6 +240,7 @@ from ._functions.process import (
     per_tensor_affine, per_tensor_symmetric, prepare_multiprocessing_environment, qscheme, set_default_tensor_type,
     set_deterministic_debug_mode, set_flush_denormal, set_num_interop_threads, set_warn_always,
 )  # fmt: skip
+from ._functions.streams import Event, Stream
 from ._functions.recurrent import (
     embedding_bag, embedding_renorm_, gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell,
 )  # fmt: skip
@@ -276,12 +278,17 @@ from .jit import ScriptFunction, ScriptModule
 from . import distributions, multiprocessing, testing  # last: their modules take this one, complete, by its name
 
 from ._functions import foreach as _foreach
+from ._functions.entries import enter as _enter
 
 globals().update(_foreach.FUNCTIONS)
 newaxis = None
 dsmm = spmm = mm
 torch = _sys.modules[__name__]  # torch.torch is torch
-_install(globals())
+_install()
+_enter({
+    __name__: globals(), f"{__name__}.linalg": vars(linalg), f"{__name__}.fft": vars(fft),
+    f"{__name__}.special": vars(special), f"{__name__}.nn.init": vars(nn.init),
+})  # fmt: skip
 # Submodules that ``import torch`` binds but few programs use come when they are asked for.
 __getattr__ = _missing(
     "mstorch",

@@ -16,8 +16,9 @@ from ._core.dtype import by_name, dtype, get_default_dtype
 from ._core.formats import strided
 from ._core.modes import grad_set_to, modes
 from ._core.naming import NamedAsInTorch
+from ._core.overriding import PLAIN
 from ._core.size import Size
-from ._core.storage import Counter, Storage, Value
+from ._core.storage import Absent, Counter, Storage, Value
 from ._core.tensor_base import (
     TensorBase,
     array_of,
@@ -33,7 +34,7 @@ from ._core.tensor_base import (
     whole_storage,
     window,
 )  # fmt: skip
-from ._ops import creation, from_data, indexing, views
+from ._ops import creation, from_data, indexing, subclasses, views
 from ._tape import border
 from ._tape.node import node_of
 
@@ -135,7 +136,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     @property
     def device(self) -> device:
         """Where the tensor lives."""
-        return devices.current()
+        storage = self._storage
+        return storage.device if storage.__class__ is Absent else devices.current()
 
     @property
     def layout(self) -> Any:
@@ -239,7 +241,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def __iter__(self) -> Iterator[Tensor]:
         if not self._shape:
             raise TypeError("iteration over a 0-d tensor")
-        return iter(views.unbind(self, 0))
+        return iter(self.unbind(0))
 
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (TensorBase, int, float, complex, bool)):
@@ -443,13 +445,10 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def _base(self) -> Tensor | None:
         return None if self._auto is None else self._auto.base
 
-    def as_subclass(self, cls: type) -> Any:
-        """The same data as an instance of a subclass of Tensor."""
-        if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
-            raise TypeError("as_subclass(): argument 'cls' must be a subclass of Tensor")
-        made = views.alias(self)
-        made.__class__ = cls
-        return made
+    as_subclass = subclasses.as_subclass
+    _make_subclass = staticmethod(subclasses.make_subclass)
+    _make_wrapper_subclass = staticmethod(subclasses.make_wrapper_subclass)
+    __torch_function__: Any = classmethod(subclasses.default_handler)
 
     # MindSpore
 
@@ -565,6 +564,7 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
 
 
 set_tensor_class(Tensor)
+PLAIN.add(Tensor)
 _methods.attach(Tensor)
 
 

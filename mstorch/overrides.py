@@ -1,58 +1,237 @@
-"""torch.overrides: functions that classes with ``__torch_function__`` may take over."""
+"""torch.overrides: functions and methods that subclasses, classes with ``__torch_function__`` and modes may take over."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import functools
+import inspect
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from ._core import overriding
+from ._core.overriding import is_entry
+from ._ops.subclasses import UNWRAPPED
 from ._tensor import Tensor
 
+Function = Callable[..., Any]
 
-def _overrides(value: Any) -> bool:
-    return hasattr(type(value), "__torch_function__")
+# Entered, because modes see them, but not what a class can be expected to take over.
+_IGNORED: dict[str, frozenset[str]] = {
+    "torch": frozenset(
+        "arange as_strided as_tensor asarray bartlett_window blackman_window cond empty empty_permuted empty_quantized empty_strided "
+        "eig eye fill from_dlpack from_file from_numpy frombuffer full hamming_window hann_window kaiser_window linspace logspace "
+        "lstsq lu matrix_rank normal ones pca_lowrank rand rand_like randint randint_like randn randn_like randperm range "
+        "result_type scalar_tensor segment_reduce solve sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor "
+        "sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor svd_lowrank symeig tensor to_dlpack tril_indices triu_indices unique "
+        "vander zeros".split()
+    ),
+    "torch.nn.functional": frozenset(
+        "grouped_mm hardsigmoid hardswish sigmoid tanh upsample upsample_bilinear upsample_nearest".split()
+    ),
+    "torch.fft": frozenset(("fftfreq", "rfftfreq")),
+    "torch.Tensor": frozenset(
+        "__dir__ eig lstsq new new_empty new_empty_strided new_full new_ones new_tensor new_zeros reinforce solve stride symeig "
+        "to_padded_tensor to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr unflatten".split()
+    ),
+}
+_HOME = __name__.partition(".")[0]
+_SPACES = ("", ".nn.functional", ".nn.init", ".linalg", ".fft", ".special")
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Whether the class of one of the arguments defines ``__torch_function__``."""
-    return any(map(_overrides, relevant_args))
+    """Whether one of the arguments, or a mode, takes calls over; plain tensors and Parameters do not."""
+    return overriding.mode_is_on() or any(map(overriding.overrides, relevant_args))
 
 
 def has_torch_function_unary(tensor: Any) -> bool:
     """``has_torch_function`` of one argument."""
-    return _overrides(tensor)
+    return has_torch_function((tensor,))
 
 
 def has_torch_function_variadic(*args: Any) -> bool:
     """``has_torch_function`` of the arguments."""
-    return any(map(_overrides, args))
+    return has_torch_function(args)
 
 
-def handle_torch_function(
-    public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
-) -> Any:
-    """What the first ``__torch_function__`` gives that does not return NotImplemented; subclasses are asked first."""
-    chosen: list[Any] = []
-    for arg in relevant_args:
-        kind = type(arg)
-        if _overrides(arg) and all(kind is not type(other) for other in chosen):
-            place = next((i for i, other in enumerate(chosen) if issubclass(kind, type(other))), len(chosen))
-            chosen.insert(place, arg)
-    types = tuple(type(arg) for arg in chosen)
-    for arg in chosen:
-        result = arg.__torch_function__(public_api, types, args, kwargs)
-        if result is not NotImplemented:
-            return result
-    name = f"{public_api.__module__}.{public_api.__name__}"
-    raise TypeError(
-        f"no implementation found for '{name}' on types that implement __torch_function__: {[type(a) for a in chosen]}"
+def handle_torch_function(public_api: Function, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+    """What a mode, or the first ``__torch_function__`` that does not return NotImplemented, gives; subclasses are asked first."""
+    found: list[Any] = []
+    relevant = list(relevant_args)
+    overriding.collect(relevant, found)
+    if found and any(type(arg) is Tensor for arg in relevant):
+        found.append(next(arg for arg in relevant if type(arg) is Tensor))  # torch names it among the types, last at best
+    mode = overriding.state.modes[-1] if overriding.mode_is_on() else None
+    result = overriding.ask(public_api, found, args, kwargs)
+    if result is not NotImplemented:
+        return result
+    message = (
+        f"no implementation found for '{public_api.__module__}.{public_api.__name__}' on types that implement "
+        f"__torch_function__: {[type(arg) for arg in found]}"
     )
+    raise TypeError(message if mode is None else f"{message} nor in mode {mode}")
+
+
+def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Function], Function]:
+    """A decorator for functions of one's own that can be taken over; ``dispatcher`` gives the arguments that matter."""
+
+    def inner(func: Function) -> Function:
+        @functools.wraps(func)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            relevant = tuple(dispatcher(*args, **kwargs))
+            if has_torch_function(relevant):
+                return handle_torch_function(wrapped, relevant, *args, **kwargs)
+            return func(*args, **kwargs)
+
+        return wrapped
+
+    return inner
 
 
 def is_tensor_like(inp: Any) -> bool:
     """Whether the value is a tensor or its class defines ``__torch_function__``."""
-    return isinstance(inp, Tensor) or _overrides(inp)
+    return type(inp) is Tensor or hasattr(inp, "__torch_function__")
+
+
+def is_tensor_method_or_property(func: Function) -> bool:
+    """Whether what a handler was given is a method or property of Tensor."""
+    return func in _methods() or func.__name__ == "__get__"
+
+
+@functools.cache
+def _methods() -> frozenset[Function]:
+    return frozenset(value for value in vars(Tensor).values() if is_entry(value))
+
+
+def _spaces() -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    for place in _SPACES:
+        module = sys.modules[_HOME + place]
+        yield f"torch{place}", module, vars(module)
+    yield "torch.Tensor", Tensor, vars(Tensor)
+
+
+def _listed(space: str, name: str, value: Any) -> Function | None:
+    """What a handler gets of a public name, if classes can take it over."""
+    if isinstance(value, overriding.Property):
+        return value.__get__
+    if not is_entry(value) or name in _IGNORED.get(space, ()):
+        return None
+    return value if space == "torch.Tensor" or not name.startswith("_") and not name.endswith("_") else None
+
+
+def get_overridable_functions() -> dict[Any, list[Function]]:
+    """The functions that ``__torch_function__`` can take over, by namespace; those of a property by the property."""
+    found: dict[Any, list[Function]] = {}
+    for place, space, names in _spaces():
+        for name, value in names.items():
+            function = _listed(place, name, value)
+            if function is not None:
+                found.setdefault(value if isinstance(value, property) else space, []).append(function)
+    return found
+
+
+def get_ignored_functions() -> set[Function]:
+    """Public functions that ``__torch_function__`` cannot take over."""
+    found: set[Function] = set()
+    for place, space, names in _spaces():
+        for name, value in names.items():
+            known = isinstance(value, types.FunctionType) and (space is Tensor or name[0].islower())
+            if known and _listed(place, name, value) is None and (is_entry(value) or not name.endswith("_")):
+                found.add(value)
+    return found
+
+
+def get_testing_overrides() -> dict[Function, Function]:
+    """A function that returns -1, with the same parameters, for each function that can be taken over."""
+    found = {}
+    for space, functions in get_overridable_functions().items():
+        for function in functions:
+            found[function] = _stub((lambda self: -1) if isinstance(space, property) else function)
+            if isinstance(space, property) and space.fset is not None:
+                found[space.__set__] = _stub(lambda self, value: -1)
+    return found
+
+
+def _stub(function: Function) -> Function:
+    signature = inspect.signature(function)
+
+    def stub(*args: Any, **kwargs: Any) -> int:
+        signature.bind(*args, **kwargs)
+        return -1
+
+    stub.__signature__ = signature  # type: ignore[attr-defined]
+    stub.__name__ = stub.__qualname__ = function.__name__
+    return stub
+
+
+def resolve_name(f: Function) -> str | None:
+    """The name of a function, method or property's ``__get__`` as one writes it; None for others."""
+    for space_name, _, names in _spaces():
+        for name, value in names.items():
+            if value is f:
+                return f"{space_name}.{name}"
+            if isinstance(value, property) and getattr(f, "__self__", None) is value:
+                return f"{space_name}.{name}.{f.__name__}"
+    return str(f) if isinstance(f, types.BuiltinFunctionType) else None
+
+
+def get_default_nowrap_functions() -> set[Function]:
+    """The functions whose results the default ``Tensor.__torch_function__`` leaves of the class that they have."""
+    return set(UNWRAPPED)
+
+
+class TorchFunctionMode:
+    """A ``with`` block in which ``__torch_function__(func, types, args, kwargs)`` gets all calls of torch's functions."""
+
+    inner: TorchFunctionMode
+
+    def __init__(self) -> None:
+        pass
+
+    def __torch_function__(self, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """What a call becomes; the mode is off inside."""
+        raise NotImplementedError
+
+    def __enter__(self) -> TorchFunctionMode:
+        overriding.push_mode(self)
+        return self
+
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
+        overriding.pop_mode()
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> TorchFunctionMode:
+        """A new instance."""
+        return cls(*args, **kwargs)
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that lets calls through."""
+
+    def __torch_function__(self, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """The call as it is."""
+        return func(*args, **(kwargs or {}))
+
+
+def _get_current_function_mode() -> TorchFunctionMode | None:
+    modes = overriding.state.modes
+    return modes[-1] if modes else None
+
+
+def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
+    return list(overriding.state.modes)
+
+
+_pop_mode_temporarily = overriding.without_innermost_mode
+
+
+@contextmanager
+def enable_reentrant_dispatch() -> Iterator[None]:
+    """A block for ``__torch_dispatch__`` that calls operations again; here they can always be called again."""
+    yield
 
 
 __all__ = [
-    "handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
-    "is_tensor_like",
+    "get_ignored_functions", "get_overridable_functions", "get_testing_overrides", "handle_torch_function", "has_torch_function",
+    "resolve_name", "is_tensor_like", "is_tensor_method_or_property", "wrap_torch_function", "enable_reentrant_dispatch",
 ]  # fmt: skip

@@ -5,6 +5,7 @@ import enum
 from typing import Any
 
 from .._core import device as _devices
+from .._core import overriding
 from .._core.device import device
 from .._core.dtype import dtype
 from .._core.formats import layout, memory_format
@@ -14,12 +15,58 @@ from .._hook import missing as _missing
 from .._ops.linalg import _LinAlgError
 from .._tensor import Tensor
 from ..autograd.grad_mode import is_grad_enabled, set_grad_enabled
+from ..overrides import has_torch_function, has_torch_function_unary, has_torch_function_variadic
 from . import _functorch, _nn
 
 __all__ = [
-    "DispatchKey", "Generator", "Size", "_LinAlgError", "_functorch", "_nn", "default_generator", "device", "dtype",
-    "is_grad_enabled", "layout", "memory_format",
+    "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "Generator", "Size", "_LinAlgError", "_functorch",
+    "_nn", "default_generator", "device", "dtype", "is_grad_enabled", "layout", "memory_format",
 ]  # fmt: skip
+
+_disabled_torch_function_impl = overriding.disabled
+_has_torch_function = has_torch_function
+_has_torch_function_unary = has_torch_function_unary
+_has_torch_function_variadic = has_torch_function_variadic
+
+
+class _TorchFunctionOff:
+    """A ``with`` block in which nobody is asked."""
+
+    level: int
+
+    def __enter__(self) -> None:
+        self.before, overriding.state.level = overriding.state.level, max(self.level, overriding.state.level)
+
+    def __exit__(self, *error: Any) -> None:
+        overriding.state.level = self.before
+
+
+class DisableTorchFunctionSubclass(_TorchFunctionOff):
+    """A ``with`` block in which classes with ``__torch_function__`` are not asked, and modes are."""
+
+    level = overriding.WITHOUT_SUBCLASSES
+
+
+class DisableTorchFunction(_TorchFunctionOff):
+    """A ``with`` block in which neither classes with ``__torch_function__`` nor modes are asked."""
+
+    level = overriding.OFF
+
+
+def _is_torch_function_enabled() -> bool:
+    """Whether classes with ``__torch_function__`` are asked."""
+    return overriding.state.level == overriding.ON
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether the thread has a mode that is asked."""
+    return overriding.mode_is_on()
+
+
+def _len_torch_function_stack() -> int:
+    """How many modes the thread has."""
+    return len(overriding.state.modes)
+
 
 _TensorMeta = type(Tensor)
 TensorBase = Tensor

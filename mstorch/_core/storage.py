@@ -64,6 +64,27 @@ class Storage:
         self.parameter = None
 
 
+class Absent:
+    """No memory: what a wrapper subclass has, which keeps its elements elsewhere."""
+
+    __slots__ = ("device", "version", "__weakref__")
+
+    moved = False
+    shared = None
+    parameter = None
+    pinned = False
+    nbytes = 0
+
+    def __init__(self, device: Any) -> None:
+        self.device = device
+        self.version = 0
+
+    @property
+    def memory(self) -> np.ndarray:
+        """Raises RuntimeError."""
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+
 class Value:
     """The current value of a tensor on a device or in a capture; a write computes a new value and takes its place.
 

@@ -183,6 +183,10 @@ class ZipReader:
             raise _failed(f"reading file {name}: it is encrypted")
         return found
 
+    def names(self) -> list[str]:
+        """The names of all records."""
+        return [name.removeprefix(self._prefix) for name in self._entries]
+
     def offset(self, name: str) -> int:
         """Return the address of a stored record's first byte; raises RuntimeError if its header is damaged."""
         entry = self._entry(name)

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
+from .._core.overriding import FORMED, disabled
 from .._core.size import Size
 from .._core.storage import Counter
 from .._core.tensor_base import Auto, SparseOperand, array_of, auto_of, is_tracked
@@ -45,6 +46,7 @@ class SparseTensor(Tensor):
     _values_part: Any
     _own_leaf: bool
 
+    __torch_function__ = disabled
     _shape = _refused("shape in memory")
     _storage = _refused("memory")
     _array = _refused("elements in memory")
@@ -295,6 +297,9 @@ def replace(tensor: Any, other: Any) -> Any:
     for name in ("_dtype", "_stride", "_offset", "_layout", "_index", "_size", "_coalesced", "_values_part", "_own_leaf"):
         setattr(tensor, name, getattr(other, name))
     return tensor
+
+
+FORMED.add(SparseTensor)
 
 
 def is_sparse(value: Any) -> bool:

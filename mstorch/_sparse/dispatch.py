@@ -1,7 +1,7 @@
 """How public functions and methods come here when an argument is a sparse tensor.
 
-A strided operation that reads a sparse tensor raises ``SparseOperand`` before it has done anything. Functions that have a
-sparse form catch it and go on with that form, so that strided tensors pay for nothing but the call.
+The way into an operation (``_core/overriding.py``) goes to the sparse form of a function that has one where it meets a sparse
+tensor. A strided operation that reads a sparse tensor all the same raises ``SparseOperand`` before it has done anything.
 """
 from __future__ import annotations
 
@@ -61,6 +61,11 @@ METHOD_FORMS: dict[str, Function] = {
     )},
     "copy_": elementwise.copy_, "zero_": elementwise.zero_,
 }  # fmt: skip
+
+# Methods of strided tensors that take a sparse operand.
+STRIDED_METHOD_FORMS: dict[str, Function] = {name: {**FORMS, **METHOD_FORMS}[name] for name in (
+    "add", "sub", "mul", "mm", "matmul", "addmm", "copy_", "add_", "sub_", "mul_", "__iadd__", "__isub__", "__imul__",
+)}  # fmt: skip
 
 # Methods that strided tensors have as well; they raise torch's errors there.
 COMMON: dict[str, Function] = {
@@ -213,8 +218,6 @@ def give_methods() -> None:
         setattr(Tensor, name, function)
     Tensor.sparse_dim = lambda self: 0  # type: ignore[attr-defined]
     Tensor.dense_dim = lambda self: self.dim()  # type: ignore[attr-defined]
-    for name in ("add", "sub", "mul", "mm", "matmul", "addmm", "copy_", "add_", "sub_", "mul_", "__iadd__", "__isub__", "__imul__"):
-        setattr(Tensor, name, aware(getattr(Tensor, name), {**FORMS, **METHOD_FORMS}[name]))
 
 
 def _grad(outputs: Any, inputs: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -239,21 +242,11 @@ def _backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any)
     autograd.backward([r for r, _ in plain], [g for _, g in plain], *args, **kwargs)
 
 
-def install(face: dict[str, Any]) -> None:
-    """Let the functions of the torch namespace go to their sparse forms."""
-    made: dict[Function, Function] = {}
-    for name, form in {**FORMS, **FUNCTION_FORMS}.items():
-        function = face.get(name)
-        if function is not None:
-            if function not in made:  # a function of several names stays one
-                made[function] = aware(function, form)
-                # Where pickle looks for it.
-                made[function].__module__ = face["__name__"]
-                made[function].__name__ = made[function].__qualname__ = name
-            face[name] = made[function]
+def install() -> None:
+    """Let autograd's functions take sparse tensors."""
     autograd.grad = aware(autograd.grad, _grad)
     autograd.backward = aware(autograd.backward, _backward)  # type: ignore[assignment]
 
 
 give_methods()
-__all__ = ["graph", "install", "like"]
+__all__ = ["FORMS", "FUNCTION_FORMS", "STRIDED_METHOD_FORMS", "graph", "install", "like"]

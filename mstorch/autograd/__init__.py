@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import anomaly_mode, functional, graph, profiler
+from . import anomaly_mode, forward_ad, functional, graph, profiler
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .backward import backward, grad
 from .function import Function, FunctionCtx, NestedIOFunction
@@ -32,8 +32,8 @@ def variable(*args: Any, **kwargs: Any) -> Any:
 
 
 __all__ = [
-    "Function", "FunctionCtx", "GradcheckError", "NestedIOFunction", "Variable", "anomaly_mode", "backward", "detect_anomaly",
-    "enable_grad", "enforce_grad_layout_policy", "functional", "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode",
-    "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "profiler", "set_detect_anomaly", "set_grad_enabled",
-    "set_multithreading_enabled", "variable",
+    "Function", "FunctionCtx", "GradcheckError", "NestedIOFunction", "Variable", "anomaly_mode", "backward",
+    "detect_anomaly", "enable_grad", "enforce_grad_layout_policy", "forward_ad", "functional", "grad", "gradcheck",
+    "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "profiler",
+    "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
 ]  # fmt: skip

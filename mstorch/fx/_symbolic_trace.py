@@ -12,7 +12,7 @@ from .._tensor import Tensor
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
-from ._entry import Patches, proxies_allowed, wrapped
+from ._entry import Patches, wrapped
 from .graph import Graph
 from .graph_module import GraphModule
 from .proxy import Proxy, TracerBase
@@ -192,7 +192,7 @@ class Tracer(TracerBase):
             for prefix, module in self.root.named_modules() for name, value in vars(module).items() if isinstance(value, Tensor)
         }  # fmt: skip
         function, args = self.create_args_for_root(function, isinstance(root, Module), concrete_args)
-        with proxies_allowed(), Patches() as patches:
+        with Patches() as patches:
             self._patch(patches, function)
             result = function(*args)
             self.create_node("output", "output", (self.create_arg(result),), {}, None, None)

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from .._functions.entries import enter_functional as _enter
 from .._hook import missing as _missing
 from .._ops.activation import gelu as gelu
 from .._ops.activation import hardshrink as hardshrink
@@ -147,4 +148,5 @@ from ._functional.pooling import (
 )  # fmt: skip
 from ._functional.sparse import embedding, embedding_bag
 
+_enter(globals())
 __getattr__ = _missing(__name__)

@@ -7,6 +7,7 @@ from typing import Any
 from .._backend.cell import as_parameter, set_value
 from .._backend.runtime import keep_interrupts
 from .._core.ends import ENDS
+from .._core.overriding import PLAIN, disabled, overrides
 from .._core.storage import Counter, face
 from .._core.tensor_base import TensorBase, array_of, become, is_tracked, require_grad, value_of
 from .._ops import creation, views
@@ -29,8 +30,11 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     """
 
     __slots__ = ()
+    __torch_function__ = disabled  # type: ignore[assignment]
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
+        if isinstance(data, TensorBase) and type(data) not in (Tensor, cls) and not isinstance(data, Parameter) and overrides(data):
+            return _of_subclass(data, requires_grad)
         if data is None:
             data = creation.empty(0)
         elif not isinstance(data, TensorBase):
@@ -49,6 +53,22 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         return "Parameter containing:\n" + Tensor.__repr__(self)
+
+
+PLAIN.add(Parameter)
+
+
+def _of_subclass(data: Any, requires_grad: bool) -> Any:
+    """A parameter that stays of its subclass of Tensor, which decides what its operations do."""
+    made = data.detach().requires_grad_(requires_grad)
+    if type(made) is not type(data):
+        raise RuntimeError(
+            f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an instance of "
+            f"the same type, but return type {type(made).__name__} was found instead. To use the type as a Parameter, please "
+            "correct the detach() semantics defined by its __torch_dispatch__() implementation."
+        )
+    made._is_param = True
+    return made
 
 
 def native_parameter(parameter: Tensor, name: str) -> Any:
@@ -128,6 +148,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     """A buffer whose size the first input will tell."""
 
     __slots__ = ()
+    __torch_function__ = disabled  # type: ignore[assignment]
     cls_to_become = Tensor
 
     def __new__(

@@ -54,7 +54,7 @@ define_host("embedding", numpy_embedding)
 
 def numpy_nonzero(x: np.ndarray) -> np.ndarray:
     """The positions of true elements, (count, dimensions), int64."""
-    return np.ascontiguousarray(np.argwhere(x), np.int64)
+    return np.array(np.argwhere(x), np.int64, order="C", ndmin=2)
 
 
 define_host("nonzero", numpy_nonzero, ("bool",))

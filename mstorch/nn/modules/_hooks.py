@@ -12,6 +12,10 @@ from ..._core.tensor_base import TensorBase, is_tracked
 from ..._ops._dispatch import capturing
 from ..._ops.creation import zeros
 from ..._tape.node import Node, bare_of, bare_twin, dressed, edge_of
+from ._node_hooks import hook_node
+
+_ONE_KIND = "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
+_ONE_GLOBAL_KIND = "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only one of them."
 
 
 class _GlobalHooks:
@@ -24,6 +28,7 @@ class _GlobalHooks:
         self.forward_always: dict[int, bool] = Hooks()
         self.backward_pre = Hooks()
         self.backward = Hooks()
+        self.node_backward = Hooks()  # of the node that made the output: the deprecated kind
         self.module_registration = Hooks()
         self.parameter_registration = Hooks()
         self.buffer_registration = Hooks()
@@ -31,7 +36,7 @@ class _GlobalHooks:
     @property
     def active(self) -> bool:
         """Whether any hook concerns calls."""
-        return bool(self.forward_pre or self.forward or self.backward_pre or self.backward)
+        return bool(self.forward_pre or self.forward or self.backward_pre or self.backward or self.node_backward)
 
 
 global_hooks = _GlobalHooks()
@@ -90,8 +95,11 @@ class HookMixin:
         )  # fmt: skip
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Raises NotImplementedError: the deprecated hook of a module's last node. ``register_full_backward_hook`` is there."""
-        return register_module_backward_hook(hook)
+        """Call ``hook(module, grad_input, grad_output)`` after the node that made the output; deprecated for the full hook."""
+        if self.__dict__["_is_full_backward_hook"] is True:
+            raise RuntimeError(_ONE_KIND)
+        object.__setattr__(self, "_is_full_backward_hook", False)
+        return _add(self.__dict__["_backward_hooks"], hook)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_output)`` when the gradients of the outputs are known; it may replace them."""
@@ -99,6 +107,8 @@ class HookMixin:
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_input, grad_output)`` when the gradients of the inputs are known; it may replace them."""
+        if self.__dict__["_is_full_backward_hook"] is False:
+            raise RuntimeError(_ONE_KIND)
         object.__setattr__(self, "_is_full_backward_hook", True)
         return _add(self.__dict__["_backward_hooks"], hook, prepend)
 
@@ -136,7 +146,9 @@ def _hooked_call(
             if given is not None:
                 args = given if isinstance(given, tuple) else (given,)
     pre = [*global_hooks.backward_pre.values(), *members["_backward_pre_hooks"].values()]
-    after = [*global_hooks.backward.values(), *members["_backward_hooks"].values()]
+    of_node = [*global_hooks.node_backward.values()]
+    after = [*global_hooks.backward.values()]
+    (of_node if members["_is_full_backward_hook"] is False else after).extend(members["_backward_hooks"].values())
     around = _BackwardHooks(module, pre, after) if (pre or after) and modes.grad else None
     if around is not None:
         args = around.watch_inputs(args)
@@ -147,7 +159,11 @@ def _hooked_call(
         given = hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)
         if given is not None:
             result = given
-    return result if around is None else around.watch_outputs(result)
+    if around is not None:
+        result = around.watch_outputs(result)
+    if of_node:
+        hook_node(module, args, result, of_node)
+    return result
 
 
 class _BackwardHooks:
@@ -265,12 +281,22 @@ def register_module_forward_hook(
 
 
 def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Raises NotImplementedError: the deprecated hook of modules' last nodes. The full one is there."""
-    raise NotImplementedError("mstorch: backward hooks of nodes are missing; register_full_backward_hook takes the same function")
+    """Call ``hook(module, grad_input, grad_output)`` after the node of each module's output; deprecated for the full hook."""
+    if global_hooks.backward:
+        raise RuntimeError(_ONE_GLOBAL_KIND)
+    return _register(global_hooks.node_backward, hook)
 
 
 register_module_forward_pre_hook = functools.partial(_register, global_hooks.forward_pre)
-register_module_full_backward_hook = functools.partial(_register, global_hooks.backward)
+
+
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, grad_input, grad_output)`` when the gradients of a module's inputs are known, of every module."""
+    if global_hooks.node_backward:
+        raise RuntimeError(_ONE_GLOBAL_KIND)
+    return _register(global_hooks.backward, hook)
+
+
 register_module_full_backward_pre_hook = functools.partial(_register, global_hooks.backward_pre)
 register_module_module_registration_hook = functools.partial(_register, global_hooks.module_registration)
 register_module_parameter_registration_hook = functools.partial(_register, global_hooks.parameter_registration)

@@ -10,7 +10,7 @@ from typing_extensions import Self
 
 from ..._backend.cell import Cell, init_cell
 from ..._core.hooks import Hooks
-from ..._core.tensor_base import TensorBase
+from ..._core.tensor_base import TensorBase, auto_of
 from ..._ops.copying import parse_to
 from ..._ops.creation import empty_like
 from ..._tensor import Tensor, replace_data
@@ -436,7 +436,7 @@ class Module(StateMixin, HookMixin, CellNames, CellMixin, Cell):
             replace_data(parameter, fresh)
             if parameter.grad is not None:
                 gradient = fn(parameter.grad.data)
-                parameter.__dict__["_grad"] = gradient
+                auto_of(parameter).grad = gradient
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)

@@ -137,7 +137,7 @@ def run(job: Job, worker: int, tasks, results, done) -> None:
     except KeyboardInterrupt:
         # The main process gets it too, and ends the workers.
         pass
-    if done.is_set():
+    if done.is_set() or os.getppid() != parent:
         # Nobody reads any more, so there is nothing to wait for.
         results.cancel_join_thread()
         results.close()

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from ._collate import default_collate, default_convert
+from ._signals import unwatch, watch
 from ._worker import CHECK_INTERVAL, RESTART, End, Failure, Job, get_worker_info, run
 from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, _draw_seed
@@ -333,6 +334,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             process = context.Process(target=run, args=arguments, daemon=True)
             process.start()
             self._workers.append(process)
+        watch(self, [worker.pid for worker in self._workers])
         self._prime()
 
     def _prime(self) -> None:
@@ -409,12 +411,14 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             wait = min(self._timeout or CHECK_INTERVAL, CHECK_INTERVAL)
             try:
                 return pickle.loads(self._results.get(timeout=wait))
-            except queue.Empty:
+            except (queue.Empty, RuntimeError) as error:
                 workers = zip(self._workers, self._active, strict=True)
                 dead = [str(worker.pid) for worker, active in workers if active and not worker.is_alive()]
                 if dead:
                     self._shutdown()
-                    raise RuntimeError(f"DataLoader worker (pid(s) {', '.join(dead)}) exited unexpectedly") from None
+                    raise RuntimeError(f"DataLoader worker (pid(s) {', '.join(dead)}) exited unexpectedly") from error
+                if isinstance(error, RuntimeError):
+                    raise
                 if self._timeout and time.monotonic() - began >= self._timeout:
                     raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from None
 
@@ -423,6 +427,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         # A worker forked later has a copy of this object, and must leave the others alone.
         if not workers or os.getpid() != self._process:
             return
+        unwatch(self)
         self._done.set()
         for tasks in self._tasks:
             tasks.put(None)

@@ -1,0 +1,266 @@
+"""The one way into an operation: who may take a call over, and what a call with a subclass, a duck type or a mode becomes.
+
+Every public function and every method and property of ``Tensor`` is entered through ``entry`` or ``entered_property``, which
+are made where names enter a namespace or the class. A call whose arguments are all of classes in ``PLAIN`` goes on to the
+function after a look at their types, as long as no thread has a mode. All others go to ``dispatch``. Inside of mstorch the
+functions themselves are called, so that nothing is taken over twice.
+"""
+from __future__ import annotations
+
+import functools
+import threading
+import types
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from .device import device
+from .dtype import dtype
+from .formats import layout, memory_format
+from .generator import Generator
+from .size import Size
+
+Function = Callable[..., Any]
+
+
+class _Missing:
+    """Stands for an argument that was not given."""
+
+
+_MISSING = _Missing()
+
+# Classes whose values nobody needs to ask. The finished tensor classes join them.
+PLAIN: set[type] = {
+    bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, np.ndarray, np.bool_, *np.sctypeDict.values(),
+    Size, dtype, device, layout, memory_format, Generator, _Missing,
+}  # fmt: skip
+_plain = PLAIN.issuperset
+# Classes of tensors that have forms of their own of some operations.
+FORMED: set[type] = set()
+# The modes that threads have entered, whosever they are: while it is empty nobody looks at his own.
+MODES: list[None] = []
+
+ON, WITHOUT_SUBCLASSES, OFF = 0, 1, 2
+
+
+class _State(threading.local):
+    """A thread's modes, the innermost last, and how much of overriding is on."""
+
+    level = ON
+
+    def __init__(self) -> None:
+        self.modes: list[Any] = []
+
+
+state = _State()
+
+
+def disabled(*args: Any, **kwargs: Any) -> Any:
+    """What a class sets ``__torch_function__`` to, to have its instances treated as plain tensors."""
+    return NotImplemented
+
+
+@contextmanager
+def level_set_to(level: int) -> Iterator[None]:
+    """Overriding off, or off for subclasses, in a block."""
+    before = state.level
+    state.level = max(level, before)
+    try:
+        yield
+    finally:
+        state.level = before
+
+
+@contextmanager
+def without_innermost_mode() -> Iterator[Any]:
+    """The innermost mode, which is not asked inside."""
+    mode = state.modes.pop()
+    try:
+        yield mode
+    finally:
+        state.modes.append(mode)
+
+
+def push_mode(mode: Any) -> None:
+    """Let a mode take the thread's calls."""
+    state.modes.append(mode)
+    MODES.append(None)
+
+
+def pop_mode() -> Any:
+    """End the innermost mode."""
+    mode = state.modes.pop()
+    MODES.pop()
+    return mode
+
+
+def mode_is_on() -> bool:
+    """Whether the thread has a mode that takes calls."""
+    return bool(state.modes) and state.level != OFF
+
+
+def overrides(value: Any) -> bool:
+    """Whether a value's class takes calls over."""
+    kind = type(value)
+    return kind not in PLAIN and _handles(kind) and state.level == ON
+
+
+def _handles(kind: type) -> bool:
+    handler = getattr(kind, "__torch_function__", None)
+    return handler is not None and handler is not disabled
+
+
+def collect(values: Iterable[Any], found: list[Any]) -> bool:
+    """Append the values that take calls over, subclasses before their bases; whether one has forms of its own."""
+    formed = False
+    for value in values:
+        kind = type(value)
+        if kind in PLAIN:
+            continue
+        if isinstance(value, (tuple, list)):
+            formed = (not _plain(map(type, value)) and collect(value, found)) or formed
+        elif kind is slice:
+            formed = collect((value.start, value.stop, value.step), found) or formed
+        elif kind is dict:
+            formed = collect(value.values(), found) or formed
+        elif kind in FORMED:
+            formed = True
+        elif _handles(kind) and all(kind is not type(other) for other in found):
+            place = next((i for i, other in enumerate(found) if issubclass(kind, type(other))), len(found))
+            found.insert(place, value)
+    return formed
+
+
+def ask(public: Function, found: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What the thread's innermost mode, or the first of the values, makes of a call; NotImplemented if none does."""
+    kinds = tuple(map(type, found))
+    if mode_is_on():
+        with without_innermost_mode() as mode:
+            result = mode.__torch_function__(public, kinds, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    for value in found:
+        result = value.__torch_function__(public, kinds, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    return NotImplemented
+
+
+def dispatch(
+    public: Function, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any], form: Function | None = None,
+    operator: bool = False, data: bool = False,
+) -> Any:  # fmt: skip
+    """A call that is not plain: taken over, or gone on with. An operator that all refuse is left to Python.
+
+    ``data``: the arguments are data, which only modes are asked about, not an operation's operands.
+    """
+    found: list[Any] = []
+    formed = not data and (collect(args, found) | collect(kwargs.values(), found))
+    if state.level != ON:
+        found.clear()
+    if found or mode_is_on():
+        result = ask(public, found, args, kwargs)
+        if result is not NotImplemented:
+            return result
+        if found:
+            if operator:
+                return NotImplemented
+            raise TypeError(_refused(public, found))
+    return (form if formed and form is not None else function)(*args, **kwargs)
+
+
+def spoken(function: Function) -> str:
+    """The name that users know a public function or method by."""
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, property):
+        return f"torch.Tensor.{getattr(owner, '__name__', '')}.{function.__name__}"
+    module = getattr(function, "__module__", None) or ""
+    home = module.removeprefix("mstorch").removeprefix("torch") if module.startswith(("mstorch", "torch")) else f".{module}"
+    return f"torch{home}.{function.__qualname__}" if module.startswith(("mstorch", "torch")) else f"{module}.{function.__qualname__}"
+
+
+def _refused(public: Function, found: list[Any]) -> str:
+    name = spoken(public)
+    if name.startswith("torch.nn."):
+        return f"no implementation found for '{name}' on types that implement __torch_function__: {list(map(type, found))}"
+    lines = "\n".join(f"  - tensor subclass {type(value)}" for value in found)
+    return (
+        f"Multiple dispatch failed for '{name}'; all __torch_function__ handlers returned NotImplemented:\n\n{lines}\n\n"
+        "For more information, try re-running with TORCH_LOGS=not_implemented"
+    )
+
+
+def entry(
+    function: Function, module: str, name: str, *, form: Function | None = None, data: bool = False,
+    public: Callable[[], Function] | None = None,
+) -> Function:  # fmt: skip
+    """The public form of a function, named ``name`` in ``module``; ``form`` takes calls with tensors of classes in ``FORMED``.
+
+    ``public`` gives the function that an operator is known as.
+    """
+
+    @functools.wraps(function)
+    def entered(first: Any = _MISSING, second: Any = _MISSING, /, *rest: Any, **named: Any) -> Any:
+        one, two = type(first), type(second)
+        if (
+            not MODES
+            and (one in PLAIN or (one is tuple or one is list) and _plain(map(type, first)))
+            and (two in PLAIN or (two is tuple or two is list) and _plain(map(type, second)))
+        ):
+            if not (rest or named):
+                if second is not _MISSING:
+                    return function(first, second)
+                return function() if first is _MISSING else function(first)
+            if _plain(map(type, rest)) and (not named or _plain(map(type, named.values()))):
+                if second is not _MISSING:
+                    return function(first, second, *rest, **named)
+                return function(**named) if first is _MISSING else function(first, **named)
+        args = () if first is _MISSING else (first,) if second is _MISSING else (first, second, *rest)
+        return dispatch(entered if public is None else public(), function, args, named, form, public is not None, data)
+
+    entered.__module__ = module
+    entered.__qualname__ = name
+    entered.__name__ = name.rpartition(".")[2]
+    entered.is_entry = True  # type: ignore[attr-defined]
+    return entered
+
+
+def is_entry(value: Any) -> bool:
+    """Whether a function is a public form that ``entry`` made."""
+    return isinstance(value, types.FunctionType) and "is_entry" in value.__dict__
+
+
+class Property(property):
+    """A property of ``Tensor`` that subclasses may take over: their handler gets its ``__get__``, or ``__set__``."""
+
+    __name__: str
+
+
+def entered_property(of: property, name: str) -> Property:
+    """The public form of a property."""
+    read, write, remove = of.fget, of.fset, of.fdel
+    assert read is not None
+
+    @functools.wraps(read)
+    def get(self: Any) -> Any:
+        if type(self) in PLAIN and not MODES:
+            return read(self)
+        return dispatch(made.__get__, read, (self,), {})
+
+    def put(self: Any, value: Any) -> None:
+        if type(self) in PLAIN and not MODES:
+            write(self, value)  # type: ignore[misc]
+        else:
+            dispatch(made.__set__, write, (self, value), {})  # type: ignore[arg-type]
+
+    def drop(self: Any) -> None:
+        if type(self) in PLAIN and not MODES:
+            remove(self)  # type: ignore[misc]
+        else:
+            dispatch(made.__delete__, remove, (self,), {})  # type: ignore[arg-type]
+
+    made = Property(get, put if write is not None else None, drop if remove is not None else None, of.__doc__)
+    made.__name__ = name
+    return made

@@ -1,0 +1,108 @@
+"""Where functions and methods become public: each name in a namespace of torch, and in class Tensor, gets its way in."""
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+from .._core.overriding import entered_property, entry, is_entry
+from .._ops.subclasses import UNWRAPPED
+from .._sparse.dispatch import FORMS, FUNCTION_FORMS, STRIDED_METHOD_FORMS
+from .._tensor import Tensor
+
+Function = Callable[..., Any]
+
+_HOME = __name__.partition(".")[0]
+_ROOMS = tuple(f"{_HOME}.{room}" for room in ("_ops", "_functions", "_sparse", "nn._functional", "_symbolic"))
+_NOT_OPERATIONS = tuple(f"{_HOME}.{room}" for room in ("_functions.process", "_functions.control", "_functions.checks"))
+_NOT_ENTERED = frozenset({"is_tensor", "broadcast_shapes", "sym_fresh_size", *(
+    "assert_int_or_pair boolean_dispatch handle_torch_function has_torch_function has_torch_function_unary "
+    "has_torch_function_variadic".split()
+)})  # fmt: skip
+# Their arguments are data, not operands: torch asks only modes about them.
+_OF_DATA = frozenset("tensor as_tensor asarray from_numpy frombuffer from_file scalar_tensor from_dlpack".split())
+# torch.nn.init's others are made of these and of methods.
+_INIT = ("constant_", "kaiming_uniform_", "normal_", "uniform_")
+
+_NOT_ENTERED_METHODS = frozenset(
+    "__new__ __init__ __init_subclass__ __class__ __hash__ __iter__ __getattribute__ __setattr__ __delattr__ __subclasshook__ "
+    "__torch_function__ as_subclass _make_subclass _make_wrapper_subclass to_mindspore".split()
+)
+# The method that an operator is for those who take calls over.
+_OPERATORS = {
+    "__add__": "add", "__radd__": "add", "__sub__": "sub", "__mul__": "mul", "__rmul__": "mul", "__truediv__": "div",
+    "__mod__": "remainder", "__pow__": "pow", "__matmul__": "matmul", "__ne__": "ne", "__lt__": "lt", "__le__": "le",
+    "__gt__": "gt", "__ge__": "ge", "__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_",
+    "__ifloordiv__": "floor_divide_", "__imod__": "remainder_", "__ipow__": "pow_", "__neg__": "neg", "__pos__": "positive",
+    "__abs__": "abs", "__rand__": "bitwise_and", "__ror__": "bitwise_or", "__rxor__": "bitwise_xor",
+    **{name: name for name in (
+        "__rsub__", "__floordiv__", "__rfloordiv__", "__rmod__", "__rpow__", "__rmatmul__", "__eq__", "__and__", "__or__",
+        "__xor__", "__lshift__", "__rshift__", "__rlshift__", "__rrshift__", "__iand__", "__ior__", "__ixor__", "__ilshift__",
+        "__irshift__",
+    )},
+    "__rtruediv__": "__rdiv__",
+}  # fmt: skip
+
+
+# torch.nn.functional shares functions with torch (torch.linalg.det is not torch.det).
+_shared: dict[Function, Function] = {}
+
+
+def enter_functional(namespace: dict[str, Any]) -> None:
+    """Give the functions of torch.nn.functional their public form, before modules take them as defaults."""
+    face = vars(sys.modules[_HOME])
+    both = {name: value for name, value in namespace.items() if face.get(name) is value}
+    enter_namespace(both, _HOME, _shared)
+    namespace.update(both)
+    enter_namespace(namespace, f"{_HOME}.nn.functional", _shared)
+
+
+def enter_namespace(namespace: dict[str, Any], module: str, known: dict[Function, Function]) -> None:
+    """Give the functions of a namespace their public form; one that is ``known`` from another namespace keeps it.
+
+    A function of several names has one public form, called by the name that the function has itself if that is among them.
+    """
+    names = [name for name, value in namespace.items() if _is_operation(name, value)]
+    for name in sorted(names, key=lambda name: namespace[name].__name__ != name):
+        function = namespace[name]
+        if function not in known:
+            form = {**FORMS, **FUNCTION_FORMS}.get(name) if module == _HOME else None
+            known[function] = entry(function, module, name, form=form, data=name in _OF_DATA)
+        namespace[name] = known[function]
+
+
+def _is_operation(name: str, value: Any) -> bool:
+    if not isinstance(value, types.FunctionType) or name.startswith("_") or name in _NOT_ENTERED or is_entry(value):
+        return False
+    if value.__module__ == f"{_HOME}.init":
+        return name in _INIT
+    return value.__module__.startswith(_ROOMS) and not value.__module__.startswith(_NOT_OPERATIONS)
+
+
+def enter_class() -> None:
+    """Give the methods and properties of Tensor their public form."""
+    for name, value in list(vars(Tensor).items()):
+        if name in _NOT_ENTERED_METHODS:
+            continue
+        if isinstance(value, types.FunctionType) and not is_entry(value):
+            form = STRIDED_METHOD_FORMS.get(name)
+            setattr(Tensor, name, entry(value, _HOME, f"Tensor.{name}", form=form, public=_known_as(name)))
+        elif isinstance(value, property):
+            setattr(Tensor, name, entered_property(value, name))
+    UNWRAPPED.update(vars(Tensor)[name].__get__ for name in ("_base", "grad"))
+
+
+def _known_as(operator: str) -> Callable[[], Function] | None:
+    name = _OPERATORS.get(operator)
+    return None if name is None else lambda: vars(Tensor).get(name) or vars(Tensor)[operator]
+
+
+def enter(faces: dict[str, dict[str, Any]]) -> None:
+    """Give the functions of these modules (name → namespace) and the methods of Tensor their public form."""
+    for module, namespace in faces.items():
+        enter_namespace(namespace, module, _shared if module == _HOME else {})
+    enter_class()
+
+
+__all__ = ["enter", "enter_functional"]

@@ -1,0 +1,99 @@
+"""torch.Stream and torch.Event, of the CPU: what is given to it is done when the call returns, and it records no events."""
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from .._core.device import device as Device
+
+
+def _cpu(device: Any) -> Device:
+    found = Device("cpu") if device is None else Device(device)
+    if isinstance(device, int):
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+    if found.type != "cpu":
+        raise RuntimeError(f"PyTorch is not linked with support for {found.type} devices")
+    return Device("cpu")
+
+
+def _no_events() -> NoReturn:
+    raise RuntimeError("cpu backend doesn't support events.")
+
+
+class Stream:
+    """Operations in order, on a device; the CPU has one such order."""
+
+    stream_id, device_index, device_type = 0, -1, 0
+
+    def __init__(self, device: Any = None, *, priority: int = 0) -> None:
+        self.device = _cpu(device)
+
+    def query(self) -> bool:
+        """Whether all that was given to the stream is done: it is."""
+        return True
+
+    def synchronize(self) -> None:
+        """Wait for the stream."""
+
+    def wait_event(self, event: Event) -> None:
+        """Let later operations wait for an event, which has passed."""
+
+    def wait_stream(self, stream: Stream) -> None:
+        """Raises RuntimeError: it takes an event."""
+        _no_events()
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """Raises RuntimeError: the CPU has no events."""
+        _no_events()
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream)
+
+    def __hash__(self) -> int:
+        return hash((self.stream_id, self.device_index, self.device_type))
+
+    def __repr__(self) -> str:
+        return "torch.Stream device_type=cpu, device_index=-1, stream_id=0"
+
+
+class Event:
+    """A moment in a stream."""
+
+    event_id = 0
+
+    def __init__(
+        self, device: Any = None, *, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
+    ) -> None:
+        self.device = _cpu(device)
+        self._timed = enable_timing
+
+    def record(self, stream: Stream | None = None) -> None:
+        """Raises RuntimeError: the CPU has no events."""
+        _no_events()
+
+    def query(self) -> bool:
+        """Whether the moment has passed: nothing was recorded, so it has."""
+        return True
+
+    def synchronize(self) -> None:
+        """Wait for the moment."""
+
+    def wait(self, stream: Stream | None = None) -> None:
+        """Let a stream wait for the moment."""
+
+    def elapsed_time(self, end_event: Event) -> float:
+        """Milliseconds between two events. Raises: none was recorded."""
+        if not (self._timed and end_event._timed):
+            raise ValueError("Both events must be created with argument 'enable_timing=True'.")
+        raise ValueError("Both events must be recorded before calculating elapsed time.")
+
+    def __repr__(self) -> str:
+        return f"torch.Event device_type=cpu, device_index=-1, event_flag={int(self._timed)}, event_id=0"
+
+
+__all__ = ["Event", "Stream"]

@@ -1,0 +1,86 @@
+"""Instances of subclasses of Tensor: how they are made, and what operations make of them unless they say otherwise."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._core.device import device as Device
+from .._core.dtype import get_default_dtype
+from .._core.overriding import WITHOUT_SUBCLASSES, level_set_to
+from .._core.storage import Absent
+from .._core.tensor_base import TensorBase, require_grad, window
+from . import views
+
+# Whose results stay of the class that they have: ``__get__`` of properties, entered by the class.
+UNWRAPPED: set[Callable[..., Any]] = set()
+
+
+def as_subclass(self: Any, cls: type) -> Any:
+    """The same data as an instance of a subclass of Tensor."""
+    if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
+        raise TypeError("as_subclass(): argument 'cls' must be a subclass of Tensor")
+    made = views.alias(self)
+    made.__class__ = cls
+    return made
+
+
+def make_subclass(cls: type, data: Any, require_grad: bool = False, **options: Any) -> Any:
+    """A leaf of a subclass of Tensor over the elements of ``data``."""
+    if options:
+        raise NotImplementedError(f"mstorch: Tensor._make_subclass does not take {', '.join(options)}")
+    if not isinstance(data, TensorBase):
+        raise TypeError(f"_make_subclass(): argument 'data' (position 2) must be Tensor, not {type(data).__name__}")
+    return _leaf(cls, data, require_grad)
+
+
+def _leaf(cls: type, data: Any, wanted: bool) -> Any:
+    made = views.detach(data)
+    made.__class__ = cls
+    if wanted:
+        if data._dtype.category < 2:
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        require_grad(made, True)
+    return made
+
+
+def make_wrapper_subclass(
+    cls: type, size: Any, strides: Any = None, storage_offset: int | None = None, memory_format: Any = None,
+    dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    dispatch_sizes_strides_policy: str | None = None, dispatch_device: bool = False, dispatch_layout: bool = False,
+) -> Any:  # fmt: skip
+    """A leaf of a subclass of Tensor with a shape, a dtype and a device, and no memory: what reads its elements raises.
+
+    torch wants the class to have ``__torch_dispatch__``; only its ``__torch_function__`` is called here.
+    """
+    if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
+        raise TypeError("cls must be a type (got a class that is not a subclass of Tensor)")
+    if not hasattr(cls, "__torch_dispatch__"):
+        raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
+    if memory_format is not None or dispatch_sizes_strides_policy is not None or dispatch_device or dispatch_layout:
+        raise NotImplementedError("mstorch: Tensor._make_wrapper_subclass takes sizes, strides, dtype and device")
+    shape = tuple(int(length) for length in size)
+    steps = None if strides is None else tuple(int(step) for step in strides)
+    made = window(Absent(Device("cpu" if device is None else device)), dtype or get_default_dtype(), shape, steps, storage_offset or 0)
+    made.__class__ = cls
+    if requires_grad:
+        require_grad(made, True)
+    return made
+
+
+def default_handler(cls: type, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """What a call with an instance of a subclass becomes: the same on plain tensors, with results of the subclass."""
+    if not all(issubclass(cls, kind) for kind in types):
+        return NotImplemented
+    with level_set_to(WITHOUT_SUBCLASSES):
+        result = func(*args, **(kwargs or {}))
+        return result if func in UNWRAPPED else convert(result, cls)
+
+
+def convert(result: Any, cls: type) -> Any:
+    """Tensors in a result as instances of a subclass."""
+    if isinstance(result, TensorBase):
+        return result if isinstance(result, cls) else as_subclass(result, cls)
+    if isinstance(result, (tuple, list)):
+        items = [convert(item, cls) for item in result]
+        return type(result)(*items) if hasattr(result, "_fields") and not hasattr(result, "n_fields") else type(result)(items)
+    return result

@@ -1,0 +1,58 @@
+"""A worker that is killed: the main process hears of it at once, even where it waits for the rest of a message."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+_watched: dict[int, list[int]] = {}  # the workers' pids, by what watches them
+_handlers: list[Any] = []  # the one of SIGCHLD that was there before ours
+
+
+def _ending(pid: int) -> str:
+    """What is to be said of a worker that ended badly; "" of others."""
+    try:
+        found = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return ""
+    if found is None or (found.si_code == os.CLD_EXITED and found.si_status == 0):
+        return ""
+    if found.si_code == os.CLD_KILLED and found.si_status == signal.SIGTERM:
+        return ""  # by its parent, most likely; else who waits for it notices
+    if found.si_code == os.CLD_EXITED:
+        return (
+            f"DataLoader worker (pid {pid}) exited unexpectedly with exit code {found.si_status}. Details are lost due to "
+            "multiprocessing. Rerunning with num_workers=0 may give better error trace."
+        )
+    return f"DataLoader worker (pid {pid}) is killed by signal: {signal.strsignal(found.si_status)}. "
+
+
+def _child_ended(number: int, frame: Any) -> None:
+    before = _handlers[0]
+    if callable(before):
+        before(number, frame)
+    for pids in _watched.values():
+        for pid in pids:
+            text = _ending(pid)
+            if text:
+                pids.clear()
+                raise RuntimeError(text)
+
+
+def watch(owner: Any, pids: Sequence[int]) -> None:
+    """Raise RuntimeError in the main thread when one of the workers ends badly, until `unwatch`."""
+    _watched[id(owner)] = list(pids)
+    if not _handlers and hasattr(signal, "SIGCHLD") and threading.current_thread() is threading.main_thread():
+        _handlers.append(signal.signal(signal.SIGCHLD, _child_ended))
+
+
+def unwatch(owner: Any) -> None:
+    """Let the workers end as they will."""
+    _watched.pop(id(owner), None)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_watched.clear)
