@@ -484,7 +484,19 @@ def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
         return windows.window_on(self, (size,), (1,), self._offset, "UnfoldBackward0")
     shape = (*own[:dimension], (length - size) // step + 1, *own[dimension + 1 :], size)
     steps = (*strides[:dimension], strides[dimension] * step, *strides[dimension + 1 :], strides[dimension])
-    return windows.window_on(self, shape, steps, self._offset, "UnfoldBackward0")
+    lead = (slice(None),) * dimension
+
+    def forward(array: np.ndarray) -> np.ndarray:
+        return np.array(np.lib.stride_tricks.sliding_window_view(array, size, dimension)[(*lead, slice(None, None, step))], order="C")
+
+    def back(array: np.ndarray) -> np.ndarray:
+        # By the tensor's own elements, not by the memory: it may itself hold an element several times.
+        found = np.zeros(own, array.dtype)
+        for place in range(size):
+            found[(*lead, slice(place, place + step * (shape[dimension] - 1) + 1, step))] += array[..., place]
+        return found
+
+    return windows.window_on(self, shape, steps, self._offset, "UnfoldBackward0", (forward, back))
 
 
 def as_strided(input: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:

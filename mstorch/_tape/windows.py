@@ -149,9 +149,11 @@ def look_again(tensor: Any) -> Any:
 _look.append(look_again)
 
 
-def window_on(base: Any, shape: Sequence[int], strides: Strides, offset: int, label: str) -> Any:
-    """A view of a tensor's storage of any geometry; gradients reach the tensor through its own elements."""
-    forward, back = window_maps(base, tuple(shape), strides, offset)
+def window_on(
+    base: Any, shape: Sequence[int], strides: Strides, offset: int, label: str, maps: tuple[Map, Map] | None = None
+) -> Any:  # fmt: skip
+    """A view of a tensor's storage of any geometry; gradients reach the tensor by ``maps``, or else through the memory."""
+    forward, back = maps or window_maps(base, tuple(shape), strides, offset)
 
     def read(raw: Raw) -> Raw:
         return _gather[base._dtype.name](raw, from_numpy(_positions(base, tuple(shape), strides, offset)))
@@ -179,7 +181,9 @@ def window_maps(base: Any, shape: tuple[int, ...], strides: Strides, offset: int
     low = min(own_offset, offset)
     high = max(_end(own_shape, own_strides, own_offset), _end(shape, strides, offset))
     overlapping = any(length > 1 and step == 0 for length, step in zip(shape, strides)) or _may_overlap(shape, strides)
-    own_overlapping = any(length > 1 and step == 0 for length, step in zip(own_shape, own_strides))
+    own_overlapping = any(length > 1 and step == 0 for length, step in zip(own_shape, own_strides)) or _may_overlap(
+        own_shape, own_strides
+    )
 
     def part(flat: np.ndarray, lengths: tuple[int, ...], steps: Strides, start: int) -> np.ndarray:
         size = flat.itemsize

@@ -370,3 +370,23 @@ def test_set_keeps_its_own_count(both: Both) -> None:
 @pytest.mark.parametrize("size", [(1, -1), (1, 1, 3), (2, 1, 3), (1, 2, 3)])
 def test_steps_of_what_is_expanded(both: Both, size: tuple[int, ...]) -> None:
     both(lambda torch: torch.ones(3).expand(size).stride())
+
+
+def test_windows_of_windows(both: Both) -> None:
+    def body(torch: Any) -> list[Any]:
+        torch.manual_seed(0)
+        x = torch.rand(5, 6, requires_grad=True)
+        u = x.unfold(0, 3, 1)
+        u.retain_grad()
+        v = u.unfold(1, 2, 2)
+        v.retain_grad()
+        w = v[1]
+        (w * torch.rand(w.shape)).sum().backward()
+        y = torch.rand(5, 6, requires_grad=True)
+        strided = y.as_strided((4, 3), (1, 1)).as_strided((2, 2), (1, 2))
+        (strided**3).sum().backward()
+        (again,) = torch.autograd.grad((y.unfold(0, 3, 2).unfold(1, 2, 1) ** 3).sum(), y, create_graph=True)
+        (twice,) = torch.autograd.grad((again**2).sum(), y)
+        return [x.grad, u.grad, v.grad, y.grad, again, twice]
+
+    both(body)
