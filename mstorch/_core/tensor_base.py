@@ -394,11 +394,12 @@ def check_history(tensor: Any) -> None:
         return
     auto = tensor._auto
     if auto is not None:
-        if auto.leaf and tensor._node is None:
-            raise RuntimeError(_LEAF)
         base = auto.base
-        if base is not None:
-            if base._auto is not None and base._auto.leaf and base._node is None:
+        if base is None:
+            if auto.leaf and tensor._node is None:
+                raise RuntimeError(_LEAF)
+        else:
+            if base._node is None and auto.origin != WITHOUT_GRAD:  # the base may take no part: ``arange(6.0).view(2, 3).requires_grad_()``
                 raise RuntimeError(_VIEW_OF_LEAF)
             if auto.origin != DEFAULT:
                 raise RuntimeError(_refused_view(tensor, auto))

@@ -390,3 +390,24 @@ def test_windows_of_windows(both: Both) -> None:
         return [x.grad, u.grad, v.grad, y.grad, again, twice]
 
     both(body)
+
+
+@pytest.mark.parametrize("write", ["mul_", "setitem", "own", "without_grad"])
+def test_a_leaf_that_is_a_view(both: Both, write: str) -> None:
+    def body(torch: Any) -> Any:
+        leaf = torch.arange(6.0).reshape(2, 3).requires_grad_()
+        row = leaf[0]
+        if write == "mul_":
+            row.mul_(2)
+        elif write == "setitem":
+            leaf[0, 0] = 1
+        elif write == "own":
+            leaf.add_(1)
+        else:
+            with torch.no_grad():
+                row.add_(1)
+                leaf.mul_(2)
+            (leaf * leaf).sum().backward()
+        return leaf.grad
+
+    both(body)
