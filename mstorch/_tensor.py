@@ -136,6 +136,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     @property
     def device(self) -> device:
         """Where the tensor lives."""
+        if self.layout is not strided:
+            return devices.current()
         storage = self._storage
         return storage.device if storage.__class__ is Absent else devices.current()
 

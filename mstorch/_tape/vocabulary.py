@@ -166,7 +166,7 @@ sgn, erf = Primitive("sgn"), Primitive("erf")
 def signs(value: Any) -> np.ndarray:
     """-1, 0 or 1 for each element of a real value, bare; 0 for a NaN, as torch's ``sign`` gives."""
     array = _host_array(value)
-    return np.asarray(np.greater(array, 0)).astype(array.dtype) - np.asarray(np.less(array, 0)).astype(array.dtype)
+    return np.asarray(np.greater(array, 0).astype(array.dtype) - np.less(array, 0).astype(array.dtype))
 
 
 def shares(first: Any, second: Any) -> tuple[np.ndarray, np.ndarray]:

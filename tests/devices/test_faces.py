@@ -24,7 +24,7 @@ MODULES = ("cuda", "xpu", "mps", "mtia", "accelerator", "cpu")
 @pytest.fixture(autouse=True)
 def _free_flags(monkeypatch):
     """Torch's own test helpers, which other tests import, forbid its flags to be set in their process."""
-    monkeypatch.setattr(torch.backends, "__allow_nonbracketed_mutation_flag", True)
+    monkeypatch.setitem(torch.backends.flags_frozen.__globals__, "__allow_nonbracketed_mutation_flag", True)
 
 
 def plain(value):
