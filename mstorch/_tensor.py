@@ -23,7 +23,7 @@ from ._core.tensor_base import (
     TensorBase,
     array_of,
     auto_of,
-    become,
+    become_apart,
     count_of,
     is_tracked,
     require_grad,
@@ -136,8 +136,6 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     @property
     def device(self) -> device:
         """Where the tensor lives."""
-        if self.layout is not strided:
-            return devices.current()
         storage = self._storage
         return storage.device if storage.__class__ is Absent else devices.current()
 
@@ -555,10 +553,8 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
         raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
     if new._dtype is not tensor._dtype and node_of(tensor) is not None:
         raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
-    counter, parameter = Counter(), tensor._storage.parameter
-    counter.version = tensor._counter.version
-    become(tensor, new)
-    tensor._counter = counter
+    parameter = tensor._storage.parameter
+    become_apart(tensor, new)
     if parameter is not None and tensor._storage.parameter is None:
         # MindSpore's optimisers know the parameter: it shares the new memory.
         set_value(parameter, value_of(tensor))

@@ -31,7 +31,7 @@ from .._core.tensor_base import (
     whole_storage,
 )
 from .._ops._dispatch import write
-from .._tape.node import FREED, Node, edge_of, is_leaf
+from .._tape.node import Node, edge_of, is_leaf
 from . import verify
 from .functional import Plan, delivered, exchanged, plan, replaced, stand_in, state_value
 from .guards import Guards, setting_key
@@ -56,8 +56,6 @@ class _GraphNode(Node):
         if recorded:
             # MindSpore's second derivative of a captured graph lacks terms, without a word (2.7.2 to 2.10).
             raise RuntimeError("torch.compile with aot_autograd does not currently support double backward")
-        if self.saved is None:
-            raise RuntimeError(FREED)
         chosen = [number for number, gradient in enumerate(gradients) if gradient is not None]
         with LOCK:
             seeds = [face(np.asarray(gradients[number])) for number in chosen]

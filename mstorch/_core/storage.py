@@ -107,8 +107,8 @@ class Counter:
 
     __slots__ = ("version",)
 
-    def __init__(self) -> None:
-        self.version = 0
+    def __init__(self, version: int = 0) -> None:
+        self.version = version
 
 
 class NativeBlock:

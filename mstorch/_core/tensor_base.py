@@ -507,15 +507,22 @@ def become(tensor: Any, other: Any) -> None:
     tensor._counter = other._counter
 
 
-def turn_into(tensor: Any, other: Any) -> None:
-    """As ``become``, counted as a write to the tensor, whose count goes on; what ``other`` counts is not its own."""
-    counter = tensor._counter
-    if other._storage is not tensor._storage:
-        version, counter = counter.version, Counter()
-        counter.version = version
+def become_apart(tensor: Any, other: Any) -> None:
+    """As ``become``, but the tensor's own count of writes goes on: those to ``other`` are not among them."""
+    counter = Counter(tensor._counter.version)
     become(tensor, other)
     tensor._counter = counter
-    counter.version += 1
+
+
+def turn_into(tensor: Any, other: Any) -> None:
+    """As ``become``, counted as a write to the tensor."""
+    if other._storage is tensor._storage:
+        counter = tensor._counter
+        become(tensor, other)
+        tensor._counter = counter
+    else:
+        become_apart(tensor, other)
+    tensor._counter.version += 1
 
 
 def in_order(tensor: Any, strides: Strides | None) -> Any:

@@ -12,7 +12,7 @@ from .._core.modes import modes
 from .._core.storage import Storage
 from .._core.tensor_base import TensorBase, array_of, is_tracked, tensor_of
 from .._tape import engine
-from .._tape.node import FREED, Node, bare, bare_twin, edge_of, named, saved_input
+from .._tape.node import Node, bare, bare_twin, edge_of, named, saved_input
 
 Slow = Callable[..., tuple[Any, tuple[Any, ...]]]
 _LABELS = {"LSTM": "LstmBackward0", "GRU": "GruBackward0", "RNN_TANH": "RnnTanhBackward0", "RNN_RELU": "RnnReluBackward0"}
@@ -31,8 +31,6 @@ class _Sequence(Node):
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The gradients of gates, states and weights."""
-        if self.saved is None:
-            raise RuntimeError(FREED)
         gradients = [*gradients, *([None] * (3 - len(gradients)))]
         if recorded:
             return self._again(gradients)

@@ -6,6 +6,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from .._core import device as devices
+from .._core.device import device
 from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .._core.overriding import FORMED, disabled
 from .._core.size import Size
@@ -82,6 +84,11 @@ class SparseTensor(Tensor):
     def nbytes(self) -> int:
         """Raises as in torch: a sparse tensor's bytes are those of its parts."""
         raise NotImplementedError("Cannot access the nbytes of a sparse tensor: ask its indices and values")
+
+    @property
+    def device(self) -> device:
+        """Where the tensor lives."""
+        return devices.current()
 
     @property
     def layout(self) -> layout:

@@ -31,8 +31,6 @@ class Applied(Node):
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The rule's gradients."""
-        if self.saved is None:
-            raise RuntimeError(FREED)
         found = self.rule(self, gradients if self.results else gradients[0])
         return found if found.__class__ is tuple else (found,)
 
@@ -83,11 +81,6 @@ def rule(op: str, *, keep: Sequence[Any] = (), label: str | None = None, crosswi
         return function
 
     return enter
-
-
-def joined_rule(op: str) -> Callable[[Rule], Rule]:
-    """``rule`` for an operation whose one input is a list of tensors: a gradient for each of them."""
-    return rule(op)
 
 
 def backward_name(op: str) -> str:
@@ -239,8 +232,6 @@ class Native(Node):
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The gradients by MindSpore's tape; recorded ones are found again by it when they are differentiated."""
-        if self.saved is None:
-            raise RuntimeError(FREED)
         forked.refuse(self.name())
         values = [item.value(self, recorded) for item in self.saved]
         chosen = [number for number, gradient in enumerate(gradients) if gradient is not None and number in self.outputs]
@@ -325,16 +316,12 @@ def attach_native(
         else:
             given.append((_as_raw(item),))
     raw_args = tuple(map(_as_raw, args))
-    node = _native_node(label or backward_name(op.op), op[kind.name], given, raw_args, flat, results)
-    for number in node.outputs:
-        results[number]._node, results[number]._number = node, number
+    _attach(label or backward_name(op.op), op[kind.name], given, raw_args, flat, results)
 
 
 def attach_function(label: str, function: Callable[..., Any], tensors: Sequence[Any], results: Sequence[Any]) -> None:
     """Record a function of MindSpore's tensors, whose results are given, by MindSpore's own derivative of it."""
-    node = _native_node(label, function, [None] * len(tensors), (), list(tensors), results)
-    for number in node.outputs:
-        results[number]._node, results[number]._number = node, number
+    _attach(label, function, [None] * len(tensors), (), list(tensors), results)
 
 
 def through(
@@ -353,15 +340,13 @@ def through(
     if modes.grad and modes.native is None and any(is_tracked(item) for item in tensors):
         results = result if result.__class__ is tuple else (result,)
         given = [None] * len(tensors) + [(_as_raw(item),) for item in constants]
-        node = _native_node(label, function, given, (), list(tensors), results)
-        for number in node.outputs:
-            results[number]._node, results[number]._number = node, number
+        _attach(label, function, given, (), list(tensors), results)
     return result
 
 
-def _native_node(
+def _attach(
     label: str, function: Callable[..., Any], given: list[Any], args: tuple[Any, ...], flat: list[Any], results: Sequence[Any]
-) -> Any:
+) -> None:
     edges = [edge_of(item) if item._dtype.category >= 2 else None for item in flat]
     node: Any = named(Native, label)(edges)
     node.function, node.given, node.args = function, given, args
@@ -369,7 +354,8 @@ def _native_node(
     node.count = len(flat)
     node.saved = [saved_input(item) for item in flat]
     node.outputs = [i for i, item in enumerate(results) if isinstance(item, TensorBase) and item._dtype.category >= 2]
-    return node
+    for number in node.outputs:
+        results[number]._node, results[number]._number = node, number
 
 
 # The vocabulary of rules: operations that take bare values as well as tensors

@@ -6,7 +6,7 @@ from typing import Any
 
 from .._core.modes import modes
 from .._core.tensor_base import is_tracked
-from .node import FREED, Node, Saved, bare_of, dressed, edge_of, named
+from .node import Node, Saved, bare_of, dressed, edge_of, named
 
 
 class Composite(Node):
@@ -19,8 +19,6 @@ class Composite(Node):
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """What the function gives, summed to the inputs' shapes."""
-        if self.saved is None:
-            raise RuntimeError(FREED)
         tensors = [item if item is None else item.value(self, True) for item in self.saved]
         outputs, inputs = tensors[: self.count], tensors[self.count :]
         full = [dressed(gradient) for gradient in gradients] + [None] * (self.count - len(gradients))

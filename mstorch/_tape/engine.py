@@ -12,7 +12,7 @@ import numpy as np
 from .._backend.raw import Raw
 from .._core.modes import modes
 from .._core.tensor_base import TensorBase, tensor_of
-from .node import Accumulate, Edge, Node, bare_of, dressed
+from .node import FREED, Accumulate, Edge, Node, bare_of, dressed
 
 
 class _Running(threading.local):
@@ -142,6 +142,8 @@ def run(
                 continue
             else:
                 if node.before is None and node.hooks is None and check is None:
+                    if node.saved is None:
+                        raise RuntimeError(FREED)
                     found = node.run(gradients, recorded)
                 else:
                     found = _run_node(node, gradients, recorded)
@@ -200,6 +202,8 @@ def _run_node(node: Node, gradients: list[Any], recorded: bool) -> Sequence[Any]
             if changed is not None:
                 given = changed if isinstance(changed, tuple) else (changed,)
         gradients = [bare_of(gradient, recorded) for gradient in given]
+    if node.saved is None:
+        raise RuntimeError(FREED)
     found = node.run(gradients, recorded)
     check = watch.check
     if check is not None:

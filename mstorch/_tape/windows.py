@@ -10,7 +10,6 @@ from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
 from .._core.dtype import dtype
 from .._core.modes import grad_set_to, modes
-from .._core.storage import Counter
 from .._core.strides import Strides, contiguous_strides, flat_index
 from .._core.tensor_base import (
     DEFAULT,
@@ -20,7 +19,7 @@ from .._core.tensor_base import (
     TensorBase,
     array_of,
     auto_of,
-    become,
+    become_apart,
     is_tracked,
     make_view,
     make_window,
@@ -380,10 +379,7 @@ def snapshot(target: Any) -> Any:
 def detach_snapshot(made: Any) -> None:
     """Give a snapshot that was saved for backward memory of its own, before the target is written."""
     if on_host(made):
-        counter = made._counter.version
-        become(made, tensor_of(np.array(array_of(made), order="C")))
-        made._counter = Counter()
-        made._counter.version = counter
+        become_apart(made, tensor_of(np.array(array_of(made), order="C")))
 
 
 def assign(target: Any, made: Any, label: str = "CopyBackwards") -> None:
@@ -475,6 +471,6 @@ def _move_hooks(tensor: Any, node: Node, number: int) -> None:
 
 
 __all__ = [
-    "Counter", "assign", "contiguous_strides", "detach_snapshot", "linear", "look_again", "settle", "snapshot", "touch", "view",
+    "assign", "contiguous_strides", "detach_snapshot", "linear", "look_again", "settle", "snapshot", "touch", "view",
     "views", "window_on",
 ]  # fmt: skip

@@ -67,6 +67,14 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
     return found
 
 
+def _starts(roots: Sequence[Any], gradients: Sequence[Any], create_graph: bool) -> list[tuple[Any, Any]]:
+    """Where backward begins, each with the gradient there."""
+    _refuse_in_graph()
+    with grad_set_to(create_graph):
+        values = _root_gradients(roots, gradients or (None,) * len(roots), create_graph)
+    return list(zip(_edges(roots), values))
+
+
 def _edges(roots: Sequence[Any]) -> list[Any]:
     found: list[Any] = []
     for number, root in enumerate(roots):
@@ -97,14 +105,10 @@ def backward(
     roots = _as_tuple(tensors)
     if inputs is not None and not isinstance(inputs, (TensorBase, GradientEdge)) and len(inputs) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    gradients = _as_tuple(grad_tensors) or (None,) * len(roots)
     keep = create_graph if retain_graph is None else retain_graph
-    _refuse_in_graph()
-    with grad_set_to(create_graph):
-        values = _root_gradients(roots, gradients, create_graph)
-    edges = _edges(roots)
+    starts = _starts(roots, _as_tuple(grad_tensors), create_graph)
     if inputs is None:
-        engine.run(list(zip(edges, values)), keep, create_graph)
+        engine.run(starts, keep, create_graph)
         return
     wanted = _as_tuple(inputs)
     ends = []
@@ -114,7 +118,7 @@ def backward(
         if not is_tracked(tensor):
             raise RuntimeError("One of the differentiated Tensors does not require grad")
         ends.append(edge_of(tensor))
-    found = engine.run(list(zip(edges, values)), keep, create_graph, ends)
+    found = engine.run(starts, keep, create_graph, ends)
     with grad_set_to(create_graph):
         for tensor, edge, gradient in zip(wanted, ends, found):
             if gradient is None or edge is None:
@@ -137,12 +141,8 @@ def grad(
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
     if is_grads_batched:
         return _batched(roots, wanted, _as_tuple(grad_outputs), retain_graph, create_graph, allow_unused, materialize_grads)
-    gradients = _as_tuple(grad_outputs) or (None,) * len(roots)
     keep = create_graph if retain_graph is None else retain_graph
-    _refuse_in_graph()
-    with grad_set_to(create_graph):
-        values = _root_gradients(roots, gradients, create_graph)
-    edges = _edges(roots)
+    starts = _starts(roots, _as_tuple(grad_outputs), create_graph)
     ends: list[Any] = []
     for tensor in wanted:
         if isinstance(tensor, GradientEdge):
@@ -151,9 +151,9 @@ def grad(
         if not is_tracked(tensor):
             raise RuntimeError("One of the differentiated Tensors does not require grad")
         ends.append(_strided_edge(tensor))
-    found = engine.run(list(zip(edges, values)), keep, create_graph, ends)
+    found = engine.run(starts, keep, create_graph, ends)
     with grad_set_to(create_graph):
-        results = [_own(gradient, values) for gradient in found]
+        results = [_own(gradient, starts) for gradient in found]
     missing = [place for place, result in enumerate(results) if result is None]
     if missing and materialize_grads:
         for place in missing:
@@ -172,11 +172,11 @@ def _strided_edge(tensor: Any) -> Any:
     return edge_of(tensor) if tensor._shape is not None else None
 
 
-def _own(gradient: Any, given: Sequence[Any]) -> Any:
+def _own(gradient: Any, starts: Sequence[tuple[Any, Any]]) -> Any:
     """A gradient as a tensor whose memory no other result shares."""
     if gradient is None or isinstance(gradient, TensorBase):
         return gradient
-    if isinstance(gradient, np.ndarray) and (gradient.base is not None or any(gradient is item for item in given)):
+    if isinstance(gradient, np.ndarray) and (gradient.base is not None or any(gradient is item for _, item in starts)):
         return tensor_of(np.array(gradient, order="C"))
     return dressed(gradient)
 

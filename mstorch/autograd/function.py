@@ -89,8 +89,6 @@ class _FunctionNode(Node):
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """What the function's ``backward`` gives, one gradient for each argument of ``forward``."""
-        if self.saved is None:
-            raise RuntimeError(FREED)
         full: list[Any] = []
         for position, like in enumerate(self.outputs):
             gradient = dressed(gradients[position]) if position < len(gradients) else None

@@ -7,7 +7,7 @@ from typing import Any
 import mstorch as torch
 
 from . import constraints
-from .transformed_distribution import TransformedDistribution
+from .transformed_distribution import TransformedDistribution, of_base
 from .transforms import AbsTransform
 
 
@@ -23,10 +23,7 @@ class Half(TransformedDistribution):
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(self._whole(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
 
-    @property
-    def scale(self) -> Any:
-        """The scale of the whole distribution."""
-        return self.base_dist.scale
+    scale = of_base("scale", "The scale of the whole distribution.")
 
     @property
     def mode(self) -> Any:

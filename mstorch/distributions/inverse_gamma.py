@@ -7,7 +7,7 @@ import mstorch as torch
 
 from . import constraints
 from .gamma import Gamma
-from .transformed_distribution import TransformedDistribution
+from .transformed_distribution import TransformedDistribution, of_base
 from .transforms import PowerTransform
 
 
@@ -23,15 +23,8 @@ class InverseGamma(TransformedDistribution):
         base = Gamma(concentration, rate, validate_args=validate_args)
         super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args=validate_args)
 
-    @property
-    def concentration(self) -> Any:
-        """The shape of the gamma distribution."""
-        return self.base_dist.concentration
-
-    @property
-    def rate(self) -> Any:
-        """The rate of the gamma distribution."""
-        return self.base_dist.rate
+    concentration = of_base("concentration", "The shape of the gamma distribution.")
+    rate = of_base("rate", "The rate of the gamma distribution.")
 
     @property
     def mean(self) -> Any:

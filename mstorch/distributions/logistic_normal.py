@@ -5,7 +5,7 @@ from typing import Any
 
 from . import constraints
 from .normal import Normal
-from .transformed_distribution import TransformedDistribution
+from .transformed_distribution import TransformedDistribution, of_base
 from .transforms import StickBreakingTransform
 
 
@@ -22,15 +22,8 @@ class LogisticNormal(TransformedDistribution):
         base = base if base.batch_shape else base.expand([1])
         super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
 
-    @property
-    def loc(self) -> Any:
-        """The means of the normal numbers."""
-        return self.base_dist.base_dist.loc
-
-    @property
-    def scale(self) -> Any:
-        """The standard deviations of the normal numbers."""
-        return self.base_dist.base_dist.scale
+    loc = of_base("base_dist.loc", "The means of the normal numbers.")
+    scale = of_base("base_dist.scale", "The standard deviations of the normal numbers.")
 
 
 __all__ = ["LogisticNormal"]

@@ -7,7 +7,7 @@ import mstorch as torch
 
 from . import constraints
 from ._parameters import ProbsOrLogits, one_of
-from .transformed_distribution import TransformedDistribution
+from .transformed_distribution import TransformedDistribution, of_base
 from .transforms import SigmoidTransform
 from .utils import broadcast_all, clamp_probs
 
@@ -54,20 +54,9 @@ class RelaxedBernoulli(TransformedDistribution):
         base = LogitRelaxedBernoulli(temperature, probs, logits)
         super().__init__(base, SigmoidTransform(), validate_args=validate_args)
 
-    @property
-    def temperature(self) -> Any:
-        """The temperature."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Any:
-        """The log-odds."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Any:
-        """The probabilities."""
-        return self.base_dist.probs
+    temperature = of_base("temperature", "The temperature.")
+    logits = of_base("logits", "The log-odds.")
+    probs = of_base("probs", "The probabilities.")
 
 
 __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]

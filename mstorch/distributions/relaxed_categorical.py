@@ -8,7 +8,7 @@ import mstorch as torch
 from . import constraints
 from ._parameters import FromCategorical
 from .categorical import Categorical
-from .transformed_distribution import TransformedDistribution
+from .transformed_distribution import TransformedDistribution, of_base
 from .transforms import ExpTransform
 from .utils import broadcast_all, clamp_probs
 
@@ -57,20 +57,9 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
 
-    @property
-    def temperature(self) -> Any:
-        """The temperature."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Any:
-        """The logarithms of the events' probabilities."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Any:
-        """The events' probabilities."""
-        return self.base_dist.probs
+    temperature = of_base("temperature", "The temperature.")
+    logits = of_base("logits", "The logarithms of the events' probabilities.")
+    probs = of_base("probs", "The events' probabilities.")
 
 
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]

@@ -1,6 +1,7 @@
 """Distributions of transformed values."""
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 import mstorch as torch
@@ -10,6 +11,11 @@ from .distribution import Distribution
 from .independent import Independent
 from .transforms import ComposeTransform, Transform
 from .utils import _sum_rightmost
+
+
+def of_base(path: str, doc: str) -> Any:
+    """A property that a distribution has from its ``base_dist``."""
+    return property(attrgetter(f"base_dist.{path}"), doc=doc)
 
 
 class TransformedDistribution(Distribution):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .. import vocabulary as v
-from ..apply import joined_rule
+from ..apply import rule
 
 
 def _parts(shape: tuple[int, ...], key: Any) -> tuple[Any, Any]:
@@ -21,7 +21,7 @@ def _parts(shape: tuple[int, ...], key: Any) -> tuple[Any, Any]:
     return part, placed
 
 
-@joined_rule("cat")
+@rule("cat")
 def cat(node: Any, g: Any) -> Any:
     (axis,) = node.args
     shape, start, found = tuple(g.shape), 0, []
@@ -33,7 +33,7 @@ def cat(node: Any, g: Any) -> Any:
     return tuple(found)
 
 
-@joined_rule("stack")
+@rule("stack")
 def stack(node: Any, g: Any) -> Any:
     (axis,) = node.args
     shape, found = tuple(g.shape), []

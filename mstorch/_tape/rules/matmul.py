@@ -7,22 +7,18 @@ from .. import vocabulary as v
 from ..apply import rule
 
 
-@rule("mm", keep=(0, 1), crosswise=True)
-def mm(node: Any, g: Any) -> Any:
-    first, second = node.edges
-    return (
-        None if first is None else v.mm(g, v.conj(v.transpose(node.kept(g, 1)))),
-        None if second is None else v.mm(v.conj(v.transpose(node.kept(g, 0))), g),
-    )
+def _product(op: str, multiply: Any) -> None:
+    @rule(op, keep=(0, 1), crosswise=True)
+    def by_factors(node: Any, g: Any) -> Any:
+        first, second = node.edges
+        return (
+            None if first is None else multiply(g, v.conj(v.transpose(node.kept(g, 1)))),
+            None if second is None else multiply(v.conj(v.transpose(node.kept(g, 0))), g),
+        )
 
 
-@rule("bmm", keep=(0, 1), crosswise=True)
-def bmm(node: Any, g: Any) -> Any:
-    first, second = node.edges
-    return (
-        None if first is None else v.bmm(g, v.conj(v.transpose(node.kept(g, 1)))),
-        None if second is None else v.bmm(v.conj(v.transpose(node.kept(g, 0))), g),
-    )
+_product("mm", v.mm)
+_product("bmm", v.bmm)
 
 
 def _linear(node: Any, g: Any) -> tuple[Any, Any]:
