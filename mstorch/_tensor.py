@@ -35,6 +35,7 @@ from ._core.tensor_base import (
     window,
 )  # fmt: skip
 from ._ops import creation, from_data, indexing, subclasses, views
+from ._ops._dispatch import wrap_dim
 from ._tape import border
 from ._tape.node import node_of
 
@@ -78,8 +79,6 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         shape = self._shape
         if dim is None:
             return tuple.__new__(Size, shape)
-        from ._ops._dispatch import wrap_dim
-
         if not shape:
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         return shape[wrap_dim(dim, len(shape))]
@@ -106,8 +105,6 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         strides = strides_of(self)
         if dim is None:
             return strides
-        from ._ops._dispatch import wrap_dim
-
         return strides[wrap_dim(dim, len(strides))]
 
     def storage_offset(self) -> int:

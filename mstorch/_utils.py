@@ -13,6 +13,7 @@ from ._hook import missing as _missing
 from ._ops.join import cat
 from ._serialization import rebuild as _rebuild
 from ._tensor import Tensor
+from .accelerator import current_accelerator, current_device_index
 
 globals().update(_rebuild.FUNCTIONS)
 
@@ -37,16 +38,12 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
     if found is None:
         if not optional:
             raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
-        from .accelerator import current_device_index
-
         return current_device_index()
     return found
 
 
 def _get_available_device_type() -> str | None:
     """The type of the accelerator of this process; None on a CPU."""
-    from .accelerator import current_accelerator
-
     found = current_accelerator()
     return None if found is None else found.type
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import mmap as mmap_module
 import os
 import pickle
 import shutil
@@ -320,8 +321,6 @@ class set_default_mmap_options:
     """Set the flags with which load maps files, for good or inside a ``with`` block; raises ValueError for others."""
 
     def __init__(self, flags: int) -> None:
-        import mmap as mmap_module
-
         if sys.platform == "win32":
             raise RuntimeError("Changing the default mmap options is currently not supported for Windows")
         if flags not in (mmap_module.MAP_PRIVATE, mmap_module.MAP_SHARED):

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from ._core.formats import sparse_coo, sparse_csc, sparse_csr
 from ._core.tensor_base import array_of
 from ._legacy_types import SPARSE
 from ._sparse import coo
-from ._sparse.base import index_tensor, is_sparse
+from ._sparse.base import index_tensor, is_sparse, like
 from ._sparse.convert import to_dense
 from ._sparse.coo import coalesce
 from ._sparse.products import addmm as _addmm
@@ -33,8 +34,6 @@ def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0) 
 
 def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any:
     """A sparse matrix with the rows of ``diagonals`` as its diagonals ``offsets`` (0 the main one, above it positive)."""
-    from ._core.formats import sparse_coo, sparse_csc, sparse_csr
-
     lines = diagonals.unsqueeze(0) if diagonals.dim() == 1 else diagonals
     places = np.asarray(array_of(offsets)).reshape(-1)
     rows, columns = (int(length) for length in shape)
@@ -111,8 +110,6 @@ def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
         plain = [item._values_part.detach().requires_grad_(item.requires_grad) if is_sparse(item) else item for item in whole]
 
         def run(*values: Any) -> Any:
-            from ._sparse.base import like
-
             results = func(*(like(item, value) if is_sparse(item) else value for item, value in zip(whole, values)))
             many = results if isinstance(results, (tuple, list)) else (results,)
             return tuple(to_dense(result) if is_sparse(result) else result for result in many)

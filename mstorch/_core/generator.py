@@ -9,6 +9,7 @@ from .._backend.device_random import DeviceStream
 from .._mt19937 import Engine
 from . import device as devices
 from .device import device
+from .tensor_base import TensorBase, value_of
 
 
 class Generator:
@@ -57,8 +58,6 @@ class Generator:
 
     def set_state(self, new_state: Any) -> None:
         """Continue from a state that ``get_state`` gave."""
-        from .tensor_base import TensorBase, value_of
-
         if not isinstance(new_state, TensorBase):
             raise TypeError(f"set_state(): argument 'new_state' must be Tensor, not {type(new_state).__name__}")
         if new_state._dtype.name != "uint8":

@@ -3,6 +3,9 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from .._sparse.base import is_sparse
+from .._sparse.reduce import norm
+
 
 def _absent(name: str) -> NoReturn:
     raise NotImplementedError(
@@ -60,7 +63,4 @@ def native_norm(
     input: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None, *, out: Any = None
 ) -> Any:
     """The norm of a sparse tensor; NotImplementedError for a strided one, as in torch."""
-    from .._sparse.base import is_sparse
-    from .._sparse.reduce import norm
-
     return norm(input, p, dim) if is_sparse(input) else _absent("native_norm")

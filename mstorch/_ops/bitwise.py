@@ -18,6 +18,9 @@ from ._dispatch import (
     unary,
 )
 from ._forms import accept_forms
+from .compare import eq, where
+from .copying import to_dtype
+from .elementwise import abs, div, mul
 
 _and, _or, _xor, _not = (kernel(f"bitwise_{op}") for op in ("and", "or", "xor", "not"))
 _left, _right, _gcd = kernel("bitwise_left_shift"), kernel("bitwise_right_shift"), kernel("gcd")
@@ -90,10 +93,6 @@ def gcd(input: Any, other: Any, *, out: Any = None) -> Any:
 def lcm(input: Any, other: Any, *, out: Any = None) -> Any:
     """The least common multiple, not negative."""
     expect_tensors("lcm", input, other)
-    from .compare import eq, where
-    from .copying import to_dtype
-    from .elementwise import abs, div, mul
-
     _check("lcm_cpu", result_dtype((input, other)))
     kind = result_dtype((input, other))
     if kind.itemsize < 4:

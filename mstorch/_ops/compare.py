@@ -28,6 +28,9 @@ from ._dispatch import (
     unary,
 )  # fmt: skip
 from ._forms import accept_forms
+from .complex_views import complex, imag, real
+from .copying import clone, to_dtype
+from .elementwise import abs, add, mul, sub
 
 _eq, _ne, _lt, _le, _gt, _ge = (kernel(op) for op in ("eq", "ne", "lt", "le", "gt", "ge"))
 _and, _or, _xor, _not = (kernel(f"logical_{op}") for op in ("and", "or", "xor", "not"))
@@ -150,8 +153,6 @@ def isreal(input: Any) -> Any:
     """Whether the imaginary part is zero."""
     if input._dtype.category < 3:
         return _constant(input, True)
-    from .complex_views import imag
-
     return eq(imag(input), 0)
 
 
@@ -176,8 +177,6 @@ def equal(input: Any, other: Any) -> bool:
 
 def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
     """Whether ``|input - other| <= atol + rtol * |other|``, elementwise."""
-    from .elementwise import abs, add, mul, sub
-
     if input._dtype is not other._dtype:
         raise RuntimeError(f"{type_word(input._dtype)} did not match {type_word(other._dtype)}")
     if rtol < 0:
@@ -191,8 +190,6 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
     if rtol == 0 and atol == 0:
         return close
     if input._dtype.category < 2 and input._dtype is not int64:
-        from .copying import to_dtype
-
         # A difference of bytes would wrap around.
         input, other = to_dtype(input, int64), to_dtype(other, int64)
     allowed = add(mul(abs(other), rtol), atol)
@@ -334,15 +331,11 @@ def nan_to_num(
     input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: Any = None
 ) -> Any:
     """NaN replaced by ``nan`` (0), infinities by ``posinf`` and ``neginf`` (the limits of the dtype)."""
-    from .copying import clone
-
     kind = input._dtype
     if kind.category < 2:
         result = clone(input)
         return result if out is None else deliver(result, out)
     if kind.category == 3:
-        from .complex_views import complex, imag, real
-
         result = complex(nan_to_num(real(input), nan, posinf, neginf), nan_to_num(imag(input), nan, posinf, neginf))
         return result if out is None else deliver(result, out)
     limits = finfo(kind)

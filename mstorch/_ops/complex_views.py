@@ -12,9 +12,11 @@ from .._backend.table import kernel
 from .._core.dtype import dtype
 from .._core.tensor_base import count_of, strides_of
 from .._tape import windows
+from . import views
 from ._autocast import follow
 from ._dispatch import deliver, elementwise, in_place, type_word, unary
 from ._forms import accept_forms
+from .copying import copy_
 
 _conj, _complex, _polar, _reinterpret = kernel("conj"), kernel("complex"), kernel("polar"), kernel("view_dtype")
 _reshape, _gather = kernel("reshape"), kernel("storage_gather")
@@ -39,8 +41,6 @@ def _seen(
 
 def view_dtype(self: Any, dtype: dtype) -> Any:
     """The memory of the tensor read as another dtype: a view."""
-    from . import views
-
     old, new = self._dtype, dtype
     if old is new:
         return views.alias(self)
@@ -206,15 +206,11 @@ def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:
 
 def set_real(self: Any, value: Any) -> None:
     """``tensor.real = value``."""
-    from .copying import copy_
-
     copy_(real(self), value)
 
 
 def set_imag(self: Any, value: Any) -> None:
     """``tensor.imag = value``."""
-    from .copying import copy_
-
     copy_(imag(self), value)
 
 

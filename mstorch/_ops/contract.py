@@ -4,11 +4,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .._core.formats import contiguous_format
+from .._core.promotion import promote_types
 from .._core.tensor_base import TensorBase
 from . import views
 from ._autocast import follow
 from ._dispatch import finish, shape_of, type_word, wrap_dim
 from ._forms import accept_forms, without_out_dtype
+from .creation import eye
+from .linalg_factor import attach, inv
 from .matmul import bmm, dot, matmul
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -283,9 +287,6 @@ def trace(input: Any) -> Any:
 
 def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
     """Square matrices multiplied with themselves ``n`` times."""
-    from .creation import eye
-    from .linalg_factor import attach, inv
-
     shape = shape_of(input)
     if len(shape) < 2:
         raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
@@ -313,8 +314,6 @@ def _no_gradient(gradients: Any, outputs: Any, inputs: Any) -> Any:
 
 
 def _contiguous() -> Any:
-    from .._core.formats import contiguous_format
-
     return contiguous_format
 
 
@@ -401,8 +400,6 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out
             raise RuntimeError(f"addr: Expected 1-D argument vec{number}, but got {len(shape_of(vector))}-D")
     product = outer(vec1, vec2)
     if input._dtype is not product._dtype:
-        from .._core.promotion import promote_types
-
         kind = promote_types(input._dtype, product._dtype)
         input, product = input.to(kind), product.to(kind)
     return finish(_scaled_sum("addr", input, product, beta, alpha), out)

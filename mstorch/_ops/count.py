@@ -15,7 +15,11 @@ from .._core.tensor_base import TensorBase, array_of, tensor_of, value_of, wrap
 from . import views
 from ._dispatch import call, finish, is_number, result_dtype, shape_of, type_word, wrap_dim
 from ._forms import accept_forms
+from .creation import linspace
+from .from_data import tensor
 from .index import gather, index_select, nonzero
+from .join import cat
+from .scan import cumsum, diff
 from .sort import sort
 
 _searchsorted = kernel("searchsorted")
@@ -32,9 +36,6 @@ def _numbers(count: int) -> Any:
 
 def _groups(starts: Any, count: int) -> tuple[Any, Any, Any]:
     """Where runs of equal elements begin, each element's run, and how long each run is."""
-    from .join import cat
-    from .scan import cumsum, diff
-
     places = views.reshape(nonzero(starts), (-1,))
     group = cumsum(starts, 0) - 1
     lengths = diff(cat((places, places.new_full((1,), count))))
@@ -42,8 +43,6 @@ def _groups(starts: Any, count: int) -> tuple[Any, Any, Any]:
 
 
 def _starts(changes: Any) -> Any:
-    from .join import cat
-
     return cat((changes.new_ones((1,), dtype=bool_), changes))
 
 
@@ -185,8 +184,6 @@ def searchsorted(
 
 
 def _scalar(value: Any) -> Any:
-    from .from_data import tensor
-
     return tensor(value)
 
 
@@ -263,8 +260,6 @@ def histogram(
 
 
 def _edges(values: Any, bins: int, limits: Any, name: str) -> Any:
-    from .creation import linspace
-
     if values._dtype.category != 2:
         raise NotImplementedError(f"\"histogramdd\" not implemented for '{type_word(values._dtype)}'")
     if bins <= 0:
@@ -306,8 +301,6 @@ def _binned(points: Any, edges: Sequence[Any], weight: Any, density: bool, name:
         counts = call(_segment_sum, (weights,), total, cells, dtype=kind)
     counts = views.reshape(counts, tuple(sizes))
     if density:
-        from .scan import diff
-
         counts = counts / counts.sum()
         for d, edge in enumerate(edges):
             counts = counts / views.reshape(diff(edge), (-1,) + (1,) * (len(edges) - d - 1))

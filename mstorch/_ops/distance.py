@@ -9,7 +9,7 @@ from .._backend.table import kernel
 from .._core.promotion import promote_types
 from . import views
 from ._autocast import follow
-from ._dispatch import broadcast_shape, call, deliver, shape_of, wrap_dim
+from ._dispatch import broadcast_shape, call, deliver, shape_of, type_word, wrap_dim
 from .compare import clamp_min
 from .elementwise import add, div, mul, sub
 from .from_data import made
@@ -40,8 +40,6 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Any
 
 
 def _word(kind: Any) -> str:
-    from ._dispatch import type_word
-
     return type_word(kind)
 
 

@@ -34,6 +34,8 @@ from ._dispatch import (
     unary,
 )  # fmt: skip
 from ._forms import accept_forms
+from .copying import to_dtype
+from .creation import scalar_tensor
 
 _add, _sub, _mul, _div = kernel("add"), kernel("sub"), kernel("mul"), kernel("div")
 _pow, _integer_power, _scalar_power = kernel("pow"), kernel("integer_power"), kernel("scalar_power")
@@ -235,8 +237,6 @@ def _tensor_integer_power(input: Any, exponent: Any, kind: dtype, out: Any) -> A
 
 def scalar_like(value: Any, kind: dtype) -> Any:
     """A 0-d tensor of a Python number."""
-    from .creation import scalar_tensor
-
     return scalar_tensor(value, dtype=kind)
 
 
@@ -267,8 +267,6 @@ def float_power_(self: Any, exponent: Any) -> Any:
 def _as(value: Any, kind: dtype) -> Any:
     if not isinstance(value, TensorBase):
         return value
-    from .copying import to_dtype
-
     return to_dtype(value, kind)
 
 

@@ -19,6 +19,7 @@ from .copying import copy_
 from .creation import zeros
 from .elementwise import div, mul
 from .from_data import made
+from .index import index_select
 from .reduce import amax
 from .scatter import index_add
 
@@ -139,8 +140,6 @@ def bag(
 
 
 def _maxima(taken: Any, bags: np.ndarray, kept: np.ndarray, count: int, width: int) -> Any:
-    from .index import index_select
-
     counts = np.bincount(bags[kept], minlength=count)
     longest = int(counts.max(initial=0))
     if longest == 0:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._backend.table import kernel
+from .._core.dtype import get_default_dtype
 from .._core.tensor_base import TensorBase
 from . import views
 from ._autocast import follow
@@ -34,8 +35,6 @@ def _floating(input: Any, to_complex: bool) -> Any:
         raise TypeError(f"argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     kind = input._dtype
     if kind.category < 2:
-        from .._core.dtype import get_default_dtype
-
         kind = get_default_dtype()
     if kind.itemsize < 4:
         raise RuntimeError(f"Unsupported dtype {type_word(kind)}")
@@ -264,8 +263,6 @@ def fftfreq(
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The frequencies of ``fft``'s results: from 0 up, then the negative ones."""
-    from .._core.dtype import get_default_dtype
-
     kind = dtype or get_default_dtype()
     found = cat((arange(0, (n + 1) // 2, dtype=kind, device=device), arange(-(n // 2), 0, dtype=kind))) * (1.0 / (n * d))
     return finish(found.requires_grad_() if requires_grad else found, out)
@@ -276,8 +273,6 @@ def rfftfreq(
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The frequencies of ``rfft``'s results."""
-    from .._core.dtype import get_default_dtype
-
     found = arange(0, n // 2 + 1, dtype=dtype or get_default_dtype(), device=device) * (1.0 / (n * d))
     return finish(found.requires_grad_() if requires_grad else found, out)
 

@@ -5,11 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.raw import ON_CPU
 from .._backend.table import kernel
-from .._core.dtype import bool_, int32, int64
+from .._core.dtype import bool_, int64
 from .._core.formats import contiguous_format
-from .._core.modes import modes
 from .._core.strides import normalize
 from .._core.tensor_base import (
     TensorBase,
@@ -20,7 +18,7 @@ from .._core.tensor_base import (
     tensor_of,
 )
 from .._tape.apply import apply
-from . import views
+from . import indexing, views
 from ._autocast import follow
 from ._dispatch import (
     accept_numpy_names,
@@ -42,44 +40,19 @@ from ._dispatch import (
     wrap_dim,
 )  # fmt: skip
 from ._forms import accept_forms
+from ._positions import check_index_dim, check_range, index_tensor
+from .compare import clamp, eq, lt, where
 from .creation import preserved_strides
+from .elementwise import add
+from .join import cat
+from .reduce import any as any_of
+from .scatter import put_flat
 
 _gather = kernel("gather")
 _index_select = kernel("index_select")
 _take = kernel("take")
 _nonzero = kernel("nonzero")
 _where = kernel("where")
-
-
-
-
-def index_tensor(index: Any, name: str, *, int32_too: bool = True, error: type = RuntimeError, text: str = "") -> Any:
-    """An index tensor as int64; torch's error for another dtype."""
-    if not isinstance(index, TensorBase):
-        raise TypeError(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
-    if index._dtype is int64:
-        return index
-    if count_of(index._shape) == 0 or (index._dtype is int32 and int32_too):
-        return cast_tensor(index, int64)
-    raise error(text or f"{name}(): Expected a long tensor for index, but got {type_word(index._dtype)}")
-
-
-def check_range(index: Any, low: int, high: int, error: Any) -> None:
-    """Raise ``error(value)`` for the first index outside ``low`` to ``high`` (excluded); a capture checks nothing."""
-    if 0 in index._shape or not ON_CPU or modes.native is not None:
-        return
-    values = array_of(index)
-    if int(values.min()) < low or int(values.max()) >= high:
-        wrong = values[(values < low) | (values >= high)]
-        raise error(int(wrong.reshape(-1)[0]))
-
-
-def check_index_dim(index: Any, dim: int, shape: tuple[int, ...]) -> None:
-    """Raise torch's error of gather and scatter for an index outside of its dimension."""
-    size = shape[dim] if shape else 1
-    check_range(
-        index, 0, size, lambda value: RuntimeError(f"index {value} is out of bounds for dimension {dim} with size {size}")
-    )
 
 
 def keep_layout(input: Any, found: Any) -> Any:
@@ -160,9 +133,6 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
     positions = views.expand(indices, (*common[:dim], other[dim], *common[dim + 1 :]))
     values = readable(positions)
     if values is None or (values < 0).any():
-        from .compare import lt, where
-        from .elementwise import add
-
         positions = where(lt(positions, 0), add(positions, own[dim]), positions)
     return gather(spread, dim, positions, out=out)
 
@@ -244,8 +214,6 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = No
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
     if count < size:
-        from .join import cat
-
         found = cat((found, found.new_full((size - count, rank), fill_value)))
     else:
         found = views.slice_dim(found, 0, 0, size, 1).clone(memory_format=contiguous_format)
@@ -259,8 +227,6 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
 
 def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """Put (or add) ``values`` at the index tensors; returns the tensor."""
-    from . import indexing
-
     key = tuple(slice(None) if index is None else index for index in indices)
     if not accumulate:
         if values._dtype is not self._dtype:
@@ -280,8 +246,6 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
 
 def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     """A copy with the elements of ``source`` put (or added) at positions of the flat tensor."""
-    from .scatter import put_flat
-
     if index._dtype is not int64:
         raise RuntimeError(f"put_(): Expected a long tensor for index, but got {type_word(index._dtype)}")
     if source._dtype is not input._dtype:
@@ -337,9 +301,6 @@ def _flags(size: int, positions: Any) -> Any:
         chosen = np.zeros(size, np.bool_)
         chosen[values.reshape(-1)] = True
         return tensor_of(chosen)
-    from .compare import eq
-    from .reduce import any as any_of
-
     every = tensor_of(np.arange(-size, size).reshape(2, size, 1))
     return any_of(any_of(eq(every, views.reshape(positions, (-1,))), 2), 0)
 
@@ -351,8 +312,6 @@ def tracked_number(value: Any) -> bool:
 
 def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     """A copy with the elements of ``source``, in order, where the mask holds."""
-    from .scatter import put_flat
-
     if mask._dtype is not bool_:
         raise RuntimeError(
             f"masked_scatter_ only supports boolean masks, but got mask with dtype {_CPP.get(mask._dtype.name, mask._dtype.name)}"
@@ -378,7 +337,6 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
 
 def _masked_scatter_without_counting(input: Any, mask: Any, source: Any) -> Any:
     """``masked_scatter`` in a graph: each place takes the element whose number is that of true places before it."""
-    from .compare import clamp, where
     from .scan import cumsum
 
     before = cumsum(views.reshape(mask, (-1,)).to(int64), 0) - 1

@@ -34,6 +34,7 @@ from ._dispatch import (
     write,
     write_array,
 )
+from .from_data import from_numpy as tensor_from_numpy
 
 _index = kernel("index")
 _linear = kernel("linear_index")
@@ -336,8 +337,6 @@ def fitted(value: Any, target: Any, shape: tuple[int, ...]) -> Any:
 
 def views_tensor(array: np.ndarray) -> Any:
     """An array as a tensor that shares its memory."""
-    from .from_data import from_numpy as tensor_from_numpy
-
     return tensor_from_numpy(array)
 
 

@@ -1,11 +1,17 @@
 """Joining, splitting by count, repeating and rolling."""
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .._backend.table import kernel
+from .._core.dtype import int32, int64
+from .._core.formats import contiguous_format
 from .._core.promotion import can_cast, promote_types
+from .._core.size import Size
 from .._core.strides import channels_last_strides, is_channels_last, normalize
 from .._core.tensor_base import TensorBase, array_of, in_order, tensor_of
 from .._tape.apply import apply
@@ -13,6 +19,7 @@ from . import views
 from ._autocast import follow
 from ._dispatch import (
     accept_numpy_names,
+    broadcast_shape,
     call,
     cast_tensor,
     finish,
@@ -24,6 +31,9 @@ from ._dispatch import (
     wrap_dims,
 )
 from ._forms import accept_forms
+from .creation import arange, preserved_strides, zeros
+from .from_data import from_numpy
+from .from_data import tensor as make
 
 _cat = kernel("cat")
 _stack = kernel("stack")
@@ -186,8 +196,6 @@ def _nonempty(tensors: Any, name: str) -> tuple[Any, ...]:
 
 def block_diag(*tensors: Any) -> Any:
     """A matrix with the tensors (of at most two dimensions) along its diagonal."""
-    from .creation import zeros
-
     for number, tensor in enumerate(tensors):
         if len(shape_of(tensor)) > 2:
             raise RuntimeError(
@@ -229,10 +237,6 @@ def tile(input: Any, dims: Any) -> Any:
 
 def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Any:
     """Each entry along ``dim`` (or of the flat tensor) repeated; ``repeats`` alone gives the indices it stands for."""
-    from .._core.dtype import int32, int64
-    from .creation import arange
-    from .from_data import tensor as make
-
     if repeats is None:
         counts = input
         if counts._dtype not in (int32, int64):
@@ -269,14 +273,10 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
 
 
 def _contiguous() -> Any:
-    from .._core.formats import contiguous_format
-
     return contiguous_format
 
 
 def _interleaved(input: Any, counts: Any, dim: int, output_size: int | None) -> Any:
-    import numpy as np
-
     from .index import index_select
 
     array = array_of(counts)
@@ -294,8 +294,6 @@ def flip(input: Any, dims: Any) -> Any:
         raise TypeError(f"flip(): argument 'dims' (position 2) must be tuple of ints, not {type(dims).__name__}")
     rank = len(shape_of(input))
     axes = wrap_dims(dims, rank) if dims else ()
-    from .creation import preserved_strides
-
     strides = None if input._stride is None else preserved_strides(input._shape, input._stride)
     return call(_flip, (input,), axes, strides=strides)
 
@@ -410,11 +408,6 @@ def cartesian_prod(*tensors: Any) -> Any:
 
 def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     """Every choice of ``r`` entries of a vector in order, one a row."""
-    import itertools
-
-    import numpy as np
-
-    from .from_data import from_numpy
     from .index import index_select
 
     shape = shape_of(input)
@@ -431,8 +424,6 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
 
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     """The tensors expanded to the size that they broadcast to; one that has it is returned itself."""
-    from ._dispatch import broadcast_shape
-
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
     shape: tuple[int, ...] = ()
@@ -443,8 +434,6 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
 
 def broadcast_shapes(*shapes: Any) -> Any:
     """The size that tensors of these shapes broadcast to."""
-    from .._core.size import Size
-
     sizes = [[shape] if isinstance(shape, int) else list(shape) for shape in shapes]
     total = [1] * max(map(len, sizes), default=0)
     for number, lengths in enumerate(sizes):

@@ -15,6 +15,7 @@ from . import views
 from ._autocast import follow
 from ._dispatch import broadcast_shape, finish, shape_of, type_word
 from .creation import eye, zeros_like
+from .join import cat
 from .shape import diag_embed, tril, triu
 
 _solve, _cholesky, _qr, _svd, _svdvals, _eigh, _eig, _triangular, _geqrf = (
@@ -317,8 +318,6 @@ def _qr_backward(gradients: Any, outputs: Any, inputs: Any, mode: str) -> Any:
 
 
 def _joined(first: Any, second: Any, dim: int) -> Any:
-    from .join import cat
-
     return cat((first, second), dim)
 
 

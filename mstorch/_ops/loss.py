@@ -9,9 +9,10 @@ from .._backend.table import kernel
 from .._core.tensor_base import count_of
 from . import views
 from ._autocast import follow
-from ._dispatch import broadcast_shape, call, readable, shape_of
+from ._dispatch import broadcast_shape, call, readable, shape_of, type_word
 from .activation import logsigmoid
-from .compare import where
+from .compare import clamp_min, where
+from .creation import full as filled
 from .elementwise import abs as abs_of
 from .elementwise import add, div, mul, neg, square, sub
 from .math import exp, log, xlogy
@@ -107,8 +108,6 @@ def binary_cross_entropy(
             "Please ensure they have the same size."
         )
     if input._dtype is not target._dtype:
-        from ._dispatch import type_word
-
         raise RuntimeError(f"Found dtype {type_word(target._dtype)} but expected {type_word(input._dtype)}")
     values = readable(input)
     if values is not None and values.size and not (values.min() >= 0 and values.max() <= 1):
@@ -182,9 +181,6 @@ def gaussian_nll_loss(
     input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
 ) -> Any:
     """``(log(var) + (x - t) ** 2 / var) / 2``; the variance counts as ``eps`` at least."""
-    from .compare import clamp_min
-    from .creation import full as filled
-
     if isinstance(var, (int, float)):
         if var < 0:
             raise ValueError("var has negative entry/entries")

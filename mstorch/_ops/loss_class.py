@@ -11,6 +11,7 @@ from .._core.tensor_base import array_of, count_of
 from . import views
 from ._autocast import follow
 from ._dispatch import call, capturing, shape_of, type_word
+from .compare import ne, where
 from .copying import to_dtype
 from .elementwise import add, div, mul, neg
 from .from_data import made
@@ -102,8 +103,6 @@ def _nll_loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction
 
 def _nll_in_graph(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
     """The same where a graph is captured: which targets count is a part of the graph."""
-    from .compare import where
-
     x, t = shape_of(input), shape_of(target)
     n, classes = (1, x[0]) if len(x) == 1 else x[:2]
     counted, known, shares = _shares_in_graph(views.reshape(target, (n, -1)), weight, ignore_index, input._dtype)
@@ -117,8 +116,6 @@ def _nll_in_graph(input: Any, target: Any, weight: Any, ignore_index: int, reduc
 
 def _shares_in_graph(target: Any, weight: Any, ignore_index: int, kind: dtype) -> tuple[Any, Any, Any]:
     """Which targets count, the classes with 0 in place of the others, and the weight of each target."""
-    from .compare import ne, where
-
     counted = ne(target, ignore_index)
     known = where(counted, to_dtype(target, int64), 0)
     shares = to_dtype(counted, kind)
@@ -128,8 +125,6 @@ def _shares_in_graph(target: Any, weight: Any, ignore_index: int, kind: dtype) -
 
 
 def _without(losses: Any, counted: np.ndarray) -> Any:
-    from .compare import where
-
     return where(made(np.asarray(counted)), losses, made(np.zeros((), losses._dtype.np)))
 
 
@@ -177,8 +172,6 @@ def _smoothed(
 
 def _counted_terms(terms: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any]:
     """The terms with 0 for targets that do not count, and by what their mean divides."""
-    from .compare import where
-
     if capturing():
         counted, _, shares = _shares_in_graph(target, weight, ignore_index, terms._dtype)
         return where(counted, terms, 0.0), sum_of(shares)

@@ -4,12 +4,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .._core.dtype import bool_
 from .._core.tensor_base import TensorBase, recording
-from . import reduce, views
+from . import linalg, reduce, views
 from ._autocast import follow
 from ._dispatch import accept_numpy_names, broadcast_shape, finish, readable, shape_of, type_word, wrap_dim, wrap_dims
 from ._forms import accept_forms
 from .compare import where
+from .complex_views import complex, imag, real
+from .join import roll
 
 
 def vector_norm(
@@ -66,8 +69,6 @@ def _norm(x: Any, p: float, dims: Any, keepdim: bool) -> Any:
 def _squares(x: Any) -> Any:
     if x._dtype.category < 3:
         return x * x
-    from .complex_views import imag, real
-
     a, b = real(x), imag(x)
     return a * a + b * b
 
@@ -83,8 +84,6 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
     """The norm of all elements or along ``dim``: a number, "fro", or for matrices "nuc"."""
     if isinstance(p, str):
         if p == "nuc":
-            from . import linalg
-
             dims = tuple(range(-2, 0)) if dim is None else dim
             return finish(linalg.matrix_norm(input, "nuc", dims, keepdim, dtype=dtype), out)
         if p != "fro":
@@ -127,8 +126,6 @@ def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: Any = None) -> An
 
 def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
     """The covariances of the rows (variables) over the columns (observations)."""
-    from .._core.dtype import bool_
-
     shape = shape_of(input)
     if len(shape) > 2:
         raise RuntimeError(
@@ -196,16 +193,12 @@ def corrcoef(input: Any) -> Any:
     spread = spread.sqrt()
     table = table / views.unsqueeze(spread, -1) / views.unsqueeze(spread, 0)
     if table._dtype.category == 3:
-        from .complex_views import complex, imag, real
-
         return complex(real(table).clamp(-1, 1), imag(table).clamp(-1, 1))
     return table.clamp(-1, 1)
 
 
 def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
     """The cross products of vectors along ``dim`` (the first of length 3, if not given)."""
-    from .join import roll
-
     a, b = shape_of(input), shape_of(other)
     if len(a) != len(b):
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")

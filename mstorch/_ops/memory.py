@@ -22,6 +22,7 @@ from ._forms import accept_forms
 from .copying import is_contiguous
 from .creation import empty
 from .from_data import array_of, made
+from .from_data import from_numpy as tensor_of
 
 
 def untyped_storage(self: Any) -> Any:
@@ -311,8 +312,6 @@ def dlpack_device(self: Any) -> tuple[int, int]:
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:
     """A tensor over the memory of another library's array, or of a capsule; a copy if asked for."""
-    from .from_data import from_numpy as tensor_of
-
     devices.resolve(device)
     if isinstance(ext_tensor, TensorBase):
         if is_tracked(ext_tensor):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._backend.table import kernel
+from .._core.dtype import finfo, float32
 from .._core.tensor_base import count_of
 from . import views
 from ._autocast import follow
@@ -105,8 +106,6 @@ def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, ep
     kind = input._dtype
     half = kind.name in ("float16", "bfloat16")
     if eps is None:
-        from .._core.dtype import finfo, float32
-
         eps = finfo(float32 if half else kind).eps
     x = input.float() if half else input
     dims = tuple(range(len(shape) - len(wanted), len(shape)))

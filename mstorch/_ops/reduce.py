@@ -12,6 +12,9 @@ from . import views
 from ._autocast import follow
 from ._dispatch import accept_numpy_names, call, expect_out_dtype, finish, shape_of, type_word, wrap_dim, wrap_dims
 from ._forms import accept_forms
+from .compare import isnan, maximum, minimum, where
+from .elementwise import mul
+from .join import cat
 
 _sum = kernel("sum")
 _mean = kernel("mean")
@@ -39,8 +42,6 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | No
 
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The sum with NaN counted as zero."""
-    from .compare import isnan, where
-
     if input._dtype.category == 3:
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if input._dtype.category == 2:
@@ -63,8 +64,6 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | N
 
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The mean of the elements that are not NaN."""
-    from .compare import isnan
-
     if input._dtype.category != 2 and input._dtype.category != 3:
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {type_word(input._dtype)}")
     count = sum(isnan(input).logical_not(), dim, keepdim)
@@ -87,8 +86,6 @@ def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dt
 
 def _halved(input: Any, dim: int | None, keepdim: bool) -> Any:
     """The product by multiplying halves: its third derivative is right, that of the kernel is not."""
-    from .elementwise import mul
-
     own = shape_of(input)
     axis = 0 if dim is None else wrap_dim(dim, len(own))
     rest = views.reshape(input, (-1,)) if dim is None else input
@@ -102,8 +99,6 @@ def _halved(input: Any, dim: int | None, keepdim: bool) -> Any:
 
 
 def _with(both: Any, last: Any, axis: int) -> Any:
-    from .join import cat
-
     return cat([both, last], axis)
 
 
@@ -222,8 +217,6 @@ def _with_indices(kernel_: Any, arg_kernel: Any, name: str, kind: Any, input: An
 def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
     """The largest element; with ``dim`` values and indices along it; with a tensor the elementwise maximum."""
     if isinstance(dim, TensorBase) or other is not None:
-        from .compare import maximum
-
         return maximum(input, dim if other is None else other, out=out)
     if dim is None:
         return finish(_whole(_amax, "max", input), out)
@@ -233,8 +226,6 @@ def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
 def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
     """The smallest element; with ``dim`` values and indices along it; with a tensor the elementwise minimum."""
     if isinstance(dim, TensorBase) or other is not None:
-        from .compare import minimum
-
         return minimum(input, dim if other is None else other, out=out)
     if dim is None:
         return finish(_whole(_amin, "min", input), out)

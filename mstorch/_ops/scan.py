@@ -13,6 +13,7 @@ from ._autocast import follow
 from ._dispatch import accept_numpy_names, call, cast_tensor, finish, shape_of, type_word, wrap_dim, wrap_dims
 from ._forms import accept_forms
 from .index import gather
+from .join import cat
 
 _cumsum = kernel("cumsum")
 _cumprod = kernel("cumprod")
@@ -74,8 +75,6 @@ def logcumsumexp(input: Any, dim: int, *, out: Any = None) -> Any:
 
 def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:
     """The differences of neighbours along ``dim``, taken ``n`` times."""
-    from .join import cat
-
     shape = shape_of(input)
     if not shape:
         raise RuntimeError("diff expects input to be at least one-dimensional")
@@ -185,8 +184,6 @@ def _gradient_dims(dim: Any, spacing: Any, rank: int) -> tuple[int, ...]:
 
 
 def _derivative(input: Any, dim: int, step: Any, edge_order: int) -> Any:
-    from .join import cat
-
     length = shape_of(input)[dim]
 
     def part(start: int, stop: int) -> Any:

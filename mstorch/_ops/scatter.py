@@ -12,7 +12,7 @@ from .._tape.apply import through
 from . import views
 from ._autocast import follow
 from ._dispatch import accept_numpy_names, finish, shape_of, type_word, wrap_dim
-from .index import check_index_dim, check_range, index_tensor
+from ._positions import check_index_dim, check_range, index_tensor
 
 _scatter = kernel("scatter")
 _put = kernel("put")

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from .._backend.table import kernel
+from .._core.dtype import int64
+from .._core.formats import contiguous_format
 from .._core.strides import contiguous_strides, flat_index
 from .._core.tensor_base import (
     TensorBase,
@@ -26,6 +28,8 @@ from ._forms import accept_forms
 from .complex_views import view_as_complex, view_as_real
 from .creation import zeros_like
 from .index import keep_layout
+from .join import cat, flip
+from .scan import cumprod
 from .scatter import put_flat
 
 _triangle = kernel("triangle")
@@ -51,8 +55,6 @@ def triu(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
 
 
 def _triangle_indices(row: int, col: int, offset: int, dtype: Any, lower: bool) -> Any:
-    from .._core.dtype import int64
-
     for name, count in (("row", row), ("col", col)):
         if count < 0:
             raise RuntimeError(f"{name} must be non-negative, got{count}")
@@ -193,9 +195,6 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """The powers of a vector as the columns of a matrix, falling unless ``increasing``."""
-    from .join import cat, flip
-    from .scan import cumprod
-
     shape = shape_of(x)
     if len(shape) != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
@@ -203,8 +202,6 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     if count < 0:
         raise RuntimeError("N must be non-negative.")
     if x._dtype.category < 2:
-        from .._core.dtype import int64
-
         x = x.to(int64)
     if count == 0:
         return x.new_zeros((shape[0], 0))
@@ -398,8 +395,6 @@ def _copying(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def _copied(part: Any) -> Any:
-    from .._core.formats import contiguous_format
-
     return part.clone(memory_format=contiguous_format)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from .. import return_types
 from .._backend.table import kernel
 from .._core.dtype import bool_, by_name, float32, float64, int64
@@ -11,7 +13,10 @@ from .._core.tensor_base import TensorBase, tensor_of
 from . import views
 from ._autocast import follow
 from ._dispatch import accept_numpy_names, call, cast_tensor, finish, refuse_overlap, shape_of, type_word, wrap_dim
+from .creation import arange
 from .index import gather, keep_layout
+from .join import cat
+from .scan import cummax
 
 _argsort = kernel("argsort")
 _argsort_double = kernel("argsort_double")
@@ -85,8 +90,6 @@ def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool =
 
 
 def _zeros(shape: tuple[int, ...]) -> Any:
-    import numpy as np
-
     return np.zeros(shape, np.int64)
 
 
@@ -164,9 +167,6 @@ def nanmedian(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = 
 
 def mode(input: Any, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
     """The most frequent value along ``dim`` (the smallest of several) and the last index where it stands."""
-    from .creation import arange
-    from .scan import cummax
-
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     _check_rows("mode", shape, dim)
@@ -182,8 +182,6 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False, *, out: Any = None) -
     if length > 1:
         ahead = views.slice_dim(values, dim, 1, length, 1)
         behind = views.slice_dim(values, dim, 0, length - 1, 1)
-        from .join import cat
-
         starts = cat((views.slice_dim(values, dim, 0, 1, 1) == views.slice_dim(values, dim, 0, 1, 1), ahead != behind), dim)
         starts.index_fill_(dim, arange(1), True)
     else:

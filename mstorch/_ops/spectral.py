@@ -13,6 +13,7 @@ from ._autocast import follow
 from ._dispatch import shape_of, type_word
 from .complex_views import view_as_complex, view_as_real
 from .creation import ones, zeros
+from .join import stack
 from .padding import constant_pad_nd, pad
 from .scatter import index_add
 
@@ -138,8 +139,6 @@ def _overlapped(frames: Any, hop: int) -> Any:
     if frames.is_complex():
         parts = view_as_real(frames)
         pair = [_overlapped(views.select(parts, -1, i), hop) for i in (0, 1)]
-        from .join import stack
-
         return view_as_complex(stack(pair, -1))
     batch, count, size = shape_of(frames)
     places = (np.arange(count)[:, None] * hop + np.arange(size)).reshape(-1).astype(np.int64)

@@ -7,6 +7,8 @@ import itertools
 import sys
 from typing import Any
 
+from mstorch._serialization import rebuild
+
 # The module of each nn class is part of torch's file format: pickles name it.
 _NN_HOMES = {
     "activation": "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Mish "
@@ -83,8 +85,6 @@ def is_torch_module(module: str) -> bool:
 
 def find(module: str, name: str) -> Any:
     """Return mstorch's counterpart of torch's ``module.name``; raises AttributeError if there is none."""
-    from mstorch._serialization import rebuild
-
     module = _RENAMED.get(module, module)
     if module in ("torch._utils", "torch._tensor") and name in rebuild.FUNCTIONS:
         return rebuild.FUNCTIONS[name]

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from mstorch._serialization import adapter
+
 # torch's class names for the dtypes that had one before such classes were given up.
 STORAGE_CLASSES = {
     "DoubleStorage": "float64",
@@ -55,8 +57,6 @@ class StorageType:
     @property
     def dtype(self) -> Any:
         """The dtype of the elements; uint8 for untyped bytes."""
-        from mstorch._serialization import adapter
-
         return adapter.dtype_of(self.dtype_name or "uint8")
 
     def __str__(self) -> str:
@@ -74,8 +74,6 @@ class LoadedStorage:
     @property
     def device(self) -> Any:
         """The device that tensors of this storage will live on."""
-        from mstorch._serialization import adapter
-
         return adapter.device_of(self.device_text)
 
     def nbytes(self) -> int:

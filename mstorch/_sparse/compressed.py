@@ -10,6 +10,7 @@ from .._core.dtype import dtype
 from .._core.formats import layout as Layout
 from .._core.formats import sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
 from .._ops import views
+from .._ops._dispatch import type_word
 from .base import BLOCKED, BY_ROWS, COMPRESSED, host, is_sparse, layout_word, sparse
 from .coo import invariants_checked, part, with_leaf
 
@@ -146,8 +147,6 @@ def _other(lines: str) -> str:
 
 
 def _word(tensor: Any) -> str:
-    from .._ops._dispatch import type_word
-
     return type_word(tensor._dtype)
 
 

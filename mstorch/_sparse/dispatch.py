@@ -14,10 +14,11 @@ from .._core.tensor_base import SparseOperand
 from .._ops import activation, compare, complex_views, math, special
 from .._ops import elementwise as strided_elementwise
 from .._ops._forms import Forms, accepting, old_sum
+from .._ops.copying import CONVERSIONS
 from .._tensor import Tensor
 from ..autograd import graph
 from . import compressed, convert, coo, elementwise, products, reduce, shape
-from .base import SparseTensor, is_sparse, like
+from .base import WORDS, SparseTensor, is_sparse, like
 from .coo import coalesce
 from .gradients import masked_gradient, values_at
 
@@ -150,8 +151,6 @@ def _holds_sparse(value: Any) -> bool:
 
 def _refusing(name: str) -> Function:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        from .base import WORDS
-
         raise NotImplementedError(
             f"Could not run 'aten::{name}' with arguments from the '{WORDS[self._layout]}CPU' backend: it has no kernel for tensors "
             f"of layout {self._layout!r}; to_dense() makes a strided tensor of them."
@@ -185,8 +184,6 @@ _OPERATORS: dict[str, Function] = {
 
 def _kept_methods() -> dict[str, Function]:
     """Methods of sparse tensors that follow from their values."""
-    from .._ops.copying import CONVERSIONS
-
     kept: dict[str, Function] = {name: elementwise.conversion(name) for name in CONVERSIONS}
     kept.update(to=elementwise.to, cpu=elementwise.conversion("cpu"), cuda=elementwise.conversion("cuda"))
     kept["type_as"] = lambda self, other: self.to(other._dtype)

@@ -10,7 +10,7 @@ from .._core.dtype import bool_
 from .._core.formats import sparse_coo
 from .._core.modes import modes
 from .._core.promotion import can_cast
-from .._core.tensor_base import TensorBase
+from .._core.tensor_base import TensorBase, check_writable, is_tracked
 from .._ops import elementwise, views
 from .._ops._dispatch import broadcast_shape, is_number, result_dtype, type_word
 from .._ops.join import cat
@@ -52,8 +52,6 @@ def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
             raise RuntimeError(
                 f"result type {type_word(found._dtype)} can't be cast to the desired output type {type_word(self._dtype)}"
             )
-        from .._core.tensor_base import check_writable, is_tracked
-
         if modes.grad and is_tracked(self) and self.is_leaf:
             check_writable(self)
         return replace(self, found if found._dtype is self._dtype else found.to(self._dtype))

@@ -8,11 +8,13 @@ import numpy as np
 from .._core.formats import sparse_coo
 from .._ops._dispatch import finish, type_word
 from .._ops.index import index_select
-from .base import COMPRESSED, index_tensor, is_sparse, sparse
+from .._ops.join import cat
+from .base import COMPRESSED, index_tensor, is_sparse, like, sparse
 from .convert import to_sparse_coo
 from .coo import added, coalesce, flat, taken
 from .elementwise import add
 from .gradients import where_of
+from .shape import transpose
 
 
 def _same_dtype(first: Any, second: Any) -> None:
@@ -74,8 +76,6 @@ def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({input.shape[0]}x{input.shape[1]} and {mat2._size[0]}x{mat2._size[1]})"
         )
-    from .shape import transpose
-
     return finish(_times_dense(transpose(mat2, 0, 1), input.t()).t(), out)
 
 
@@ -167,8 +167,6 @@ def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1,
     if input._size != product._size:
         raise RuntimeError(f"sspaddmm: Argument #1: Expected size {list(product._size)}, got {list(input._size)}")
     first, second = where_of(input * beta), where_of(product * alpha)
-    from .._ops.join import cat
-
     where = np.concatenate([first[0], second[0]], 1)
     return sparse(sparse_coo, (index_tensor(where),), cat([first[1], second[1]]), input._size)
 
@@ -182,8 +180,6 @@ def hspmm(mat1: Any, mat2: Any, *, out: Any = None) -> Any:
 
 def sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0, out: Any = None) -> Any:
     """``alpha * (mat1 @ mat2)`` at the places of a CSR matrix, plus ``beta`` times it."""
-    from .base import like
-
     where, values = where_of(input)
     rows = index_select(mat1, 0, index_tensor(where[0]))
     columns = index_select(mat2, 1, index_tensor(where[1])).t()

@@ -9,6 +9,7 @@ from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, spar
 from .._ops import join
 from .._ops._dispatch import shape_args, wrap_dim
 from .base import BLOCKED, COMPRESSED, host, index_tensor, is_sparse, replace, sparse
+from .compressed import block_of
 from .convert import to_sparse_coo
 from .coo import coalesce, nothing, taken
 from .elementwise import result_dtype_of
@@ -234,8 +235,6 @@ def zeros_like(input: Any, *, dtype: Any = None, layout: Any = None, device: Any
     kind = dtype or input._dtype
     if input._layout is sparse_coo:
         return nothing(input._size, kind, input.sparse_dim()).requires_grad_(requires_grad)
-    from .compressed import block_of
-
     batch = input._index[0].dim() - 1
     values = input._values_part
     empty = values.new_zeros((*values.shape[:batch], 0, *values.shape[batch + 1 :]), dtype=kind)

@@ -12,6 +12,7 @@ from .._core.dtype import float16, float32, int32
 from .._ops.creation import full
 from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
+from .autocast_mode import _cuda
 
 
 class OptState(Enum):
@@ -37,8 +38,6 @@ class GradScaler:
         self, device: str = "cuda", init_scale: float = 65536.0, growth_factor: float = 2.0, backoff_factor: float = 0.5,
         growth_interval: int = 2000, enabled: bool = True,
     ) -> None:  # fmt: skip
-        from .autocast_mode import _cuda
-
         self._device = device
         self._enabled = enabled
         if device == "cuda" and enabled and not _cuda():

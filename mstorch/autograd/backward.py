@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from .._backend import tape
 from .._core.modes import grad_set_to, modes
 from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
 from .._ops._dispatch import capturing, cast_tensor
+from .._ops.join import stack
 from .._tape import engine
 from .._tape.node import Accumulate, bare, dressed, edge_of, node_of
 from .graph import GradientEdge
@@ -90,8 +92,6 @@ def _edges(roots: Sequence[Any]) -> list[Any]:
 
 def _refuse_in_graph() -> None:
     if capturing():
-        from .._backend import tape
-
         tape.refuse_in_trace("gradients are computed")
     if modes.native is not None:
         raise RuntimeError("mstorch: backward() in the middle of a network that MindSpore trains; MindSpore computes the gradients")
@@ -186,8 +186,6 @@ def _batched(
     allow_unused: bool | None, materialize: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
     """The gradients for each entry along the first dimension of ``gradients``, stacked."""
-    from .._ops.join import stack
-
     if not gradients or any(gradient is None for gradient in gradients):
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
     for gradient, root in zip(gradients, roots):

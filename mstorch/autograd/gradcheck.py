@@ -10,7 +10,7 @@ from .._core.tensor_base import TensorBase
 from .._ops.creation import zeros_like
 from .._ops.from_data import made
 from .backward import grad
-from .grad_mode import no_grad
+from .grad_mode import enable_grad, no_grad
 
 
 class GradcheckError(RuntimeError):
@@ -190,8 +190,6 @@ def gradgradcheck(
         return tuple(g for g in found if g is not None)
 
     def recorded(*values: Any) -> tuple[Any, ...]:
-        from .grad_mode import enable_grad
-
         with enable_grad():
             fresh = [
                 v.detach().requires_grad_() if isinstance(o, TensorBase) and o.requires_grad and not v.requires_grad else v

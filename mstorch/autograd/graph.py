@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from .._core.hooks import Hooks, RemovableHandle
 from .._core.modes import modes
 from .._core.tensor_base import TensorBase, auto_of, is_tracked
+from .._tape.engine import running
 from .._tape.node import Node, dressed, edge_of, node_of
 
 _NO_GRAD = "cannot register a hook on a tensor that doesn't require gradient"
@@ -156,8 +157,6 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
 
     In mode "all" it gets their list, with None for those that got none; in mode "any" the first gradient.
     """
-    from .._tape.engine import running
-
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     state: dict[Any, Any] = {}

@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from mstorch import Tensor
+
 from ._types import ReduceOp
 
 MISSING = "Default process group has not been initialized, please make sure to call init_process_group."
@@ -164,8 +166,6 @@ class P2POp:
     def __init__(
         self, op: Callable[..., Any], tensor: Any, peer: int | None = None, group: Any = None, tag: int = 0, group_peer: int | None = None
     ) -> None:
-        from mstorch import Tensor
-
         if op not in (FUNCTIONS["isend"], FUNCTIONS["irecv"]):
             raise ValueError(
                 "Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or ``torch.distributed.irecv``."

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.dtype import bool_, int64
+from .._core.dtype import bool_, get_default_dtype, int64
 from .._ops import reduce as plain
 from .._ops import scan
 from .._ops import sort as sorting
@@ -147,8 +147,6 @@ def _variance(
         raise AssertionError("Only one of unbiased and correction may be given")
     less = int(unbiased) if unbiased is not None else 1 if correction is None else correction
     kind = input._dtype if dtype is None else dtype
-    from .._core.dtype import get_default_dtype
-
     computing = get_default_dtype() if kind.category < 2 else kind
     dims = canonical_dims(dim, len(shape_of(input)))
     values = input.to(computing)

@@ -13,6 +13,7 @@ from .._ops.from_data import tensor
 from .._tensor import Tensor
 from ..autograd import no_grad
 from ..nn import Module
+from ..nn.modules.batchnorm import _BatchNorm
 from .lr_scheduler import LRScheduler
 from .lr_scheduler.base import _per_group, _warn_unless_stepping
 from .optimizer import Optimizer
@@ -168,8 +169,6 @@ class AveragedModel(Module):
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device=None) -> None:
     """Set the running statistics of all batch norms in `model` to the plain averages over `loader`'s inputs."""
-    from ..nn.modules.batchnorm import _BatchNorm
-
     momenta = {}
     for module in model.modules():
         if isinstance(module, _BatchNorm):

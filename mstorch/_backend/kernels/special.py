@@ -26,7 +26,7 @@ from ._nodes import (
     sum_to,
     zeros_like,
 )  # fmt: skip
-from .elementwise import composed_div
+from .elementwise import composed_div, sign
 from .math import exp, log, log1p
 
 NO_KERNEL = "MindSpore has no kernel; SciPy computes in float64"
@@ -214,8 +214,6 @@ def _over(first: Raw, raw: Raw, at_zero: float) -> Raw:
 
 
 def _sign(raw: Raw) -> Raw:
-    from .elementwise import sign
-
     return sign(raw)
 
 

@@ -5,14 +5,20 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..._core.tensor_base import array_of, tensor_of
+import numpy as np
+
+from ..._backend.cast import numpy_cast
+from ..._backend.raw import from_numpy
+from ..._core.generator import engine_of
+from ..._core.tensor_base import array_of, tensor_of, value_of, wrap
 from ..._ops import activation as acts
 from ..._ops import math as maths
 from ..._ops import softmax as soft
 from ..._ops._dispatch import in_place, shape_of
-from ..._ops.creation import empty_like
+from ..._ops.compare import where
+from ..._ops.creation import empty_like, zeros_like
 from ..._ops.elementwise import div, mul, neg
-from ..._ops.random import exponential_
+from ..._ops.random import draw, exponential_
 
 
 def _done(function: Callable[..., Any], input: Any, inplace: bool, *args: Any) -> Any:
@@ -90,22 +96,12 @@ def rrelu(
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return _done(acts.leaky_relu, input, inplace, (lower + upper) / 2)
-    from ..._ops.compare import where
-
     # torch draws for the elements that are not positive only, in their order.
     slopes = _slopes(input, lower, upper)
     return _done(lambda x: where(x <= 0, mul(x, slopes), x), input, inplace)
 
 
 def _slopes(input: Any, lower: float, upper: float) -> Any:
-    import numpy as np
-
-    from ..._backend.cast import numpy_cast
-    from ..._backend.raw import from_numpy
-    from ..._core.generator import engine_of
-    from ..._core.tensor_base import value_of, wrap
-    from ..._ops.random import draw
-
     values = array_of(input)
     slopes = np.ones(values.shape, input._dtype.np)
     chosen = values <= 0
@@ -210,8 +206,6 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
     if not hard:
         return soft_sample
     index = soft_sample.max(dim, keepdim=True)[1]
-    from ..._ops.creation import zeros_like
-
     one_hot = zeros_like(logits).detach().scatter_(dim, index, 1.0)
     return one_hot - soft_sample.detach() + soft_sample
 

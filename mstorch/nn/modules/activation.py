@@ -4,6 +4,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ... import init
 from ..._tensor import Tensor
 from .. import functional as F
 from ._made import parameter_of
@@ -377,8 +378,6 @@ class PReLU(Module):
 
     def reset_parameters(self) -> None:
         """Set the weight to its first value."""
-        from ... import init
-
         init.constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from ... import init
 from ..._ops import rnn
 from ..._ops.creation import zeros
 from ..._tensor import Tensor
+from ..functional import linear
 from ..utils.rnn import PackedSequence
 from ._made import parameter
 from .module import Module
@@ -339,8 +340,6 @@ class RNNCellBase(Module):
             states = tuple(zeros((x.size(0), self.hidden_size), dtype=x.dtype) for _ in range(count))
         elif not batched:
             states = tuple(state.unsqueeze(0) for state in states)
-        from ..functional import linear
-
         last = rnn.step(mode, linear(x, self.weight_ih, self.bias_ih), states, self.weight_hh, self.bias_hh)
         return last if batched else tuple(state.squeeze(0) for state in last)
 

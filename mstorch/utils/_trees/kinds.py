@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple
@@ -252,8 +253,6 @@ def _defaultdict_to_json(context: Any) -> Any:
 
 
 def _defaultdict_from_json(dumped: Any) -> Any:
-    import importlib
-
     module = importlib.import_module(dumped["default_factory_module"])
     return [getattr(module, dumped["default_factory_name"]), dumped["dict_context"]]
 
