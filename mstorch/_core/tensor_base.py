@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -436,6 +437,26 @@ def check_writable(tensor: Any, uniform: bool = False) -> None:
         raise RuntimeError(_OVERLAP)
 
 
+def refuse_partial_overlap(target: Any, source: Any) -> None:
+    """Raise torch's error if a write to ``target`` would change elements of ``source`` that stand elsewhere in it."""
+    if source._storage is not target._storage or source is target or 0 in source._shape or 0 in target._shape:
+        return
+    strides = strides_of(target), strides_of(source)
+    if dense_order(target._shape, strides[0]) is None or dense_order(source._shape, strides[1]) is None:
+        return  # as in torch, only windows without gaps are looked at
+    begins = target._offset * target._dtype.itemsize, source._offset * source._dtype.itemsize
+    ends = [begin + count_of(part._shape) * part._dtype.itemsize for begin, part in zip(begins, (target, source))]
+    if begins[0] == begins[1] and ends[0] == ends[1]:
+        apart = strides[0] == strides[1]
+    else:
+        apart = ends[0] <= begins[1] or ends[1] <= begins[0]
+    if not apart:
+        raise RuntimeError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+            "location. Please clone() the tensor before performing the operation."
+        )
+
+
 def put_array(tensor: Any, values: Any) -> None:
     """Write values (an array that broadcasts to the tensor's shape, of its dtype) into its memory; counted as a write."""
     if tensor._storage.__class__ is Value or modes.native is not None:
@@ -509,20 +530,32 @@ def become(tensor: Any, other: Any) -> None:
 
 def become_apart(tensor: Any, other: Any) -> None:
     """As ``become``, but the tensor's own count of writes goes on: those to ``other`` are not among them."""
-    counter = Counter(tensor._counter.version)
+    counter = _kept_counter(tensor)
     become(tensor, other)
     tensor._counter = counter
 
 
 def turn_into(tensor: Any, other: Any) -> None:
-    """As ``become``, counted as a write to the tensor."""
-    if other._storage is tensor._storage:
-        counter = tensor._counter
-        become(tensor, other)
-        tensor._counter = counter
-    else:
-        become_apart(tensor, other)
+    """As ``become_apart``, counted as a write to the tensor."""
+    become_apart(tensor, other)
     tensor._counter.version += 1
+
+
+def _kept_counter(tensor: Any) -> Any:
+    """The tensor's count of writes, which views and detached tensors go on sharing when the tensor gets other memory."""
+    counter = tensor._counter
+    # A storage counts its own writes. Where nobody else holds it (the tensor does twice, this function twice), a count of its own
+    # lets go of the memory.
+    return Counter(counter.version) if counter.__class__ is Storage and sys.getrefcount(counter) <= 4 else counter
+
+
+def resize(tensor: Any, shape: tuple[int, ...]) -> None:
+    """Give a tensor on the host another, row-major shape in its storage, which grows where that is too small."""
+    storage, size = tensor._storage, tensor._dtype.itemsize
+    need = (tensor._offset + count_of(shape)) * size
+    if count_of(shape) and storage.nbytes < need:
+        storage.resize(need)
+    tensor._shape, tensor._stride, tensor._array = shape, None, None
 
 
 def in_order(tensor: Any, strides: Strides | None) -> Any:

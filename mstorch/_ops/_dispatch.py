@@ -26,6 +26,8 @@ from .._core.tensor_base import (
     is_tracked,
     laid_out,
     put_array,
+    refuse_partial_overlap,
+    resize,
     strides_of,
     tensor_of,
     turn_into,
@@ -167,11 +169,11 @@ def _unary(kernel: Kernel, input: Any, args: tuple[Any, ...], out: Any, to_float
     return result if out is None else deliver(result, out)
 
 
-def result_strides(operands: Sequence[Any], shape: tuple[int, ...]) -> Any:
+def result_strides(operands: Sequence[Any], shape: tuple[int, ...], with_numbers: bool = False) -> Any:
     """The strides that torch gives the result of an elementwise operation; None for row-major ones."""
     if all(operand._stride is None for operand in operands):
         return None
-    return elementwise_strides(shape, [(operand._shape, strides_of(operand)) for operand in operands])
+    return elementwise_strides(shape, [(operand._shape, strides_of(operand)) for operand in operands], with_numbers)
 
 
 def binary(kernel: Kernel, input: Any, other: Any, out: Any = None, *, to_float: bool = False) -> Any:
@@ -191,17 +193,23 @@ def elementwise(kernel: Kernel, operands: Sequence[Any], out: Any = None, *, to_
     kind = result_dtype(operands)
     if to_float and kind.category < 2:
         kind = get_default_dtype()
+    if isinstance(out, TensorBase):
+        for operand in operands:
+            if isinstance(operand, TensorBase):
+                refuse_partial_overlap(out, operand)
     result = elementwise_in(kind, kernel, operands, args)
     return result if out is None else deliver(result, out)
 
 
-def elementwise_in(kind: dtype, kernel: Kernel, operands: Sequence[Any], args: tuple[Any, ...] = ()) -> Any:
-    """An elementwise operation computed in a dtype."""
+def elementwise_in(
+    kind: dtype, kernel: Kernel, operands: Sequence[Any], args: tuple[Any, ...] = (), numbers_as_tensors: bool = True
+) -> Any:
+    """An elementwise operation computed in a dtype; numbers among the operands are tensors to torch, but for bounds and the like."""
     tensors = [operand for operand in operands if isinstance(operand, TensorBase)]
     shape = tensors[0]._shape
     for tensor in tensors[1:]:
         shape = broadcast_shape(shape, tensor._shape)
-    strides = result_strides(tensors, shape)
+    strides = result_strides(tensors, shape, numbers_as_tensors and len(tensors) < len(operands))
     inputs = []
     for operand in operands:
         if operand is None:
@@ -265,6 +273,12 @@ def type_word(kind: dtype) -> str:
     return WORDS[kind.name]
 
 
+def refuse_dtype(kernel: str, kind: dtype, below: int = 1) -> None:
+    """Raise torch's error for a dtype that its kernel lacks: bool, or with ``below=2`` all integers."""
+    if kind.category < below:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(kind)}'")
+
+
 def deliver(result: Any, out: Any) -> Any:
     """Store a result in ``out=`` (a tensor, or a tuple of them) and return ``out``."""
     if isinstance(result, tuple):
@@ -274,6 +288,10 @@ def deliver(result: Any, out: Any) -> Any:
     if not isinstance(out, TensorBase):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
     check_result_cast(result._dtype, out._dtype)
+    if result._dtype.category == 0 and modes.grad and is_tracked(out):
+        # A truth value has no gradient, so torch lets a tensor that takes part in autograd have it.
+        with grad_set_to(False):
+            return deliver(result, out)
     if modes.grad and (is_tracked(out) or is_tracked(result)):
         raise RuntimeError(
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
@@ -288,8 +306,10 @@ def deliver(result: Any, out: Any) -> Any:
                 UserWarning,
                 stacklevel=3,
             )
-        turn_into(out, result if result._dtype is out._dtype else cast_tensor(result, out._dtype))
-        return out
+        if out._storage.__class__ is not Storage or modes.native is not None:
+            turn_into(out, result if result._dtype is out._dtype else cast_tensor(result, out._dtype))
+            return out
+        resize(out, result._shape)
     write(out, result)
     return out
 
@@ -393,8 +413,13 @@ def in_place_form(function: Callable[..., Any], name: str) -> Callable[..., Any]
     """The method ``name`` (``add_``) that stores what ``function`` (``add``) returns in the tensor itself."""
 
     run = getattr(function, "outside_autocast", function)
+    elementwise = function.__name__ != "masked_scatter"
 
     def method(input: Any, *args: Any, **kwargs: Any) -> Any:
+        if elementwise:
+            for other in args:
+                if isinstance(other, TensorBase):
+                    refuse_partial_overlap(input, other)
         return in_place(input, run, *args, **kwargs)
 
     method.__name__ = name

@@ -194,7 +194,9 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
         input, other = to_dtype(input, int64), to_dtype(other, int64)
     allowed = add(mul(abs(other), rtol), atol)
     error = abs(sub(input, other))
-    return logical_or(close, logical_and(isfinite(error), le(error, allowed)))
+    found = logical_or(close, logical_and(isfinite(error), le(error, allowed)))
+    found._counter.version = 1  # as in torch, which writes the second condition into the first
+    return found
 
 
 def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
@@ -260,7 +262,7 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     kind = result_dtype(operands)
     if kind.category == 1:
         _check_range(kind, min, max)
-    result = elementwise_in(kind, _clamp, (input, min, max))
+    result = elementwise_in(kind, _clamp, (input, min, max), numbers_as_tensors=False)
     return result if out is None else deliver(result, out)
 
 
@@ -313,7 +315,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         else scalar_array(python_number(item), kind)
         for item in (input, other)
     )
-    result = apply(_where, kind, (condition, first, second), strides=result_strides(tensors, shape))
+    result = apply(_where, kind, (condition, first, second), strides=result_strides(tensors, shape, len(tensors) < 3))
     return result if out is None else deliver(result, out)
 
 

@@ -27,6 +27,7 @@ from ._dispatch import (
     is_number,
     python_number,
     readable,
+    refuse_dtype,
     result_dtype,
     result_strides,
     scalar_array,
@@ -158,6 +159,7 @@ def _rounded_division(floating: Kernel, how: str, input: Any, other: Any, out: A
 
 
 def _integer(how: str, input: Any, other: Any, kind: dtype, out: Any) -> Any:
+    refuse_dtype(f"div_{how}_cpu" if how in ("floor", "trunc") else f"{how}_cpu", kind)
     if isinstance(other, TensorBase):
         divisors = readable(other)
         zero = divisors is not None and divisors.size and not divisors.all()
@@ -340,6 +342,7 @@ def reciprocal(input: Any, *, out: Any = None) -> Any:
 
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Any:
     """``input + value * tensor1 * tensor2``, elementwise."""
+    refuse_dtype("addcmul_cpu_out", result_dtype((input, tensor1, tensor2)))
     if _halves(input, tensor1, tensor2):
         return finish(addcmul(input.float(), tensor1.float(), tensor2.float(), value=value).to(input._dtype), out)
     product = mul(tensor1, tensor2)

@@ -281,13 +281,13 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
         raise RuntimeError(
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {len(shape_of(value))} dimension(s)."
         )
+    if count_of(input._shape) == 0:
+        return input.clone()  # as in torch, indices are not looked at
     size = shape[dim] if shape else 1
     check_range(
         positions, -size, size,
         lambda wrong: IndexError(f"index {wrong} is out of bounds for dimension {dim} with size {size}"),
     )
-    if count_of(input._shape) == 0:
-        return input.clone()
     mask = views.reshape(_flags(size, positions), (1,) * dim + (size,) + (1,) * (len(shape) - dim - 1) if shape else ())
     if tracked_number(value):
         value = python_number(value)

@@ -13,8 +13,10 @@ from .._core.strides import contiguous_strides
 from .._core.tensor_base import (
     TensorBase,
     array_of,
+    check_history,
     check_writable,
     is_tracked,
+    refuse_partial_overlap,
     tensor_of,
     touch,
 )  # fmt: skip
@@ -290,6 +292,10 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     if is_number(value):
         write_array(part, number_as(value, part))
         return
+    if isinstance(value, TensorBase) and value._dtype is part._dtype and value.is_set_to(part):
+        check_history(part)
+        touch(part)
+        return
     check_writable(part)
     assign(part, fitted(value, part, part._shape))
 
@@ -331,6 +337,7 @@ def fitted(value: Any, target: Any, shape: tuple[int, ...]) -> Any:
         _check_fits(own, squeezed, shape)
         value = views.expand(views.reshape(value, squeezed) if squeezed != own else value, shape)
     if value._storage is target._storage:
+        refuse_partial_overlap(target, value)
         return contiguous_copy(value)
     return value
 

@@ -6,14 +6,25 @@ from typing import Any
 
 from .. import return_types
 from .._backend.table import kernel
-from .._core.dtype import bool_, by_name, dtype, get_default_dtype, int64
+from .._core.dtype import bool_, by_name, dtype
 from .._core.tensor_base import TensorBase
 from . import views
 from ._autocast import follow
-from ._dispatch import accept_numpy_names, call, cast_tensor, finish, shape_of, type_word, wrap_dim, wrap_dims
+from ._dispatch import (
+    accept_numpy_names,
+    call,
+    cast_tensor,
+    finish,
+    refuse_dtype,
+    shape_of,
+    type_word,
+    wrap_dim,
+    wrap_dims,
+)
 from ._forms import accept_forms
 from .index import gather
 from .join import cat
+from .reduce import summed_dtype
 
 _cumsum = kernel("cumsum")
 _cumprod = kernel("cumprod")
@@ -26,10 +37,8 @@ _logcumsumexp = kernel("logcumsumexp")
 
 def _scan(kernel_: Any, input: Any, dim: int, kind: dtype | None, out: Any) -> Any:
     dim = wrap_dim(dim, len(shape_of(input)))
-    if kind is None:
-        kind = int64 if input._dtype.category < 2 else input._dtype
-    if kind is bool_:
-        return finish(call(kernel_, (input,), dim, dtype=int64).to(bool_), out)
+    kind = summed_dtype(input, kind, out)
+    refuse_dtype(f"{kernel_.op}_out_cpu", kind)
     return finish(call(kernel_, (input,), dim, dtype=kind), out)
 
 
@@ -69,8 +78,8 @@ def cummin(input: Any, dim: int, *, out: Any = None) -> Any:
 def logcumsumexp(input: Any, dim: int, *, out: Any = None) -> Any:
     """The logarithm of the sums of exponentials up to each element along ``dim``."""
     dim = wrap_dim(dim, len(shape_of(input)))
-    kind = input._dtype if input._dtype.category >= 2 else get_default_dtype()
-    return finish(call(_logcumsumexp, (input,), dim, dtype=kind), out)
+    refuse_dtype("logcumsumexp_out_cpu", input._dtype, below=2)
+    return finish(call(_logcumsumexp, (input,), dim), out)
 
 
 def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:
