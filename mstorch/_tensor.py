@@ -555,6 +555,8 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
     """``tensor.data = new``: other values, perhaps of another shape or dtype; the tensor stays the same leaf."""
     if not isinstance(new, TensorBase):
         raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
+    if is_tracked(tensor) and new._dtype.category < 2:
+        raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
     parameter = tensor._storage.parameter
     become_apart(tensor, new)
     if parameter is not None and tensor._storage.parameter is None:

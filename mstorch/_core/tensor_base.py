@@ -403,21 +403,22 @@ def check_history(tensor: Any) -> None:
             if base._node is None and auto.origin != WITHOUT_GRAD:  # the base may take no part: ``arange(6.0).view(2, 3).requires_grad_()``
                 raise RuntimeError(_VIEW_OF_LEAF)
             if auto.origin != DEFAULT:
-                raise RuntimeError(_refused_view(tensor, auto))
+                raise RuntimeError(refused_view(tensor, auto, "is being"))
 
 
-def _refused_view(tensor: Any, auto: Auto) -> str:
+def refused_view(tensor: Any, auto: Auto, how: str) -> str:
+    """torch's words for a view that may not be written to, or (``how``) whose base was, so that it has no history."""
     what = f"Output {tensor._number} of {re.sub('Backward[0-9]*$', '', tensor._node.name()) if tensor._node is not None else ''}"
     if auto.origin == MULTIPLE_OUTPUTS:
         return (
-            f"{what} is a view and is being modified inplace. This view is the output of a function that returns multiple views. "
+            f"{what} is a view and {how} modified inplace. This view is the output of a function that returns multiple views. "
             "Such functions do not allow the output views to be modified inplace. You should replace the inplace operation by an "
             "out-of-place one."
         )
     mode = "inference mode" if auto.origin == INFERENCE else "no_grad mode"
-    start = f"{what} is a view and is being modified inplace." if tensor._node is not None else f"A view was created in {mode}"
+    start = f"{what} is a view and {how} modified inplace." if tensor._node is not None else f"A view was created in {mode}"
     if tensor._node is None:
-        start += " and is being modified inplace with grad mode enabled."
+        start += f" and {how} modified inplace with grad mode enabled."
     return (
         f"{start} Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
         f"both the view and the inplace either both inside the {mode.split()[0]} block (if you don't want the inplace to be "
@@ -447,7 +448,8 @@ def refuse_partial_overlap(target: Any, source: Any) -> None:
     begins = target._offset * target._dtype.itemsize, source._offset * source._dtype.itemsize
     ends = [begin + count_of(part._shape) * part._dtype.itemsize for begin, part in zip(begins, (target, source))]
     if begins[0] == begins[1] and ends[0] == ends[1]:
-        apart = strides[0] == strides[1]
+        steps = [[step for step, n in zip(own, part._shape) if n > 1] for own, part in zip(strides, (target, source))]
+        apart = steps[0] == steps[1]
     else:
         apart = ends[0] <= begins[1] or ends[1] <= begins[0]
     if not apart:

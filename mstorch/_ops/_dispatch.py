@@ -36,7 +36,7 @@ from .._core.tensor_base import (
 )  # fmt: skip
 from .._tape.apply import Applied, apply, apply_pair
 from .._tape.node import bare_twin
-from .._tape.windows import assign, detach_snapshot, linear, settle, snapshot
+from .._tape.windows import assign, detach_snapshot, linear, no_view, settle, snapshot
 
 Tensor = TensorBase  # for isinstance and annotations; results are instances of the finished class
 
@@ -350,16 +350,23 @@ def _places(tensor: Any) -> np.ndarray:
 def expect_out_dtype(out: Any, kind: dtype) -> None:
     """Raise torch's error unless ``out`` (a tensor or None) has exactly this dtype."""
     if isinstance(out, TensorBase) and out._dtype is not kind:
-        raise RuntimeError(f"Expected out tensor to have dtype {_spoken(kind)}, but got {_spoken(out._dtype)} instead")
+        raise RuntimeError(f"Expected out tensor to have dtype {cpp_word(kind)}, but got {cpp_word(out._dtype)} instead")
 
 
-def _spoken(kind: dtype) -> str:
+def cpp_word(kind: dtype) -> str:
+    """The name of a dtype in C++, as torch's messages about ``out=`` have it."""
     return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}.get(kind.name, kind.name)
 
 
 def finish(result: Any, out: Any) -> Any:
-    """The result, stored in ``out`` if that is given."""
-    return result if out is None else deliver(result, out)
+    """The result, stored in ``out`` if that is given; what has an ``out=`` never returns a view."""
+    if out is not None:
+        return deliver(result, out)
+    if isinstance(result, tuple):
+        for item in result:
+            no_view(item)
+        return result
+    return no_view(result)
 
 
 def without_grad() -> Any:
@@ -385,6 +392,10 @@ def shape_of(tensor: Any) -> tuple[int, ...]:
 def in_place(tensor: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Store what ``function(tensor, …)`` returns in the tensor itself, and return the tensor."""
     check_writable(tensor)
+    return _stored(tensor, function, args, kwargs)
+
+
+def _stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     before = snapshot(tensor)
     result = function(before, *args, **kwargs)
     if result is before:
@@ -409,18 +420,20 @@ def in_place(tensor: Any, function: Callable[..., Any], *args: Any, **kwargs: An
     return tensor
 
 
-def in_place_form(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The method ``name`` (``add_``) that stores what ``function`` (``add``) returns in the tensor itself."""
+def in_place_form(function: Callable[..., Any], name: str, uniform: bool = False) -> Callable[..., Any]:
+    """The method ``name`` (``add_``) that stores what ``function`` (``add``) returns in the tensor itself.
+
+    ``uniform``: all that is written is one value, so that an expanded tensor may be written to.
+    """
 
     run = getattr(function, "outside_autocast", function)
-    elementwise = function.__name__ != "masked_scatter"
 
     def method(input: Any, *args: Any, **kwargs: Any) -> Any:
-        if elementwise:
-            for other in args:
-                if isinstance(other, TensorBase):
-                    refuse_partial_overlap(input, other)
-        return in_place(input, run, *args, **kwargs)
+        for other in args:
+            if isinstance(other, TensorBase):
+                refuse_partial_overlap(input, other)
+        check_writable(input, uniform)
+        return _stored(input, run, args, kwargs)
 
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"

@@ -200,6 +200,7 @@ _NEGATIVE_POWER = "Integers to negative integer powers are not allowed."
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """``input ** exponent``, elementwise; either may be a number."""
     kind = result_dtype((input, exponent))
+    refuse_dtype("pow", kind)
     if isinstance(exponent, TensorBase):
         if kind.category >= 2 and isinstance(input, TensorBase):
             return elementwise(_pow, (input, exponent), out)

@@ -5,6 +5,7 @@ from typing import Any
 
 from .._backend.table import kernel
 from .._core.tensor_base import TensorBase
+from .._tape.windows import no_view
 from . import views
 from ._autocast import follow
 from ._dispatch import broadcast_shape, call, finish, refuse_dtype, shape_of, type_word
@@ -170,7 +171,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
         product = call(_linear, (input, weight))
     else:
         product = call(_linear_bias, (input, weight, bias))
-    return views.squeeze(product, 0) if single else product
+    return no_view(views.squeeze(product, 0) if single else product)
 
 
 follow(globals())

@@ -14,7 +14,7 @@ from .._core.dlpack import array_of as array_of_capsule
 from .._core.dtype import bfloat16, int16
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format
 from .._core.size import Size
-from .._core.tensor_base import TensorBase, check_writable, is_tracked, put_array, strides_of
+from .._core.tensor_base import TensorBase, check_history, is_tracked, put_array, strides_of
 from .._tape.windows import review
 from . import views
 from ._dispatch import shape_args, shape_of, type_word
@@ -205,7 +205,7 @@ def module_load(self: Any, other: Any, assign: bool = False) -> Any:
 
 def as_strided_(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
     """Show the storage in another size, stride and offset from now on; returns the tensor."""
-    check_writable(input)
+    check_history(input)
     review(input, views.as_strided(input, size, stride, storage_offset))
     return input
 

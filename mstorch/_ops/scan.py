@@ -7,14 +7,16 @@ from typing import Any
 from .. import return_types
 from .._backend.table import kernel
 from .._core.dtype import bool_, by_name, dtype
-from .._core.tensor_base import TensorBase
+from .._core.tensor_base import TensorBase, count_of
 from . import views
 from ._autocast import follow
 from ._dispatch import (
     accept_numpy_names,
     call,
     cast_tensor,
+    cpp_word,
     finish,
+    in_place,
     refuse_dtype,
     shape_of,
     type_word,
@@ -50,6 +52,27 @@ def cumsum(input: Any, dim: int, *, dtype: dtype | None = None, out: Any = None)
 def cumprod(input: Any, dim: int, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The products of the elements up to each one along ``dim``; integers multiply in int64."""
     return _scan(_cumprod, input, dim, dtype, out)
+
+
+def cumsum_(self: Any, dim: int, *, dtype: dtype | None = None) -> Any:
+    """In-place version of ``cumsum``, which adds up in the tensor's own dtype."""
+    return in_place(self, _scan_in_place, _cumsum, dim, dtype)
+
+
+def cumprod_(self: Any, dim: int, *, dtype: dtype | None = None) -> Any:
+    """In-place version of ``cumprod``, which multiplies in the tensor's own dtype."""
+    return in_place(self, _scan_in_place, _cumprod, dim, dtype)
+
+
+def _scan_in_place(input: Any, kernel_: Any, dim: int, kind: dtype | None) -> Any:
+    if kind is not None and kind is not input._dtype:
+        raise RuntimeError(
+            f"Bad in-place call: input tensor dtype {cpp_word(input._dtype)} and output tensor dtype {cpp_word(kind)} should match"
+        )
+    if count_of(input._shape) == 0 or not input._shape:
+        wrap_dim(dim, len(input._shape))
+        return input.clone()
+    return _scan(kernel_, input, dim, input._dtype, None)
 
 
 def _running(kernel_: Any, name: str, kind: Any, input: Any, dim: int, out: Any) -> Any:
@@ -241,6 +264,6 @@ FUNCTIONS = tuple(
     "cumsum cumprod cummax cummin logcumsumexp diff trapezoid trapz cumulative_trapezoid gradient".split()
 )
 METHODS = ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "diff")
-IN_PLACE = ("cumsum", "cumprod")
+NAMED_METHODS = {"cumsum_": cumsum_, "cumprod_": cumprod_}
 accept_numpy_names(globals(), FUNCTIONS)
 accept_forms(globals())

@@ -15,7 +15,6 @@ from .._core.tensor_base import (
     TensorBase,
     array_of,
     check_history,
-    check_writable,
     count_of,
     is_tracked,
     resize,
@@ -342,6 +341,8 @@ def adjoint(input: Any) -> Any:
 
 def _matrix_transpose(self: Any) -> Any:
     """Matrices in the last two dimensions transposed."""
+    if not shape_of(self):
+        return views.alias(self)
     if len(shape_of(self)) < 2:
         raise RuntimeError(
             f"tensor.mT is only supported on matrices or batches of matrices. Got {len(shape_of(self))}-D tensor."
@@ -450,7 +451,7 @@ view_copy = _copying(views.view, "view_copy")
 
 def _own_view(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        check_writable(self)
+        check_history(self)
         review(self, function(self, *args, **kwargs))
         return self
 

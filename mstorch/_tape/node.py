@@ -12,7 +12,19 @@ import numpy as np
 from .._core.hooks import Hooks, RemovableHandle
 from .._core.modes import grad_set_to, modes
 from .._core.storage import Storage
-from .._core.tensor_base import TensorBase, array_of, is_tracked, strides_of, tensor_of, twin, value_of, window, wrap
+from .._core.tensor_base import (
+    DEFAULT,
+    TensorBase,
+    array_of,
+    is_tracked,
+    refused_view,
+    strides_of,
+    tensor_of,
+    twin,
+    value_of,
+    window,
+    wrap,
+)
 
 Edge = tuple["Node", int]
 
@@ -160,6 +172,8 @@ def _look_again(tensor: Any, auto: Any, version: int) -> None:
     base = auto.base
     if tensor._node is None and not is_tracked(base):
         return
+    if auto.origin != DEFAULT and is_tracked(base):
+        raise RuntimeError(refused_view(tensor, auto, "its base or another view of its base has been"))
     if is_tracked(base) and (node_of(base) is not None or tensor._node is None):
         made = _look[0](tensor)
         tensor._node, tensor._number = made._node, made._number

@@ -227,6 +227,14 @@ def _may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return False
 
 
+def no_view(tensor: Any) -> Any:
+    """The tensor, a view of what nobody else holds, as a tensor without a base: the result of an operation made of others."""
+    auto = tensor._auto
+    if auto is not None and auto.base is not None:
+        auto.base, auto.again, auto.origin = None, None, DEFAULT
+    return tensor
+
+
 # Several views at once
 
 
