@@ -151,6 +151,11 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
     )
 
 
+def _number_over(number: Any, tensor: Any) -> Any:
+    """``number / tensor`` as torch rounds it: the number times the reciprocal."""
+    return mul(reciprocal(tensor), number)
+
+
 def _rounded_division(floating: Kernel, how: str, input: Any, other: Any, out: Any) -> Any:
     kind = result_dtype((input, other))
     if kind.category >= 2:
@@ -444,6 +449,6 @@ OPERATORS = {
     "add": add, "sub": sub, "mul": mul, "truediv": div, "floordiv": floor_divide, "mod": remainder, "pow": pow,
     "div": div,
 }  # fmt: skip
-REFLECTED = OPERATORS
+REFLECTED = {**OPERATORS, "truediv": _number_over, "div": _number_over}
 IN_PLACE_OPERATORS = OPERATORS
 UNARY_OPERATORS = {"neg": neg, "pos": positive, "abs": abs}
