@@ -213,7 +213,7 @@ from .serialization import load, save
 from ._serialization.file_reader import PyTorchFileReader
 
 from . import (
-    __config__, accelerator, amp, autograd, backends, compiler, cpu, cuda, fft, func, interop, linalg, masked, mps, mtia, nn,
+    __config__, accelerator, amp, autograd, backends, compiler, cpu, cuda, fft, func, functional, interop, linalg, masked, mps, mtia, nn,
     ops, optim, random,
     return_types, serialization, signal, sparse, special, storage, torch_version, utils, version, xpu,
 )  # fmt: skip
@@ -286,7 +286,7 @@ dsmm = spmm = mm
 torch = _sys.modules[__name__]  # torch.torch is torch
 _install()
 _enter({
-    __name__: globals(), f"{__name__}.linalg": vars(linalg), f"{__name__}.fft": vars(fft),
+    f"{__name__}.functional": vars(functional), __name__: globals(), f"{__name__}.linalg": vars(linalg), f"{__name__}.fft": vars(fft),
     f"{__name__}.special": vars(special), f"{__name__}.nn.init": vars(nn.init),
 })  # fmt: skip
 # Submodules that ``import torch`` binds but few programs use come when they are asked for.

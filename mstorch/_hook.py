@@ -169,6 +169,9 @@ def _rename(name: str) -> None:
     package = sys.modules.get(_OURS)
     if package is not None:
         package.__name__ = name
+    functions = sys.modules.get(f"{_OURS}._core.overriding")
+    if functions is not None and hasattr(functions, "name_entries"):
+        functions.name_entries(name)
 
 
 # In and out

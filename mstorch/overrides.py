@@ -36,7 +36,7 @@ _IGNORED: dict[str, frozenset[str]] = {
     ),
 }
 _HOME = __name__.partition(".")[0]
-_SPACES = ("", ".nn.functional", ".nn.init", ".linalg", ".fft", ".special")
+_SPACES = (".functional", "", ".nn.functional", ".nn.init", ".linalg", ".fft", ".special")
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
@@ -147,8 +147,6 @@ def get_testing_overrides() -> dict[Function, Function]:
     for space, functions in get_overridable_functions().items():
         for function in functions:
             found[function] = _stub((lambda self: -1) if isinstance(space, property) else function)
-            if isinstance(space, property) and space.fset is not None:
-                found[space.__set__] = _stub(lambda self, value: -1)
     return found
 
 
@@ -222,6 +220,7 @@ def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
     return list(overriding.state.modes)
 
 
+_enable_torch_function = overriding.enabled
 _pop_mode_temporarily = overriding.without_innermost_mode
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import threading
 import types
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -67,6 +68,16 @@ def level_set_to(level: int) -> Iterator[None]:
     """Overriding off, or off for subclasses, in a block."""
     before = state.level
     state.level = max(level, before)
+    try:
+        yield
+    finally:
+        state.level = before
+
+
+@contextmanager
+def enabled() -> Iterator[None]:
+    """Overriding on in a block, also within one in which it is off."""
+    before, state.level = state.level, ON
     try:
         yield
     finally:
@@ -142,10 +153,20 @@ def ask(public: Function, found: list[Any], args: tuple[Any, ...], kwargs: dict[
         if result is not NotImplemented:
             return result
     for value in found:
-        result = value.__torch_function__(public, kinds, args, kwargs)
+        handler = value.__torch_function__
+        if getattr(handler, "__self__", None) is value:
+            _warn_of_plain_method(public)
+        result = handler(public, kinds, args, kwargs)
         if result is not NotImplemented:
             return result
     return NotImplemented
+
+
+def _warn_of_plain_method(public: Function) -> None:
+    warnings.warn(
+        "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, please define it as a "
+        "classmethod.", DeprecationWarning if spoken(public).startswith(_IN_PYTHON) else UserWarning, stacklevel=5,
+    )  # fmt: skip
 
 
 def dispatch(
@@ -171,6 +192,9 @@ def dispatch(
     return (form if formed and form is not None else function)(*args, **kwargs)
 
 
+_IN_PYTHON = ("torch.nn.", "torch.functional.")  # torch's functions there speak otherwise than those written in C++
+
+
 def spoken(function: Function) -> str:
     """The name that users know a public function or method by."""
     owner = getattr(function, "__self__", None)
@@ -183,7 +207,7 @@ def spoken(function: Function) -> str:
 
 def _refused(public: Function, found: list[Any]) -> str:
     name = spoken(public)
-    if name.startswith("torch.nn."):
+    if name.startswith(_IN_PYTHON):
         return f"no implementation found for '{name}' on types that implement __torch_function__: {list(map(type, found))}"
     lines = "\n".join(f"  - tensor subclass {type(value)}" for value in found)
     return (
@@ -220,11 +244,30 @@ def entry(
         args = () if first is _MISSING else (first,) if second is _MISSING else (first, second, *rest)
         return dispatch(entered if public is None else public(), function, args, named, form, public is not None, data)
 
-    entered.__module__ = module
+    entered.__module__ = _shown(module)
     entered.__qualname__ = name
     entered.__name__ = name.rpartition(".")[2]
     entered.is_entry = True  # type: ignore[attr-defined]
+    _entries.append(entered)
     return entered
+
+
+_HOME = __name__.partition(".")[0]
+_entries: list[Function] = []
+_package = [_HOME]
+
+
+def _shown(module: str) -> str:
+    return _package[0] + module.removeprefix(_HOME)
+
+
+def name_entries(package: str) -> None:
+    """Let entries say that they are of this package: pickles and generated code find them there."""
+    before = _package[0]
+    if package != before:
+        _package[0] = package
+        for entered in _entries:
+            entered.__module__ = package + entered.__module__.removeprefix(before)
 
 
 def is_entry(value: Any) -> bool:
@@ -236,6 +279,7 @@ class Property(property):
     """A property of ``Tensor`` that subclasses may take over: their handler gets its ``__get__``, or ``__set__``."""
 
     __name__: str
+    __qualname__: str
 
 
 def entered_property(of: property, name: str) -> Property:
@@ -263,4 +307,5 @@ def entered_property(of: property, name: str) -> Property:
 
     made = Property(get, put if write is not None else None, drop if remove is not None else None, of.__doc__)
     made.__name__ = name
+    made.__qualname__ = f"TensorBase.{name}"
     return made

@@ -1,6 +1,7 @@
 """Where functions and methods become public: each name in a namespace of torch, and in class Tensor, gets its way in."""
 from __future__ import annotations
 
+import inspect
 import sys
 import types
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from .._tensor import Tensor
 Function = Callable[..., Any]
 
 _HOME = __name__.partition(".")[0]
+_FACES = (_HOME, f"{_HOME}.functional")
 _ROOMS = tuple(f"{_HOME}.{room}" for room in ("_ops", "_functions", "_sparse", "nn._functional", "_symbolic"))
 _NOT_OPERATIONS = tuple(f"{_HOME}.{room}" for room in ("_functions.process", "_functions.control", "_functions.checks"))
 _NOT_ENTERED = frozenset({"is_tensor", "broadcast_shapes", "sym_fresh_size", *(
@@ -67,7 +69,7 @@ def enter_namespace(namespace: dict[str, Any], module: str, known: dict[Function
     for name in sorted(names, key=lambda name: namespace[name].__name__ != name):
         function = namespace[name]
         if function not in known:
-            form = {**FORMS, **FUNCTION_FORMS}.get(name) if module == _HOME else None
+            form = {**FORMS, **FUNCTION_FORMS}.get(name) if module in _FACES else None
             known[function] = entry(function, module, name, form=form, data=name in _OF_DATA)
         namespace[name] = known[function]
 
@@ -87,10 +89,21 @@ def enter_class() -> None:
             continue
         if isinstance(value, types.FunctionType) and not is_entry(value):
             form = STRIDED_METHOD_FORMS.get(name)
-            setattr(Tensor, name, entry(value, _HOME, f"Tensor.{name}", form=form, public=_known_as(name)))
+            entered: Any = entry(value, _HOME, f"Tensor.{name}", form=form, public=_known_as(name))
+            if hasattr(entered, "__signature__"):
+                entered.__signature__ = _of_method(entered.__signature__)
+            setattr(Tensor, name, entered)
         elif isinstance(value, property):
             setattr(Tensor, name, entered_property(value, name))
     UNWRAPPED.update(vars(Tensor)[name].__get__ for name in ("_base", "grad"))
+
+
+def _of_method(shown: inspect.Signature) -> inspect.Signature:
+    """A signature whose first parameter is always given."""
+    first, *rest = shown.parameters.values()
+    if first.kind is not first.POSITIONAL_OR_KEYWORD:
+        return shown
+    return shown.replace(parameters=[first.replace(default=first.empty), *(p for p in rest if p.name != "self")])
 
 
 def _known_as(operator: str) -> Callable[[], Function] | None:
@@ -101,7 +114,7 @@ def _known_as(operator: str) -> Callable[[], Function] | None:
 def enter(faces: dict[str, dict[str, Any]]) -> None:
     """Give the functions of these modules (name → namespace) and the methods of Tensor their public form."""
     for module, namespace in faces.items():
-        enter_namespace(namespace, module, _shared if module == _HOME else {})
+        enter_namespace(namespace, module, _shared if module in _FACES else {})
     enter_class()
 
 

@@ -5,7 +5,10 @@ import copy
 import inspect
 import operator
 import pickle
+import subprocess
+import sys
 import threading
+import warnings
 
 import pytest
 import torch as real_torch
@@ -431,8 +434,52 @@ def test_names(both):
         is_method = torch.overrides.is_tensor_method_or_property
         functions = [
             torch.add, torch.Tensor.add, torch.nn.functional.relu, torch.linalg.det, torch.Tensor.shape.__get__, torch.Tensor.add_,
-            torch.Tensor.grad.__set__,
         ]  # fmt: skip
         return [names(f) for f in functions], [is_method(f) for f in functions[:6]], torch.add in torch.overrides.get_ignored_functions()
+
+    both(body)
+
+
+def test_names_of_functions_and_properties(both):
+    def body(torch):
+        functions = [torch.add, torch.einsum, torch.nn.functional.softsign, torch.functional.einsum]
+        places = [f.__module__.replace("mstorch", "torch", 1) for f in functions]
+        special = {f.__name__ for f in torch.overrides.get_testing_overrides() if f.__name__ in ("__set__", "__delete__")}
+        asked = [torch.overrides.resolve_name(f) for f in functions]
+        return places, special, asked, torch.Tensor.real.__qualname__, torch.einsum is torch.functional.einsum
+
+    both(body)
+
+
+def test_functions_are_pickled_under_the_name_that_imports_have():
+    script = "import pickle, torch; assert torch.relu.__module__ == 'torch'; assert b'mstorch' not in pickle.dumps(torch.relu)"
+    subprocess.run([sys.executable, "-c", f"import mstorch\nwith mstorch.as_torch():\n    {script}\n"
+                    "assert mstorch.relu.__module__ == 'mstorch'"], check=True)  # fmt: skip
+
+
+def test_handlers_that_are_plain_methods_are_warned_of(both):
+    def body(torch):
+        class Own:
+            def __torch_function__(self, *args, **kwargs):
+                return 1
+
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            torch.nn.functional.dropout(Own())
+            torch.abs(Own())
+        return [(warning.category, "as a plain method is deprecated" in str(warning.message)) for warning in seen]
+
+    both(body)
+
+
+def test_overriding_on_where_it_is_off(both):
+    def body(torch):
+        class Own(torch.Tensor):
+            pass
+
+        with torch._C.DisableTorchFunction():
+            with torch.overrides._enable_torch_function():
+                inside = type(torch.sum(Own())).__name__
+            return inside, type(torch.sum(Own())).__name__
 
     both(body)
