@@ -23,6 +23,8 @@ __all__ = [
     "_nn", "default_generator", "device", "dtype", "is_grad_enabled", "layout", "memory_format",
 ]  # fmt: skip
 
+_debug_only_are_vmap_fallback_warnings_enabled = _functorch.are_vmap_fallback_warnings_enabled
+_debug_only_display_vmap_fallback_warnings = _functorch.display_vmap_fallback_warnings
 _disabled_torch_function_impl = overriding.disabled
 _has_torch_function = has_torch_function
 _has_torch_function_unary = has_torch_function_unary

@@ -1,6 +1,9 @@
 """torch.Generator: a stream of random numbers. On CPU it is torch's own MT19937, beside an accelerator MindSpore's."""
 from __future__ import annotations
 
+import functools
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -104,36 +107,85 @@ def seed_devices(seed: int) -> None:
         device_generator().manual_seed(seed)
 
 
-_forbidden = [False]  # whether a draw is an error now: inside of torch.vmap, unless it says what to draw
+class _Blocks(threading.local):
+    """The functions of single examples that the thread runs, the innermost last."""
+
+    def __init__(self) -> None:
+        self.stack: list[randomness] = []
+
+
+_blocks = _Blocks()
+_OF_A_COUNT = frozenset(("dropout_mask",))  # draws whose first argument is a number of elements, not a shape
 
 
 class randomness:
     """How random numbers are drawn while a function runs on slice after slice: "error", "same" or "different" (torch.vmap).
 
-    The context gives a function to call before each slice.
+    torch draws for all slices at once, operation by operation. So the first slice draws for all of them, and each slice takes
+    its part, or all take the same. What is drawn from values of a slice's own can only be drawn with them. The context gives a
+    function to call before each slice.
     """
 
-    def __init__(self, mode: str) -> None:
-        self._mode = mode
+    def __init__(self, mode: str, size: int = 0) -> None:
+        self._mode, self._size = mode, size
+        self._drawn: list[tuple[Any, Any]] = []
+        self._slice = self._place = -1
 
     def __enter__(self) -> Any:
-        self._before = _forbidden[0]
-        _forbidden[0] = self._mode == "error"
-        engine = default_generator._engine
-        start = engine.get_state() if self._mode == "same" else None
+        _blocks.stack.append(self)
 
         def begin_slice() -> None:
-            if start is not None:
-                engine.set_state(start)
+            self._slice += 1
+            self._place = -1
 
         return begin_slice
 
     def __exit__(self, *exc: Any) -> None:
-        _forbidden[0] = self._before
+        _blocks.stack.remove(self)
+
+    def draw(self, engine: Engine, name: str, args: tuple[Any, ...], further: Callable[[tuple[Any, ...]], Any]) -> Any:
+        """What this slice gets of ``further(args)``, a draw for it alone."""
+        self._place += 1
+        if any(isinstance(arg, np.ndarray) for arg in args):
+            return self._of_values(engine, args, further)
+        key = engine, name, args
+        if self._slice == 0:
+            self._drawn.append((key, self._of_all(name, args, further)))
+        elif self._place >= len(self._drawn) or self._drawn[self._place][0] != key:
+            return further(args)  # the slices go ways of their own
+        held = self._drawn[self._place][1]
+        return np.array(held if self._mode == "same" else held[self._slice])
+
+    def _of_all(self, name: str, args: tuple[Any, ...], further: Callable[[tuple[Any, ...]], Any]) -> Any:
+        if self._mode == "same":
+            return further(args)
+        first, *rest = args
+        if isinstance(first, tuple):
+            return further(((self._size, *first), *rest))
+        if name in _OF_A_COUNT:
+            return further((self._size * first, *rest)).reshape(self._size, first)
+        return [further(args) for _ in range(self._size)]
+
+    def _of_values(self, engine: Engine, args: tuple[Any, ...], further: Callable[[tuple[Any, ...]], Any]) -> Any:
+        if self._mode == "different":
+            return further(args)
+        if self._slice == 0:
+            self._drawn.append((None, engine.get_state()))
+        elif self._place < len(self._drawn) and self._drawn[self._place][0] is None:
+            engine.set_state(self._drawn[self._place][1])
+        return further(args)
+
+
+def drawn_in_slices(engine: Engine, name: str, args: tuple[Any, ...], draw: Callable[[tuple[Any, ...]], Any]) -> Any:
+    """``draw(args)``, as the functions of single examples that run now want it."""
+    further = draw
+    for block in _blocks.stack:
+        further = functools.partial(block.draw, engine, name, further=further)
+    return further(args)
 
 
 def _check_allowed() -> None:
-    if _forbidden[0]:
+    if any(block._mode == "error" for block in _blocks.stack):
         raise RuntimeError(
             "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
             "randomness flags on vmap or perform the randomness operation out of vmap"

@@ -12,7 +12,7 @@ from .._backend.cast import numpy_cast
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
 from .._core.dtype import bfloat16, bool_, dtype, get_default_dtype, int64
-from .._core.generator import engine_of
+from .._core.generator import drawn_in_slices, engine_of
 from .._core.strides import dense_order
 from .._core.tensor_base import TensorBase, array_of, check_writable, recording, strides_of, value_of, wrap
 from .._tape.composite import record
@@ -34,9 +34,12 @@ def draw(name: str, engine: Any, *args: Any) -> Any:
     if function is None:
         raise NotImplementedError(f"mstorch: torch.{name} has no kernel for an accelerator's generator; draw it on the CPU")
 
-    def drawn() -> Any:
+    def once(given: tuple[Any, ...]) -> Any:
         with engine.lock:
-            return function(engine, *args)
+            return function(engine, *given)
+
+    def drawn() -> Any:
+        return drawn_in_slices(engine, name, args, once) if isinstance(engine, _mt19937.Engine) else once(args)
 
     return drawn() if not capturing() else trace.drawn(lambda: _as_raw(drawn(), args))
 

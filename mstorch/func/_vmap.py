@@ -2,15 +2,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from .._core import generator
-from .._core.tensor_base import TensorBase
+from .._core.formats import strided
+from .._core.tensor_base import TensorBase, array_of, recording
 from .._core.trees import broadcast_to, tree_flatten, tree_unflatten
 from .._ops.creation import zeros
 from .._ops.join import stack
 from .._ops.views import movedim, select
+from .._tape.node import on_host
+from .._tape.windows import window_of_all
 
 _MODES = ("error", "different", "same")
 
@@ -94,17 +99,68 @@ def _joined(name: str, results: list[list[Any]], dims: list[Any], empty: bool) -
     joined = []
     for values, dim in zip(zip(*results), dims):
         if dim is None:
+            values = tuple(value.part if isinstance(value, _Given) else value for value in values)
+            _check_alike(name, values)
             joined.append(values[0])
             continue
         for value in values:
-            if not isinstance(value, TensorBase):
+            if not isinstance(value, (TensorBase, _Given)):
                 raise ValueError(
                     f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(value)}. Did you mean to set "
                     "out_dims= to None for output?"
                 )
-        whole = zeros((0, *values[0].shape), dtype=values[0].dtype) if empty else stack(values)
+        first = values[0]
+        if isinstance(first, _Given) and all(
+            isinstance(value, _Given) and value.leaf is first.leaf and value.dim == first.dim for value in values
+        ):
+            joined.append(first.leaf if first.dim == dim else movedim(first.leaf, first.dim, dim))
+            continue
+        values = tuple(value.part if isinstance(value, _Given) else value for value in values)
+        whole = zeros((0, *values[0].shape), dtype=values[0].dtype) if empty else _whole(values)
         joined.append(whole if dim == 0 else movedim(whole, 0, dim))
     return joined
+
+
+class _Given(NamedTuple):
+    """A result that is the slice of an argument itself: the whole result is that argument."""
+
+    leaf: Any
+    dim: int
+    part: Any
+
+
+def _whole_of(result: Any, values: Sequence[Any], leaves: Sequence[Any], dims: Sequence[Any]) -> Any:
+    for value, leaf, dim in zip(values, leaves, dims):
+        if result is value and dim is not None:
+            return _Given(leaf, dim, value)
+    return result
+
+
+def _check_alike(name: str, values: Sequence[Any]) -> None:
+    """What is not stacked must be the same for all examples."""
+    first = values[0]
+    for value in values[1:]:
+        if isinstance(value, TensorBase) and value is not first and not _equal(value, first):
+            raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if not isinstance(other, TensorBase) or one.shape != other.shape or not (on_host(one) and on_host(other)):
+        return False
+    return np.array_equal(array_of(one), array_of(other), equal_nan=one._dtype.category >= 2)
+
+
+def _whole(values: Sequence[Any]) -> Any:
+    """The results of the examples, stacked: where they are views, a view of the same memory."""
+    if any(value.layout is not strided for value in values):
+        return stack(values)
+    found = window_of_all(values)
+    if found is None:
+        return stack(values)
+    if recording(values):
+        made = stack(values)
+        found._node, found._number = made._node, made._number
+    return found
 
 
 def vmap(
@@ -115,8 +171,8 @@ def vmap(
     ``in_dims`` and ``out_dims`` are ints or trees like the arguments' and the results'; None: not mapped over. ``randomness``:
     random operations are an error, draw the "same" numbers for each slice, or "different" ones. Differs from torch: ``func``
     runs once for each slice, on tensors that are what they seem, so that it may branch on values and call ``.item()``; a
-    change in place of something that is not mapped over happens for each slice; "different" numbers are drawn slice after
-    slice, not in one batch; ``chunk_size`` changes nothing.
+    change in place of something that is not mapped over happens for each slice; "different" numbers that are drawn with
+    values of a slice are drawn slice after slice, all others for ``chunk_size`` slices at once, as in torch.
     """
     if randomness not in _MODES:
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
@@ -130,13 +186,21 @@ def vmap(
         size = _batch_size(leaves, dims)
         results: list[list[Any]] = []
         out_spec: Any = None
-        with generator.randomness(randomness) as begin_slice:
-            for i in range(max(size, 1)):
-                begin_slice()
-                values = [_slice(leaf, dim, i, size) for leaf, dim in zip(leaves, dims)]
-                result = func(*tree_unflatten(values, spec), **kwargs)
-                flat, out_spec = tree_flatten(result)
-                results.append(flat)
+        step = min(chunk_size or size, size) or 1
+        source = generator.default_generator
+        before = source.get_state() if step < size and randomness == "same" else None
+        for start in range(0, max(size, 1), step):
+            # Each chunk draws for itself, and "same" numbers are the same in all of them.
+            count = min(step, max(size, 1) - start)
+            if before is not None:
+                source.set_state(before)
+            with generator.randomness(randomness, count) as begin_slice:
+                for i in range(start, start + count):
+                    begin_slice()
+                    values = [_slice(leaf, dim, i, size) for leaf, dim in zip(leaves, dims)]
+                    result = func(*tree_unflatten(values, spec), **kwargs)
+                    flat, out_spec = tree_flatten(result)
+                    results.append([_whole_of(item, values, leaves, dims) for item in flat])
         single = isinstance(result, TensorBase)
         dims_out = _output_dims(name, out_dims, out_spec, single)
         return tree_unflatten(_joined(name, results, dims_out, size == 0), out_spec)

@@ -113,3 +113,68 @@ REFUSALS = {
 @pytest.mark.parametrize("name", REFUSALS)
 def test_refusals(name, both):
     both(lambda t: REFUSALS[name](t), message="vmap" if "sizes" in name or "structure" in name or "no tensors" in name else None)
+
+
+def test_results_that_are_views_share_memory(both):
+    def body(t):
+        x = some(t, 4, 3, 2)
+        same = t.vmap(lambda y: y, in_dims=1, out_dims=1)(x)
+        turned = t.vmap(lambda y: y.t())(x)
+        picked = t.vmap(lambda y: y[1], out_dims=1)(x)
+        picked[0, 2] = 7
+        nested = t.vmap(t.vmap(lambda y: y[:1]))(x)
+        other = some(t, 2)
+        unmapped = t.vmap(lambda y: other)(x)
+        return (
+            same is x, turned._base is x, picked._base is x, nested.data_ptr() == x.data_ptr(), x, unmapped.stride(),
+            t.vmap(lambda y: y.mul_(2))(x) is x, turned.stride(), nested.stride(),
+        )  # fmt: skip
+
+    both(body)
+
+
+def test_gradients_of_views(both):
+    def body(t):
+        x = some(t, 4, 3).requires_grad_()
+        y = x * 1
+        found = t.vmap(lambda row: row[1:])(y)
+        (found**2).sum().backward(retain_graph=True)
+        found.mul_(3)
+        y.sum().backward()
+        return x.grad, y
+
+    both(body, strides=False)
+
+
+def test_what_is_not_stacked_must_not_differ(both):
+    both(lambda t: t.vmap(lambda x: x * 2, out_dims=None)(some(t, 3)))
+
+
+DRAWS = {
+    "one": lambda t, x: t.rand(3) + x,
+    "two": lambda t, x: t.randn(5, 4) * t.rand(()) + x.sum(),
+    "dropout": lambda t, x: t.nn.functional.dropout(t.ones(7)) * x.sum(),
+    "integers": lambda t, x: t.randint(0, 90, (4,)) + x.sum(),
+    "nested": lambda t, x: t.vmap(lambda y: t.rand(2) + y, randomness="different")(x),
+    "nested same": lambda t, x: t.vmap(lambda y: t.rand(2) + y, randomness="same")(x),
+}
+
+
+@pytest.mark.parametrize("mode", ["same", "different"])
+@pytest.mark.parametrize("chunk", [None, 2])
+@pytest.mark.parametrize("name", DRAWS)
+def test_draws(name, chunk, mode, both):
+    def body(t):
+        t.manual_seed(3)
+        found = t.vmap(lambda x: DRAWS[name](t, x), randomness=mode, chunk_size=chunk)(t.zeros(5, 3))
+        return found, t.rand(2)
+
+    both(body, strides=False)
+
+
+def test_draws_in_place(both):
+    def body(t):
+        t.manual_seed(3)
+        return t.vmap(lambda x: x.clone().normal_().uniform_() + t.rand(3), randomness="different")(t.zeros(5, 3))
+
+    both(body)
