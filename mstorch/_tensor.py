@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,10 +21,11 @@ from ._core.overriding import PLAIN
 from ._core.size import Size
 from ._core.storage import Absent, Counter, Storage, Value
 from ._core.tensor_base import (
+    NO_LEAF,
     TensorBase,
     array_of,
     auto_of,
-    become_apart,
+    become,
     count_of,
     is_tracked,
     require_grad,
@@ -37,7 +39,7 @@ from ._core.tensor_base import (
 from ._ops import creation, from_data, indexing, subclasses, views
 from ._ops._dispatch import wrap_dim
 from ._tape import border
-from ._tape.node import node_of
+from ._tape.node import Node, node_of, shown_name
 
 # Attributes that belong to one tensor object and not to its value.
 _NOT_COPIED = frozenset(("_count",))
@@ -251,7 +253,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return id(self)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        return _text(self)
+        return _text(self) if tensor_contents is None else _tensor_str._str_intern(self, tensor_contents=tensor_contents)
 
     def __format__(self, spec: str) -> str:
         if not self._shape:
@@ -303,9 +305,15 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise RuntimeError("requires_grad must be a bool")
         if value and node_of(self) is not None:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         self.requires_grad_(value)
+
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Start (or stop) recording operations on a leaf; returns the tensor."""
@@ -338,7 +346,10 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def grad(self) -> Tensor | None:
         """The gradient that backward accumulated, or None."""
         auto = self._auto
-        return None if auto is None else auto.grad
+        found = None if auto is None else auto.grad
+        if found is None and self._node is not None and not (auto is not None and auto.retains):
+            warnings.warn(NO_LEAF, UserWarning, stacklevel=3)
+        return found
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -410,6 +421,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
                 "detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
                 "function in torch/optim/optimizer.py as the solution."
             )
+        if self._node is not None:
+            auto_of(self).cut = Node(()).sequence
         self._node, self._number = None, 0
         if auto is not None:
             auto.leaf = False
@@ -425,6 +438,10 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     @data.setter
     def data(self, new: Tensor) -> None:
         replace_data(self, new)
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
     @property
     def _version(self) -> int:
@@ -535,12 +552,11 @@ def _text(tensor: Tensor) -> str:
     """The repr of a tensor."""
     array = array_of(tensor)
     here = devices.current()
-    node = tensor.grad_fn
     return _tensor_str.format_tensor(
         array.astype(np.float32) if tensor._dtype.name == "bfloat16" else array,
         dtype_name=tensor._dtype.name,
         requires_grad=tensor.requires_grad,
-        grad_fn_name=None if node is None else node.name(),
+        grad_fn_name=shown_name(tensor),
         device=None if here.type == "cpu" else str(here),
         class_name=type(tensor).__name__,
         default_dtype_name=get_default_dtype().name,
@@ -557,8 +573,12 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
         raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
     if is_tracked(tensor) and new._dtype.category < 2:
         raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+    if (new.layout is strided) != (tensor.layout is strided):
+        raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
     parameter = tensor._storage.parameter
-    become_apart(tensor, new)
+    counter = tensor._counter  # views count with it on
+    become(tensor, new)
+    tensor._counter = counter
     if parameter is not None and tensor._storage.parameter is None:
         # MindSpore's optimisers know the parameter: it shares the new memory.
         set_value(parameter, value_of(tensor))

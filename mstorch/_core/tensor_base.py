@@ -23,7 +23,7 @@ _permute = kernel("permute")
 _reinterpret = kernel("view_dtype")
 
 # How a view came about, which decides whether it may be written to while operations are recorded.
-DEFAULT, MULTIPLE_OUTPUTS, WITHOUT_GRAD, INFERENCE = 0, 1, 2, 3
+DEFAULT, MULTIPLE_OUTPUTS, WITHOUT_GRAD, INFERENCE, OF_FUNCTION = 0, 1, 2, 3, 4
 
 
 class Auto:
@@ -47,6 +47,15 @@ class Auto:
     again: Callable[[Any], Any] | None = None
     hooked: Any = None
     inference = False
+    cut = -1  # when the tensor was cut off from its history in place, counted as nodes are
+
+
+NO_LEAF = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during "
+    "autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
+    "non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
+    "github.com/pytorch/pytorch/pull/30531 for more information."
+)
 
 
 class SparseOperand(NotImplementedError):
@@ -400,30 +409,41 @@ def check_history(tensor: Any) -> None:
             if auto.leaf and tensor._node is None:
                 raise RuntimeError(_LEAF)
         else:
-            if base._node is None and auto.origin != WITHOUT_GRAD:  # the base may take no part: ``arange(6.0).view(2, 3).requires_grad_()``
-                raise RuntimeError(_VIEW_OF_LEAF)
             if auto.origin != DEFAULT:
-                raise RuntimeError(refused_view(tensor, auto, "is being"))
+                raise RuntimeError(refused_view(tensor, auto))
+            if base._node is None:  # the base may take no part: ``arange(6.0).view(2, 3).requires_grad_()``
+                raise RuntimeError(_VIEW_OF_LEAF)
 
 
-def refused_view(tensor: Any, auto: Auto, how: str) -> str:
-    """torch's words for a view that may not be written to, or (``how``) whose base was, so that it has no history."""
-    what = f"Output {tensor._number} of {re.sub('Backward[0-9]*$', '', tensor._node.name()) if tensor._node is not None else ''}"
-    if auto.origin == MULTIPLE_OUTPUTS:
-        return (
-            f"{what} is a view and {how} modified inplace. This view is the output of a function that returns multiple views. "
-            "Such functions do not allow the output views to be modified inplace. You should replace the inplace operation by an "
-            "out-of-place one."
-        )
-    mode = "inference mode" if auto.origin == INFERENCE else "no_grad mode"
-    start = f"{what} is a view and {how} modified inplace." if tensor._node is not None else f"A view was created in {mode}"
-    if tensor._node is None:
-        start += f" and {how} modified inplace with grad mode enabled."
-    return (
-        f"{start} Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
-        f"both the view and the inplace either both inside the {mode.split()[0]} block (if you don't want the inplace to be "
-        f"tracked) or both outside (if you want the inplace to be tracked)."
-    )
+_WHY = {
+    MULTIPLE_OUTPUTS: (
+        "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
+        "modified inplace. You should replace the inplace operation by an out-of-place one."
+    ),
+    OF_FUNCTION: (
+        "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
+        "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This "
+        "behavior is forbidden. You can fix this by cloning the output of the custom Function."
+    ),
+    **{origin: (
+        "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
+        f"and the inplace either both inside the {block} block (if you don't want the inplace to be tracked) or both outside (if you "
+        "want the inplace to be tracked)."
+    ) for origin, block in ((WITHOUT_GRAD, "no_grad"), (INFERENCE, "inference_mode"))},
+}  # fmt: skip
+
+
+def refused_view(tensor: Any, auto: Auto, indirect: bool = False) -> str:
+    """torch's message for a view that came about so that it, or (``indirect``) its base, may not be written to."""
+    node = tensor._node
+    written = "and its base or another view of its base has been modified inplace" if indirect else "and is being modified inplace"
+    maker = "" if node is None else f"Output {tensor._number} of {re.sub('Backward[0-9]*$', '', node.name())} is a view"
+    if node is not None and auto.origin in (MULTIPLE_OUTPUTS, OF_FUNCTION):
+        return f"{maker} {written}. {_WHY[auto.origin]}"
+    prefix = f"{maker} of a view which was created in" if node is not None else "A view was created in"
+    if auto.origin == INFERENCE:
+        return f"{prefix} inference mode {written} in normal mode. {_WHY[auto.origin]}"
+    return f"{prefix} no_grad mode {written} with grad mode enabled. {_WHY[auto.origin]}"
 
 
 def check_writable(tensor: Any, uniform: bool = False) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from .._backend.table import kernel
 from .._core.dtype import int64
 from .._core.formats import contiguous_format
+from .._core.modes import modes
 from .._core.storage import Storage
 from .._core.strides import contiguous_strides, flat_index
 from .._core.tensor_base import (
@@ -25,7 +26,7 @@ from .._core.tensor_base import (
     whole_storage,
 )
 from .._tape.composite import refuse
-from .._tape.windows import review
+from .._tape.windows import review, set_apart
 from . import views
 from ._dispatch import accept_numpy_names, call, deliver, finish, shape_args, shape_of, wrap_dim
 from ._forms import accept_forms
@@ -298,18 +299,18 @@ def split_with_sizes(input: Any, split_sizes: Sequence[int], dim: int = 0) -> tu
 
 
 def unsafe_split(input: Any, split_size: int, dim: int = 0) -> tuple[Any, ...]:
-    """Parts of one size along a dimension."""
-    return views.split(input, split_size, dim)
+    """Parts of one size along a dimension, each of which may be written to."""
+    return set_apart(views.split(input, split_size, dim), "UnsafeSplitBackward0")
 
 
 def unsafe_split_with_sizes(input: Any, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
-    """Parts of the given sizes along a dimension."""
-    return split_with_sizes(input, split_sizes, dim)
+    """Parts of the given sizes along a dimension, each of which may be written to."""
+    return set_apart(split_with_sizes(input, split_sizes, dim), "UnsafeSplitWithSizesBackward0")
 
 
 def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
-    """At most ``chunks`` parts of equal size along a dimension."""
-    return views.chunk(input, chunks, dim)
+    """At most ``chunks`` parts of equal size along a dimension, each of which may be written to."""
+    return set_apart(views.chunk(input, chunks, dim), "UnsafeSplitBackward0")
 
 
 # Other shapes
@@ -463,7 +464,7 @@ def _own_view(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     """Change the size in place; a larger one gets new memory, with the old elements first. Returns the tensor."""
-    if is_tracked(self):
+    if is_tracked(self) and not modes.inference:
         raise RuntimeError("cannot resize variables that require grad")
     shape = shape_args(sizes)
     if shape == shape_of(self):
@@ -492,6 +493,8 @@ def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> An
 def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
     """Show the storage of ``source`` from now on (with a size, a part of it, which may make it grow); returns the tensor."""
     check_history(self)
+    if self._auto is not None:
+        self._auto.accumulator = None  # graphs made before go on to end at the tensor that it was
     if source is None:
         turn_into(self, self.new_empty((0,)))
         return self

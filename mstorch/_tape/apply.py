@@ -14,6 +14,7 @@ from .._core.modes import modes
 from .._core.storage import Storage
 from .._core.tensor_base import TensorBase, array_of, is_tracked, laid_out, tensor_of, value_of, wrap
 from .node import FREED, Node, Saved, bare, dressed, edge_of, named, saved_input
+from .saved import attribute, names_of
 
 Rule = Callable[..., Any]
 
@@ -27,7 +28,12 @@ class Applied(Node):
     shapes: Any
     needs: Any
     kind: Any
-    results: Any
+    results: Any  # how many, where they are several
+
+    @property
+    def width(self) -> int:  # type: ignore[override]
+        """How many results the operation has."""
+        return self.results or 1
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The rule's gradients."""
@@ -44,6 +50,22 @@ class Applied(Node):
         if self.saved is None:
             raise RuntimeError(FREED)
         return tuple(item.value(self, True) for item in self.saved)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return attribute(self, name, _saved_names(self))
+
+    def __dir__(self) -> list[str]:
+        names = _saved_names(self)
+        return [*object.__dir__(self), *(f"_saved_{name}" for name in names), *(f"_raw_saved_{name}" for name in names)]
+
+
+def _saved_names(node: Applied) -> tuple[str, ...]:
+    for derivative in RULES.values():
+        if derivative.rule is node.rule:
+            return names_of(derivative.keep, derivative.results, type(node).label)
+    return ()
 
 
 class Derivative:
@@ -184,7 +206,7 @@ def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, .
     node.rule = derivative.rule
     node.args = args
     node.kind = kind
-    node.results = len(results) > 1
+    node.results = len(results) if len(results) > 1 else 0
     node.shapes = [item._shape if isinstance(item, TensorBase) else np.shape(item) for item in inputs]
     for number, item in enumerate(results):
         if isinstance(item, TensorBase) and item._dtype.category >= 2:
@@ -201,6 +223,11 @@ def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, .
         for number in derivative.results:
             saved.append(Saved(results[number], True))
         node.saved = saved
+    elif args and any(isinstance(part, np.ndarray) for arg in args for part in (arg if arg.__class__ is tuple else (arg,))):
+        node.saved = _INDICES
+
+
+_INDICES = (None,)  # stands for arrays among the arguments, which the graph keeps until it is used up
 
 
 class Constant:
@@ -210,6 +237,9 @@ class Constant:
 
     def __init__(self, array: Any) -> None:
         self.array = array
+
+    unpack = None
+    output = False
 
     def value(self, node: Any, recorded: bool) -> Any:
         """The array, as a tensor if the gradient is one."""
@@ -354,6 +384,8 @@ def _attach(
     node.count = len(flat)
     node.saved = [saved_input(item) for item in flat]
     node.outputs = [i for i, item in enumerate(results) if isinstance(item, TensorBase) and item._dtype.category >= 2]
+    if len(results) > 1:
+        node.width = len(results)
     for number in node.outputs:
         results[number]._node, results[number]._number = node, number
 

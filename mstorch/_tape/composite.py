@@ -64,6 +64,8 @@ def record(label: str, backward: Callable[..., Any], inputs: Sequence[Any], resu
         return results
     node: Any = named(Composite, label)([edge_of(item) for item in inputs])
     node.backward, node.rest, node.count = backward, rest, len(results)
+    if len(results) > 1:
+        node.width = len(results)
     for number, item in enumerate(results):
         if item._dtype.category >= 2:
             item._node, item._number = node, number

@@ -88,12 +88,13 @@ def _needed(nodes: Sequence[Node], ends: set[Node]) -> set[Node]:
 
 
 def run(
-    roots: Sequence[tuple[Edge, Any]], keep: bool, recorded: bool, wanted: Sequence[Edge | None] | None = None
-) -> list[Any]:
+    roots: Sequence[tuple[Edge, Any]], keep: bool, recorded: bool, wanted: Sequence[Edge | None] | None = None,
+    only: Sequence[Node] | None = None,
+) -> list[Any]:  # fmt: skip
     """Send gradients from the roots down.
 
-    Without ``wanted`` they reach the leaves. With it only what leads to those edges runs, and the gradients that arrive there
-    are returned (None where nothing does); no leaf gets any.
+    Without ``wanted`` they reach the leaves; with ``only`` just those nodes run and what leads to them. With ``wanted`` only
+    what leads to those edges runs, and the gradients that arrive there are returned (None where nothing does); no leaf gets any.
     """
     buffers: dict[Node, Any] = {}
     first: list[Node] = []
@@ -111,10 +112,12 @@ def run(
             if edge is not None:
                 catching.setdefault(edge[0], []).append(edge[1])
         needed = _needed(first, set(catching))
+    elif only is not None:
+        needed = _needed(first, set(only))
     ready = [(-node.sequence, id(node), node) for node in first if not counts.get(node)]
     heapq.heapify(ready)
     outer, mode, check = running.current, modes.grad, watch.check
-    running.accumulates.append(wanted is None)
+    running.accumulates.append(wanted is None and only is None)
     modes.grad = recorded
     try:
         while ready:
@@ -169,11 +172,13 @@ def run(
     finally:
         modes.grad = mode
         running.current = outer
-        running.accumulates.pop()
-        if not running.accumulates:
-            callbacks, running.callbacks = running.callbacks, []
-            for callback in callbacks:
-                callback()
+        try:
+            while len(running.accumulates) == 1 and running.callbacks:  # one may add another
+                running.callbacks.pop(0)()
+        finally:
+            running.accumulates.pop()
+            if not running.accumulates:
+                running.callbacks.clear()
     if wanted is None:
         return []
     return [None if edge is None else caught.get(edge) for edge in wanted]
@@ -195,6 +200,8 @@ def _put(buffer: list[Any], number: int, gradient: Any) -> None:
 
 
 def _run_node(node: Node, gradients: list[Any], recorded: bool) -> Sequence[Any]:
+    if len(gradients) < node.width:
+        gradients = gradients + [None] * (node.width - len(gradients))
     if node.before:
         given = tuple(dressed(gradient) for gradient in gradients)
         for hook in list(node.before.values()):
@@ -221,8 +228,8 @@ def _run_node(node: Node, gradients: list[Any], recorded: bool) -> Sequence[Any]
 
 def _run_pre(node: Node, gradients: list[Any], recorded: bool) -> None:
     for number, hooks in (node.pre or {}).items():
-        if number >= len(gradients) or gradients[number] is None:
-            continue
+        if number >= len(gradients):
+            gradients.extend([None] * (number + 1 - len(gradients)))
         for hook in list(hooks.values()):
             given = dressed(gradients[number])
             changed = hook(given)
@@ -246,6 +253,20 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
                 given = changed if isinstance(changed, tuple) else (changed,)
         gradient = bare_of(given[0], recorded)
     auto = tensor._auto
+    with _accumulating:
+        _add_to(auto, tensor, gradient, recorded)
+    if node.hooks:
+        for hook in list(node.hooks.values()):
+            hook((), (auto.grad,))
+    if auto.post:
+        for hook in list(auto.post.values()):
+            _check_nothing(hook(tensor), tensor)
+
+
+_accumulating = threading.Lock()  # two threads may add to one leaf
+
+
+def _add_to(auto: Any, tensor: Any, gradient: Any, recorded: bool) -> None:
     held = auto.grad
     if held is None:
         if gradient.__class__ is np.ndarray:
@@ -262,12 +283,15 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
     else:
         held._array = None if held._storage.moved else held._array
         held.add_(tensor_of(gradient))
-    if node.hooks:
-        for hook in list(node.hooks.values()):
-            hook((), (auto.grad,))
-    if auto.post:
-        for hook in list(auto.post.values()):
-            hook(tensor)
+
+
+def _check_nothing(result: Any, tensor: Any) -> None:
+    if isinstance(result, TensorBase):
+        if result is tensor:
+            return
+        raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+    if result is not None:
+        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
 
 
 def _like_leaf(gradient: np.ndarray, tensor: Any) -> np.ndarray:
@@ -279,8 +303,8 @@ def _like_leaf(gradient: np.ndarray, tensor: Any) -> np.ndarray:
 
 
 def _alone(gradient: np.ndarray, tensor: Any) -> bool:
-    """Whether the caller's two names (and the argument here) are all that hold the array, in the order of the leaf's memory."""
-    if not gradient.flags.writeable or sys.getrefcount(gradient) > 4:
+    """Whether the callers' three names (and the argument here) are all that hold the array, in the order of the leaf's memory."""
+    if not gradient.flags.writeable or sys.getrefcount(gradient) > 5:
         return False
     base = gradient.base
     if base is not None and (

@@ -53,6 +53,8 @@ class Node:
     hooks: Hooks | None = None  # hooks of the node, after it ran
     before: Hooks | None = None  # hooks of the node, before it runs
     _metadata: dict[Any, Any] | None = None
+    width = 1  # how many outputs the operation has
+    likes_of: dict[int, tuple[Any, Any]] | None = None  # shape and dtype of outputs that edges were asked for
 
     def __init__(self, edges: Sequence[Edge | None]) -> None:
         self.edges = edges
@@ -173,7 +175,7 @@ def _look_again(tensor: Any, auto: Any, version: int) -> None:
     if tensor._node is None and not is_tracked(base):
         return
     if auto.origin != DEFAULT and is_tracked(base):
-        raise RuntimeError(refused_view(tensor, auto, "its base or another view of its base has been"))
+        raise RuntimeError(refused_view(tensor, auto, True))
     if is_tracked(base) and (node_of(base) is not None or tensor._node is None):
         made = _look[0](tensor)
         tensor._node, tensor._number = made._node, made._number
@@ -187,6 +189,12 @@ _INFERENCE = (
     "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked by "
     "autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
     "instead of `torch.inference_mode()`."
+)
+
+
+_CUT = (
+    "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, please use "
+    "out-of-place `.detach()` instead"
 )
 
 
@@ -210,6 +218,8 @@ class SavedInput:
         tensor = self.tensor
         if tensor._counter.version != self.version:
             raise RuntimeError(changed_text(tensor, self.version, node if self.output else None))
+        if tensor._node is None and tensor._auto is not None and tensor._auto.cut > node.sequence:
+            raise RuntimeError(_CUT)
         if recorded:
             return tensor
         array = tensor._array
@@ -294,6 +304,15 @@ def bare_twin(tensor: Any) -> Any:
     made = twin(tensor)
     made._node, made._number = None, 0
     return made
+
+
+def shown_name(tensor: Any) -> str | None:
+    """The name of the node that made a tensor; "Invalid" for a view whose base was written to so that it has no history."""
+    auto = tensor._auto
+    if auto is not None and auto.origin != DEFAULT and auto.seen != tensor._counter.version and is_tracked(tensor):
+        return "Invalid"
+    node = node_of(tensor)
+    return None if node is None else node.name()
 
 
 def plain_name(node: Any) -> str:

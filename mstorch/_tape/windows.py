@@ -109,6 +109,9 @@ def part(source: Any, label: str, shape: tuple[int, ...], strides: Strides, offs
 def _enter_view(made: Any, source: Any, again: Callable[[Any], Any] | None, origin: int = DEFAULT) -> None:
     auto = auto_of(made)
     above = source._auto
+    if above is not None and above.inference:
+        auto.inference = True
+        return
     if above is not None and above.base is not None:
         auto.base = above.base
         before = above.again
@@ -122,11 +125,9 @@ def _enter_view(made: Any, source: Any, again: Callable[[Any], Any] | None, orig
         auto.base = source
         auto.again = again
     auto.seen = made._counter.version
-    if origin == DEFAULT and not modes.grad:
+    if origin in (DEFAULT, MULTIPLE_OUTPUTS) and not modes.grad:
         origin = INFERENCE if modes.inference else WITHOUT_GRAD
     auto.origin = origin
-    if above is not None and above.inference:
-        auto.inference = True
 
 
 def window_of_all(parts: Sequence[Any]) -> Any:
@@ -326,11 +327,22 @@ def views(source: Any, label: str, parts: Sequence[tuple[Sequence[int], Strides,
     if modes.grad and is_tracked(source):
         node = named(Parts, label)((edge_of(source),))
         node.shape, node.keys, node.kind = source._shape, keys, source._dtype
+        node.width = len(keys)
     for number, part in enumerate(made):
         _enter_view(part, source, None, MULTIPLE_OUTPUTS)
         if node is not None:
             part._node, part._number = node, number
     return made
+
+
+def set_apart(parts: Sequence[Any], label: str) -> Any:
+    """Views that autograd takes for tensors of their own: each may be written to, and counts its own writes."""
+    for part in parts:
+        part._auto = None
+        part._counter = Counter(part._counter.version)
+        if part._node is not None:
+            part._node.__class__ = named(Parts, label)
+    return parts
 
 
 # Writes

@@ -14,16 +14,13 @@ from .grad_mode import (
     inference_mode,
     is_grad_enabled,
     is_inference_mode_enabled,
+    is_multithreading_enabled,
     no_grad,
     set_grad_enabled,
     set_multithreading_enabled,
 )
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
-
-
-def Variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
-    """The tensor itself, over the same data: tensors have been variables since torch 0.4."""
-    return data.detach().requires_grad_(requires_grad)
+from .variable import Variable
 
 
 def variable(*args: Any, **kwargs: Any) -> Any:
@@ -34,6 +31,7 @@ def variable(*args: Any, **kwargs: Any) -> Any:
 __all__ = [
     "Function", "FunctionCtx", "GradcheckError", "NestedIOFunction", "Variable", "anomaly_mode", "backward",
     "detect_anomaly", "enable_grad", "enforce_grad_layout_policy", "forward_ad", "functional", "grad", "gradcheck",
-    "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "profiler",
+    "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
+    "is_multithreading_enabled", "no_grad", "profiler",
     "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
 ]  # fmt: skip

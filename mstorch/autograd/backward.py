@@ -8,12 +8,12 @@ import numpy as np
 
 from .._backend import tape
 from .._core.modes import grad_set_to, modes
-from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
+from .._core.tensor_base import TensorBase, count_of, is_tracked, tensor_of
 from .._ops._dispatch import capturing, cast_tensor
 from .._ops.join import stack
 from .._tape import engine
-from .._tape.node import Accumulate, bare, dressed, edge_of, node_of, repeats
-from .graph import GradientEdge
+from .._tape.node import bare, dressed, edge_of, node_of, repeats
+from .graph import GradientEdge, retain_grad
 
 
 class _Checkpoints:
@@ -41,7 +41,8 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
     for root, gradient in zip(roots, gradients):
         if gradient is None:
             if isinstance(root, GradientEdge):
-                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+                found.append(_ones_at(root, recorded))
+                continue
             if is_tracked(root) and root.numel() != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             if root._dtype.category == 3:
@@ -67,6 +68,18 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
                 gradient = cast_tensor(gradient, root._dtype)
         found.append(gradient if recorded else bare(gradient))
     return found
+
+
+def _ones_at(edge: GradientEdge, recorded: bool) -> Any:
+    """The gradient to begin with at an edge that was asked for on a tensor of one element."""
+    likes = edge.node.likes_of or {}
+    if edge.output_nr not in likes:
+        raise RuntimeError("mstorch: a gradient is needed for an edge that get_gradient_edge did not make")
+    shape, kind = likes[edge.output_nr]
+    if count_of(shape) != 1:
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    ones = tensor_of(np.ones(shape, kind.np))
+    return ones if recorded else bare(ones)
 
 
 def _starts(roots: Sequence[Any], gradients: Sequence[Any], create_graph: bool) -> list[tuple[Any, Any]]:
@@ -110,25 +123,18 @@ def backward(
     if inputs is None:
         engine.run(starts, keep, create_graph)
         return
-    wanted = _as_tuple(inputs)
-    ends = []
-    for tensor in wanted:
+    only = []
+    for tensor in _as_tuple(inputs):
         if isinstance(tensor, GradientEdge):
-            raise RuntimeError("mstorch: backward(inputs=) takes tensors, not gradient edges")
+            only.append(tensor.node)
+            continue
         if not is_tracked(tensor):
             raise RuntimeError("One of the differentiated Tensors does not require grad")
-        ends.append(edge_of(tensor))
-    found = engine.run(starts, keep, create_graph, ends)
-    with grad_set_to(create_graph):
-        for tensor, edge, gradient in zip(wanted, ends, found):
-            if gradient is None or edge is None:
-                continue
-            if isinstance(edge[0], Accumulate):
-                engine.put_gradient(edge[0], gradient, create_graph)
-            else:
-                auto = auto_of(tensor)
-                new = dressed(gradient)
-                auto.grad = new.clone() if auto.grad is None else auto.grad + new
+        retain_grad(tensor)
+        edge = edge_of(tensor)
+        if edge is not None:
+            only.append(edge[0])
+    engine.run(starts, keep, create_graph, only=only)
 
 
 def grad(
@@ -156,6 +162,8 @@ def grad(
         results = [_own(gradient, starts) for gradient in found]
     missing = [place for place, result in enumerate(results) if result is None]
     if missing and materialize_grads:
+        if any(isinstance(wanted[place], GradientEdge) for place in missing):
+            raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
         for place in missing:
             like = wanted[place]
             results[place] = tensor_of(np.zeros(like._shape, like._dtype.np))

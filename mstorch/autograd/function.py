@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,10 +11,11 @@ from typing import Any
 from .._backend import tape
 from .._core.formats import strided
 from .._core.modes import modes
-from .._core.tensor_base import TensorBase, check_history, is_tracked
+from .._core.tensor_base import OF_FUNCTION, TensorBase, check_history, is_tracked
 from .._ops._dispatch import capturing
 from .._ops.creation import zeros
 from .._tape.node import FREED, Node, Saved, bare_of, bare_twin, dressed, edge_of, named
+from .._tape.saved import SavedTensor
 from .._tape.windows import settle
 from .grad_mode import no_grad
 
@@ -143,6 +146,13 @@ class _FunctionNode(Node):
             self.saved = None
             self.ctx._saved = []
 
+    @property
+    def _raw_saved_tensors(self) -> tuple[SavedTensor, ...]:
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        kept = self.ctx._saved
+        return tuple(SavedTensor(self, kept, place) for place in range(len(kept)))
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
@@ -156,10 +166,20 @@ class Function:
     and ``backward(ctx, *grad_outputs)``, which returns one gradient, or None, for each argument. Call ``apply``.
     """
 
+    generate_vmap_rule = False  # ``vmap`` runs a Function for each slice in any case
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise RuntimeError(
+        warnings.warn(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke them "
-            "on the class itself. Instantiating an autograd function will raise an error in a future version of PyTorch."
+            "on the class itself. Instantiating an autograd function will raise an error in a future version of PyTorch.",
+            DeprecationWarning, stacklevel=2,
+        )  # fmt: skip
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Raises: calls are those of ``apply``."""
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with "
+            "static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
         )
 
     @staticmethod
@@ -188,6 +208,20 @@ class Function:
             "mode AD."
         )
 
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """Compute the derivatives of the results; defined by subclasses that forward mode can use."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """Compute the results for a batch: a rule that other implementations need."""
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or set generate_vmap_rule=True."
+        )
+
     @classmethod
     def _backward(cls, ctx: Any, *gradients: Any) -> Any:
         if cls.vjp is not Function.vjp:
@@ -202,22 +236,43 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run ``forward`` on the arguments and record its backward."""
+        apart = cls.setup_context is not Function.setup_context
+        if apart:
+            bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args, kwargs = bound.args, {}
         tensors = [argument if isinstance(argument, TensorBase) else None for argument in args]
         needs = tuple(tensor is not None and is_tracked(tensor) for tensor in tensors)
         ctx = FunctionCtx(needs)
         record = modes.grad and any(needs)
         edges = [edge_of(tensor) if needed else None for tensor, needed in zip(tensors, needs)] if record else []
         with no_grad():
-            if cls.setup_context is Function.setup_context:
-                output = cls.forward(ctx, *args, **kwargs)
-            else:
-                output = cls.forward(*args, **kwargs)
+            if apart:
+                output = cls.forward(*args)
                 cls.setup_context(ctx, args, output)
+            else:
+                output = cls.forward(ctx, *args, **kwargs)
         if not record:
-            return output
+            dirty = {id(tensor) for tensor in ctx._dirty}
+            return _plain_output([tensor for tensor in tensors if id(tensor) not in dirty], output)
         if modes.native is not None:
             return _native_output(cls, output)
         return _record(cls, ctx, tensors, edges, output)
+
+
+def _plain_output(tensors: list[Any], output: Any) -> Any:
+    """Results that are not recorded; an input that is returned is another tensor over the same memory."""
+    if isinstance(output, TensorBase):
+        if modes.native is not None or output.layout is not strided:
+            return output
+        if any(output is tensor for tensor in tensors):
+            return output.view_as(output) if modes.grad else bare_twin(output)
+        if output._auto is not None and output._auto.base is not None:
+            output._auto.origin = OF_FUNCTION
+        return output
+    if type(output) in (tuple, list):
+        return tuple(_plain_output(tensors, item) for item in output)
+    return output
 
 
 def _native_output(cls: type[Function], output: Any) -> Any:
@@ -225,6 +280,15 @@ def _native_output(cls: type[Function], output: Any) -> Any:
     if capturing():
         tape.refuse_in_trace(f"{cls.__name__} has a backward of its own")
     raise RuntimeError(f"mstorch: MindSpore's own training cannot use {cls.__name__}, an autograd.Function")
+
+
+_VIEW_OF_SEVERAL = (
+    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one Tensor. "
+    "This is not supported by the current autograd engine. You should either make sure the input is not a view (using .clone() for "
+    "example) or make your Function only return one Tensor (potentially splitting it into two Functions: one doing the inplace that "
+    "returns a single Tensor and a second one that does the other operations). You can ask on the forum https://discuss.pytorch.org/ "
+    "if you need help to do this change."
+)
 
 
 def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: list[Any], output: Any) -> Any:
@@ -237,6 +301,11 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
     plain = {id(tensor) for tensor in ctx._non_differentiable}
     dirty = {id(tensor) for tensor in ctx._dirty}
     given = {id(tensor) for tensor in tensors if tensor is not None}
+    if dirty - given:
+        warnings.warn(
+            "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed to "
+            "ctx.mark_dirty().", UserWarning, stacklevel=4,
+        )  # fmt: skip
     replaced: dict[int, int] = {}
     shapes: list[Any] = []
     for position, item in enumerate(outputs):
@@ -252,6 +321,8 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
         shapes.append((item._shape, item._dtype))
         if id(item) in dirty:
             check_history(item)
+            if item._auto is not None and item._auto.base is not None and len(outputs) > 1:
+                raise RuntimeError(_VIEW_OF_SEVERAL)
             stand_in = bare_twin(item)
             stand_in._node, stand_in._number = node, position
             settle(item, stand_in, node.name())
@@ -259,11 +330,20 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
         if item.layout is not strided:
             item._values_part._node, item._values_part._number = node, position
             continue
-        if id(item) in given or is_tracked(item):
+        if id(item) in given:
+            with no_grad():
+                item = outputs[position] = item.view_as(item)
+        elif item._node is not None or (item._auto is not None and item._auto.leaf):
             item = outputs[position] = bare_twin(item)
-        item._auto = None
+        if item._auto is not None and item._auto.base is not None:
+            item._auto.origin = OF_FUNCTION
+            item._auto.seen = item._counter.version
+        else:
+            item._auto = None
         item._node, item._number = node, position
     node.outputs = shapes
+    if len(shapes) > 1:
+        node.width = len(shapes)
     saved: list[Any] = []
     for tensor in ctx._to_save:
         if tensor is None:
@@ -278,6 +358,14 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
     ctx._to_save = ()
     node.saved = (True,)  # what ``release`` takes away
     return outputs[0] if single else tuple(outputs)
+
+
+class InplaceFunction(Function):
+    """The base of operations of the time before static methods that write to their argument."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
 
 
 class NestedIOFunction(Function):

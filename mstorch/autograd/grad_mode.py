@@ -198,6 +198,11 @@ class set_multithreading_enabled(_Policy):
         super().__init__(mode)
 
 
+def is_multithreading_enabled() -> bool:
+    """What ``set_multithreading_enabled`` chose: True at first."""
+    return set_multithreading_enabled._is_on()
+
+
 class enforce_grad_layout_policy(_Policy):
     """Whether gradients have the strides of their parameters; those made here are row-major, whatever is chosen."""
 

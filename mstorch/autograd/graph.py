@@ -90,6 +90,7 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
     if not is_tracked(tensor):
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     node, number = edge_of(tensor)  # type: ignore[misc]
+    node.likes_of = {**(node.likes_of or {}), number: (tensor._shape, tensor._dtype)}
     return GradientEdge(node, number)
 
 

@@ -1,0 +1,81 @@
+"""What users see of the tensors that a node saved: ``grad_fn._saved_self``, ``grad_fn._raw_saved_self``."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._core.modes import modes
+from .node import FREED, Saved, dressed
+
+# Names of inputs where they are not "self" and "other", by the start of the node's name.
+_INPUTS = {
+    "Mm": ("self", "mat2"), "Bmm": ("self", "mat2"), "Addmm": ("mat1", "mat2", "self"), "Where": ("condition",),
+    "Convolution": ("input", "weight"), "NativeLayerNorm": ("input", "weight"), "NativeBatchNorm": ("input", "weight"),
+    "Pow": ("self", "exponent"), "NllLoss": ("self", "target"),
+}  # fmt: skip
+_PLAIN = ("self", "other")
+
+
+class SavedTensor:
+    """A tensor that a node saved, for hooks of its own."""
+
+    def __init__(self, node: Any, kept: list[Any], place: int) -> None:
+        self._node, self._kept, self._place = node, kept, place
+
+    @property
+    def data(self) -> Any:
+        """The tensor; without history where the node keeps it so. None once the graph is used up."""
+        if self._node.saved is None:
+            return None
+        item = self._kept[self._place]
+        return None if item is None else dressed(item.value(self._node, not item.output and item.unpack is None))
+
+    def unpack(self) -> Any:
+        """The tensor as backward sees it."""
+        item = self._kept[self._place]
+        return None if item is None else item.value(self._node, True)
+
+    def register_hooks(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        """Keep what ``pack_hook`` makes of the tensor; ``unpack_hook`` gives it back."""
+        if self._node.saved is None:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are freed "
+                "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a "
+                "second time or if you need to access saved variables after calling backward."
+            )
+        item = self._kept[self._place]
+        if item is None:
+            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+        if item.unpack is not None:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed "
+                "at a time."
+            )
+        modes.saved_hooks.append((pack_hook, unpack_hook))
+        try:
+            self._kept[self._place] = Saved(item.value(self._node, True), item.output)
+        finally:
+            modes.saved_hooks.pop()
+
+
+def names_of(keep: tuple[int, ...], results: tuple[int, ...], label: str) -> tuple[str, ...]:
+    """torch's names of what a rule saves, in its order."""
+    start = label.partition("Backward")[0]
+    inputs = _INPUTS.get(start, _PLAIN)
+    return (
+        *(inputs[place] if place < len(inputs) else f"input{place}" for place in keep),
+        *(f"result{number or ''}" for number in results),
+    )
+
+
+def attribute(node: Any, name: str, names: tuple[str, ...]) -> Any:
+    """The value of ``_saved_NAME`` or ``_raw_saved_NAME``; AttributeError for other names."""
+    raw = name.startswith("_raw_saved_")
+    wanted = name.removeprefix("_raw").removeprefix("_saved_")
+    if wanted not in names or not name.startswith(("_saved_", "_raw_saved_")):
+        raise AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")
+    if node.saved is None:
+        raise RuntimeError(FREED)
+    place = names.index(wanted)
+    found = SavedTensor(node, node.saved, place)
+    return found if raw else found.unpack()
