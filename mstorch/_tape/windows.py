@@ -303,7 +303,7 @@ class _Collected(Node):
         """Each part's piece of the gradient."""
         gradient = gradients[0]
         if not isinstance(gradient, TensorBase):
-            return tuple(_through(lambda array, key=key: np.ascontiguousarray(array[key]), gradient) for key in self.keys)
+            return tuple(_through(lambda array, key=key: np.array(array[key], order="C"), gradient) for key in self.keys)
         return tuple(
             linear(gradient, lambda array, key=key: array[key], _placing(key, self.shape), type(self).label) for key in self.keys
         )

@@ -358,3 +358,15 @@ def test_threads_add_to_one_leaf():
     for thread in threads:
         thread.join()
     assert (leaf.grad == 160).all()
+
+
+def test_second_gradients_have_the_shapes_and_dtypes_of_what_they_are_for(both):
+    def body(t):
+        x = t.ones(3, dtype=t.float64, requires_grad=True)
+        seeds = [t.ones((), dtype=t.float64, requires_grad=True) for _ in range(3)]
+        (first,) = t.autograd.grad(x.unbind(), x, seeds, create_graph=True)
+        z, seed = t.full((2,), 3 + 4j).requires_grad_(), t.ones(2, requires_grad=True)
+        (second,) = t.autograd.grad(z.abs(), z, seed, create_graph=True)
+        return t.autograd.grad(first, seeds, t.ones(3, dtype=t.float64)), t.autograd.grad(second, (z, seed), t.full((2,), 1 + 2j))
+
+    both(body, strides=False)

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import vocabulary as v
 from ..apply import rule
 
@@ -126,4 +128,7 @@ _extreme("minimum")
 @rule("abs", keep=(0,))
 def abs(node: Any, g: Any) -> Any:
     x = node.kept(g)
-    return v.mul(g, v.like(v.signs(x), g)) if node.kind.category < 3 else v.mul(g, v.sgn(x))
+    if node.kind.category < 3:
+        return v.mul(g, v.like(v.signs(x), g))
+    kind, real = node.kind.np, np.zeros((), node.kind.np).real.dtype
+    return v.mul(v.mapped(g, lambda array: array.astype(kind), lambda array: array.real.astype(real), "ToCopyBackward0"), v.sgn(x))
