@@ -308,11 +308,17 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
         )  # fmt: skip
     replaced: dict[int, int] = {}
     shapes: list[Any] = []
-    for position, item in enumerate(outputs):
+    for position, item in enumerate(list(outputs)):
         if not isinstance(item, TensorBase):
             shapes.append(None)
             continue
+        first = replaced.get(id(item))
         replaced[id(item)] = position
+        if first is not None and id(item) not in dirty:  # one tensor returned twice is one tensor
+            outputs[position] = outputs[first]
+            outputs[position]._number = position
+            shapes.append((item._shape, item._dtype))
+            continue
         if id(item) in plain or item._dtype.category < 2:
             shapes.append((item._shape, item._dtype) if id(item) not in plain else (item._shape, item._dtype))
             if id(item) in given and id(item) not in dirty:

@@ -213,3 +213,31 @@ def test_batch_norm_without_buffers(both):
 )
 def test_module_refusals(body, both):
     both(body)
+
+
+CALLS = {
+    "attribute": {"x": 0.0},
+    "new": {"x": 1.0, "more": 5.0},
+    "module": {"layer": 1.0},
+    "nowhere": {"other.weight": 1.0},
+}
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_with_attributes(name, strict, both):
+    def body(t):
+        class Net(t.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.x = t.ones(2)
+                self.layer = t.nn.Linear(2, 2)
+
+            def forward(self, given):
+                return given * self.x + (self.more if hasattr(self, "more") else 0)
+
+        net = Net()
+        tensors = {key: t.full((2,), value) for key, value in CALLS[name].items()}
+        return t.func.functional_call(net, tensors, t.ones(2), strict=strict), net.x, hasattr(net, "more")
+
+    both(body)

@@ -370,3 +370,34 @@ def test_second_gradients_have_the_shapes_and_dtypes_of_what_they_are_for(both):
         return t.autograd.grad(first, seeds, t.ones(3, dtype=t.float64)), t.autograd.grad(second, (z, seed), t.full((2,), 1 + 2j))
 
     both(body, strides=False)
+
+
+def test_a_result_given_twice_is_one_tensor(both):
+    def body(t):
+        class Double(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                y = x * 2
+                return y, y
+
+            @staticmethod
+            def backward(ctx, g, h):
+                return g * 2 + h * 2
+
+        x = t.ones(2, requires_grad=True)
+        a, b = Double.apply(x)
+        (a + b).sum().backward()
+        return a is b, a.output_nr, x.grad
+
+    both(body)
+
+
+def test_hooks_of_modules_do_not_see_second_derivatives(both):
+    def body(t):
+        seen = []
+        x, layer = t.ones(1, requires_grad=True), t.nn.MSELoss()
+        layer.register_full_backward_hook(lambda *given: seen.append(len(given)))
+        (first,) = t.autograd.grad(layer(x, t.zeros(1)), x, create_graph=True)
+        return t.autograd.grad(first, x), seen
+
+    both(body)

@@ -221,6 +221,8 @@ class _BackwardHooks:
         return [grads[position] for position in self.output_positions]
 
     def _inputs_reached(self, gradients: list[Any]) -> list[Any]:
+        if self.grad_outputs is None:
+            return gradients  # a second derivative, which passes by the inputs only
         full: list[Any] = [None] * self.count
         for position, gradient in zip(self.positions, gradients):
             full[position] = gradient
@@ -229,6 +231,7 @@ class _BackwardHooks:
             given = hook(self.module, grads, self.grad_outputs)
             if given is not None:
                 grads = given if isinstance(given, tuple) else (given,)
+        self.grad_outputs = None
         return [grads[position] for position in self.positions]
 
 

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from ..._core.tensor_base import TensorBase
 from ..modules.module import Module
 from ..parallel import DataParallel
 
@@ -42,7 +43,7 @@ def _check_names(module: Module, given: dict[str, Any]) -> None:
     lines = [
         f"{words} key(s): {', '.join(map(repr, names))}."
         for words, names in (
-            ("Unexpected", [n for n in given if n not in own]), ("Missing", [n for n in own if n not in given])
+            ("Unexpected", sorted(given.keys() - own.keys())), ("Missing", sorted(own.keys() - given.keys()))
         )
         if names
     ]  # fmt: skip
@@ -51,16 +52,31 @@ def _check_names(module: Module, given: dict[str, Any]) -> None:
         raise RuntimeError(f"Error(s) in reparametrizing for {module._get_name()}:\n\t{text}")
 
 
+class _Absent:
+    """Stands for an attribute that is not there."""
+
+
+_ABSENT: Any = _Absent()
+
+
 def _swap(module: Module, name: str, tensor: Any) -> Any:
-    """Put a tensor at a dotted name, parameter or not, and return what stood there."""
+    """Put a tensor at a dotted name, a parameter's, a buffer's or an attribute's, and return what stood there."""
     path, _, last = name.rpartition(".")
-    members = module.get_submodule(path).__dict__
+    owner = module.get_submodule(path)
+    members = owner.__dict__
     for kind in ("_parameters", "_buffers"):
-        if last in members[kind]:
+        if last in members[kind] and tensor is not _ABSENT:
             before = members[kind][last]
             members[kind][last] = tensor
             return before
-    raise AttributeError(f"{module._get_name()} has no parameter or buffer `{name}`")
+    before = getattr(owner, last, _ABSENT)
+    if before is not _ABSENT and not isinstance(before, TensorBase) and before is not None:
+        raise TypeError(f"attribute `{last}`: {before} is not an instance of torch.Tensor")
+    if tensor is not _ABSENT:
+        setattr(owner, last, tensor)
+    elif before is not _ABSENT:
+        delattr(owner, last)
+    return before
 
 
 @contextlib.contextmanager
@@ -70,16 +86,14 @@ def replaced(module: Module, tensors: dict[str, Any], tie_weights: bool, strict:
     if strict:
         _check_names(module, complete)
     before: dict[str, Any] = {}
-    known = _named_tensors(module)
     try:
         for name, tensor in complete.items():
-            if name in known:
-                before[name] = _swap(module, name, tensor)
+            before[name] = _swap(module, name, tensor)
         yield
     finally:
         for name, tensor in reversed(before.items()):
             now = _swap(module, name, tensor)
-            if name in tensors:
+            if name in tensors and now is not _ABSENT:
                 tensors[name] = now
 
 
