@@ -117,3 +117,15 @@ def test_names_of_aten():
         ]  # fmt: skip
 
     both(body)
+
+
+def test_unions_of_weak_dictionaries(both):
+    def body(t):
+        weak = importlib.import_module(f"{t.__name__}.utils.weak")
+        a, b = t.ones(1), t.zeros(1)
+        first, second = weak.WeakIdKeyDictionary({a: 1}), weak.WeakIdKeyDictionary({b: 2, a: 3})
+        joined, text = first | second, repr(first).partition(" at")[0]
+        first |= second
+        return joined[a], joined[b], (second | {b: 5})[b], ({b: 7} | first)[b], first[a], text, len(first.copy()), len(first.keyrefs())
+
+    both(body)

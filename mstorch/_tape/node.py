@@ -228,7 +228,7 @@ class SavedInput:
 
 def saved_input(tensor: Any) -> Any:
     """What a node keeps of an input."""
-    return SavedInput(tensor) if not modes.saved_hooks and modes.saved_hooks_refused is None else Saved(tensor)
+    return Saved(tensor) if modes.saved_hooks else SavedInput(tensor)
 
 
 class Saved:
@@ -252,8 +252,6 @@ class Saved:
             else:
                 self.tensor = None
             return
-        if modes.saved_hooks_refused is not None:
-            raise RuntimeError(modes.saved_hooks_refused)
         self.tensor = bare_twin(tensor) if output else tensor
 
     def value(self, node: Node | None, recorded: bool) -> Any:

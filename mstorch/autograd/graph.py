@@ -129,7 +129,9 @@ class save_on_cpu(saved_tensors_hooks):
 
 @contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """A block in which ``saved_tensors_hooks`` raises RuntimeError with this message."""
+    """A block in which ``saved_tensors_hooks`` raises RuntimeError with this message; raises it at once within such hooks."""
+    if modes.saved_hooks:
+        raise RuntimeError(error_message)
     before, modes.saved_hooks_refused = modes.saved_hooks_refused, error_message
     try:
         yield

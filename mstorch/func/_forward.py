@@ -65,11 +65,11 @@ class Push:
         return all(gradient is None for gradient in self.gradients)
 
 
-def _tensors_of(primals: Any, words: str) -> tuple[list[Any], TreeSpec]:
+def _tensors_of(primals: Any, words: str, what: str = "primals") -> tuple[list[Any], TreeSpec]:
     leaves, spec = tree_flatten(primals)
     for leaf in leaves:
         if not isinstance(leaf, TensorBase):
-            raise RuntimeError(f"{words}: Expected primals to only contain Tensors, got {type(leaf)}")
+            raise RuntimeError(f"{words}: Expected {what} to only contain Tensors, got {type(leaf)}")
     return leaves, spec
 
 
@@ -86,7 +86,9 @@ def jvp(
         raise RuntimeError(f"{words}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
     leaves, spec = _tensors_of(primals, words)
     directions, direction_spec = tree_flatten(tangents)
-    if spec != direction_spec:
+    if spec == direction_spec:
+        _tensors_of(tangents, words, "tangents")
+    else:
         raise RuntimeError(
             f"{words}: Expected primals and tangents to have the same python structure. For example, if primals is a tuple of 3 "
             f"tensors, tangents also must be. Got primals with structure {spec} and tangents with structure {direction_spec}"

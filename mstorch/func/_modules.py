@@ -45,8 +45,10 @@ def functional_call(
     return called(module, tensors, args, kwargs, tie_weights=tie_weights, strict=strict)
 
 
-def _stacked(tensors: Sequence[Any]) -> Any:
+def _stacked(name: str, tensors: Sequence[Any]) -> Any:
     """The tensors of several models in one, a leaf if they are leaves."""
+    if any(tensor.requires_grad != tensors[0].requires_grad for tensor in tensors):
+        raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
     whole = stack([tensor.detach() if tensor.is_leaf else tensor for tensor in tensors])
     return whole.requires_grad_(tensors[0].requires_grad) if all(t.is_leaf for t in tensors) else whole
 
@@ -65,8 +67,8 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
     all_parameters = [dict(model.named_parameters()) for model in models]
     all_buffers = [dict(model.named_buffers()) for model in models]
-    parameters = {name: _stacked([own[name] for own in all_parameters]) for name in all_parameters[0]}
-    buffers = {name: _stacked([own[name] for own in all_buffers]) for name in all_buffers[0]}
+    parameters = {name: _stacked(name, [own[name] for own in all_parameters]) for name in all_parameters[0]}
+    buffers = {name: _stacked(name, [own[name] for own in all_buffers]) for name in all_buffers[0]}
     return parameters, buffers
 
 

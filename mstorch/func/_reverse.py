@@ -1,6 +1,7 @@
 """grad, grad_and_value, vjp and jacrev: derivatives from the result back."""
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +13,12 @@ from .._core.tensor_base import TensorBase, is_tracked, tensor_of
 from .._core.trees import TreeSpec, shown, tree_flatten, tree_unflatten
 from .._ops.creation import zeros
 from .._ops.join import stack
+from ..autograd.graph import disable_saved_tensors_hooks
 from ._levels import Level, entered_arguments, flat_tensors, one_hot, recording, seed_of
+
+_NO_HOOKS = (
+    "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
+)
 
 
 def _with_aux(name: str, output: Any, has_aux: bool, note: str = "") -> tuple[Any, Any]:
@@ -29,7 +35,7 @@ def _with_aux(name: str, output: Any, has_aux: bool, note: str = "") -> tuple[An
 def _value_and_grad(
     func: Callable[..., Any], argnums: Any, has_aux: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, Any, Any]:
-    with recording() as mode:
+    with recording() as mode, disable_saved_tensors_hooks(_NO_HOOKS):
         level, picked, inside = entered_arguments(argnums, args, mode.outer)
         output, aux = _with_aux("grad_and_value(f)(*args)", func(*inside, **kwargs), has_aux)
         if not isinstance(output, TensorBase):
@@ -83,6 +89,9 @@ class Pull:
         with recording() as mode:
             self.level, self.picked, inside = entered_arguments(argnums, args, mode.outer)
             output, self.aux = _with_aux(words, func(*inside), has_aux)
+            leaves = tree_flatten(output)[0]
+            if not leaves or output is None:
+                raise RuntimeError(f"{words}: Expected f to be a function that has non-empty output (got output = {leaves})")
             self.outputs, self.spec = flat_tensors(
                 output,
                 lambda leaf: RuntimeError(
@@ -108,7 +117,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
     With ``has_aux``, ``func`` returns a pair and a third result is its second. The function may be called repeatedly.
     """
-    pull = Pull(func, tuple(range(len(primals))) if primals else 0, primals, has_aux) if primals else _no_primals(func)
+    with disable_saved_tensors_hooks(_NO_HOOKS):
+        pull = Pull(func, tuple(range(len(primals))) if primals else 0, primals, has_aux) if primals else _no_primals(func)
     for output in pull.outputs:
         if output.dtype.category < 2:
             raise RuntimeError(
@@ -180,7 +190,8 @@ def jacobian(
     name: str, func: Callable[..., Any], argnums: Any, has_aux: bool, args: tuple[Any, ...], words: str
 ) -> Any:
     """The Jacobian of ``func`` at ``args``, and aux if asked for."""
-    pull = Pull(func, argnums, args, has_aux, words)
+    with disable_saved_tensors_hooks(_NO_HOOKS) if name == "jacrev" else contextlib.nullcontext():
+        pull = Pull(func, argnums, args, has_aux, words)
     _check_real(name, tree_flatten(pull.picked)[0], "inputs")
     _check_real(name, pull.outputs, "outputs")
     found = jacobian_rows(pull)

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
+from copy import deepcopy
 from typing import Any
 from weakref import ref
 
@@ -59,6 +60,47 @@ class WeakIdKeyDictionary(MutableMapping):  # type: ignore[type-arg]
             return self.ref_type(key) in self.data
         except TypeError:
             return False
+
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} at {id(self):#x}>"
+
+    def copy(self) -> WeakIdKeyDictionary:
+        """Another dictionary of the same keys and values."""
+        made = WeakIdKeyDictionary(ref_type=self.ref_type)
+        made.update(self)
+        return made
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> WeakIdKeyDictionary:
+        made = type(self)(ref_type=self.ref_type)
+        for key, value in self.items():
+            made[key] = deepcopy(value, memo)
+        return made
+
+    def keyrefs(self) -> list[Any]:
+        """Weak references to the keys, some of which may be gone by the time of use."""
+        return list(self.data)
+
+    def __or__(self, other: Any) -> Any:
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        made = self.copy()
+        made.update(other)
+        return made
+
+    def __ror__(self, other: Any) -> Any:
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        made = WeakIdKeyDictionary(ref_type=self.ref_type)
+        made.update(other)
+        made.update(self)
+        return made
+
+    def __ior__(self, other: Any) -> WeakIdKeyDictionary:
+        self.update(other)
+        return self
 
 
 WeakTensorKeyDictionary = WeakIdKeyDictionary

@@ -241,3 +241,29 @@ def test_calls_with_attributes(name, strict, both):
         return t.func.functional_call(net, tensors, t.ones(2), strict=strict), net.x, hasattr(net, "more")
 
     both(body)
+
+
+def _saving(t, x):
+    with t.autograd.graph.save_on_cpu():
+        return x.sin().sum()
+
+
+REFUSED = {
+    "nothing by jacrev": lambda t, x: t.func.jacrev(lambda y: None)(x),
+    "empty by jacfwd": lambda t, x: t.func.jacfwd(lambda y: ())(x),
+    "empty by vjp": lambda t, x: t.func.vjp(lambda y: (), x),
+    "a number for a direction": lambda t, x: t.func.jvp(t.sin, (x,), (1.0,)),
+    "hooks in grad": lambda t, x: t.func.grad(lambda y: _saving(t, y))(x),
+    "hooks in vjp": lambda t, x: t.func.vjp(lambda y: _saving(t, y), x),
+    "hooks in jacrev": lambda t, x: t.func.jacrev(lambda y: _saving(t, y))(x),
+    "models apart": lambda t, x: t.func.stack_module_state([t.nn.Linear(2, 2), t.nn.Linear(2, 2).requires_grad_(False)]),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_transforms_refuse(name, both):
+    both(lambda t: REFUSED[name](t, t.ones(2)))
+
+
+def test_hooks_that_jvp_takes(both):
+    both(lambda t: t.func.jvp(lambda y: _saving(t, y), (t.ones(2),), (t.ones(2),)))

@@ -401,3 +401,15 @@ def test_hooks_of_modules_do_not_see_second_derivatives(both):
         return t.autograd.grad(first, x), seen
 
     both(body)
+
+
+def test_saving_goes_on_where_hooks_are_refused(both):
+    def body(t):
+        x = t.ones(2, requires_grad=True)
+        with t.autograd.graph.disable_saved_tensors_hooks("not here"):
+            (x * x).sum().backward()
+        with t.autograd.graph.save_on_cpu():
+            with t.autograd.graph.disable_saved_tensors_hooks(str(x.grad.tolist())):
+                pass
+
+    both(body)
