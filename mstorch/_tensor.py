@@ -27,6 +27,7 @@ from ._core.tensor_base import (
     auto_of,
     become,
     count_of,
+    in_class,
     is_tracked,
     require_grad,
     set_tensor_class,
@@ -65,9 +66,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             made = creation.empty(*args)
         else:
             made = creation.empty(0)
-        if cls is not Tensor:
-            made.__class__ = cls
-        return made
+        return made if cls is Tensor else in_class(made, cls)
 
     # Shape and type
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ._core import overriding
 from ._core.overriding import is_entry
+from ._ops._forms import REQUIRED
 from ._ops.subclasses import UNWRAPPED
 from ._tensor import Tensor
 
@@ -152,6 +153,11 @@ def get_testing_overrides() -> dict[Function, Function]:
 
 def _stub(function: Function) -> Function:
     signature = inspect.signature(function)
+    # Second names of parameters are keywords with a default; where one is there the others have a mark for one.
+    parameters = [
+        p.replace(default=p.empty) if isinstance(p.default, REQUIRED) else p for p in signature.parameters.values()
+    ]
+    signature = signature.replace(parameters=parameters)
 
     def stub(*args: Any, **kwargs: Any) -> int:
         signature.bind(*args, **kwargs)

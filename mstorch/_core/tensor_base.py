@@ -243,6 +243,17 @@ def window(storage: Any, kind: dtype, shape: Sequence[int], strides: Strides | N
     return _make(storage, kind, shape, None if strides is None else normalize(shape, strides), offset)
 
 
+def in_class(tensor: Any, cls: type) -> Any:
+    """A fresh tensor as an instance of a subclass; another object where the subclass has slots of its own."""
+    if cls.__basicsize__ == type(tensor).__basicsize__:
+        tensor.__class__ = cls
+        return tensor
+    made: Any = _new(cls)
+    for name in TensorBase.__slots__[:-2]:
+        setattr(made, name, getattr(tensor, name))
+    return made
+
+
 def twin(tensor: Any) -> Any:
     """Another tensor with the same window, version and history; not a view, and not a leaf of its own."""
     made = _make(tensor._storage, tensor._dtype, tensor._shape, tensor._stride, tensor._offset)

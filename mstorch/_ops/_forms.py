@@ -142,6 +142,9 @@ class _Required:
         return "<required>"
 
 
+REQUIRED = _Required
+
+
 def _signature(shown: inspect.Signature, forms: Forms) -> inspect.Signature:
     """The function's signature with the second names as keywords, and room for the old orders."""
     required = _Required()

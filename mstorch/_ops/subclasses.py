@@ -8,7 +8,7 @@ from .._core.device import device as Device
 from .._core.dtype import get_default_dtype
 from .._core.overriding import WITHOUT_SUBCLASSES, level_set_to
 from .._core.storage import Absent
-from .._core.tensor_base import TensorBase, require_grad, window
+from .._core.tensor_base import TensorBase, in_class, require_grad, window
 from . import views
 
 # Whose results stay of the class that they have: ``__get__`` of properties, entered by the class.
@@ -19,9 +19,7 @@ def as_subclass(self: Any, cls: type) -> Any:
     """The same data as an instance of a subclass of Tensor."""
     if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
         raise TypeError("as_subclass(): argument 'cls' must be a subclass of Tensor")
-    made = views.alias(self)
-    made.__class__ = cls
-    return made
+    return in_class(views.alias(self), cls)
 
 
 def make_subclass(cls: type, data: Any, require_grad: bool = False, **options: Any) -> Any:
@@ -34,8 +32,7 @@ def make_subclass(cls: type, data: Any, require_grad: bool = False, **options: A
 
 
 def _leaf(cls: type, data: Any, wanted: bool) -> Any:
-    made = views.detach(data)
-    made.__class__ = cls
+    made = in_class(views.detach(data), cls)
     if wanted:
         if data._dtype.category < 2:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
@@ -60,8 +57,8 @@ def make_wrapper_subclass(
         raise NotImplementedError("mstorch: Tensor._make_wrapper_subclass takes sizes, strides, dtype and device")
     shape = tuple(int(length) for length in size)
     steps = None if strides is None else tuple(int(step) for step in strides)
-    made = window(Absent(Device("cpu" if device is None else device)), dtype or get_default_dtype(), shape, steps, storage_offset or 0)
-    made.__class__ = cls
+    memory = Absent(Device("cpu" if device is None else device))
+    made = in_class(window(memory, dtype or get_default_dtype(), shape, steps, storage_offset or 0), cls)
     if requires_grad:
         require_grad(made, True)
     return made

@@ -483,3 +483,25 @@ def test_overriding_on_where_it_is_off(both):
             return inside, type(torch.sum(Own())).__name__
 
     both(body)
+
+
+def test_subclasses_with_slots(both):
+    def body(torch):
+        class Own(torch.Tensor):
+            __slots__ = ["extra"]
+
+        made = torch.Tensor._make_subclass(Own, torch.ones(2), True)
+        made.extra = 3
+        x = torch.arange(3.0, requires_grad=True)
+        view = (x * 2).as_subclass(Own)
+        (view * view).sum().backward()
+        return type(made + 1).__name__, made.extra, made.requires_grad, x.grad, view._is_view(), Own([1.0]).tolist()
+
+    both(body)
+
+
+def test_stubs_ask_for_what_their_functions_need():
+    stubs = mstorch.overrides.get_testing_overrides()
+    for function in (mstorch.lu_solve, mstorch.remainder, mstorch.Tensor.xlogy):
+        with pytest.raises(TypeError):
+            stubs[function](1)
