@@ -15,6 +15,7 @@ from ._core import device as devices
 from ._core.device import device
 from ._core.dtype import by_name, dtype, get_default_dtype
 from ._core.formats import strided
+from ._core.hooks import warn_if_has_hooks
 from ._core.modes import grad_set_to, modes
 from ._core.naming import NamedAsInTorch
 from ._core.overriding import PLAIN
@@ -509,6 +510,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:
+        warn_if_has_hooks(self)
         payload = array_of(whole_storage(self))
         payload = payload.view(np.uint16) if self._dtype.name == "bfloat16" else payload
         state = dict(self.__dict__)

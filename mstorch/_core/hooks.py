@@ -1,27 +1,40 @@
 """Handles of hooks."""
 from __future__ import annotations
 
+import warnings
 import weakref
+from collections import OrderedDict
 from typing import Any
 
 
 class RemovableHandle:
     """Removes a hook, by ``remove()`` or at the end of a ``with`` block."""
 
-    _next_id = 0
+    next_id = 0
 
     def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
-        self._hooks = weakref.ref(hooks_dict)
-        self._extra = [weakref.ref(d) for d in (extra_dict if isinstance(extra_dict, list) else [extra_dict]) if d is not None]
-        self.id = RemovableHandle._next_id
-        RemovableHandle._next_id += 1
+        extra = extra_dict if isinstance(extra_dict, list) else [] if extra_dict is None else [extra_dict]
+        self.hooks_dict_ref = weakref.ref(hooks_dict)
+        self.extra_dict_ref = tuple(weakref.ref(marks) for marks in extra)
+        self.id = RemovableHandle.next_id
+        RemovableHandle.next_id += 1
 
     def remove(self) -> None:
         """Take the hook away; more calls do nothing."""
-        for reference in (self._hooks, *self._extra):
+        for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
             hooks = reference()
             if hooks is not None:
                 hooks.pop(self.id, None)
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.hooks_dict_ref(), self.id, tuple(reference() for reference in self.extra_dict_ref)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        hooks, self.id = state[:2]
+        # Without its hooks the handle holds a reference to nothing.
+        self.hooks_dict_ref = weakref.ref(OrderedDict() if hooks is None else hooks)
+        self.extra_dict_ref = tuple(weakref.ref(marks) for marks in (state[2] if len(state) > 2 and state[2] else ()))
+        RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
 
     def __enter__(self) -> RemovableHandle:
         return self
@@ -31,6 +44,27 @@ class RemovableHandle:
 
 
 class Hooks(dict):
-    """Hooks by handle id, in the order of registration; a dict that handles can refer to weakly."""
+    """Hooks by handle id, in the order of registration; a dict that handles can refer to weakly.
+
+    A copy or a file has an OrderedDict in its place, as torch's modules do.
+    """
 
     __slots__ = ("__weakref__",)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OrderedDict, (), None, None, iter(self.items())
+
+
+def warn_if_has_hooks(tensor: Any) -> None:
+    """Warn of each hook that a copy in a file will not have, unless ``torch.utils.hooks.unserializable_hook`` marks it."""
+    if tensor._node is None:
+        hooks = None if tensor._auto is None else tensor._auto.hooks
+    else:
+        hooks = None if tensor._node.pre is None else tensor._node.pre.get(tensor._number)
+    for hook in (hooks or {}).values():
+        if not hasattr(hook, "__torch_unserializable__"):
+            warnings.warn(
+                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the function "
+                "with @torch.utils.hooks.unserializable_hook to suppress this warning",
+                stacklevel=2,
+            )

@@ -199,8 +199,8 @@ def map2_(self: Any, x: Any, y: Any, callable: Callable[[Any, Any, Any], Any]) -
 
 
 def module_load(self: Any, other: Any, assign: bool = False) -> Any:
-    """What ``load_state_dict`` puts in place of this tensor for ``other``: ``other`` itself, or its values detached."""
-    return other if assign else self.copy_(other).detach()
+    """What ``load_state_dict`` puts in place of this tensor for ``other``: a new tensor over its values, or over this one's."""
+    return other.detach() if assign else self.copy_(other).detach()
 
 
 def as_strided_(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:

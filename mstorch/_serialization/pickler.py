@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from mstorch._core.hooks import warn_if_has_hooks
 from mstorch._serialization import adapter, names
 from mstorch._serialization.storage import CLASS_OF_DTYPE, ITEMSIZE, LoadedStorage, TypedRef
 
@@ -113,6 +114,7 @@ class _Rules:
     def _tensor(self, tensor: Any) -> Any:
         if not adapter.has_default_reduce(tensor):
             return NotImplemented
+        warn_if_has_hooks(tensor)
         hooks: OrderedDict = OrderedDict()
         if adapter.is_parameter(tensor):
             state = adapter.user_state(tensor)

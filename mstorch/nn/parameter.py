@@ -7,7 +7,7 @@ from typing import Any
 from .._backend.cell import as_parameter, set_value
 from .._backend.runtime import keep_interrupts
 from .._core.ends import ENDS
-from .._core.overriding import PLAIN, disabled, overrides
+from .._core.overriding import PLAIN, WITHOUT_SUBCLASSES, disabled, level_set_to, overrides
 from .._core.storage import face
 from .._core.tensor_base import TensorBase, array_of, become, is_tracked, require_grad, value_of
 from .._ops import creation, views
@@ -114,15 +114,33 @@ _NO_SHAPE = (
 )
 
 
+# What a module does with its parameters before they have a size.
+_BEFORE_SIZE = frozenset((
+    "__get__", "__set__", "__hash__", "__deepcopy__", "__reduce_ex__", "size", "copy_", "is_complex", "is_floating_point", "half",
+    "float", "double", "bfloat16", "char", "short", "int", "long", "cuda", "cpu", "to", "get_device",
+))  # fmt: skip
+
+
 class UninitializedTensorMixin:
     """A tensor that has no size yet."""
 
     cls_to_become: type
 
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__name__", "") not in _BEFORE_SIZE:
+            raise ValueError(
+                f"Attempted to use an uninitialized parameter in {func}. This error happens when you are using a `LazyModule` or "
+                f"explicitly manipulating `torch.nn.parameter.{cls.__name__}` objects. When using LazyModules Call `forward` with "
+                "a dummy batch to initialize the parameters before calling torch functions"
+            )
+        with level_set_to(WITHOUT_SUBCLASSES):
+            return func(*args, **(kwargs or {}))
+
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Give the tensor a size; its values are still to be drawn."""
         tensor: Any = self
-        tensor.data = creation.empty(tuple(shape), device=device, dtype=dtype or tensor.dtype)
+        tensor.data = creation.empty(shape, device=device, dtype=dtype or tensor.dtype)
         tensor.__class__ = self.cls_to_become
 
     @property
@@ -130,8 +148,18 @@ class UninitializedTensorMixin:
         """Not known yet."""
         raise RuntimeError(_NO_SHAPE)
 
+    def share_memory_(self) -> Any:
+        """Raises: there is no memory yet."""
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters before calling "
+            "`module.share_memory()`."
+        )
+
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         return f"<{type(self).__name__}>"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), (self.requires_grad,)  # type: ignore[attr-defined]
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[metaclass]
@@ -148,15 +176,16 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     """A buffer whose size the first input will tell."""
 
     __slots__ = ()
-    __torch_function__ = disabled  # type: ignore[assignment]
     cls_to_become = Tensor
 
     def __new__(
         cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
     ) -> UninitializedBuffer:
-        made = creation.empty(0, device=device, dtype=dtype)
+        made = creation.empty(0, device=device, dtype=dtype).requires_grad_(requires_grad)
         made.__class__ = cls
-        return made.requires_grad_(requires_grad)
+        made._is_buffer = True
+        made.persistent = persistent
+        return made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
 """torch.utils."""
+from .._core.swap import swap_tensors
 from .._hook import missing as _missing
 from . import checkpoint, data, dlpack, hooks
-from ._swap import swap_tensors
 
 __all__ = ["checkpoint", "data", "dlpack", "hooks", "swap_tensors"]
 

@@ -1,7 +1,7 @@
 """Hooks of modules: before and after forward, around backward, around registration."""
 from __future__ import annotations
 
-import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +10,6 @@ from ..._core.hooks import Hooks, RemovableHandle
 from ..._core.modes import modes
 from ..._core.tensor_base import TensorBase, is_tracked
 from ..._ops._dispatch import capturing
-from ..._ops.creation import zeros
 from ..._tape.node import Node, bare_of, bare_twin, dressed, edge_of
 from ._node_hooks import hook_node
 
@@ -19,24 +18,12 @@ _ONE_GLOBAL_KIND = "Cannot use both regular backward hooks and full backward hoo
 
 
 class _GlobalHooks:
-    """Hooks of all modules."""
+    """The hooks of all modules, where they stand: under names of ``nn.modules.module``."""
 
-    def __init__(self) -> None:
-        self.forward_pre = Hooks()
-        self.forward = Hooks()
-        self.forward_with_kwargs: dict[int, bool] = Hooks()
-        self.forward_always: dict[int, bool] = Hooks()
-        self.backward_pre = Hooks()
-        self.backward = Hooks()
-        self.node_backward = Hooks()  # of the node that made the output: the deprecated kind
-        self.module_registration = Hooks()
-        self.parameter_registration = Hooks()
-        self.buffer_registration = Hooks()
+    names: dict[str, Any]
 
-    @property
-    def active(self) -> bool:
-        """Whether any hook concerns calls."""
-        return bool(self.forward_pre or self.forward or self.backward_pre or self.backward or self.node_backward)
+    def __getitem__(self, kind: str) -> Any:
+        return self.names[f"_global_{kind}"]
 
 
 global_hooks = _GlobalHooks()
@@ -120,19 +107,44 @@ def forward_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     try:
         return _hooked_call(module, members, args, kwargs, called)
     except Exception:
-        for key, hook in list(members["_forward_hooks"].items()):
-            if key in members["_forward_hooks_always_called"] and key not in called:
-                if key in members["_forward_hooks_with_kwargs"]:
-                    hook(module, args, kwargs, None)
-                else:
-                    hook(module, args, None)
+        _call_always_called(module, members, args, kwargs, called)
         raise
+
+
+def _call_always_called(
+    module: Any, members: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], called: set[int]
+) -> None:
+    """After an error: the forward hooks that run all the same, unless they have run; their own errors are warnings."""
+    kinds: tuple[Any, ...] = (
+        ("global module", global_hooks["forward_hooks"], global_hooks["forward_hooks_always_called"], {}),
+        ("module", members["_forward_hooks"], members["_forward_hooks_always_called"], members["_forward_hooks_with_kwargs"]),
+    )
+    result = None
+    for kind, hooks, always, with_kwargs in kinds:
+        for key, hook in list(hooks.items()):
+            if key not in always or key in called:
+                continue
+            try:
+                given = hook(module, args, kwargs, result) if key in with_kwargs else hook(module, args, result)
+                result = result if given is None else given
+            except Exception as error:  # noqa: BLE001 - whatever a hook of the user raises
+                warnings.warn(
+                    f"{kind} forward hook with ``always_call=True`` raised an exception that was silenced as another error was "
+                    f"raised in forward: {error}",
+                    stacklevel=2,
+                )
 
 
 def _hooked_call(
     module: Any, members: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], called: set[int]
 ) -> Any:
-    for key, hook in [*global_hooks.forward_pre.items(), *members["_forward_pre_hooks"].items()]:
+    # Hooks of backward that hooks of forward register meet the next call.
+    pre = [*global_hooks["backward_pre_hooks"].values(), *members["_backward_pre_hooks"].values()]
+    of_node: list[Any] = []
+    after: list[Any] = []
+    (after if global_hooks["is_full_backward_hook"] else of_node).extend(global_hooks["backward_hooks"].values())
+    (after if members["_is_full_backward_hook"] else of_node).extend(members["_backward_hooks"].values())
+    for key, hook in [*global_hooks["forward_pre_hooks"].items(), *members["_forward_pre_hooks"].items()]:
         if key in members["_forward_pre_hooks_with_kwargs"]:
             given = hook(module, args, kwargs)
             if given is not None:
@@ -145,17 +157,13 @@ def _hooked_call(
             given = hook(module, args)
             if given is not None:
                 args = given if isinstance(given, tuple) else (given,)
-    pre = [*global_hooks.backward_pre.values(), *members["_backward_pre_hooks"].values()]
-    of_node = [*global_hooks.node_backward.values()]
-    after = [*global_hooks.backward.values()]
-    (of_node if members["_is_full_backward_hook"] is False else after).extend(members["_backward_hooks"].values())
     around = _BackwardHooks(module, pre, after) if (pre or after) and modes.grad else None
     if around is not None:
         args = around.watch_inputs(args)
     result = module.forward(*args, **kwargs)
-    for key, hook in [*global_hooks.forward.items(), *members["_forward_hooks"].items()]:
+    for key, hook in [*global_hooks["forward_hooks"].items(), *members["_forward_hooks"].items()]:
         called.add(key)
-        with_kwargs = key in members["_forward_hooks_with_kwargs"] or key in global_hooks.forward_with_kwargs
+        with_kwargs = key in members["_forward_hooks_with_kwargs"] or key in global_hooks["forward_hooks_with_kwargs"]
         given = hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)
         if given is not None:
             result = given
@@ -191,10 +199,14 @@ class _BackwardHooks:
 
     def watch_outputs(self, result: Any) -> Any:
         """The result with a node of the tape behind it."""
-        single = isinstance(result, TensorBase)
-        items = [result] if single else list(result) if isinstance(result, (tuple, list)) else None
-        if items is None:
+        if not isinstance(result, (TensorBase, tuple)):
+            warnings.warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
+                f"{type(result)}",
+                stacklevel=2,
+            )
             return result
+        items = list(result) if isinstance(result, tuple) else [result]
         positions = [i for i, item in enumerate(items) if isinstance(item, TensorBase) and is_tracked(item)]
         if not positions:
             return result
@@ -203,7 +215,9 @@ class _BackwardHooks:
         passed = _through([items[i] for i in positions], self._outputs_reached)
         for position, tensor in zip(positions, passed):
             items[position] = tensor
-        return items[0] if single else type(result)(items)
+        if not isinstance(result, tuple):
+            return items[0]
+        return tuple(items) if type(result) is tuple else type(result)(*items)
 
     def _outputs_reached(self, gradients: list[Any]) -> list[Any]:
         full: list[Any] = [None] * self.outputs
@@ -213,16 +227,35 @@ class _BackwardHooks:
         for hook in self.pre:
             given = hook(self.module, grads)
             if given is not None:
-                grads = given if isinstance(given, tuple) else (given,)
+                if len(given) != self.outputs:
+                    raise RuntimeError(
+                        f"Backward pre hook returned an invalid number of grad_output, got {len(given)}, but expected {self.outputs}"
+                    )
+                grads = given
         self.grad_outputs = grads
         if not self.positions:
-            for hook in self.after:
-                hook(self.module, (None,) * self.count, grads)
+            self._call_without_inputs(grads)
         return [grads[position] for position in self.output_positions]
+
+    def _call_without_inputs(self, grads: Any) -> None:
+        """Call the hooks of a module none of whose inputs has a gradient."""
+        warnings.warn(
+            "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require "
+            "gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module."
+            "register_full_backward_hook for more details.",
+            stacklevel=5,
+        )
+        for hook in self.after:
+            given = hook(self.module, (None,) * self.count, grads)
+            if given is not None and not (isinstance(given, tuple) and all(item is None for item in given)):
+                raise RuntimeError(
+                    "Backward hook for Modules where no input requires gradient should always return None or None for all gradients."
+                )
+        self.grad_outputs = None
 
     def _inputs_reached(self, gradients: list[Any]) -> list[Any]:
         if self.grad_outputs is None:
-            return gradients  # a second derivative, which passes by the inputs only
+            return gradients  # they came to the inputs without passing the outputs, as in a double backward
         full: list[Any] = [None] * self.count
         for position, gradient in zip(self.positions, gradients):
             full[position] = gradient
@@ -230,7 +263,11 @@ class _BackwardHooks:
         for hook in self.after:
             given = hook(self.module, grads, self.grad_outputs)
             if given is not None:
-                grads = given if isinstance(given, tuple) else (given,)
+                if len(given) != self.count:
+                    raise RuntimeError(
+                        f"Backward hook returned an invalid number of grad_input, got {len(given)}, but expected {self.count}"
+                    )
+                grads = given
         self.grad_outputs = None
         return [grads[position] for position in self.positions]
 
@@ -244,7 +281,7 @@ def _through(tensors: list[Any], reached: Callable[[list[Any]], list[Any]]) -> l
         raise RuntimeError("mstorch: a module with backward hooks cannot be trained by MindSpore itself")
     node = _Reaching([edge_of(tensor) for tensor in tensors])
     node.reached = reached
-    node.likes = [(tensor._shape, tensor._dtype) for tensor in tensors]
+    node.count = len(tensors)
     made = []
     for number, tensor in enumerate(tensors):
         passed = bare_twin(tensor)
@@ -256,51 +293,66 @@ def _through(tensors: list[Any], reached: Callable[[list[Any]], list[Any]]) -> l
 class _Reaching(Node):
     """The node of tensors whose gradients are shown to a module's hooks on the way."""
 
-    __slots__ = ("reached", "likes")
+    __slots__ = ("reached", "count")
     reached: Any
-    likes: Any
+    count: int
 
     label = "BackwardHookFunctionBackward"
 
     def run(self, gradients: Any, recorded: bool) -> Any:
-        """What the hooks make of the gradients; what nobody used is zeros."""
-        full = [dressed(gradient) for gradient in gradients] + [None] * (len(self.likes) - len(gradients))
-        full = [zeros(like[0], dtype=like[1]) if gradient is None else gradient for gradient, like in zip(full, self.likes)]
-        return [bare_of(gradient, recorded) for gradient in self.reached(full)]
+        """What the hooks make of the gradients; None stands for the gradient of what nobody used."""
+        full = [None if gradient is None else dressed(gradient) for gradient in gradients]
+        full += [None] * (self.count - len(gradients))
+        return [None if gradient is None else bare_of(gradient, recorded) for gradient in self.reached(full)]
 
 
-def _register(hooks: Any, hook: Any) -> RemovableHandle:
-    return _add(hooks, hook)
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, args)`` before the forward of every module; what it returns replaces the arguments."""
+    return _add(global_hooks["forward_pre_hooks"], hook)
 
 
 def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
-    """Call ``hook(module, args, output)`` after the forward of every module."""
+    """Call ``hook(module, args, output)`` after the forward of every module; what it returns replaces the output."""
     return _add(
-        global_hooks.forward, hook, False, global_hooks.forward_with_kwargs if with_kwargs else None,
-        global_hooks.forward_always if always_call else None,
+        global_hooks["forward_hooks"], hook, False, global_hooks["forward_hooks_with_kwargs"] if with_kwargs else None,
+        global_hooks["forward_hooks_always_called"] if always_call else None,
     )  # fmt: skip
+
+
+def _add_backward(hook: Callable[..., Any], full: bool) -> RemovableHandle:
+    if global_hooks["is_full_backward_hook"] is (not full):
+        raise RuntimeError(_ONE_GLOBAL_KIND)
+    global_hooks.names["_global_is_full_backward_hook"] = full
+    return _add(global_hooks["backward_hooks"], hook)
 
 
 def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call ``hook(module, grad_input, grad_output)`` after the node of each module's output; deprecated for the full hook."""
-    if global_hooks.backward:
-        raise RuntimeError(_ONE_GLOBAL_KIND)
-    return _register(global_hooks.node_backward, hook)
-
-
-register_module_forward_pre_hook = functools.partial(_register, global_hooks.forward_pre)
+    return _add_backward(hook, False)
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call ``hook(module, grad_input, grad_output)`` when the gradients of a module's inputs are known, of every module."""
-    if global_hooks.node_backward:
-        raise RuntimeError(_ONE_GLOBAL_KIND)
-    return _register(global_hooks.backward, hook)
+    return _add_backward(hook, True)
 
 
-register_module_full_backward_pre_hook = functools.partial(_register, global_hooks.backward_pre)
-register_module_module_registration_hook = functools.partial(_register, global_hooks.module_registration)
-register_module_parameter_registration_hook = functools.partial(_register, global_hooks.parameter_registration)
-register_module_buffer_registration_hook = functools.partial(_register, global_hooks.buffer_registration)
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, grad_output)`` when the gradients of a module's outputs are known, of every module."""
+    return _add(global_hooks["backward_pre_hooks"], hook)
+
+
+def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, name, child)`` when any module gets a child; what it returns takes the child's place."""
+    return _add(global_hooks["module_registration_hooks"], hook)
+
+
+def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, name, parameter)`` when any module gets a parameter; what it returns takes its place."""
+    return _add(global_hooks["parameter_registration_hooks"], hook)
+
+
+def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, name, buffer)`` when any module gets a buffer; what it returns takes its place."""
+    return _add(global_hooks["buffer_registration_hooks"], hook)

@@ -1,15 +1,18 @@
 """state_dict and load_state_dict of modules."""
 from __future__ import annotations
 
+import functools
+import weakref
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ... import __future__ as switches
 from ..._core.hooks import RemovableHandle
+from ..._core.swap import swap_tensors
 from ..._core.tensor_base import TensorBase, is_tracked
-from ..._ops.copying import copy_
 from ...autograd.grad_mode import no_grad
-from ..parameter import Parameter
+from ..parameter import Parameter, is_lazy
 from ._native import is_native, native_state
 
 _EXTRA = "_extra_state"
@@ -26,6 +29,36 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
         return super().__repr__()
 
     __str__ = __repr__
+
+
+class _WrappedHook:
+    """A hook together with its module, which it does not keep alive."""
+
+    def __init__(self, hook: Callable[..., Any], module: Any = None) -> None:
+        functools.update_wrapper(self, hook)
+        self.hook = hook
+        self.with_module = module is not None
+        if module is not None:
+            self.module = weakref.ref(module)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self.with_module:
+            return self.hook(*args, **kwargs)
+        module = self.module()
+        if module is None:
+            raise RuntimeError("You are trying to call the hook of a dead Module!")
+        return self.hook(module, *args, **kwargs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {"hook": self.hook, "with_module": self.with_module}
+        return {**state, "module": self.module()} if self.with_module else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.hook, self.with_module = state["hook"], state["with_module"]
+        if self.with_module:
+            if state["module"] is None:
+                raise RuntimeError("You are trying to revive the hook of a dead Module!")
+            self.module = weakref.ref(state["module"])
 
 
 class StateMixin:
@@ -50,15 +83,21 @@ class StateMixin:
     def _has_extra(self, name: str) -> bool:
         return getattr(type(self), name) is not getattr(StateMixin, name)
 
-    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def _register_state_dict_hook(self, hook: Any) -> RemovableHandle:
+        if getattr(hook, "_from_public_api", False):
+            raise RuntimeError(
+                "Cannot register the same function as the state dict post hook that was previously registered via "
+                "register_state_dict_post_hook"
+            )
         handle = RemovableHandle(self.__dict__["_state_dict_hooks"])
-        self.__dict__["_state_dict_hooks"][handle.id] = (hook, False)
+        self.__dict__["_state_dict_hooks"][handle.id] = hook
         return handle
 
-    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_state_dict_post_hook(self, hook: Any) -> RemovableHandle:
         """Call ``hook(module, state_dict, prefix, local_metadata)`` after state_dict was filled."""
+        hook._from_public_api = True
         handle = RemovableHandle(self.__dict__["_state_dict_hooks"])
-        self.__dict__["_state_dict_hooks"][handle.id] = (hook, True)
+        self.__dict__["_state_dict_hooks"][handle.id] = hook
         return handle
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -73,7 +112,7 @@ class StateMixin:
 
     def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> RemovableHandle:
         handle = RemovableHandle(self.__dict__["_load_state_dict_pre_hooks"])
-        self.__dict__["_load_state_dict_pre_hooks"][handle.id] = (hook, with_module)
+        self.__dict__["_load_state_dict_pre_hooks"][handle.id] = _WrappedHook(hook, self if with_module else None)
         return handle
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -114,10 +153,10 @@ class StateMixin:
         for name, module in members["_modules"].items():
             if isinstance(module, StateMixin):
                 module.state_dict(destination=destination, prefix=prefix + name + ".", keep_vars=keep_vars)
-        for hook, public in members["_state_dict_hooks"].values():
+        for hook in members["_state_dict_hooks"].values():
             given = hook(self, destination, prefix, local_metadata)
             if given is not None:
-                if public:
+                if getattr(hook, "_from_public_api", False):
                     raise RuntimeError("state_dict post-hook must return None")
                 destination = given
         return destination
@@ -127,9 +166,8 @@ class StateMixin:
         unexpected_keys: list[str], error_msgs: list[str],
     ) -> None:  # fmt: skip
         members = self.__dict__
-        for hook, with_module in list(members["_load_state_dict_pre_hooks"].values()):
-            arguments = (state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
-            hook(self, *arguments) if with_module else hook(*arguments)
+        for hook in list(members["_load_state_dict_pre_hooks"].values()):
+            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         own = {name: (value, members["_parameters"]) for name, value in members["_parameters"].items()}
         for name, value in members["_buffers"].items():
             if name not in members["_non_persistent_buffers_set"]:
@@ -145,7 +183,7 @@ class StateMixin:
                 if strict:
                     missing_keys.append(key)
                 continue
-            _load_one(key, name, value, state_dict[key], holder, assign, error_msgs)
+            _load_one(self, key, name, value, state_dict[key], holder is not None, assign, error_msgs)
         extra_key = prefix + _EXTRA
         if self._has_extra("set_extra_state"):
             if extra_key in state_dict:
@@ -161,7 +199,7 @@ class StateMixin:
                     known = first in members["_modules"] if rest else first in own
                     if rest and is_native(members["_modules"].get(first)):
                         known = key[len(prefix) :] in native
-                    if not known and not (rest and first in own):
+                    if not known:
                         unexpected_keys.append(key)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
@@ -179,25 +217,28 @@ class StateMixin:
         if metadata is not None:
             state._metadata = metadata
 
-        def load(module: Any, prefix: str, local_state: Any) -> None:
-            local = {} if metadata is None else metadata.get(prefix[:-1], {})
-            if assign:
-                local = {**local, "assign_to_params_buffers": True}
-            module._load_from_state_dict(local_state, prefix, local, True, missing, unexpected, errors)
-            for name, child in module.__dict__["_modules"].items():
-                if isinstance(child, StateMixin):
-                    child_prefix = prefix + name + "."
-                    load(child, child_prefix, {k: v for k, v in local_state.items() if k.startswith(child_prefix)})
-            keys = _IncompatibleKeys(missing, unexpected)
-            for hook in module.__dict__["_load_state_dict_post_hooks"].values():
-                if hook(module, keys) is not None:
-                    raise AssertionError(
-                        "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, if "
-                        "incompatible_keys need to be modified, it should be done inplace."
-                    )
-
-        load(self, "", state)
+        _load_tree(self, "", state, metadata, assign, (missing, unexpected, errors))
         return loaded_keys(self, "state_dict", "state_dict", missing, unexpected, errors, strict)
+
+
+def _load_tree(module: Any, prefix: str, state: Any, metadata: Any, assign: bool, found: tuple[list[str], ...]) -> None:
+    """Load what stands under a prefix into a module and those below it."""
+    local = {} if metadata is None else metadata.get(prefix[:-1], {})
+    if assign:
+        local = {**local, "assign_to_params_buffers": True}
+    module._load_from_state_dict(state, prefix, local, True, *found)
+    for name, child in module.__dict__["_modules"].items():
+        if isinstance(child, StateMixin):
+            child_prefix = prefix + name + "."
+            below = {key: value for key, value in state.items() if key.startswith(child_prefix)}
+            _load_tree(child, child_prefix, below, metadata, assign, found)
+    keys = _IncompatibleKeys(*found[:2])
+    for hook in module.__dict__["_load_state_dict_post_hooks"].values():
+        if hook(module, keys) is not None:
+            raise AssertionError(
+                "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, if "
+                "incompatible_keys need to be modified, it should be done inplace."
+            )
 
 
 def loaded_keys(
@@ -220,7 +261,7 @@ def _quoted(keys: list[str]) -> str:
 
 
 def _load_one(
-    key: str, name: str, value: Any, given: Any, holder: dict[str, Any] | None, assign: bool, errors: list[str]
+    module: Any, key: str, name: str, value: Any, given: Any, own: bool, assign: bool, errors: list[str]
 ) -> None:
     if not isinstance(given, TensorBase):
         errors.append(
@@ -228,18 +269,43 @@ def _load_one(
             f"received {type(given)}"
         )
         return
-    if len(value.shape) == 0 and len(given.shape) == 1 and given.shape[0] == 1:
-        given = given[0]  # files of torch 0.3 hold 0-d values as vectors
-    if tuple(given.shape) != tuple(value.shape):
+    if not is_lazy(value):
+        if len(value.shape) == 0 and len(given.shape) == 1 and given.shape[0] == 1:
+            given = given[0]  # files of torch 0.3 hold 0-d values as vectors
+        if tuple(given.shape) != tuple(value.shape):
+            errors.append(
+                f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in current model "
+                f"is {value.shape}."
+            )
+            return
+    swap = own and switches.get_swap_module_params_on_conversion()
+    try:
+        with no_grad():
+            if swap:
+                _swap_in(value, given, assign)
+            elif assign and own:
+                setattr(module, name, _as_parameter(given, value) if isinstance(value, Parameter) else given)
+            else:
+                value.copy_(given)
+    except Exception as error:  # noqa: BLE001 - all of them go into one message
         errors.append(
-            f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in current model is "
-            f"{value.shape}."
+            f'While {"swapping" if swap else "copying"} the parameter named "{key}", whose dimensions in the model are '
+            f"{value.size()} and whose dimensions in the checkpoint are {given.size()}, an exception occurred : {error.args}."
         )
-        return
-    with no_grad():
-        if assign and holder is not None:
-            if isinstance(value, Parameter) and not isinstance(given, Parameter):
-                given = Parameter(given, requires_grad=is_tracked(value))
-            holder[name] = given
-        else:
-            copy_(value, given)
+
+
+def _as_parameter(given: Any, value: Any) -> Any:
+    """A parameter of what is given, with gradients where the module's own has them."""
+    if isinstance(given, Parameter):
+        return given.requires_grad_(is_tracked(value))
+    return Parameter(given, requires_grad=is_tracked(value))
+
+
+def _swap_in(value: Any, given: Any, assign: bool) -> None:
+    """Exchange the module's tensor with what its ``module_load`` makes of the one given."""
+    loaded = value.module_load(given, assign=assign)
+    if loaded is given or loaded is value:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning one of the inputs in module_load"
+        )
+    swap_tensors(value, _as_parameter(loaded, value) if isinstance(value, Parameter) else loaded)

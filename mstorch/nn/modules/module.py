@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import abc
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,13 +9,12 @@ from typing_extensions import Self
 
 from ..._backend.cell import Cell, init_cell
 from ..._core.hooks import Hooks
-from ..._core.tensor_base import TensorBase, auto_of
-from ..._ops.copying import parse_to
-from ..._ops.creation import empty_like
-from ..._tensor import Tensor, replace_data
+from ..._core.tensor_base import TensorBase
+from ..._tensor import Tensor
 from ..parameter import Buffer, Parameter
 from ._cell import CellMixin
 from ._cell_names import CellNames, is_free
+from ._conversion import ConversionMixin
 from ._hooks import (
     HookMixin,
     forward_with_hooks,
@@ -30,7 +28,7 @@ from ._hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
-from ._native import adopt, apply_native, has_native, is_buffer, native_state
+from ._native import adopt, has_native, is_buffer, native_state
 from ._state import _EXTRA as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401 - a name of torch's
 from ._state import StateMixin, _IncompatibleKeys  # noqa: F401
 
@@ -41,12 +39,26 @@ __all__ = [
 ]  # fmt: skip
 
 
+# The hooks of all modules. They stand here under torch's names, because programs that clean up set the names anew.
+_global_backward_pre_hooks: dict[int, Any] = Hooks()
+_global_backward_hooks: dict[int, Any] = Hooks()
+_global_is_full_backward_hook: bool | None = None
+_global_forward_pre_hooks: dict[int, Any] = Hooks()
+_global_forward_hooks: dict[int, Any] = Hooks()
+_global_forward_hooks_always_called: dict[int, bool] = Hooks()
+_global_forward_hooks_with_kwargs: dict[int, bool] = Hooks()
+_global_buffer_registration_hooks: dict[int, Any] = Hooks()
+_global_module_registration_hooks: dict[int, Any] = Hooks()
+_global_parameter_registration_hooks: dict[int, Any] = Hooks()
+global_hooks.names = globals()
+
+
 def _addindent(text: str, spaces: int) -> str:
     first, *rest = text.split("\n")
     return "\n".join([first, *(" " * spaces + line for line in rest)])
 
 
-class Module(StateMixin, HookMixin, CellNames, CellMixin, Cell):
+class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell):
     """The base of all networks. Subclasses assign parameters and child modules as attributes and define ``forward``.
 
     The same object is a ``mindspore.nn.Cell``: MindSpore's optimisers, ``value_and_grad``, ``Model`` and checkpoints see its
@@ -94,17 +106,11 @@ class Module(StateMixin, HookMixin, CellNames, CellMixin, Cell):
             Cell.total_instance_count -= 1
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: OrderedDict(value) if isinstance(value, Hooks) else value
-            for name, value in self.__dict__.items()
-            if _is_copied(name, value)
-        }
+        return {name: value for name, value in self.__dict__.items() if _is_copied(name, value)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         Module.__init__(self)
-        for name, value in state.items():
-            known = self.__dict__.get(name)
-            self.__dict__[name] = Hooks(value) if isinstance(known, Hooks) else value
+        self.__dict__.update(state)
 
     # Calls
 
@@ -113,7 +119,10 @@ class Module(StateMixin, HookMixin, CellNames, CellMixin, Cell):
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
-        if self._hooked or global_hooks.active:
+        if (
+            self._hooked or _global_forward_hooks or _global_forward_pre_hooks or _global_backward_hooks
+            or _global_backward_pre_hooks
+        ):  # fmt: skip
             return forward_with_hooks(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
@@ -130,7 +139,7 @@ class Module(StateMixin, HookMixin, CellNames, CellMixin, Cell):
             raise TypeError(
                 f"cannot assign '{_type_name(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
-        for hook in global_hooks.buffer_registration.values():
+        for hook in _global_buffer_registration_hooks.values():
             given = hook(self, name, tensor)
             tensor = tensor if given is None else given
         self._buffers[name] = tensor
@@ -155,7 +164,7 @@ class Module(StateMixin, HookMixin, CellNames, CellMixin, Cell):
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To express "
                 f"'{name}' as a function of another Tensor, compute the value in the forward() method."
             )
-        for hook in global_hooks.parameter_registration.values():
+        for hook in _global_parameter_registration_hooks.values():
             given = hook(self, name, param)
             param = param if given is None else given
         self._parameters[name] = param
@@ -172,7 +181,7 @@ class Module(StateMixin, HookMixin, CellNames, CellMixin, Cell):
             raise KeyError(f'module name can\'t contain ".", got: {name}')
         if name == "":
             raise KeyError('module name can\'t be empty string ""')
-        for hook in global_hooks.module_registration.values():
+        for hook in _global_module_registration_hooks.values():
             given = hook(self, name, module)
             module = module if given is None else given
         self._modules[name] = module
@@ -213,7 +222,7 @@ class Module(StateMixin, HookMixin, CellNames, CellMixin, Cell):
             if modules is None:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._forget(name, "_parameters", "_buffers")
-            for hook in global_hooks.module_registration.values():
+            for hook in _global_module_registration_hooks.values():
                 given = hook(self, name, value)
                 value = value if given is None else given
             modules[name] = value
@@ -234,7 +243,7 @@ class Module(StateMixin, HookMixin, CellNames, CellMixin, Cell):
         if buffers is not None and name in buffers:
             if value is not None and not isinstance(value, TensorBase):
                 raise TypeError(f"cannot assign '{_type_name(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)")
-            for hook in global_hooks.buffer_registration.values():
+            for hook in _global_buffer_registration_hooks.values():
                 given = hook(self, name, value)
                 value = value if given is None else given
             buffers[name] = value
@@ -421,88 +430,6 @@ class Module(StateMixin, HookMixin, CellNames, CellMixin, Cell):
                 else:
                     parameter.grad.detach_()
                     parameter.grad.zero_()
-
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        if recurse:
-            for module in self.children():
-                if isinstance(module, Module):
-                    module._apply(fn)
-            apply_native(self, fn)
-        for parameter in self._parameters.values():
-            if parameter is None:
-                continue
-            fresh = fn(parameter.data)
-            replace_data(parameter, fresh)
-            if parameter.grad is not None:
-                gradient = fn(parameter.grad.data)
-                auto_of(parameter).grad = gradient
-        for name, buffer in self._buffers.items():
-            if buffer is not None:
-                self._buffers[name] = fn(buffer)
-        return self
-
-    def to(self, *args: Any, **kwargs: Any) -> Self:
-        """Convert floating parameters and buffers: ``to(dtype)``, ``to(device)``, ``to(tensor)``; returns the module."""
-        kind, target, _, format_ = parse_to(args, kwargs)
-        if kind is not None and kind.category < 2:
-            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={kind}")
-
-        def convert(tensor: Tensor) -> Tensor:
-            wanted = kind if kind is not None and tensor.dtype.category >= 2 else None
-            if format_ is not None and tensor.dim() in (4, 5):
-                return tensor.to(target, wanted, memory_format=format_)
-            return tensor.to(target, wanted)
-
-        return self._apply(convert)
-
-    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
-        """Move to a device without copying values."""
-        return self._apply(lambda tensor: empty_like(tensor, device=device), recurse)
-
-    def type(self, dst_type: Any) -> Self:
-        """Convert all parameters and buffers to a dtype."""
-        return self._apply(lambda tensor: tensor.type(dst_type))
-
-    def float(self) -> Self:
-        """Convert floating parameters and buffers to float32."""
-        return self._apply(lambda tensor: tensor.float() if tensor.is_floating_point() else tensor)
-
-    def double(self) -> Self:
-        """Convert floating parameters and buffers to float64."""
-        return self._apply(lambda tensor: tensor.double() if tensor.is_floating_point() else tensor)
-
-    def half(self) -> Self:
-        """Convert floating parameters and buffers to float16."""
-        return self._apply(lambda tensor: tensor.half() if tensor.is_floating_point() else tensor)
-
-    def bfloat16(self) -> Self:
-        """Convert floating parameters and buffers to bfloat16."""
-        return self._apply(lambda tensor: tensor.bfloat16() if tensor.is_floating_point() else tensor)
-
-    def cpu(self) -> Self:
-        """Move to the CPU."""
-        return self._apply(lambda tensor: tensor.cpu())
-
-    def cuda(self, device: Any = None) -> Self:
-        """Move to a GPU; raises if there is none."""
-        return self._apply(lambda tensor: tensor.cuda(device))
-
-    def xpu(self, device: Any = None) -> Self:
-        """Move to an Intel GPU; raises, for MindSpore runs on none."""
-        return self._apply(lambda tensor: tensor.xpu(device))
-
-    def mtia(self, device: Any = None) -> Self:
-        """Move to an MTIA device; raises, for MindSpore runs on none."""
-        return self._apply(lambda tensor: tensor.mtia(device))
-
-    def ipu(self, device: Any = None) -> Self:
-        """Move to an IPU; raises, for MindSpore runs on none."""
-        return self._apply(lambda tensor: tensor.ipu(device))
-
-    def share_memory(self) -> Self:
-        """Move parameters and buffers to memory that other processes share; returns the module."""
-        return self._apply(lambda tensor: tensor.share_memory_())
 
     # Text
 

@@ -1,11 +1,11 @@
-"""torch.utils.swap_tensors."""
+"""Exchanging two tensors: torch.utils.swap_tensors."""
 from __future__ import annotations
 
 import copyreg
 import weakref
 from typing import Any
 
-from .._core.tensor_base import TensorBase
+from .tensor_base import TensorBase
 
 
 def swap_tensors(t1: Any, t2: Any) -> None:

@@ -1,0 +1,137 @@
+"""Conversions of modules: dtype, device, memory."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from typing_extensions import Self
+
+from ... import __future__ as switches
+from ..._core.swap import swap_tensors
+from ..._core.tensor_base import auto_of, is_tracked
+from ..._ops.copying import parse_to
+from ..._ops.creation import empty_like
+from ..._tensor import Tensor, replace_data
+from ...autograd.grad_mode import no_grad
+from ..parameter import Parameter
+from ._native import apply_native
+
+
+class ConversionMixin:
+    """What changes all parameters and buffers of a module and of those below it."""
+
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        if recurse:
+            for module in self.children():  # type: ignore[attr-defined]
+                if isinstance(module, ConversionMixin):
+                    module._apply(fn)
+            apply_native(self, fn)
+        for name, parameter in self._parameters.items():
+            if parameter is not None:
+                self._parameters[name] = _converted(self, name, parameter, fn)
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Convert floating parameters and buffers: ``to(dtype)``, ``to(device)``, ``to(tensor)``; returns the module."""
+        kind, target, _, format_ = parse_to(args, kwargs)
+        if kind is not None and kind.category < 2:
+            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={kind}")
+
+        def convert(tensor: Tensor) -> Tensor:
+            wanted = kind if kind is not None and tensor.dtype.category >= 2 else None
+            if format_ is not None and tensor.dim() in (4, 5):
+                return tensor.to(target, wanted, memory_format=format_)
+            return tensor.to(target, wanted)
+
+        return self._apply(convert)
+
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+        """Move to a device without copying values."""
+        return self._apply(lambda tensor: empty_like(tensor, device=device), recurse)
+
+    def type(self, dst_type: Any) -> Self:
+        """Convert all parameters and buffers to a dtype."""
+        return self._apply(lambda tensor: tensor.type(dst_type))
+
+    def float(self) -> Self:
+        """Convert floating parameters and buffers to float32."""
+        return self._apply(lambda tensor: tensor.float() if tensor.is_floating_point() else tensor)
+
+    def double(self) -> Self:
+        """Convert floating parameters and buffers to float64."""
+        return self._apply(lambda tensor: tensor.double() if tensor.is_floating_point() else tensor)
+
+    def half(self) -> Self:
+        """Convert floating parameters and buffers to float16."""
+        return self._apply(lambda tensor: tensor.half() if tensor.is_floating_point() else tensor)
+
+    def bfloat16(self) -> Self:
+        """Convert floating parameters and buffers to bfloat16."""
+        return self._apply(lambda tensor: tensor.bfloat16() if tensor.is_floating_point() else tensor)
+
+    def cpu(self) -> Self:
+        """Move to the CPU."""
+        return self._apply(lambda tensor: tensor.cpu())
+
+    def cuda(self, device: Any = None) -> Self:
+        """Move to a GPU; raises if there is none."""
+        return self._apply(lambda tensor: tensor.cuda(device))
+
+    def xpu(self, device: Any = None) -> Self:
+        """Move to an Intel GPU; raises, for MindSpore runs on none."""
+        return self._apply(lambda tensor: tensor.xpu(device))
+
+    def mtia(self, device: Any = None) -> Self:
+        """Move to an MTIA device; raises, for MindSpore runs on none."""
+        return self._apply(lambda tensor: tensor.mtia(device))
+
+    def ipu(self, device: Any = None) -> Self:
+        """Move to an IPU; raises, for MindSpore runs on none."""
+        return self._apply(lambda tensor: tensor.ipu(device))
+
+    def share_memory(self) -> Self:
+        """Move parameters and buffers to memory that other processes share; returns the module."""
+        return self._apply(lambda tensor: tensor.share_memory_())
+
+
+def _converted(module: Any, name: str, parameter: Any, fn: Callable[[Tensor], Tensor]) -> Any:
+    """The parameter, or what takes its place, with ``fn`` applied to it and to its gradient."""
+    with no_grad():
+        fresh = fn(parameter)
+    gradient = parameter.grad
+    if switches.get_swap_module_params_on_conversion():
+        title = f"{type(module).__name__}.{name}"
+        parameter.grad = None
+        try:
+            swap_tensors(parameter, Parameter(fresh, requires_grad=is_tracked(parameter)))
+        except RuntimeError as error:
+            parameter.grad = gradient
+            raise RuntimeError(f"_apply(): Couldn't swap {title}") from error
+        if gradient is not None:
+            with no_grad():
+                changed = fn(gradient).requires_grad_(gradient.requires_grad)
+            try:
+                swap_tensors(gradient, changed)
+            except RuntimeError as error:
+                raise RuntimeError(f"_apply(): Couldn't swap {title}.grad") from error
+            parameter.grad = gradient
+        return parameter
+    replaced = switches.get_overwrite_module_params_on_conversion()
+    result = Parameter(fresh, is_tracked(parameter)) if replaced else parameter
+    if not replaced:
+        replace_data(parameter, fresh)
+    if gradient is not None:
+        with no_grad():
+            changed = fn(gradient)
+        if replaced:
+            result.grad = changed.requires_grad_(gradient.requires_grad)
+        else:
+            replace_data(gradient, changed)
+            auto_of(parameter).grad = gradient
+    return result
