@@ -1,123 +1,211 @@
-"""Jacobians of functions with real outputs, by differences and by backward, as NumPy arrays.
-
-A complex input counts for its real and its imaginary part; a gradient is (derivative by the real part) + i (by the imaginary).
-"""
+"""Jacobians of a function by differences, by backward and by forward mode: NumPy arrays, elements of an input by elements of an output."""
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from .._core.formats import strided
-from .._core.tensor_base import TensorBase, array_of
+from .. import autograd as public
+from .._core.formats import legacy_contiguous_format, sparse_coo, strided
+from .._core.tensor_base import TensorBase
 from .._ops.creation import zeros_like
 from .._ops.from_data import made
-from .._tape.node import on_host
-from .grad_mode import no_grad
+from . import forward_ad
+
+_NONDETERMINISTIC = (
+    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different values, "
+    "although analytical gradient matches numerical gradient.The tolerance for nondeterminism was {}.\n\n"
+    "NOTE: If your op relies on non-deterministic operations i.e., it is listed here:\n"
+    "https://pytorch.org/docs/stable/generated/torch.use_deterministic_algorithms.html\nthis failure might be expected.\n"
+)
 
 
-def grad(*args: Any, **kwargs: Any) -> Any:
-    """``torch.autograd.grad``, which takes sparse tensors once all of the package is there."""
-    return sys.modules[__package__].grad(*args, **kwargs)
+class GradcheckError(RuntimeError):
+    """A gradient that differs from what differences say."""
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
-    """A function's result as a tuple."""
-    if isinstance(value, tuple):
-        return value
-    return tuple(value) if isinstance(value, list) else (value,)
+    """Several values as a tuple, one as a tuple of one."""
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-def differentiable(value: Any) -> list[Any]:
-    """The outputs that gradients can start from."""
-    return [item for item in as_tuple(value) if isinstance(item, TensorBase) and item.requires_grad]
+def is_like(value: Any) -> bool:
+    """Whether a value is a tensor or stands for one."""
+    return isinstance(value, TensorBase) or hasattr(type(value), "__torch_function__")
 
 
-def elements_of(tensor: Any) -> Any:
-    """The memory of a tensor's elements: of its values where the layout is sparse."""
-    if tensor.layout is strided:
-        return array_of(tensor)
-    plain = tensor.detach()
-    return array_of(plain._values() if plain.is_sparse else plain.values())
+def is_inexact(value: Any) -> bool:
+    """Whether a value is a tensor of a floating or complex dtype."""
+    return is_like(value) and (value.is_floating_point() or value.is_complex())
 
 
-def of_elements(tensor: Any, like: Any) -> np.ndarray:
-    """A gradient for ``like``, where ``like`` has elements; zeros for None."""
-    if tensor is None:
-        return np.zeros(elements_of(like).shape, elements_of(like).dtype)
-    whole = np.array((tensor if tensor.layout is strided else tensor.to_dense()).detach().numpy())
-    if like.layout is strided:
-        return whole
-    where = like.detach()
-    if not where.is_sparse:
-        where = where.to_sparse_coo()
-    return whole[tuple(np.asarray(row) for row in where._indices().numpy())]
+def watched(inputs: Sequence[Any]) -> list[int]:
+    """The positions of the inputs that gradients are asked for."""
+    return [i for i, value in enumerate(inputs) if is_like(value) and value.requires_grad]
 
 
-class Differences:
-    """Central differences of a function's outputs along directions of one input."""
-
-    def __init__(self, function: Callable[..., Any], inputs: Sequence[Any], position: int, eps: float) -> None:
-        self.function, self.inputs, self.position, self.eps = function, inputs, position, eps
-
-    def along(self, direction: Any) -> list[np.ndarray]:
-        """The derivative of each output, by a direction: an array of the input's elements."""
-        ends = [self._at(direction * step) for step in (self.eps, -self.eps)]
-        for high, low in zip(*ends):
-            for what in ("shape", "dtype"):
-                if getattr(high, what) != getattr(low, what):
-                    raise AssertionError(
-                        f"Expected `func` to return outputs with the same {what} when inputs are perturbed by {self.eps}, but got: "
-                        f"{what}s {getattr(high, what)} and {getattr(low, what)}."
-                    )
-        return [(high - low) / (2 * self.eps) for high, low in zip(*ends)]
-
-    def _at(self, change: Any) -> list[np.ndarray]:
-        # The input's own memory moves, so that a function may reach it by other ways than its argument.
-        tensor = self.inputs[self.position]
-        if tensor.layout is strided and not on_host(tensor):
-            with no_grad():
-                moved = made(np.asarray(array_of(tensor) + change))
-            given = [moved.requires_grad_() if place == self.position else item for place, item in enumerate(self.inputs)]
-            return _values(self.function(*given))
-        memory = elements_of(tensor)
-        before = memory.copy()
-        try:
-            memory += np.asarray(change, memory.dtype) if np.iscomplexobj(memory) else np.asarray(np.real(change), memory.dtype)
-            return _values(self.function(*self.inputs))
-        finally:
-            memory[...] = before
-
-    def jacobians(self) -> list[np.ndarray]:
-        """The Jacobian (elements of the input by elements of the output) of each output."""
-        memory = elements_of(self.inputs[self.position])
-        rows: list[list[np.ndarray]] = []
-        for index in np.ndindex(*memory.shape):
-            direction = np.zeros(memory.shape, memory.dtype)
-            direction[index] = 1
-            row = self.along(direction)
-            if np.iscomplexobj(memory):
-                row = [real + 1j * imaginary for real, imaginary in zip(row, self.along(direction * 1j))]
-            rows.append([part.reshape(-1) for part in row])
-        return [np.stack(columns) for columns in zip(*rows)]
+def array(tensor: Any) -> np.ndarray:
+    """A copy of a tensor's elements, in a row."""
+    tensor = tensor.detach()
+    tensor = tensor if tensor.layout == strided else tensor.to_dense()
+    tensor = tensor.float() if tensor.dtype.name == "bfloat16" else tensor
+    return np.array(tensor.resolve_conj().resolve_neg().numpy()).reshape(-1)
 
 
-def _values(result: Any) -> list[np.ndarray]:
-    tensors = [item for item in as_tuple(result) if isinstance(item, TensorBase) and item._dtype.category >= 2]
-    return [np.array(item.detach().numpy()) for item in tensors]
+# By differences
 
 
-def by_backward(output: Any, inputs: Sequence[Any]) -> list[np.ndarray]:
-    """The Jacobian of an output with respect to each input, by one backward for each element of the output."""
-    columns: list[list[np.ndarray]] = [[] for _ in inputs]
-    for index in np.ndindex(*output.shape):
-        seed = zeros_like(output.detach())
-        seed[index] = 1
-        for column, found, tensor in zip(columns, grad(output, inputs, seed, retain_graph=True, allow_unused=True), inputs):
-            column.append(of_elements(found, tensor).reshape(-1))
-    return [
-        np.stack(column, axis=1) if column else np.zeros((elements_of(tensor).size, 0), elements_of(tensor).dtype)
-        for column, tensor in zip(columns, inputs)
-    ]
+def values(tensor: Any) -> Any:
+    """The memory of a tensor's elements, to be written without a trace; of a sparse tensor, those that are specified."""
+    if tensor.layout == strided:
+        return tensor.data
+    return (tensor._values() if tensor.layout == sparse_coo else tensor.values()).data
+
+
+def _elements(tensor: Any) -> Iterator[tuple[tuple[int, ...], int, Any]]:
+    """Each element of a tensor that can be changed: its place among the values, its number in the tensor, a view of it."""
+    memory = values(tensor)
+    if tensor.layout == strided:
+        numbers = np.arange(memory.numel())
+    else:
+        # Ones at the specified elements of a sparse tensor tell in which order its values stand.
+        marked = tensor.detach().clone()
+        values(marked).copy_(made(np.arange(1, memory.numel() + 1, dtype=np.float64).reshape(tuple(memory.shape))))
+        order = array(marked).real
+        numbers = np.zeros(memory.numel(), np.int64)
+        numbers[order[order > 0].astype(np.int64) - 1] = np.flatnonzero(order > 0)
+    for place, number in zip(itertools.product(*map(range, memory.shape)), numbers):
+        yield place, int(number), memory[place]
+
+
+def _difference(fn: Callable[..., Any], inputs: Sequence[Any], entry: Any, step: Any, eps: float, where: str) -> list[np.ndarray]:
+    """The slopes of the outputs while some elements move by a step to both sides."""
+    before = entry.clone()
+    ends = []
+    for moved in (before - step, before + step):
+        entry.copy_(moved)
+        ends.append([((o.shape, o.dtype), array(o)) for o in as_tuple(fn(*inputs)) if is_inexact(o)])
+    entry.copy_(before)
+    for ((shape, dtype), _), ((other_shape, other_dtype), _) in zip(*ends):
+        for what, one, other in (("shape", shape, other_shape), ("dtype", dtype, other_dtype)):
+            if one != other:
+                raise AssertionError(
+                    f"Expected `func` to return outputs with the same {what} when inputs are perturbed {where}by {eps}, but got: "
+                    f"{what}s {one} and {other}."
+                )
+    return [(high - low) / (2 * eps) for (_, low), (_, high) in zip(*ends)]
+
+
+def slopes(
+    fn: Callable[..., Any], inputs: Sequence[Any], entry: Any, steps: Sequence[Any], eps: float, forward: bool, where: str = ""
+) -> list[np.ndarray]:
+    """The slopes along a real step, or along a real and an imaginary one, put together as torch's gradients are."""
+    real = _difference(fn, inputs, entry, steps[0], eps, where)
+    if len(steps) == 1:
+        if not forward and any(np.iscomplexobj(slope) for slope in real):
+            raise AssertionError("Expected ds_dx to be real-valued, not complex.")
+        return real
+    if any(np.iscomplexobj(slope) for slope in real):
+        raise AssertionError("Expected ds_dx to be real-valued, not complex")
+    return [dx + 1j * dy for dx, dy in zip(real, _difference(fn, inputs, entry, steps[1] * 1j, eps, where))]
+
+
+def numerical(fn: Callable[..., Any], inputs: Sequence[Any], tensor: Any, eps: float, forward: bool = False) -> list[np.ndarray]:
+    """The Jacobian of each output with respect to one tensor, which ``fn`` need not take as an argument."""
+    sizes: list[int] = [o.numel() for o in as_tuple(fn(*inputs)) if is_inexact(o)]
+    rows: dict[int, list[np.ndarray]] = {}
+    steps = (eps, eps) if tensor.is_complex() else (eps,)
+    for place, number, entry in _elements(tensor):
+        rows[number] = slopes(fn, inputs, entry, steps, eps, forward, f"on index {place} ")
+    found = [np.zeros((tensor.numel(), size), complex if tensor.is_complex() else float) for size in sizes]
+    for number, row in rows.items():
+        for position, slope in enumerate(row):
+            if np.iscomplexobj(slope) and not np.iscomplexobj(found[position]):
+                found[position] = found[position].astype(complex)
+            found[position][number] = slope
+    return found
+
+
+# By backward
+
+
+def _rows(output: Any, leaves: Sequence[Any], seeds: Iterable[Any], count: int) -> tuple[list[np.ndarray], bool, bool]:
+    """What backward makes of each seed, for each leaf, and whether the gradients have the leaves' dtypes and sizes."""
+    found = [np.zeros((leaf.numel(), count), complex if leaf.is_complex() else float) for leaf in leaves]
+    types_ok = sizes_ok = True
+    for number, seed in enumerate(seeds):
+        gradients = public.grad(output, list(leaves), seed, retain_graph=True, allow_unused=True)
+        for leaf, matrix, gradient in zip(leaves, found, gradients):
+            if gradient is None:
+                continue
+            if gradient.shape != leaf.shape:
+                sizes_ok = False
+                continue
+            types_ok = types_ok and gradient.dtype == leaf.dtype
+            column = array(gradient)
+            matrix[:, number] = column if np.iscomplexobj(matrix) else column.real
+    return found, types_ok, sizes_ok
+
+
+def _units(output: Any) -> Iterator[Any]:
+    for number in range(output.numel()):
+        seed = zeros_like(output.detach(), memory_format=legacy_contiguous_format)
+        seed.view(-1)[number] = 1
+        yield seed
+
+
+def backward_twice(
+    inputs: Sequence[Any], output: Any, nondet_tol: float, seed: Any = None
+) -> tuple[list[np.ndarray], bool, bool, bool]:
+    """The Jacobians of one output (or their product with a seed), whether backward repeats itself, sizes and dtypes are right."""
+    leaves = [inputs[i] for i in watched(inputs)]
+    (first, types_ok, sizes_ok), (second, _, _) = (
+        _rows(output, leaves, _units(output), output.numel()) if seed is None else _rows(output, leaves, [seed], 1) for _ in range(2)
+    )
+    alike = all(one.size == 0 or np.abs(one - other).max() <= nondet_tol for one, other in zip(first, second))
+    return first, alike, sizes_ok, types_ok
+
+
+def analytical(inputs: Sequence[Any], output: Any, nondet_tol: float, check_dtypes: bool, seed: Any = None) -> list[np.ndarray]:
+    """The Jacobians of one output by backward, or their products with a seed. GradcheckError where backward is not fit."""
+    found, alike, sizes_ok, types_ok = backward_twice(inputs, output, nondet_tol, seed)
+    if not types_ok and check_dtypes:
+        raise GradcheckError("Gradient has dtype mismatch")
+    if not sizes_ok:
+        raise GradcheckError("Analytical gradient has incorrect size")
+    if not alike:
+        raise GradcheckError(_NONDETERMINISTIC.format(nondet_tol))
+    return found
+
+
+# By forward mode
+
+
+def forward_slopes(
+    fn: Callable[..., Any], inputs: Sequence[Any], position: int, tangent: Any, check_dtypes: bool = False
+) -> list[np.ndarray]:
+    """The slopes of the outputs when one input moves along a tangent, by forward mode."""
+    with forward_ad.dual_level():
+        duals = [
+            forward_ad.make_dual(x.detach(), tangent if i == position else zeros_like(x.detach())) if i in set(watched(inputs)) else x
+            for i, x in enumerate(inputs)
+        ]
+        found = []
+        for output in as_tuple(fn(*duals)):
+            if not is_inexact(output):
+                continue
+            value, slope = forward_ad.unpack_dual(output)
+            if check_dtypes and slope is not None and slope.is_complex() != value.is_complex():
+                raise GradcheckError("Forward AD gradient has dtype mismatch.")
+            found.append(np.zeros(value.numel()) if slope is None else array(slope))
+    return found
+
+
+def forward_jacobians(
+    fn: Callable[..., Any], inputs: Sequence[Any], position: int, check_dtypes: bool = False
+) -> list[np.ndarray]:
+    """The Jacobian of each output with respect to one input, by forward mode."""
+    rows = [forward_slopes(fn, inputs, position, unit, check_dtypes) for unit in _units(inputs[position])]
+    return [np.stack(row) for row in zip(*rows)]

@@ -1,24 +1,93 @@
 """Checking gradients against differences."""
 from __future__ import annotations
 
+import functools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .._core.formats import strided
-from .._core.tensor_base import TensorBase, strides_of
-from .._ops.creation import zeros_like
+from .. import autograd as public
+from .._core.dtype import complex128, float64
+from .._core.formats import legacy_contiguous_format, sparse_coo, strided
+from .._core.tensor_base import TensorBase
+from .._ops.creation import empty, zeros_like
 from .._ops.from_data import made
 from .._ops.join import stack
-from .._tape.node import Node, bare_twin, edge_of
+from .._ops.random import randn_like, uniform_
 from . import forward_ad
-from ._jacobians import Differences, as_tuple, by_backward, differentiable, elements_of, grad, of_elements
+from ._jacobians import (
+    GradcheckError,
+    analytical,
+    array,
+    as_tuple,
+    backward_twice,
+    forward_jacobians,
+    forward_slopes,
+    is_inexact,
+    is_like,
+    numerical,
+    slopes,
+    values,
+    watched,
+)
+from .function import Function
+
+__all__ = [
+    "GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "get_numerical_jacobian_wrt_specific_input", "gradcheck",
+    "gradgradcheck",
+]  # fmt: skip
+
+_FAST = (
+    "\nThe above quantities relating the numerical and analytical jacobians are computed \nin fast mode. See: "
+    "https://github.com/pytorch/pytorch/issues/53876 for more background \nabout fast mode. Below, we recompute numerical and "
+    "analytical jacobians in slow mode:\n\nNumerical:\n {}\nAnalytical:\n{}\n\nThe max per-element difference (slow mode) is: {}.\n"
+)
+_SLOW_IS_FINE = (
+    "Fast gradcheck failed but element-wise differences are small. This means that the\ntest might've passed in slow_mode!"
+)
+_NOTES = '"Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
 
 
-class GradcheckError(RuntimeError):
-    """A gradient that differs from what differences say."""
+@dataclass
+class _Settings:
+    """What a check was asked for."""
+
+    eps: float
+    atol: float
+    rtol: float
+    nondet_tol: float
+    check_grad_dtypes: bool
+    fast: bool
+
+
+@dataclass
+class _Part:
+    """A function to check: the one given, or the real or the imaginary part of its complex outputs or inputs."""
+
+    fn: Callable[..., Any]
+    inputs: tuple[Any, ...]
+    complex_places: tuple[int, ...] = ()
+    imaginary: bool = False
+    forward: bool = False
+
+    def mismatch(self, output: int, position: int, want: Any, got: Any) -> str:
+        """torch's sentence for a Jacobian that is wrong."""
+        text = ""
+        if (position if self.forward else output) in self.complex_places:
+            element = "inputs" if self.forward else "outputs"
+            text = f"While considering the {'imaginary' if self.imaginary else 'real'} part of complex {element} only, "
+        mode = "computed with forward mode " if self.forward else ""
+        return (
+            f"{text}Jacobian {mode}mismatch for output {output} with respect to input {position},\n"
+            f"numerical:{made(np.asarray(want))}\nanalytical:{made(np.asarray(got))}\n"
+        )
+
+
+def _differentiable(outputs: Any) -> list[Any]:
+    return [output for output in as_tuple(outputs) if output.requires_grad]
 
 
 def gradcheck(
@@ -27,32 +96,46 @@ def gradcheck(
     check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_batched_forward_grad: bool = False,
     check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False, masked: bool | None = None,
 ) -> bool:  # fmt: skip
-    """Whether the gradients of ``func`` agree with central differences; double precision is needed in practice.
+    """Whether the gradients of ``func`` agree with central differences; float64 or complex128 inputs are needed in practice.
 
-    ``fast_mode`` compares one projection of each Jacobian on random vectors instead of all its elements. Raises
-    GradcheckError where they differ, also where two runs of backward differ by more than ``nondet_tol``, unless
-    ``raise_exception`` is False. Of sparse inputs the elements that are there are checked. Differs from torch:
-    ``check_batched_forward_grad`` raises NotImplementedError.
+    The inputs' own memory is changed for the differences and set back. ``fast_mode`` compares one projection of each
+    Jacobian on random vectors instead of all its elements. Raises GradcheckError where they differ, unless
+    ``raise_exception`` is False. Differs from torch: only the specified elements of sparse inputs are tried.
     """
-    if not (check_backward_ad or check_forward_ad):
+    if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
     if check_batched_grad and not check_backward_ad:
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
     if check_batched_forward_grad:
-        raise NotImplementedError("mstorch: gradcheck does not batch forward mode")
-    check = _Check(func, as_tuple(inputs), eps, atol, rtol, nondet_tol, fast_mode)
+        raise NotImplementedError("mstorch: gradcheck does not batch gradients of forward mode")
+    settings = _Settings(eps, atol, rtol, nondet_tol, check_grad_dtypes, fast_mode)
+    given = as_tuple(inputs)
     try:
-        check.inputs_are_fit()
-        check.outputs_are_fit()
-        check.jacobians(check_backward_ad, check_forward_ad, check_grad_dtypes)
-        if check.outputs and check_backward_ad:
+        _check_inputs(given)
+        result = func(*given)
+        outputs = _differentiable(result)
+        if any(isinstance(o, TensorBase) and o.layout != strided for o in outputs):
+            raise ValueError(
+                "Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output of fn for "
+                "gradcheck."
+            )
+        if check_backward_ad:
+            for part in _backward_parts(func, result, given, outputs):
+                _check_part(part, settings)
+        if check_forward_ad:
+            for part in _forward_parts(func, given):
+                _check_part(part, settings)
+                if check_undefined_grad:
+                    _check_undefined_tangents(part)
+        if check_backward_ad:
             if check_batched_grad:
-                check.batches()
-            check.zeros_of_zeros()
+                for number, output in enumerate(outputs):
+                    _check_batched(given, output, number)
+            _check_zero_gradients(outputs, given, bool(masked))
             if check_undefined_grad:
-                check.undefined()
+                _check_undefined(func, outputs, given)
     except GradcheckError:
         if raise_exception:
             raise
@@ -60,278 +143,291 @@ def gradcheck(
     return True
 
 
-class _Check:
-    """A function with inputs, and what its gradients are checked with."""
-
-    def __init__(
-        self, function: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float, rtol: float, nondet: float, fast: bool
-    ) -> None:
-        self.function, self.inputs = function, inputs
-        self.eps, self.atol, self.rtol, self.nondet, self.fast = eps, atol, rtol, nondet, fast
-        self.watched = [place for place, item in enumerate(inputs) if isinstance(item, TensorBase) and item.requires_grad]
-
-    def inputs_are_fit(self) -> None:
-        """Raise or warn where differences cannot tell anything."""
-        for place in self.watched:
-            tensor = self.inputs[place]
-            if tensor._dtype.name not in ("float64", "complex128"):
-                warnings.warn(
-                    f"Input #{place} requires gradient and is not a double precision floating point or complex. This check will "
-                    "likely fail if all the inputs are not of double precision floating point or complex. ", stacklevel=4,
-                )  # fmt: skip
-            if tensor.layout is strided and any(n > 1 and step == 0 for n, step in zip(tensor.shape, strides_of(tensor))):
-                raise RuntimeError(
-                    f"The {place}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to "
-                    "be able to compute the numerical gradients correctly. You should call .contiguous on the input before passing "
-                    "it to gradcheck."
-                )
-            tensor.retain_grad()
-        if not self.watched:
-            raise ValueError(
-                "gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True."
+def _check_inputs(inputs: Sequence[Any]) -> None:
+    positions = watched(inputs)
+    for position in positions:
+        tensor = inputs[position]
+        if tensor.dtype not in (float64, complex128):
+            warnings.warn(
+                f"Input #{position} requires gradient and is not a double precision floating point or complex. This check will "
+                "likely fail if all the inputs are not of double precision floating point or complex. ",
+                stacklevel=3,
             )
-
-    def outputs_are_fit(self) -> None:
-        """Run the function; ValueError for outputs of another layout than the strided one."""
-        result = self.function(*self.inputs)
-        self.outputs = differentiable(result)
-        self.complex = any(isinstance(item, TensorBase) and item.is_complex() for item in as_tuple(result))
-        if any(output.layout is not strided for output in self.outputs):
-            raise ValueError(
-                "Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output of fn for "
-                "gradcheck."
+        content = tensor if tensor.layout == strided else values(tensor)
+        if not all(stride > 0 or size <= 1 for stride, size in zip(content.stride(), content.size())):
+            raise RuntimeError(
+                f"The {position}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to "
+                "be able to compute the numerical gradients correctly. You should call .contiguous on the input before passing it "
+                "to gradcheck."
             )
-
-    def jacobians(self, backward: bool, forward: bool, dtypes: bool) -> None:
-        """Compare Jacobians; of complex outputs, those of their imaginary and real parts."""
-        if not self.outputs:
-            self._nothing_depends()
-            return
-        if backward and self.complex:
-            for part, words in (("imag", "imaginary"), ("real", "real")):
-                self._backward(_part_of(self.function, part), f"While considering the {words} part of complex outputs only, ", dtypes)
-        elif backward:
-            self._backward(self.function, "", dtypes)
-        if forward:
-            self._forward()
-
-    def _nothing_depends(self) -> None:
-        for place in self.watched:
-            for jacobian in Differences(self.function, self.inputs, place, self.eps).jacobians():
-                if np.abs(jacobian).max(initial=0) > self.eps:
-                    raise GradcheckError("Numerical gradient for function expected to be zero")
-
-    def _backward(self, function: Callable[..., Any], prefix: str, dtypes: bool) -> None:
-        outputs = [item for item in as_tuple(function(*self.inputs)) if isinstance(item, TensorBase) and item._dtype.category >= 2]
-        for output in outputs:
-            if output.requires_grad and dtypes:
-                self._check_dtypes(output)
-        for place in self.watched:
-            compare = self._compare_projections if self.fast else self._compare_elements
-            compare(Differences(function, self.inputs, place, self.eps), outputs, prefix)
-
-    def _compare_elements(self, differences: Differences, outputs: Sequence[Any], prefix: str) -> None:
-        tensor = self.inputs[differences.position]
-        numericals = differences.jacobians()
-        for number, output in enumerate(outputs):
-            if elements_of(tensor).size == 0 or output.numel() == 0:
-                continue
-            analytical = np.zeros_like(numericals[number])
-            again = analytical
-            if output.requires_grad:
-                analytical, again = (by_backward(output, [tensor])[0] for _ in range(2))
-            if not np.allclose(analytical, numericals[number], rtol=self.rtol, atol=self.atol):
-                raise GradcheckError(_mismatch(prefix, "", number, differences.position, numericals[number], analytical))
-            self._check_again(analytical, again)
-
-    def _compare_projections(self, differences: Differences, outputs: Sequence[Any], prefix: str) -> None:
-        """u · (J v) from a difference along v against (u J) · v from backward, for unit vectors u and v."""
-        tensor = self.inputs[differences.position]
-        memory = elements_of(tensor)
-        if memory.size == 0:
-            return
-        random = np.random.RandomState(0)
-        along = _unit_vector(random, memory)
-        derivatives = differences.along(along)
-        for number, output in enumerate(outputs):
-            if output.numel() == 0:
-                continue
-            seed = _unit_vector(random, derivatives[number])
-            numerical = float((seed * derivatives[number]).sum())
-            analytical = again = 0.0
-            if output.requires_grad:
-                analytical, again = (_projected(output, tensor, seed, along) for _ in range(2))
-            # The tolerance of one element, seen through both projections.
-            if not abs(analytical - numerical) <= self.atol * np.abs(seed).sum() * np.abs(along).sum() + self.rtol * abs(numerical):
-                raise GradcheckError(_mismatch(prefix, "", number, differences.position, numerical, analytical))
-            self._check_again(np.asarray(analytical), np.asarray(again))
-
-    def _check_again(self, first: np.ndarray, second: np.ndarray) -> None:
-        if not np.allclose(first, second, rtol=0, atol=self.nondet, equal_nan=True):
-            raise GradcheckError(
-                "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
-                "values, although analytical gradient matches numerical gradient. The tolerance for nondeterminism was "
-                f"{self.nondet}."
-            )
-
-    def _check_dtypes(self, output: Any) -> None:
-        tensors = [self.inputs[place] for place in self.watched]
-        found = grad(output, tensors, zeros_like(output.detach()), retain_graph=True, allow_unused=True)
-        if any(item is not None and item._dtype is not tensor._dtype for item, tensor in zip(found, tensors)):
-            raise GradcheckError("Gradient has dtype mismatch")
-
-    def _forward(self) -> None:
-        """Derivatives along each direction by forward mode."""
-        parts = (("imaginary", 1j), ("real", 1)) if any(self.inputs[i].is_complex() for i in self.watched) else (("", 1),)
-        for word, unit in parts:
-            prefix = f"While considering the {word} part of complex inputs only, " if word else ""
-            for place in self.watched:
-                differences = Differences(self.function, self.inputs, place, self.eps)
-                memory = elements_of(self.inputs[place])
-                if unit == 1j and not np.iscomplexobj(memory):
-                    continue
-                for direction in self._directions(memory):
-                    self._compare_forward(differences, direction * unit, prefix)
-
-    def _directions(self, memory: np.ndarray) -> list[np.ndarray]:
-        if self.fast:
-            return [np.asarray(np.abs(_unit_vector(np.random.RandomState(0), memory)), memory.dtype)]
-        found = []
-        for index in np.ndindex(*memory.shape):
-            direction = np.zeros(memory.shape, memory.dtype)
-            direction[index] = 1
-            found.append(direction)
-        return found
-
-    def _compare_forward(self, differences: Differences, direction: np.ndarray, prefix: str) -> None:
-        numericals = differences.along(direction)
-        with forward_ad.dual_level():
-            place = differences.position
-            dual = forward_ad.make_dual(self.inputs[place].detach(), made(np.asarray(direction)))
-            given = [dual if i == place else x.detach() if i in self.watched else x for i, x in enumerate(self.inputs)]
-            results = [o for o in as_tuple(self.function(*given)) if isinstance(o, TensorBase) and o._dtype.category >= 2]
-            tangents = [forward_ad.unpack_dual(item).tangent for item in results]
-        for number, (numerical, tangent) in enumerate(zip(numericals, tangents)):
-            analytical = np.zeros_like(numerical) if tangent is None else tangent.detach().numpy()
-            if not np.allclose(analytical, numerical, rtol=self.rtol, atol=self.atol):
-                raise GradcheckError(_mismatch(prefix, "computed with forward mode ", number, place, numerical, analytical))
-
-    def batches(self) -> None:
-        """Compare a batch of gradients with each of them alone."""
-        tensors = [self.inputs[place] for place in self.watched]
-        random = np.random.RandomState(0)
-        for output in self.outputs:
-            seeds = [made(np.asarray(_unit_vector(random, output.detach().numpy()))) for _ in range(2)]
-            alone = [grad(output, tensors, seed, retain_graph=True, allow_unused=True) for seed in seeds]
-            try:
-                batch = grad(output, tensors, stack(seeds), retain_graph=True, allow_unused=True, is_grads_batched=True)
-            except RuntimeError as error:
-                raise GradcheckError(f"{_BATCHED}{error}") from error
-            for place, found in enumerate(batch):
-                for row, single in enumerate(alone):
-                    if found is not None and not np.allclose(found[row].detach().numpy(), single[place].detach().numpy()):
-                        raise GradcheckError(f"{_BATCHED}they differ for input {self.watched[place]}")
-
-    def zeros_of_zeros(self) -> None:
-        """Raise unless gradients of zero give gradients of zero, of the inputs' layouts, shapes and dtypes."""
-        tensors = [self.inputs[place] for place in self.watched]
-        outputs = differentiable(self.function(*self.inputs))
-        zeros = [zeros_like(output.detach()) for output in outputs]
-        found = grad(outputs, tensors, zeros, allow_unused=True)
-        for gradient, tensor in zip(found, tensors):
-            if gradient is None:
-                continue
-            if gradient.layout is not tensor.layout:
-                raise GradcheckError(f"grad is incorrect layout ({gradient.layout} is not {tensor.layout})")
-            if gradient.is_sparse and gradient.sparse_dim() != tensor.sparse_dim():
-                raise GradcheckError("grad is sparse tensor, but has incorrect sparse_dim"
-                                     f" {gradient.sparse_dim()}, expected {tensor.sparse_dim()}")  # fmt: skip
-            if np.any(elements_of(gradient)):
-                raise GradcheckError("backward not multiplied by grad_output")
-            for what in ("dtype", "device", "shape"):
-                if getattr(gradient, what) != getattr(tensor, what):
-                    raise GradcheckError(f"grad is incorrect {'size' if what == 'shape' else 'type' if what == 'dtype' else what}")
-
-    def undefined(self) -> None:
-        """Raise unless backward takes outputs without a gradient, all of them or one after the other."""
-        count = len(differentiable(self.function(*self.inputs)))
-        self._undefined(range(count))
-        if count > 1:
-            for place in range(count):
-                self._undefined((place,))
-
-    def _undefined(self, places: Sequence[int]) -> None:
-        tensors = [self.inputs[place] for place in self.watched]
-        outputs = differentiable(self.function(*self.inputs))
-        outputs = [_without_gradient(item) if place in places else item for place, item in enumerate(outputs)]
-        try:
-            found = grad(outputs, tensors, [zeros_like(output.detach()) for output in outputs], allow_unused=True)
-        except RuntimeError as error:
-            warnings.warn(_NEW_CHECK, stacklevel=5)
-            raise GradcheckError(f"Expected backward function to handle undefined output grads. {_NOTES}") from error
-        if any(item is not None and np.any(elements_of(item)) for item in found):
-            warnings.warn(_NEW_CHECK, stacklevel=5)
-            raise GradcheckError(
-                f"Expected all input grads to be undefined or zero when all output grads are undefined or zero. {_NOTES}"
-            )
-
-
-_BATCHED = "\ngradcheck or gradgradcheck failed while testing batched gradient computation: "
-_NEW_CHECK = (
-    "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may break existing "
-    'callers of this function. If this is true for you, you can call this function with "check_undefined_grad=False" to disable the '
-    "feature"
-)
-_NOTES = 'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
-
-
-class _Nothing(Node):
-    """The node of a tensor whose gradient gets lost."""
-
-    __slots__ = ()
-
-    label = "UndefinedGradBackward"
-
-    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """Nothing."""
-        return (None,)
-
-
-def _without_gradient(tensor: Any) -> Any:
-    shown = bare_twin(tensor)
-    shown._node = _Nothing((edge_of(tensor),))
-    return shown
-
-
-def _part_of(function: Callable[..., Any], part: str) -> Callable[..., Any]:
-    """The function with one part of its complex results."""
-
-    def parts(*inputs: Any) -> tuple[Any, ...]:
-        return tuple(
-            getattr(item, part) if isinstance(item, TensorBase) and item.is_complex() else item for item in as_tuple(function(*inputs))
+    if not positions:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
         )
 
-    return parts
+
+# Complex outputs are checked by their real and their imaginary part, and for forward mode complex inputs are
 
 
-def _mismatch(prefix: str, mode: str, output: int, place: int, numerical: Any, analytical: Any) -> str:
-    return (
-        f"{prefix}Jacobian {mode}mismatch for output {output} with respect to input {place},\nnumerical:{numerical}\n"
-        f"analytical:{analytical}\n"
-    )
+def _backward_parts(func: Callable[..., Any], result: Any, inputs: tuple[Any, ...], outputs: list[Any]) -> Iterator[_Part]:
+    if not any(o.is_complex() for o in as_tuple(result)):
+        yield _Part(func, inputs)
+        return
+    places = tuple(i for i, output in enumerate(outputs) if output.is_complex())
+    for name in ("imag", "real"):
+
+        def apart(*given: Any, name: str = name) -> tuple[Any, ...]:
+            return tuple(getattr(o, name) if o.is_complex() else o for o in as_tuple(func(*given)))
+
+        yield _Part(apart, inputs, places, name == "imag")
 
 
-def _unit_vector(random: np.random.RandomState, like: np.ndarray) -> np.ndarray:
-    """Random numbers of norm 1 in the shape and kind of an array, with positive parts."""
-    drawn = random.uniform(0.1, 1.0, like.shape)
-    if np.iscomplexobj(like):
-        drawn = drawn + 1j * random.uniform(0.1, 1.0, like.shape)
-    return np.asarray(drawn / np.sqrt((np.abs(drawn) ** 2).sum()), like.dtype)
+def _forward_parts(func: Callable[..., Any], inputs: tuple[Any, ...]) -> Iterator[_Part]:
+    places = tuple(i for i, x in enumerate(inputs) if is_like(x) and x.is_complex())
+    if not places:
+        yield _Part(func, inputs, forward=True)
+        return
+    for name in ("imag", "real"):
+
+        def whole(*given: Any, name: str = name) -> Any:
+            joined = list(given)
+            for i in places:
+                # The other part keeps its value, so that the function gets an input that it is made for.
+                joined[i] = given[i] + inputs[i].imag * 1j if name == "real" else inputs[i].real + given[i] * 1j
+            return func(*joined)
+
+        parts = tuple(getattr(x, name) if i in places else x for i, x in enumerate(inputs))
+        yield _Part(whole, parts, places, name == "imag", True)
 
 
-def _projected(output: Any, tensor: Any, seed: np.ndarray, along: np.ndarray) -> float:
-    (found,) = grad(output, tensor, made(np.asarray(seed).copy()), retain_graph=True, allow_unused=True)
-    return float(np.real(np.conj(of_elements(found, tensor)) * along).sum())
+# One part
+
+
+def _check_part(part: _Part, settings: _Settings) -> None:
+    result = as_tuple(part.fn(*part.inputs))
+    if not any(o.requires_grad for o in result):
+        for position in watched(part.inputs):
+            found = numerical(part.fn, part.inputs, part.inputs[position], settings.eps, part.forward)
+            if any((jacobian != 0).any() for jacobian in found):
+                raise GradcheckError("Numerical gradient for function expected to be zero")
+        return
+    if part.forward:
+        _check_forward(part, settings)
+    else:
+        (_check_fast if settings.fast else _check_slow)(part, result, settings)
+
+
+def _check_slow(part: _Part, result: tuple[Any, ...], settings: _Settings) -> None:
+    wanted = [numerical(part.fn, part.inputs, part.inputs[i], settings.eps) for i in watched(part.inputs)]
+    inexact = [o for o in result if is_inexact(o)]
+    for number, output in enumerate(_differentiable(result)):
+        place = next(i for i, o in enumerate(inexact) if o is output)
+        for position, got in enumerate(analytical(part.inputs, output, settings.nondet_tol, settings.check_grad_dtypes)):
+            want = wanted[position][place]
+            if not np.allclose(got, want, rtol=settings.rtol, atol=settings.atol):
+                raise GradcheckError(part.mismatch(number, position, want, got))
+
+
+def _unit_vector(random: np.random.RandomState, count: int) -> np.ndarray:
+    drawn = random.uniform(0, 1, count)
+    return np.asarray(drawn / max(np.sqrt((drawn * drawn).sum()), 1e-300))
+
+
+@dataclass
+class _Direction:
+    """A random step of an input, with a second one for imaginary parts."""
+
+    vectors: list[np.ndarray]
+    total: float
+
+    def steps(self, like: Any, factor: float) -> list[Any]:
+        """The step as tensors like the values that it changes."""
+        kind = like.real.dtype if like.is_complex() else like.dtype
+        return [made(vector * factor).to(kind).reshape(like.shape) for vector in self.vectors]
+
+
+def _directions(part: _Part, random: np.random.RandomState) -> list[_Direction]:
+    found = []
+    for position in watched(part.inputs):
+        tensor = part.inputs[position]
+        vectors = [_unit_vector(random, values(tensor).numel()) for _ in range(2 if tensor.is_complex() else 1)]
+        found.append(_Direction(vectors, float(sum(vector.sum() for vector in vectors))))
+    return found
+
+
+def _along(part: _Part, tensor: Any, direction: _Direction, settings: _Settings) -> list[np.ndarray]:
+    memory = values(tensor)
+    steps = direction.steps(memory, settings.eps)
+    return slopes(part.fn, part.inputs, memory, steps, settings.eps, part.forward)
+
+
+def _check_fast(part: _Part, result: tuple[Any, ...], settings: _Settings) -> None:
+    """v · (J u) from differences along u against (v J) · u from backward, for random unit vectors u and v."""
+    random = np.random.RandomState(0)
+    directions = _directions(part, random)
+    leaves = [part.inputs[i] for i in watched(part.inputs)]
+    inexact = [o for o in result if is_inexact(o)]
+    wanted = [_along(part, leaf, direction, settings) for leaf, direction in zip(leaves, directions)]
+    for number, output in enumerate(_differentiable(result)):
+        place = next(i for i, o in enumerate(inexact) if o is output)
+        vector = _unit_vector(random, output.numel())
+        seed = made(vector).to(output.dtype).reshape(output.shape)
+        found = analytical(part.inputs, output, settings.nondet_tol, settings.check_grad_dtypes, seed)
+        for position, (leaf, direction) in enumerate(zip(leaves, directions)):
+            want = (vector * wanted[position][place]).sum()
+            got = _projected(leaf, found[position][:, 0], direction)
+            atol = settings.atol * direction.total * float(vector.sum())
+            if not np.allclose(got, want, rtol=settings.rtol, atol=atol):
+                text = part.mismatch(number, position, want, got)
+                raise GradcheckError(text + _in_full(part, output, place, position, settings))
+
+
+def _projected(leaf: Any, gradient: np.ndarray, direction: _Direction) -> Any:
+    """A gradient's product with a direction; real and imaginary parts each with their own vector."""
+    if leaf.layout != strided:
+        marks = leaf.detach().clone()
+        values(marks).fill_(1)
+        gradient = gradient[array(marks) != 0]
+    if np.iscomplexobj(gradient):
+        return gradient.real @ direction.vectors[0] + 1j * (gradient.imag @ direction.vectors[1])
+    return gradient @ direction.vectors[0]
+
+
+def _in_full(part: _Part, output: Any, place: int, position: int, settings: _Settings) -> str:
+    """What slow mode says of a Jacobian that fast mode finds wrong."""
+    index = watched(part.inputs)[position]
+    want = numerical(part.fn, part.inputs, part.inputs[index], settings.eps, part.forward)[place]
+    if part.forward:
+        got = forward_jacobians(part.fn, part.inputs, index)[place]
+    else:
+        got = analytical(part.inputs, output, np.inf, False)[position]
+    text = _FAST.format(made(want), made(got), np.abs(want - got).max())
+    return text + (_SLOW_IS_FINE if np.allclose(got, want, rtol=settings.rtol, atol=settings.atol) else "")
+
+
+def _check_forward(part: _Part, settings: _Settings) -> None:
+    directions = _directions(part, np.random.RandomState(0))
+    for order, (position, direction) in enumerate(zip(watched(part.inputs), directions)):
+        tensor = part.inputs[position]
+        if settings.fast:
+            wanted = _along(part, tensor, direction, settings)
+            (tangent,) = direction.steps(tensor, 1.0)
+            found = forward_slopes(part.fn, part.inputs, position, tangent, settings.check_grad_dtypes)
+            atol = settings.atol * direction.total
+        else:
+            wanted = numerical(part.fn, part.inputs, tensor, settings.eps, True)
+            found = forward_jacobians(part.fn, part.inputs, position, settings.check_grad_dtypes)
+            atol = settings.atol
+        for number, (want, got) in enumerate(zip(wanted, found)):
+            if not np.allclose(got, want, rtol=settings.rtol, atol=atol):
+                text = part.mismatch(number, order, want, got)
+                raise GradcheckError(text + (_in_full(part, None, number, order, settings) if settings.fast else ""))
+
+
+def _check_undefined_tangents(part: _Part) -> None:
+    """An input without a tangent counts as one whose tangent is zero."""
+    positions = watched(part.inputs)
+    for missing in positions:
+        with forward_ad.dual_level():
+            duals = [
+                forward_ad.make_dual(x.detach(), randn_like(x.detach())) if i in positions else x for i, x in enumerate(part.inputs)
+            ]
+            primal = part.inputs[missing].detach()
+            ends = []
+            for instead in (forward_ad.make_dual(primal, zeros_like(primal)), primal):
+                duals[missing] = instead
+                outputs = [o for o in as_tuple(part.fn(*duals)) if is_inexact(o)]
+                ends.append([forward_ad.unpack_dual(o)[1] for o in outputs])
+            for number, (one, other) in enumerate(zip(*ends)):
+                if one is not None and other is not None and not np.allclose(array(one), array(other)):
+                    raise GradcheckError(
+                        "Mismatch in tangent values for output with index: ", number, " when input: ", primal,
+                        " has an undefined tangent value. ", " Got: ", one, " but expected: ", other,
+                    )  # fmt: skip
+
+
+# What backward does with gradients that are batched, zero or undefined
+
+
+def _check_batched(inputs: Sequence[Any], output: Any, number: int) -> None:
+    leaves = [inputs[i] for i in watched(inputs)]
+    seeds = [randn_like(output.detach()) for _ in range(2)]
+    one_by_one = [public.grad(output, leaves, seed, retain_graph=True, allow_unused=True) for seed in seeds]
+    at_once = public.grad(output, leaves, stack(seeds), retain_graph=True, allow_unused=True, is_grads_batched=True)
+    for position, got in enumerate(at_once):
+        wanted = [row[position] for row in one_by_one]
+        if got is None or wanted[0] is None:
+            continue
+        if not np.allclose(array(got), array(stack(wanted))):
+            raise GradcheckError(
+                f"For output {number} and input {position}:\n\ngradcheck or gradgradcheck failed while testing batched gradient "
+                f"computation.\n\nGot:\n{got}\n\nExpected:\n{stack(wanted)}"
+            )
+
+
+def _check_zero_gradients(outputs: Sequence[Any], inputs: Sequence[Any], masked: bool) -> None:
+    """Zeros behind the outputs give zeros of the inputs' kind."""
+    leaves = [inputs[i] for i in watched(inputs)]
+    if not outputs:
+        return
+    seeds = [zeros_like(o.detach(), memory_format=legacy_contiguous_format) for o in outputs]
+    for gradient, leaf in zip(public.grad(list(outputs), leaves, seeds, retain_graph=True, allow_unused=True), leaves):
+        if gradient is None:
+            continue
+        if gradient.layout != strided and gradient.layout != leaf.layout:
+            raise GradcheckError(f"grad is incorrect layout ({gradient.layout} is not {leaf.layout})")
+        if gradient.layout == sparse_coo:
+            for name in ("sparse_dim", "dense_dim"):
+                got, want = getattr(gradient, name)(), getattr(leaf, name)()
+                if got != want:
+                    raise GradcheckError(f"grad is sparse tensor, but has incorrect {name} {got}, expected {want}")
+        elements = array(gradient)
+        if not (np.allclose(elements, 0) if masked else (elements == 0).all()):
+            raise GradcheckError("backward not multiplied by grad_output")
+        for name, got, want in (
+            ("type", gradient.dtype, leaf.dtype), ("device", gradient.device, leaf.device), ("size", gradient.size(), leaf.size()),
+        ):  # fmt: skip
+            if got != want:
+                raise GradcheckError(f"grad is incorrect {name}")
+
+
+class _Undefined(Function):
+    """The tensor itself; its gradient is lost on the way back."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.set_materialize_grads(False)
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return None
+
+
+def _check_undefined(func: Callable[..., Any], outputs: Sequence[Any], inputs: tuple[Any, ...]) -> None:
+    leaves = [inputs[i] for i in watched(inputs)]
+    lost: list[set[int]] = [set(range(len(outputs)))]
+    if len(outputs) > 1:
+        lost += [{number} for number in range(len(outputs))]
+    for numbers in lost:
+        fresh = _differentiable(func(*inputs))
+        ends = [_Undefined.apply(o) if i in numbers else o for i, o in enumerate(fresh) if isinstance(o, TensorBase)]
+        if not ends:
+            continue
+        seeds = [zeros_like(o.detach(), memory_format=legacy_contiguous_format) for o in ends]
+        try:
+            found = public.grad(ends, leaves, seeds, allow_unused=True)
+        except RuntimeError as error:
+            raise GradcheckError(
+                f"Expected backward function to handle undefined output grads. Please look at {_NOTES}"
+            ) from error
+        if any(gradient is not None and (array(gradient) != 0).any() for gradient in found):
+            raise GradcheckError(
+                "Expected all input grads to be undefined or zero when all output grads are undefined or zero. Please look at " + _NOTES
+            )
+
+
+# Second derivatives
 
 
 def gradgradcheck(
@@ -343,77 +439,118 @@ def gradgradcheck(
     """``gradcheck`` of the gradient itself, with respect to the inputs and to the gradient that it starts from."""
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
-    inputs = as_tuple(inputs)
-    outputs = differentiable(func(*inputs))
-    seeds = _seeds(outputs, gen_non_contig_grad_outputs) if grad_outputs is None else as_tuple(grad_outputs)
-    count = len(inputs)
+    if check_undefined_grad and not check_rev_over_rev:
+        raise AssertionError("Setting check_undefined_grad=True requires check_rev_over_rev to be True")
+    if check_batched_grad and not check_rev_over_rev:
+        raise AssertionError("Setting check_batched_grad=True requires check_rev_over_rev to be True")
+    given = as_tuple(inputs)
+    if grad_outputs is None:
+        outputs = _differentiable(func(*given))
+        seeds = tuple(_seed(output, gen_non_contig_grad_outputs) for output in outputs)
+    else:
+        seeds = as_tuple(grad_outputs)
+    count = len(given)
+    leaves, starts = set(watched(given)), set(watched(seeds))
 
-    def gradients(*values: Any) -> tuple[Any, ...]:
-        given = tuple(
-            item.detach().requires_grad_() if _lost(item, like) else item for item, like in zip(values[:count], inputs)
-        )
-        leaves = [item for item in given if isinstance(item, TensorBase) and item.requires_grad]
-        found = grad(differentiable(func(*given)), leaves, values[count:], create_graph=True, allow_unused=True)
-        return tuple(item for item in found if item is not None)
+    def first(*arguments: Any) -> tuple[Any, ...]:
+        # Differences and forward mode hand over tensors that have forgotten whether they require gradients.
+        own = [x.requires_grad_() if i in leaves else x for i, x in enumerate(arguments[:count])]
+        outputs = _differentiable(func(*own))
+        ends = [x.requires_grad_() if i in starts else x for i, x in enumerate(arguments[count:])]
+        found = public.grad(outputs, [own[i] for i in sorted(leaves)], ends, create_graph=True, allow_unused=True)
+        return tuple(gradient for gradient in found if gradient is not None)
 
     return gradcheck(
-        gradients, (*inputs, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
+        first, given + seeds, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
         check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad,
         fast_mode=fast_mode, check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev, masked=masked,
     )  # fmt: skip
 
 
-def _lost(item: Any, like: Any) -> bool:
-    """Whether forward mode has cut an input off that first gradients are taken of."""
-    return isinstance(like, TensorBase) and like.requires_grad and not item.requires_grad
+def _seed(output: Any, scattered: bool) -> Any:
+    """A random gradient of an output, between -1 and 1; ``scattered`` ones have gaps in memory."""
+    kind = output.dtype if is_inexact(output) else float64
+    shape = tuple(output.shape)
+    drawn = uniform_(empty(*shape, *((2,) if output.is_complex() else ()), dtype=kind.to_real()), -1, 1)
+    drawn = drawn.view(kind).squeeze(-1) if output.is_complex() else drawn
+    if scattered and drawn.numel() > 1:
+        drawn = drawn.repeat_interleave(2, dim=-1)[..., ::2]
+    return drawn.detach().requires_grad_()
 
 
-def _seeds(outputs: Sequence[Any], apart: bool) -> tuple[Any, ...]:
-    random = np.random.RandomState(0)
-    found = []
-    for output in outputs:
-        kind = output._dtype.np if output._dtype.category == 3 or output._dtype.name == "float64" else np.dtype(np.float64)
-        drawn = random.randn(*output.shape) + (1j * random.randn(*output.shape) if output._dtype.category == 3 else 0)
-        seed = made(np.asarray(drawn, kind)).to(output._dtype)
-        if apart and seed.dim():
-            seed = stack([seed, zeros_like(seed)], -1).select(-1, 0)
-        found.append(seed.detach().requires_grad_())
-    return tuple(found)
+# Names from before gradcheck
 
 
-def get_numerical_jacobian(fn: Callable[..., Any], inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0) -> Any:
-    """Deprecated: the Jacobians of the first output of ``fn``, which takes its inputs as one tuple, by differences."""
-    _warn_of_private("get_numerical_jacobian")
-    _check_one("get_numerical_jacobian", grad_out)
+def _iter_tensors(x: Any, only_requiring_grad: bool = False) -> Iterator[Any]:
+    """The tensors in a value, in lists of lists too."""
+    if is_like(x):
+        if x.requires_grad or not only_requiring_grad:
+            yield x
+    elif isinstance(x, (list, tuple, set, dict)):
+        for item in x:
+            yield from _iter_tensors(item, only_requiring_grad)
+
+
+def _get_numerical_jacobian(
+    fn: Callable[..., Any], inputs: Any, outputs: Any = None, target: Any = None, eps: float = 1e-3, is_forward_ad: bool = False
+) -> list[tuple[Any, ...]]:
+    """The Jacobians of all outputs, by differences, for each tensor of ``target``, which are the inputs by default."""
     given = as_tuple(inputs)
-    chosen = as_tuple(inputs if target is None else target)
-    places = [place for place, item in enumerate(given) if any(item is wanted for wanted in chosen) and item.requires_grad]
-    return tuple(
-        made(Differences(lambda *values: fn(values), given, place, eps).jacobians()[0]) for place in places
-    )
+    outputs = as_tuple(fn(*given)) if outputs is None else outputs
+    if not is_forward_ad and any(o.is_complex() for o in outputs):
+        raise ValueError(
+            "Expected output to be non-complex. get_numerical_jacobian no longer supports functions that return complex outputs."
+        )
+    tensors = _iter_tensors(given if target is None else target, True)
+    return [tuple(made(jacobian) for jacobian in numerical(fn, given, tensor, eps, is_forward_ad)) for tensor in tensors]
 
 
-def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, grad_out: float = 1.0) -> Any:
-    """Deprecated: the Jacobians of an output by backward; whether it gives them twice; whether sizes and types are right."""
-    _warn_of_private("get_analytical_jacobian")
-    _check_one("get_analytical_jacobian", grad_out)
-    watched = [item for item in as_tuple(inputs) if isinstance(item, TensorBase) and item.requires_grad]
-    first, second = (by_backward(output, watched) for _ in range(2))
-    alike = all(np.abs(one - other).max(initial=0) <= nondet_tol for one, other in zip(first, second))
-    found = grad(output, watched, zeros_like(output.detach()), retain_graph=True, allow_unused=True)
-    sizes = all(item is None or item.shape == tensor.shape for item, tensor in zip(found, watched))
-    types = all(item is None or item._dtype is tensor._dtype for item, tensor in zip(found, watched))
-    return tuple(made(item) for item in first), alike, sizes, types
+def _old(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Warn of a name that torch will remove."""
+
+    @functools.wraps(function)
+    def warned(*args: Any, **kwargs: Any) -> Any:
+        warnings.warn(
+            f"`{function.__name__}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it will "
+            "be removed in a future version of PyTorch. If you have a specific use for this or feature request for this to be a "
+            "stable API, please file us an issue at https://github.com/pytorch/pytorch/issues/new",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return function(*args, **kwargs)
+
+    return warned
 
 
-def _warn_of_private(name: str) -> None:
-    warnings.warn(
-        f"`{name}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it will be removed in a "
-        "future version of PyTorch. If you have a specific use for this or feature request for this to be a stable API, please file "
-        "us an issue at https://github.com/pytorch/pytorch/issues/new", FutureWarning, stacklevel=3,
-    )  # fmt: skip
-
-
-def _check_one(name: str, grad_out: float) -> None:
+@_old
+def get_numerical_jacobian(fn: Callable[..., Any], inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0) -> Any:
+    """The Jacobians of the first output of ``fn(inputs)`` by differences."""
     if grad_out != 1.0:
-        raise ValueError(f"Expected grad_out to be 1.0. {name} no longer supports values of grad_out != 1.0.")
+        raise ValueError(
+            "Expected grad_out to be 1.0. get_numerical_jacobian no longer supports values of grad_out != 1.0."
+        )
+    found = _get_numerical_jacobian(lambda *given: fn(given), inputs, None, target, eps)
+    return tuple(jacobians[0] for jacobians in found)
+
+
+@_old
+def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, grad_out: float = 1.0) -> Any:
+    """The Jacobians of an output by backward, and whether backward repeats itself, has the right sizes and dtypes."""
+    if grad_out != 1.0:
+        raise ValueError(
+            "Expected grad_out to be 1.0. get_analytical_jacobian no longer supports values of grad_out != 1.0."
+        )
+    if output.is_complex():
+        raise ValueError(
+            "Expected output to be non-complex. get_analytical_jacobian no longer supports functions that return complex outputs."
+        )
+    found, *answers = backward_twice(list(_iter_tensors(inputs)), output, nondet_tol)
+    return tuple(map(made, found)), *answers
+
+
+def get_numerical_jacobian_wrt_specific_input(
+    fn: Callable[..., Any], input_idx: int, inputs: Any, outputs: Any, eps: float, input: Any = None, is_forward_ad: bool = False
+) -> tuple[Any, ...]:
+    """The Jacobians of all outputs with respect to one input, by differences."""
+    tensor = inputs[input_idx] if input is None else input
+    return tuple(made(jacobian) for jacobian in numerical(fn, as_tuple(inputs), tensor, eps, is_forward_ad))
