@@ -129,12 +129,14 @@ def embedding_bag(
     are empty or zero for sums.
     """
     words = ("sum", "mean", "max")
+    if len(shape_of(indices)) == 2:
+        indices = indices.reshape(-1)
     count = shape_of(indices)[0]
-    starts = array_of(offsets).astype(np.int64)
-    if not include_last_offset:
-        starts = np.append(starts, count)
+    starts = np.zeros(1)
+    if len(shape_of(indices)) == 1:
+        starts = embedding.bag_starts(offsets, count, weight, words[mode], include_last_offset, padding_idx)
     result = embedding.bag(weight, indices, starts, words[mode], scale_grad_by_freq, per_sample_weights, padding_idx, sparse)
-    bags = shape_of(offsets)[0]
+    bags = len(starts) - 1
     if mode == 0:
         return result, zeros(0, dtype=int64), zeros(bags, dtype=int64), zeros(bags, dtype=int64)
     used = array_of(indices)

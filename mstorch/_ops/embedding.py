@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.table import kernel
-from .._core.dtype import int32, int64
+from .._core.dtype import float64, int32, int64
 from .._core.sparse_parts import MAKERS
 from .._core.tensor_base import array_of, recording, tensor_of
 from .._tape.composite import record
@@ -27,12 +27,16 @@ _embedding = kernel("embedding")
 _embedding_sparse = kernel("embedding_sparse")
 
 
-def _check_indices(input: Any, rows: int, name: str) -> None:
+def _check_type(input: Any, name: str) -> None:
     if input._dtype not in (int64, int32):
         raise RuntimeError(
             f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
             f"torch.{type_word(input._dtype)}Tensor instead (while checking arguments for {name})"
         )
+
+
+def _check_indices(input: Any, rows: int, name: str) -> None:
+    _check_type(input, name)
     values = readable(input)
     if values is not None and values.size and (values.min() < 0 or values.max() >= rows):
         raise IndexError("index out of range in self")
@@ -51,7 +55,9 @@ def _rows_gradient(padding: int, gradients: Any, outputs: Any, inputs: Any, indi
     if gradient is None:
         return (None,)
     rows = views.reshape(indices, (-1,))
-    values = views.reshape(gradient, (-1, weight._shape[1]))
+    if not weight.numel():
+        rows = rows[:0]  # a table without elements has a gradient that names no row
+    values = views.reshape(gradient, (indices.numel(), weight._shape[1]))[: len(rows)]
     if padding >= 0:
         kept = ne(rows, padding)
         rows, values = rows[kept], values[kept]
@@ -59,7 +65,7 @@ def _rows_gradient(padding: int, gradients: Any, outputs: Any, inputs: Any, indi
 
 
 def _lookup(weight: Any, input: Any, padding: int, by_frequency: bool, sparse: bool = False) -> Any:
-    if sparse and recording((weight,)) and not capturing() and is_leaf(weight) and input.numel() and weight.numel():
+    if sparse and recording((weight,)) and not capturing() and is_leaf(weight):
         return _lookup_sparse(weight, input, padding, by_frequency)
     return call(_embedding, (weight,), input, padding, by_frequency)
 
@@ -111,39 +117,86 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     return made(hot.reshape(*classes.shape, num_classes))
 
 
+def bag_starts(
+    offsets: Any, count: int, weight: Any, mode: str, include_last_offset: bool, padding_idx: int | None
+) -> np.ndarray:
+    """Where each bag begins among ``count`` indices, and where the last one ends. RuntimeError for offsets that do not fit."""
+    if len(shape_of(offsets)) != 1:
+        raise RuntimeError(f"offsets has to be a 1D Tensor, but got Tensor of dimension {len(shape_of(offsets))}")
+    _check_type(offsets, "embedding_bag")
+    starts = array_of(offsets).astype(np.int64)
+    if include_last_offset and not starts.size:
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
+    if starts.size and starts[0] != 0:
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "
+            f"{starts[0]}"
+        )
+    if starts.size and starts[-1] > count:
+        raise RuntimeError(f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of {starts[-1]}")
+    if not include_last_offset:
+        return np.append(starts, count)
+    if mode == "sum" and padding_idx is None and weight._dtype is not float64:
+        return starts
+    return np.append(starts[:-1], count)  # only torch's fast sums believe the last offset
+
+
+def _check_bag(weight: Any, indices: Any, mode: str, per_sample_weights: Any, padding_idx: int | None) -> None:
+    if len(shape_of(indices)) not in (1, 2):
+        raise RuntimeError(f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {len(shape_of(indices))}")
+    if len(shape_of(weight)) != 2:
+        raise RuntimeError(f"weight has to be a 2D Tensor, but got Tensor of dimension {len(shape_of(weight))}")
+    _check_type(indices, "embedding_bag")
+    if per_sample_weights is not None and per_sample_weights._dtype is not weight._dtype:
+        types = " does not equal ".join(f"torch.{type_word(t._dtype)}Tensor" for t in (weight, per_sample_weights))
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but type "
+            f"{types} (while checking arguments for embedding_bag)"
+        )
+    used, rows = array_of(indices).reshape(-1), shape_of(weight)[0]
+    outside = np.flatnonzero((used < 0) | (used >= rows))
+    if outside.size:
+        first = used[outside[0]]
+        if mode == "max" or padding_idx is not None:
+            raise RuntimeError(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {first}")
+        raise RuntimeError(f"Index {outside[0]} of input takes value {first} which is not in the valid range [0, {rows})")
+
+
 def bag(
     weight: Any, indices: Any, starts: np.ndarray, mode: str, by_frequency: bool, per_sample_weights: Any, padding_idx: int | None,
     sparse: bool = False,
 ) -> Any:  # fmt: skip
     """Sums, means or maxima of the rows in each bag; bag ``i`` holds the indices from ``starts[i]`` to ``starts[i + 1]``."""
-    _check_indices(indices, shape_of(weight)[0], "embedding_bag")
+    _check_bag(weight, indices, mode, per_sample_weights, padding_idx)
     rows = array_of(indices).astype(np.int64)
     count, width = len(starts) - 1, shape_of(weight)[1]
-    sizes = np.diff(starts)
-    bags = np.repeat(np.arange(count), sizes)
-    used = rows[starts[0] : starts[-1]]
+    bags = np.repeat(np.arange(count), np.diff(starts))
+    used = rows[: len(bags)]
     kept = np.ones(used.shape, bool) if padding_idx is None else used != padding_idx
     padding = -1 if padding_idx is None else padding_idx
     taken = _lookup(weight, made(np.ascontiguousarray(used)), padding, by_frequency, sparse)
     if mode == "max":
         return _maxima(taken, bags, kept, count, width)
     if per_sample_weights is not None:
-        taken = mul(taken, views.unsqueeze(per_sample_weights, 1))
+        taken = mul(taken, views.unsqueeze(per_sample_weights[: len(bags)], 1))
     if not kept.all():
         taken = mul(taken, made(kept.astype(weight._dtype.np).reshape(-1, 1)))
-    empty = zeros((count, width), dtype=weight._dtype)
-    total = index_add(empty, 0, made(bags.astype(np.int64)), taken) if used.size else mul(empty, 1)
+    total = _sums(taken, bags, count, width)
     if mode == "sum":
         return total
     counts = np.maximum(np.bincount(bags[kept], minlength=count), 1).astype(weight._dtype.np)
     return div(total, made(counts.reshape(-1, 1)))
 
 
+def _sums(taken: Any, bags: np.ndarray, count: int, width: int) -> Any:
+    return index_add(zeros((count, width), dtype=taken._dtype), 0, made(bags.astype(np.int64)), taken)
+
+
 def _maxima(taken: Any, bags: np.ndarray, kept: np.ndarray, count: int, width: int) -> Any:
     counts = np.bincount(bags[kept], minlength=count)
     longest = int(counts.max(initial=0))
     if longest == 0:
-        return zeros((count, width), dtype=taken._dtype)
+        return _sums(mul(taken, 0), bags, count, width)
     table = np.zeros((count, longest), np.int64)
     filled = np.zeros((count, longest), bool)
     positions = np.flatnonzero(kept)

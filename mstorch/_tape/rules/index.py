@@ -99,7 +99,7 @@ def embedding(node: Any, g: Any) -> Any:
 
     def given(array: np.ndarray) -> np.ndarray:
         whole = np.zeros((rows, width), array.dtype)
-        part = array.reshape(-1, width)
+        part = array.reshape(flat.size, width)
         np.add.at(whole, flat, part if padding < 0 and not by_frequency else part * weight[:, None].astype(array.dtype))
         return whole
 

@@ -48,8 +48,8 @@ def embedding_bag(
         input, weight = weight, input
     if per_sample_weights is not None and shape_of(input) != shape_of(per_sample_weights):
         raise ValueError(
-            "embedding_bag: If per_sample_weights is not None, then it must have the same shape as the input. Expected "
-            f"{tuple(shape_of(input))}, got {tuple(shape_of(per_sample_weights))}."
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as "
+            f"the input ({input.shape})"
         )
     if len(shape_of(weight)) != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {len(shape_of(weight))}")
@@ -69,18 +69,6 @@ def embedding_bag(
             raise ValueError("offsets has to be a 1D Tensor but got None")
         if len(shape_of(offsets)) != 1:
             raise ValueError("offsets has to be a 1D Tensor")
-        starts = array_of(offsets).astype(np.int64)
-        if starts.size and starts[0] != 0:
-            raise RuntimeError(
-                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "
-                f"{starts[0]}"
-            )
-        if starts.size and starts[-1] > shape[0]:
-            raise RuntimeError(
-                f"offsets[-1] can not be greater than input's length ({shape[0]}). However, got offsets[-1] of {starts[-1]}"
-            )
-        if not include_last_offset:
-            starts = np.append(starts, shape[0])
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {len(shape)}")
     if mode not in ("sum", "mean", "max"):
@@ -88,13 +76,15 @@ def embedding_bag(
     if mode == "max" and (scale_grad_by_freq or sparse):
         words = "scaling the gradient by the frequency" if scale_grad_by_freq else "sparse weights"
         raise ValueError(f"max mode does not support {words}")
+    if max_norm is not None:
+        emb.renorm_rows_(weight, input, max_norm, norm_type)
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
             f"mode='{mode}'). Please open a feature request on GitHub."
         )
-    if max_norm is not None:
-        emb.renorm_rows_(weight, input, max_norm, norm_type)
+    if len(shape) == 1:
+        starts = emb.bag_starts(offsets, shape[0], weight, mode, include_last_offset, padding_idx)
     padding = None if padding_idx is None else _padding(padding_idx, weight)
     return emb.bag(weight, input, starts, mode, scale_grad_by_freq, per_sample_weights, padding, sparse)
 
