@@ -57,3 +57,13 @@ def test_gradients_of_empty_tables(both, rows, width, indices, sparse):
         return gradient._values().shape if sparse else gradient
 
     both(body)
+
+
+def test_a_nan_at_the_padding(both):
+    def body(torch):
+        weight = torch.zeros(3, 2, requires_grad=True)
+        taken = torch.nn.functional.embedding(torch.tensor([0, 1, 0]), weight, padding_idx=1)
+        taken.backward(torch.tensor([[1.0, 2], [float("nan"), 1], [3, 4]]))
+        return weight.grad
+
+    both(body)

@@ -100,7 +100,10 @@ def embedding(node: Any, g: Any) -> Any:
     def given(array: np.ndarray) -> np.ndarray:
         whole = np.zeros((rows, width), array.dtype)
         part = array.reshape(flat.size, width)
-        np.add.at(whole, flat, part if padding < 0 and not by_frequency else part * weight[:, None].astype(array.dtype))
+        if by_frequency:
+            part = part * weight[:, None].astype(array.dtype)
+        kept = flat != padding  # what stands at the padding may be NaN, so that no factor would take it away
+        np.add.at(whole, flat if kept.all() else flat[kept], part if kept.all() else part[kept])
         return whole
 
     return v.mapped(g, given, taken, "EmbeddingDenseBackward0")
