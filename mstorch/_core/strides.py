@@ -53,6 +53,21 @@ def is_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
     )
 
 
+def suggests_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether a tensor, with gaps or not, is ordered channels last, so that torch gives its results in this order.
+
+    Where strides of single channels or pixels leave it open, the others decide, and row-major order has precedence.
+    """
+    if len(shape) not in (4, 5) or strides[1] == 0 or 0 in shape:
+        return False
+    least = 0
+    for axis in (1, *range(len(shape) - 1, 1, -1), 0):
+        if strides[axis] < least or (axis == 0 and least == strides[1]):
+            return False
+        least = strides[axis] * max(shape[axis], 1)
+    return True
+
+
 def normalize(shape: Sequence[int], strides: Sequence[int]) -> Strides | None:
     """None for exactly row-major strides, else the strides as a tuple."""
     strides = tuple(strides)

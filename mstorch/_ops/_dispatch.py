@@ -17,7 +17,7 @@ from .._core.dtype import by_name, dtype, get_default_dtype
 from .._core.modes import grad_set_to, modes
 from .._core.promotion import WORDS, can_cast, combine, promote_types, scalar_dtype
 from .._core.storage import Storage
-from .._core.strides import channels_last_strides, elementwise_strides, flat_index, is_channels_last, normalize
+from .._core.strides import channels_last_strides, elementwise_strides, flat_index, normalize, suggests_channels_last
 from .._core.tensor_base import (
     TensorBase,
     array_of,
@@ -131,7 +131,8 @@ def result_dtype(operands: Sequence[Any]) -> dtype:
 def with_format(result: Any, *sources: Any) -> Any:
     """A fresh result in channels-last order if one of the tensors that it was made of is."""
     for source in sources:
-        if source._stride is not None and is_channels_last(source._shape, source._stride) and len(result._shape) == len(source._shape):
+        stride = source._stride
+        if stride is not None and len(result._shape) == len(source._shape) and suggests_channels_last(source._shape, stride):
             return in_order(result, normalize(result._shape, channels_last_strides(result._shape)))
     return result
 

@@ -23,7 +23,7 @@ from .._core.dtype import (
     uint8,
 )
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
-from .._core.strides import channels_last_strides, is_channels_last, normalize
+from .._core.strides import channels_last_strides, is_channels_last, normalize, suggests_channels_last
 from .._core.strides import is_contiguous as _strides_contiguous
 from .._core.tensor_base import TensorBase, check_history, check_writable, strides_of, touch
 from .._tape.windows import assign
@@ -74,10 +74,18 @@ def contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
     return self if is_contiguous(self, memory_format) else clone(self, memory_format=memory_format)
 
 
+def _suggested(input: Any) -> Any:
+    """The memory format that a tensor's strides tell, also where they leave gaps."""
+    shape = input._shape
+    if input._stride is not None and suggests_channels_last(shape, input._stride):
+        return channels_last if len(shape) == 4 else channels_last_3d
+    return contiguous_format
+
+
 def to_dtype(input: Any, kind: dtype, copy: bool = False, format: Any = None) -> Any:
     """The tensor in another dtype; itself if it has it already and no copy is asked for."""
     if kind is input._dtype:
-        if not copy and (format is None or format is preserve_format or is_contiguous(input, format)):
+        if not copy and (format is None or format is preserve_format or _suggested(input) is format):
             return input
         return clone(input, memory_format=format)
     return cast_tensor(input, kind, _copy_strides(input, format))

@@ -5,7 +5,7 @@ from typing import Any
 
 from .._backend.table import kernel
 from ._autocast import follow
-from ._dispatch import call, shape_of
+from ._dispatch import call, shape_of, with_format
 
 _pad = kernel("pad")
 _pad_like = kernel("pad_like")
@@ -28,7 +28,7 @@ def constant_pad_nd(input: Any, pad: Any, value: float = 0) -> Any:
                 f"The input size {shape[axis]}, plus negative padding {pads[2 * i]} and {pads[2 * i + 1]} resulted in a negative "
                 f"output size, which is invalid. Check dimension {axis} of your input."
             )
-    return call(_pad, (input,), pads, value)
+    return with_format(call(_pad, (input,), pads, value), input)
 
 
 def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
@@ -68,17 +68,20 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
     # Under autocast the two below compute in float32; torch has no such rule for the rest.
     padded = {("reflect", True): reflection_pad, ("replicate", True): replication_pad, ("replicate", False): replication_pad}
     chosen = padded.get((mode, spatial < 3))
-    return call(_pad_like, (input,), pads, mode) if chosen is None else chosen(input, pads)
+    if chosen is not None:
+        return chosen(input, pads)
+    result = call(_pad_like, (input,), pads, mode)
+    return with_format(result, input) if mode == "reflect" else result
 
 
 def reflection_pad(input: Any, pads: tuple[int, ...]) -> Any:
     """The elements mirrored at the edges of the last one or two dimensions; ``pad`` has checked the arguments."""
-    return call(_pad_like, (input,), pads, "reflect")
+    return with_format(call(_pad_like, (input,), pads, "reflect"), input)
 
 
 def replication_pad(input: Any, pads: tuple[int, ...]) -> Any:
     """The elements at the edges repeated; ``pad`` has checked the arguments."""
-    return call(_pad_like, (input,), pads, "replicate")
+    return with_format(call(_pad_like, (input,), pads, "replicate"), input)
 
 
 follow(globals())

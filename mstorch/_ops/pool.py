@@ -142,6 +142,11 @@ def max_pool(
     return views.squeeze(values, 0) if single else with_format(values, input)
 
 
+def _formatted(rank: int, values: Any, input: Any) -> Any:
+    """The result in the input's memory format, where torch has a kernel for that: not in three dimensions."""
+    return values if rank == 3 else with_format(values, input)
+
+
 def avg_pool(
     rank: int, input: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
     divisor_override: int | None,
@@ -153,7 +158,7 @@ def avg_pool(
         f"avg_pool{rank}d", rank, input, kernel_size, stride, padding, 1, ceil_mode
     )
     values = call(_avg_pool, (input,), kernel_, stride_, padding_, out, count_include_pad, divisor_override)
-    return views.squeeze(values, 0) if single else with_format(values, input)
+    return views.squeeze(values, 0) if single else _formatted(rank, values, input)
 
 
 def _adaptive(rank: int, name: str, input: Any, output_size: Any) -> tuple[Any, bool, Sizes]:
@@ -191,7 +196,10 @@ def adaptive_avg_pool(rank: int, input: Any, output_size: Any) -> Any:
     """Means of windows that divide the input into ``output_size`` parts."""
     input, single, out = _adaptive(rank, f"adaptive_avg_pool{rank}d", input, output_size)
     values = call(_adaptive_avg_pool, (input,), out)
-    return views.squeeze(values, 0) if single else with_format(values, input)
+    if single:
+        return views.squeeze(values, 0)
+    # One value of each channel is a mean to torch, in whose memory format three dimensions count too.
+    return with_format(values, input) if set(out) == {1} else _formatted(rank, values, input)
 
 
 def adaptive_max_pool(rank: int, input: Any, output_size: Any) -> tuple[Any, Any]:
@@ -200,7 +208,7 @@ def adaptive_max_pool(rank: int, input: Any, output_size: Any) -> tuple[Any, Any
     values, positions = call(_adaptive_max_pool, (input,), out)
     if single:
         return views.squeeze(values, 0), views.squeeze(positions, 0)
-    return with_format(values, input), with_format(positions, input)
+    return _formatted(rank, values, input), _formatted(rank, positions, input)
 
 
 def max_pool1d(

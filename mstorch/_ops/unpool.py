@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 
 from .._core.dtype import int64
+from .._core.formats import channels_last
+from .._core.strides import suggests_channels_last
 from . import views
 from ._autocast import follow
 from ._dispatch import readable
 from .conv import expand_numbers, shape_of
+from .copying import contiguous
 from .creation import zeros
 from .scatter import scatter
 
@@ -64,12 +67,15 @@ def max_unpool(
     if places is not None and places.size and (places.min() < 0 or places.max() >= count):
         raise RuntimeError(
             f"Found an invalid max index: {places.max() if places.max() >= count else places.min()} (output volumes are of size "
-            f"{'x'.join(map(str, sizes))}"
+            f"{'x'.join(map(str, sizes))})"
         )
     flat = scatter(
         zeros((*lead, count), dtype=input._dtype), len(lead), views.reshape(indices, (*lead, -1)), views.reshape(input, (*lead, -1))
     )
-    return views.reshape(flat, (*lead, *sizes))
+    result = views.reshape(flat, (*lead, *sizes))
+    if rank == 2 and input._stride is not None and suggests_channels_last(shape, input._stride):
+        return contiguous(result, channels_last)
+    return result
 
 
 def max_unpool1d(
