@@ -20,12 +20,12 @@ _AXES = ("time", "height", "width")
 
 def _sizes(name: str, value: Any, rank: int, function: str) -> tuple[int, ...]:
     if not isinstance(value, (tuple, list)):
-        value = (value,)
-    if len(value) not in (1, rank):
+        value = (value,) * rank
+    if len(value) != rank:
         raise RuntimeError(
             f"{function}: {name} must either be a single Int or tuple of {'' if rank == 2 else 'three '}Ints"
         )
-    return tuple(int(n) for n in value) * (rank if len(value) == 1 else 1)
+    return tuple(int(n) for n in value)
 
 
 def _starts(samples: np.ndarray, size: int, out: int, window: int) -> np.ndarray:
@@ -116,9 +116,11 @@ def _pooled(
         stretch[d], stretch[rank + d] = outs[d], kernel[d]
         windows = windows + places.reshape(*lead, *stretch) * int(np.prod(sizes[d + 1 :]))
     count = int(np.prod(outs))
-    windows = windows.reshape(*lead, count, -1)
-    flat = views.reshape(input, (*lead, -1))
-    if windows.size == 0:  # no window, or windows of no element: the largest of nothing is -inf
+    windows = windows.reshape(*lead, count, int(np.prod(kernel)))
+    flat = views.reshape(input, (*lead, int(np.prod(sizes))))
+    if not lead[0] or not count:
+        return gather(flat, -1, made(np.zeros((*lead, count), np.int64))), made(np.zeros((*lead, count), np.int64))
+    if windows.size == 0:  # windows of no element: the largest of nothing is -inf
         return (flat.detach().new_full((*lead, count), float("-inf"))), made(np.zeros((*lead, count), np.int64))
     index = made(np.ascontiguousarray(windows))
     seen = gather(flat.detach(), -1, views.reshape(index, (*lead, -1)))

@@ -1,13 +1,17 @@
 """Pooling of one to three dimensions."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .._backend.table import kernel
+from .._core.dtype import dtype, float64, int64
 from . import views
 from ._autocast import follow
-from ._dispatch import call, with_format
+from ._dispatch import call, type_word, with_format
 from .conv import expand_numbers, shape_of
+from .creation import ones_like, zeros_like
+from .padding import constant_pad_nd
 
 _max_pool = kernel("max_pool")
 _max_pool_indices = kernel("max_pool_indices")
@@ -126,6 +130,12 @@ def _dims(name: str, values: Sizes) -> str:
     return " ".join(f"{name}{axis}: {value}" for axis, value in zip(axes, values))
 
 
+def _refuse(kernel: str, kind: dtype, below: int = 2) -> None:
+    """Raise torch's error for a dtype that its kernel lacks: all integers, or with ``below=1`` bool."""
+    if kind.category < below:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(kind)}'")
+
+
 def max_pool(
     rank: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: bool
 ) -> Any:
@@ -138,6 +148,9 @@ def max_pool(
         if single:
             return views.squeeze(values, 0), views.squeeze(positions, 0)
         return with_format(values, input), with_format(positions, input)
+    if rank == 1:
+        _refuse("max_pool1d_impl", input._dtype)
+    _refuse(f"max_pool{rank}d", input._dtype, 1)
     values = call(_max_pool, (input,), *numbers)
     return views.squeeze(values, 0) if single else with_format(values, input)
 
@@ -157,7 +170,20 @@ def avg_pool(
     input, single, kernel_, stride_, padding_, _, out = _prepare(
         f"avg_pool{rank}d", rank, input, kernel_size, stride, padding, 1, ceil_mode
     )
-    values = call(_avg_pool, (input,), kernel_, stride_, padding_, out, count_include_pad, divisor_override)
+    if input._dtype is not int64:
+        _refuse("avg_pool3d_out_frame" if rank == 3 else "avg_pool2d", input._dtype)
+        values = call(_avg_pool, (input,), kernel_, stride_, padding_, out, count_include_pad, divisor_override)
+    else:
+        # The sums of integers are divided as integers are.
+        wide = input.to(float64)
+        total = call(_avg_pool, (wide,), kernel_, stride_, padding_, out, True, 1)
+        ones = (ones_like if divisor_override is None else zeros_like)(wide)
+        if divisor_override is None and count_include_pad:
+            ones = constant_pad_nd(ones, [p for pad in reversed(padding_) for p in (pad, pad)], 1)
+            counts = call(_avg_pool, (ones,), kernel_, stride_, (0,) * rank, out, True, 1)
+        else:
+            counts = call(_avg_pool, (ones,), kernel_, stride_, padding_, out, True, 1) + (divisor_override or 0)
+        values = (total / counts).to(int64)
     return views.squeeze(values, 0) if single else _formatted(rank, values, input)
 
 
@@ -177,9 +203,11 @@ def _adaptive(rank: int, name: str, input: Any, output_size: Any) -> tuple[Any, 
             "'output_size' should contain one int" if rank == 1 else f"{name}(): internal error: output_size must be {rank}"
         )
     out = tuple(n if o is None else int(o) for n, o in zip(sizes, output_size))
+    whole = [*shape[: len(shape) - rank], *([1] if rank == 1 else []), *out]
+    if math.prod(max(o, 0) for o in whole) >= 2**60:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={whole}")
     if any(o < 0 for o in out):
         if "max" in name:
-            whole = [*shape[: len(shape) - rank], *([1] if rank == 1 else []), *out]
             raise RuntimeError(f"Trying to create tensor with negative dimension {min(out)}: {whole}")
         raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {list(out)}")
     if 0 in shape[1:]:
@@ -195,6 +223,12 @@ def _adaptive(rank: int, name: str, input: Any, output_size: Any) -> tuple[Any, 
 def adaptive_avg_pool(rank: int, input: Any, output_size: Any) -> Any:
     """Means of windows that divide the input into ``output_size`` parts."""
     input, single, out = _adaptive(rank, f"adaptive_avg_pool{rank}d", input, output_size)
+    if set(out) == {1} and rank > 1 and input._dtype.category < 2:
+        raise RuntimeError(
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
+            f"{type_word(input._dtype)}"
+        )
+    _refuse("adaptive_avg_pool3d_cpu" if rank == 3 else "adaptive_avg_pool2d", input._dtype)
     values = call(_adaptive_avg_pool, (input,), out)
     if single:
         return views.squeeze(values, 0)
@@ -205,6 +239,7 @@ def adaptive_avg_pool(rank: int, input: Any, output_size: Any) -> Any:
 def adaptive_max_pool(rank: int, input: Any, output_size: Any) -> tuple[Any, Any]:
     """Largest values of windows that divide the input into ``output_size`` parts, and their positions."""
     input, single, out = _adaptive(rank, f"adaptive_max_pool{rank}d", input, output_size)
+    _refuse("adaptive_max_pool3d_cpu" if rank == 3 else "adaptive_max_pool2d", input._dtype)
     values, positions = call(_adaptive_max_pool, (input,), out)
     if single:
         return views.squeeze(values, 0), views.squeeze(positions, 0)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels.windows import adaptive_table, strided_table
+from ..kernels.windows import adaptive_table, outside_windows, strided_table
 from ..table import define_host
 from ._ufunc import FLOATS, HALF, INTS, number
 from .resample import windows
@@ -11,7 +11,9 @@ from .resample import windows
 Sizes = tuple[int, ...]
 
 
-def _pick(x: np.ndarray, table: np.ndarray, out: Sizes) -> tuple[np.ndarray, np.ndarray]:
+def _pick(
+    x: np.ndarray, table: np.ndarray, out: Sizes, outside: tuple[np.ndarray, np.ndarray] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """The largest value of each window, the first of equals, NaN above all, and its position among the input's."""
     n, c = x.shape[:2]
     if not x.size or not table.shape[1]:
@@ -20,6 +22,9 @@ def _pick(x: np.ndarray, table: np.ndarray, out: Sizes) -> tuple[np.ndarray, np.
     columns = windows(x, table, lowest)
     index = np.asarray(table[columns.argmax(2), np.arange(table.shape[1])], np.int64, order="C")
     values = np.take_along_axis(np.ascontiguousarray(x).reshape(n, c, -1), index, 2)
+    if outside is not None:
+        empty, first = outside
+        values, index = np.where(empty, x.dtype.type(lowest), values), np.where(empty, first, index)
     return values.reshape(n, c, *out), index.reshape(n, c, *out)
 
 
@@ -32,7 +37,8 @@ def numpy_max_pool_indices(
     x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
 ) -> tuple[np.ndarray, np.ndarray]:
     """The largest value of each window and its position in the flattened spatial dimensions (int64)."""
-    return _pick(x, strided_table(x.shape[2:], kernel, stride, padding, dilation, out), out)
+    numbers = (x.shape[2:], kernel, stride, padding, dilation, out)
+    return _pick(x, strided_table(*numbers), out, outside_windows(*numbers))
 
 
 def numpy_adaptive_max_pool(x: np.ndarray, out: Sizes) -> tuple[np.ndarray, np.ndarray]:

@@ -20,7 +20,7 @@ from .reduce import extreme
 from .reduce import ops_mean as _mean
 from .storage import ops_reshape as _reshape
 from .storage import ops_total
-from .windows import adaptive_table, strided_table, windows
+from .windows import adaptive_table, outside_windows, strided_table, windows
 
 _argmax = ops.Argmax(2, mindspore.int64)
 _sum = ops.ReduceSum(False)
@@ -74,13 +74,26 @@ def _first_largest(columns: Raw, table: np.ndarray) -> Raw:
     return _reshape(gather_along(every, 2, flat), tuple(first.shape))
 
 
-def _pick(x: Raw, table: np.ndarray, out: Sizes) -> tuple[Raw, Raw]:
-    """The largest value of each window, the first of equals, NaN above all, and its position among the input's."""
+def _pick(
+    x: Raw, table: np.ndarray, out: Sizes, outside: tuple[np.ndarray, np.ndarray] | None = None
+) -> tuple[Raw, Raw]:
+    """The largest value of each window, the first of equals, NaN above all, and its position among the input's.
+
+    ``outside`` has the windows of padding alone, whose largest value is the lowest there is.
+    """
     n, c = x.shape[:2]
     if x.size == 0 or table.shape[1] == 0:
         return filled((n, c, *out), 0, NAME_OF[x.dtype], x), full((n, c, *out), 0, "int64")
     index = _first_largest(windows(tape.detached(x), table, extreme(x, -1)), table)
-    values = gather_along(_reshape(x, (n, c, -1)), 2, index)
+    if outside is None:
+        values = gather_along(_reshape(x, (n, c, -1)), 2, index)
+    else:
+        shape = tuple(index.shape)
+        empty, first = (from_numpy(np.broadcast_to(part, shape).copy()) for part in outside)
+        inside = prim_select(empty, full(shape, 0, "int64"), index)
+        lowest = full(shape, extreme(x, -1), NAME_OF[x.dtype])
+        values = prim_select(empty, lowest, gather_along(_reshape(x, (n, c, -1)), 2, inside))
+        index = prim_select(empty, first, index)
     return _reshape(values, (n, c, *out)), _reshape(index, (n, c, *out))
 
 
@@ -88,7 +101,8 @@ def composed_max_pool_indices(
     x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
 ) -> tuple[Raw, Raw]:
     """The largest value of each window and its position in the flattened spatial dimensions (int64)."""
-    return _pick(x, strided_table(tuple(x.shape[2:]), kernel, stride, padding, dilation, out), out)
+    numbers = (tuple(x.shape[2:]), kernel, stride, padding, dilation, out)
+    return _pick(x, strided_table(*numbers), out, outside_windows(*numbers))
 
 
 def composed_adaptive_max_pool(x: Raw, out: Sizes) -> tuple[Raw, Raw]:
@@ -182,5 +196,5 @@ def ops_adaptive_avg_pool(x: Raw, out: Sizes) -> Raw:
 define("max_pool", cpu=ops_max_pool, dtypes=FLOATS + INTS, via=VIA_HALF)
 define("max_pool_indices", cpu=composed_max_pool_indices, dtypes=FLOATS + INTS, via=VIA_HALF)
 define("adaptive_max_pool", cpu=composed_adaptive_max_pool, dtypes=FLOATS + INTS, via=VIA_HALF)
-define("avg_pool", cpu=ops_avg_pool, dtypes=(*FLOATS, "int64"), via=VIA_HALF)
+define("avg_pool", cpu=ops_avg_pool, dtypes=FLOATS, via=VIA_HALF)
 define("adaptive_avg_pool", cpu=ops_adaptive_avg_pool, dtypes=FLOATS, via=VIA_HALF)

@@ -57,6 +57,23 @@ def strided_table(
 
 
 @lru_cache(512)
+def outside_windows(
+    sizes: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], before: tuple[int, ...],
+    dilation: tuple[int, ...], out: tuple[int, ...],
+) -> tuple[np.ndarray, np.ndarray] | None:  # fmt: skip
+    """Which windows hold nothing but padding, and the positions that torch gives for them; None if there are none."""
+    empty = (strided_table(sizes, kernel, stride, before, dilation, out) < 0).all(0)
+    if not empty.any():
+        return None
+    flat = np.zeros(1, np.int64)
+    for size, s, p, d, o in zip(sizes, stride, before, dilation, out):
+        start = np.arange(o) * s - p
+        start = np.where(start < 0, start + -(start // d) * d, start)  # the first step of the window that is not below 0
+        flat = (flat[:, None] * size + start[None, :]).reshape(-1)
+    return empty, flat
+
+
+@lru_cache(512)
 def transposed_table(
     sizes: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], before: tuple[int, ...],
     dilation: tuple[int, ...], out: tuple[int, ...],

@@ -1,6 +1,6 @@
 """torch.optim.lr_scheduler: schedules of the learning rate."""
 
-from .base import LRScheduler, _LRScheduler
+from .base import EPOCH_DEPRECATION_WARNING, LRScheduler, _LRScheduler  # noqa: F401 - a name of torch's
 from .chained import ChainedScheduler, SequentialLR
 from .cyclic import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from .decay import (

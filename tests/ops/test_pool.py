@@ -1,0 +1,56 @@
+"""Pooling: windows of padding alone, integers, sizes that do not fit."""
+from __future__ import annotations
+
+import pytest
+
+import mstorch
+
+
+@pytest.mark.parametrize("options", [(2, None, 1, 2), (2, 2, 1, 2, True), (2, 1, 1, 2)])
+@pytest.mark.parametrize("length", [1, 2])
+@pytest.mark.parametrize("indices", [True, False])
+def test_windows_of_padding_alone(both, options, length, indices):
+    both(lambda torch: torch.nn.functional.max_pool1d(torch.tensor([[1.0, 3.0]])[:, :length], *options, return_indices=indices))
+
+
+def test_no_gradient_through_windows_of_padding_alone():
+    x = mstorch.ones(1, 1, 1, requires_grad=True)
+    result = mstorch.nn.functional.max_pool1d(x, 2, 2, 1, 2)
+    result.backward(mstorch.ones_like(result))
+    assert result.item() == float("-inf") and x.grad.item() == 0
+
+
+@pytest.mark.parametrize("options", [(2,), (3,), (2, 2, 1), (3, 2, 1, False, False), (3, 2, 1, True, True)])
+def test_means_of_integers(both, options):
+    both(lambda torch: torch.nn.functional.avg_pool1d(torch.tensor([[[1, 2, 3, -4, -5, -6, 7, 9]]]), *options))
+
+
+def test_sums_of_integers_by_a_divisor(both):
+    both(lambda torch: torch.nn.functional.avg_pool2d(torch.arange(-8, 8).reshape(1, 4, 4), 2, divisor_override=3))
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int32", "bool"])
+@pytest.mark.parametrize("name", ["adaptive_max_pool", "adaptive_avg_pool", "avg_pool", "max_pool"])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_dtypes_without_kernels(both, name, rank, kind):
+    both(lambda torch: getattr(torch.nn.functional, f"{name}{rank}d")(torch.ones((4,) * (rank + 1)).to(getattr(torch, kind)), 2))
+
+
+@pytest.mark.parametrize("size", [0x3FFFFFFFFFFFFFFF, -1])
+def test_sizes_out_of_reach(both, size):
+    both(lambda torch: torch.nn.functional.adaptive_max_pool1d(torch.ones(2, 2, 2), size))
+
+
+@pytest.mark.parametrize("sizes", [((1,), (3, 3, 3)), (2, (3,)), (2, (0, 3, 3)), ((), (3, 3, 3))])
+def test_fractional_sizes(both, sizes):
+    both(lambda torch: torch.nn.functional.fractional_max_pool3d(torch.ones(2, 7, 7, 7), *sizes))
+
+
+def test_fractional_of_an_empty_batch(both):
+    def body(torch):
+        x = torch.ones(0, 16, 50, 32, requires_grad=True)
+        result = torch.nn.functional.fractional_max_pool2d(x, 3, (40, 10))
+        result.sum().backward()
+        return result, x.grad
+
+    both(body)
