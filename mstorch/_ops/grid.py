@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import warnings
 from typing import Any
 
@@ -144,12 +145,7 @@ def grid_sample(
         align_corners = False
     x, g = shape_of(input), shape_of(grid)
     rank = len(x) - 2
-    if rank not in (2, 3) or len(g) != len(x):
-        raise RuntimeError(
-            f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes {list(x)} "
-            f"and grid with sizes {list(g)}"
-        )
-    if x[0] != g[0]:
+    if x[:1] != g[:1]:
         raise RuntimeError(
             f"grid_sampler(): expected grid and input to have same batch size, but got input with sizes {list(x)} and grid with "
             f"sizes {list(g)}"
@@ -158,15 +154,26 @@ def grid_sample(
         raise RuntimeError(
             f"grid_sampler(): expected grid to have size {rank} in last dimension, but got grid with sizes {list(g)}"
         )
+    if 0 in x[2:]:
+        raise RuntimeError(
+            f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(x)} with dimension "
+            f"{x.index(0, 2)} being empty"
+        )
+    if rank not in (2, 3) or len(g) != len(x):
+        expected = f"{rank + 2}D" if rank in (2, 3) else "4D or 5D"
+        raise RuntimeError(
+            f"grid_sampler(): expected {expected} input and grid with same number of dimensions, but got input with sizes {list(x)} "
+            f"and grid with sizes {list(g)}"
+        )
     if mode == "bicubic" and rank == 3:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     sizes = x[2:]
-    positions = views.reshape(grid, (g[0], -1, rank))
+    positions = views.reshape(grid, (g[0], math.prod(g[1:-1]), rank))
     # The grid names x first, the axes of the image come the other way round.
     coordinates = [
         _pixels(views.select(positions, 2, rank - 1 - i), n, align_corners) for i, n in enumerate(sizes)
     ]
-    flat = views.reshape(input, (x[0], x[1], -1))
+    flat = views.reshape(input, (x[0], x[1], math.prod(sizes)))
     if mode == "bicubic":
         out = _bicubic(flat, coordinates, sizes, padding_mode, align_corners)
     else:

@@ -64,6 +64,8 @@ def _nll_loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction
     classes = x[0] if len(x) == 1 else x[1]
     expected = () if len(x) == 1 else (x[0], *x[2:])
     if t != expected and not (len(x) == 1 and t == (1,)):
+        if len(x) <= 2 and len(t) > 1:
+            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         if len(x) <= 2:
             raise RuntimeError(f"size mismatch (got input: {list(x)}, target: {list(t)})")
         raise RuntimeError(f"Expected target size {list(expected)}, got {list(t)}")
@@ -84,11 +86,12 @@ def _nll_loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction
         shares = np.where(counted, shares, shares.dtype.type(0))
         values = np.where(counted, values, 0)
     n = 1 if len(x) == 1 else x[0]
-    positions = made(np.ascontiguousarray(values.reshape(n, -1), dtype=np.int64))
-    share = made(np.ascontiguousarray(shares.reshape(n, -1)).astype(kind.np))
     if count_of(input._shape) == 0:
-        flat = views.reshape(sum_of(input), (1, 1)) if reduction != "none" else made(np.zeros((n, values.size), kind.np))
+        # Sums over no classes: zeros that remember where they come from.
+        flat = sum_of(input, 0 if len(x) == 1 else 1)
     else:
+        positions = made(np.ascontiguousarray(values.reshape(n, -1), dtype=np.int64))
+        share = made(np.ascontiguousarray(shares.reshape(n, -1)).astype(kind.np))
         wide = views.reshape(input, (n, classes, -1))
         flat = call(_nll, (wide,), positions, share)
         if counted is not None and not counted.all():

@@ -155,7 +155,7 @@ def multi_margin_loss(
         loss = mul(loss, views.unsqueeze(index_select(weight, 0, views.reshape(column, (n,))), 1))
     others = to_dtype(ne(column, made(np.arange(classes))), input._dtype)
     loss = div(sum_of(mul(loss, others), 1), classes)
-    return reduced(views.reshape(loss, ()) if len(shape) < 2 else loss, reduction)
+    return reduced(views.reshape(loss, shape_of(target)) if len(shape) < 2 else loss, reduction)
 
 
 def multilabel_margin_loss(

@@ -111,6 +111,20 @@ def _smooth_matrix(size: int, out: int, factor: float | None, corners: bool, mod
 _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2, "lanczos": 2}
 
 
+def _check_kind(input: Any, mode: str, rank: int, antialias: bool) -> None:
+    """torch's errors for integers, which only bytes may be, and for complex numbers."""
+    kind, nearest = input._dtype, mode.startswith("nearest")
+    if kind.category == 2 or (kind is uint8 and (nearest or (rank == 2 and mode in _BYTES))):
+        return
+    flat = {"nearest": "nearest", "nearest-exact": "nearest", "trilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
+    kernel_ = f"compute_indices_weights_{flat}"
+    if antialias:
+        kernel_ = "compute_index_ranges_weights"
+    elif rank == 2 and mode != "bicubic":
+        kernel_ = f"upsample_{flat}2d_channels_last"
+    raise NotImplementedError(f"\"{kernel_}\" not implemented for {torch_type_name(kind.name)}")
+
+
 def resize(
     input: Any, out: tuple[int, ...], factors: tuple[Any, ...], mode: str, corners: bool, antialias: bool
 ) -> Any:
@@ -120,16 +134,13 @@ def resize(
         raise RuntimeError(
             f"Input and output sizes should be greater than 0, but got input ({_names(sizes)}) and output ({_names(out)})"
         )
+    _check_kind(input, mode, len(sizes), antialias)
     if mode in ("nearest", "nearest-exact"):
         for i, (n, o, f) in enumerate(zip(sizes, out, factors)):
             input = call(_pick, (input,), _nearest(n, o, f, mode != "nearest"), i + 2)
         return input
     if input._dtype is uint8 and mode in _BYTES:
         return _resize_bytes(input, out, factors, mode, corners, antialias)
-    if input._dtype.category < 2:
-        raise NotImplementedError(
-            f'"compute_indices_weights_{mode}" not implemented for {torch_type_name(input._dtype.name)}'
-        )
     double = input._dtype.name == "float64"
     # The last axis first, as its rows are contiguous.
     for i in reversed(range(len(sizes))):

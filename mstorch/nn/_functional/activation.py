@@ -26,6 +26,20 @@ def _done(function: Callable[..., Any], input: Any, inplace: bool, *args: Any) -
     return in_place(input, function, *args) if inplace else function(input, *args)
 
 
+def _not_below_zero(result: Any, name: str, slope: float, inplace: bool) -> Any:
+    """The result; where a slope below 0 was written in place, the sign of the input is lost, and backward raises."""
+    if inplace and slope < 0 and result.requires_grad:
+
+        def refuse(gradient: Any) -> Any:
+            raise RuntimeError(
+                f"In-place {name} backward calculation is triggered with a negative slope which is not supported. This is caused by "
+                "calling in-place forward function with a negative slope, please call out-of-place version instead."
+            )
+
+        result.register_hook(refuse)
+    return result
+
+
 def relu(input: Any, inplace: bool = False) -> Any:
     """``max(0, x)``."""
     return _done(acts.relu, input, inplace)
@@ -45,7 +59,7 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
 
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     """``x`` where it is positive, else ``alpha * (exp(x) - 1)`` (https://arxiv.org/abs/1511.07289)."""
-    return _done(acts.elu, input, inplace, alpha)
+    return _not_below_zero(_done(acts.elu, input, inplace, alpha), "elu", alpha, inplace)
 
 
 def selu(input: Any, inplace: bool = False) -> Any:
@@ -55,12 +69,12 @@ def selu(input: Any, inplace: bool = False) -> Any:
 
 def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     """``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`` (https://arxiv.org/abs/1704.07483)."""
-    return _done(acts.celu, input, inplace, alpha)
+    return _not_below_zero(_done(acts.celu, input, inplace, alpha), "elu", alpha, inplace)
 
 
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
     """``x`` where it is positive, else ``negative_slope * x``."""
-    return _done(acts.leaky_relu, input, inplace, negative_slope)
+    return _not_below_zero(_done(acts.leaky_relu, input, inplace, negative_slope), "leakyReLu", negative_slope, inplace)
 
 
 def silu(input: Any, inplace: bool = False) -> Any:

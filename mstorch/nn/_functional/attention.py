@@ -224,10 +224,11 @@ def multi_head_attention_forward(
             weights = dropout(weights, dropout_p, True)
         mixed = views.reshape(views.transpose(matmul(weights, v), 0, 1), (length * batch, width))
     else:
-        q, k, v = (views.reshape(x, (batch, num_heads, -1, head)) for x in (q, k, v))
+        q, k, v = (views.reshape(x, (batch, num_heads, shape_of(x)[1], head)) for x in (q, k, v))
         if attn_mask is not None:
             single = shape_of(attn_mask)[0] == 1
-            attn_mask = views.unsqueeze(attn_mask, 0) if single else views.reshape(attn_mask, (batch, num_heads, -1, source))
+            lengths = shape_of(attn_mask)[1:]
+            attn_mask = views.unsqueeze(attn_mask, 0) if single else views.reshape(attn_mask, (batch, num_heads, *lengths))
         mixed = scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
         mixed = views.reshape(views.permute(mixed, (2, 0, 1, 3)), (length * batch, width))
     out = linear(mixed, out_proj_weight, out_proj_bias)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import abc
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -238,7 +239,10 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
             if buffers is None:
                 raise AttributeError("cannot assign buffer before Module.__init__() call")
             self._forget(name, "_parameters", "_modules")
-            self.register_buffer(name, value, value.persistent)
+            if type(self).register_buffer is Module.register_buffer:
+                self.register_buffer(name, value, value.persistent)
+            else:
+                _register_by_subclass(self, name, value)
             return
         if buffers is not None and name in buffers:
             if value is not None and not isinstance(value, TensorBase):
@@ -480,6 +484,20 @@ def _type_name(value: Any) -> str:
     if kind.__module__.startswith("mstorch") and kind.__name__ == "Tensor":
         return "torch.FloatTensor"
     return kind.__name__ if module == "builtins" else f"{module}.{kind.__name__}"
+
+
+def _register_by_subclass(module: Module, name: str, buffer: Any) -> None:
+    """Hand a buffer over to a subclass's ``register_buffer``, which may not know persistence."""
+    known = inspect.signature(module.register_buffer).parameters
+    if "persistent" in known:
+        module.register_buffer(name, buffer, persistent=buffer.persistent)
+    elif not buffer.persistent:
+        raise RuntimeError(
+            "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without the persistent "
+            "argument is not allowed."
+        )
+    else:
+        module.register_buffer(name, buffer)
 
 
 def _check_name(what: str, name: Any) -> None:

@@ -343,6 +343,11 @@ class RNNCellBase(Module):
             states = tuple(zeros((x.size(0), self.hidden_size), dtype=x.dtype) for _ in range(count))
         elif not batched:
             states = tuple(state.unsqueeze(0) for state in states)
+        for i, state in enumerate(states):
+            if state.size(0) != x.size(0):
+                raise RuntimeError(f"Input batch size {x.size(0)} doesn't match hidden{i} batch size {state.size(0)}")
+            if state.size(1) != self.hidden_size:
+                raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {state.size(1)}, expected {self.hidden_size}")
         last = rnn.step(mode, linear(x, self.weight_ih, self.bias_ih), states, self.weight_hh, self.bias_hh)
         return last if batched else tuple(state.squeeze(0) for state in last)
 
