@@ -21,6 +21,7 @@ from .elementwise import div, mul
 from .from_data import made
 from .index import index_select
 from .reduce import amax
+from .reduce import sum as sum_of
 from .scatter import index_add
 
 _embedding = kernel("embedding")
@@ -189,7 +190,10 @@ def bag(
 
 
 def _sums(taken: Any, bags: np.ndarray, count: int, width: int) -> Any:
-    return index_add(zeros((count, width), dtype=taken._dtype), 0, made(bags.astype(np.int64)), taken)
+    empty = zeros((count, width), dtype=taken._dtype)
+    if not count or not width:
+        return mul(empty, sum_of(taken))  # index_add would not look at what it has no place for
+    return index_add(empty, 0, made(bags.astype(np.int64)), taken)
 
 
 def _maxima(taken: Any, bags: np.ndarray, kept: np.ndarray, count: int, width: int) -> Any:

@@ -5,10 +5,10 @@ import math
 from typing import Any
 
 from .._backend.table import kernel
-from .._core.dtype import dtype, float64, int64
+from .._core.dtype import float64, int64
 from . import views
 from ._autocast import follow
-from ._dispatch import call, type_word, with_format
+from ._dispatch import call, refuse_dtype, type_word, with_format
 from .conv import expand_numbers, shape_of
 from .creation import ones_like, zeros_like
 from .padding import constant_pad_nd
@@ -130,12 +130,6 @@ def _dims(name: str, values: Sizes) -> str:
     return " ".join(f"{name}{axis}: {value}" for axis, value in zip(axes, values))
 
 
-def _refuse(kernel: str, kind: dtype, below: int = 2) -> None:
-    """Raise torch's error for a dtype that its kernel lacks: all integers, or with ``below=1`` bool."""
-    if kind.category < below:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(kind)}'")
-
-
 def max_pool(
     rank: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: bool
 ) -> Any:
@@ -149,8 +143,8 @@ def max_pool(
             return views.squeeze(values, 0), views.squeeze(positions, 0)
         return with_format(values, input), with_format(positions, input)
     if rank == 1:
-        _refuse("max_pool1d_impl", input._dtype)
-    _refuse(f"max_pool{rank}d", input._dtype, 1)
+        refuse_dtype("max_pool1d_impl", input._dtype, 2)
+    refuse_dtype(f"max_pool{rank}d", input._dtype)
     values = call(_max_pool, (input,), *numbers)
     return views.squeeze(values, 0) if single else with_format(values, input)
 
@@ -171,7 +165,7 @@ def avg_pool(
         f"avg_pool{rank}d", rank, input, kernel_size, stride, padding, 1, ceil_mode
     )
     if input._dtype is not int64:
-        _refuse("avg_pool3d_out_frame" if rank == 3 else "avg_pool2d", input._dtype)
+        refuse_dtype("avg_pool3d_out_frame" if rank == 3 else "avg_pool2d", input._dtype, 2)
         values = call(_avg_pool, (input,), kernel_, stride_, padding_, out, count_include_pad, divisor_override)
     else:
         # The sums of integers are divided as integers are.
@@ -228,7 +222,7 @@ def adaptive_avg_pool(rank: int, input: Any, output_size: Any) -> Any:
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
             f"{type_word(input._dtype)}"
         )
-    _refuse("adaptive_avg_pool3d_cpu" if rank == 3 else "adaptive_avg_pool2d", input._dtype)
+    refuse_dtype("adaptive_avg_pool3d_cpu" if rank == 3 else "adaptive_avg_pool2d", input._dtype, 2)
     values = call(_adaptive_avg_pool, (input,), out)
     if single:
         return views.squeeze(values, 0)
@@ -239,7 +233,7 @@ def adaptive_avg_pool(rank: int, input: Any, output_size: Any) -> Any:
 def adaptive_max_pool(rank: int, input: Any, output_size: Any) -> tuple[Any, Any]:
     """Largest values of windows that divide the input into ``output_size`` parts, and their positions."""
     input, single, out = _adaptive(rank, f"adaptive_max_pool{rank}d", input, output_size)
-    _refuse("adaptive_max_pool3d_cpu" if rank == 3 else "adaptive_max_pool2d", input._dtype)
+    refuse_dtype("adaptive_max_pool3d_cpu" if rank == 3 else "adaptive_max_pool2d", input._dtype, 2)
     values, positions = call(_adaptive_max_pool, (input,), out)
     if single:
         return views.squeeze(values, 0), views.squeeze(positions, 0)
