@@ -376,6 +376,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         if self._auto is not None:
             self._auto.grad = None
 
+    _grad = grad
+
     def backward(
         self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
     ) -> None:

@@ -238,10 +238,11 @@ class UntypedStorage(metaclass=NamedAsInTorch):
         return self.clone()
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> UntypedStorage:
-        key = ("untyped", id(self._cell))
-        if key not in memo:
-            memo[key] = self.clone()
-        return memo[key]
+        # Tensors of this storage look for their copy under the same name.
+        key = ("storage", id(self._cell))
+        if memo.get(key) is None:
+            memo[key] = self.clone()._cell
+        return untyped_of(memo[key])
 
     def __reduce__(self) -> Any:
         return UntypedStorage.from_buffer, (self._bytes().tobytes(),)

@@ -248,6 +248,26 @@ def build_tensor(
     return tensor.requires_grad_() if requires_grad else tensor
 
 
+def public_storage(storage: LoadedStorage, dtype: str | None) -> Any:
+    """The storage of the tensors over a file's storage, as elements of a dtype; as in torch, bytes are uint8."""
+    kind = dtype or "uint8"
+    whole = build_tensor(storage, kind, 0, (storage.nbytes() // ITEMSIZE[kind],), (1,), False)
+    return whole.storage()
+
+
+def storage_kinds() -> tuple[type, type]:
+    """The classes of storages that a program may save."""
+    storages = _module("storage")
+    return storages.TypedStorage, storages.UntypedStorage
+
+
+def storage_parts(storage: Any) -> tuple[Any, str, str, Callable[[], np.ndarray]]:
+    """Return a storage's cell, the dtype that it is saved as ("" for bytes), its place and what gives its bytes."""
+    cell = storage.untyped()._cell
+    kind = storage.dtype.name if hasattr(storage, "dtype") else ""
+    return cell, kind, sys.intern(str(storage.device)), lambda: cell.memory
+
+
 def _base(storage: LoadedStorage, dtype: str, size: tuple[int, ...]) -> Any:
     """Return a new tensor over all of a storage's bytes, on the CPU without a copy."""
     kind = dtype_of(dtype).np

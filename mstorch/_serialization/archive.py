@@ -14,7 +14,7 @@ from mstorch._serialization import adapter
 from mstorch._serialization.locations import restorer
 from mstorch._serialization.options import LOCAL, OPTIONS, fallback_byteorder
 from mstorch._serialization.pickler import StorageTable, dump
-from mstorch._serialization.storage import ITEMSIZE, LoadedStorage, StorageType, TypedRef, swap_bytes
+from mstorch._serialization.storage import ITEMSIZE, LoadedStorage, StorageType, TypedRef, handed_out, swap_bytes
 from mstorch._serialization.unpickler import Unpickler, full_unpickler
 from mstorch._serialization.zipfile_format import ZipReader, ZipWriter
 
@@ -60,6 +60,7 @@ def load(reader: ZipReader, map_location: Any, pickle_module: Any, weights_only:
         if byteorder not in ("little", "big"):
             raise ValueError("Unknown endianness type: " + byteorder)
     loaded: dict[Any, LoadedStorage] = {}
+    given: dict[Any, Any] = {}
 
     def read(key: Any, nbytes: int) -> np.ndarray:
         name = f"data/{key}"
@@ -93,7 +94,9 @@ def load(reader: ZipReader, map_location: Any, pickle_module: Any, weights_only:
             if not isinstance(storage, LoadedStorage):
                 raise TypeError(f"map_location must return a storage or None, but got {type(storage)}")
             loaded[key] = storage
-        return TypedRef(loaded[key], dtype)
+        if (key, dtype) not in given:
+            given[key, dtype] = handed_out(TypedRef(loaded[key], dtype))
+        return given[key, dtype]
 
     data = io.BytesIO(reader.read("data.pkl"))
     if weights_only:

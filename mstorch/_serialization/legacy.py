@@ -15,7 +15,7 @@ from mstorch._serialization import adapter
 from mstorch._serialization.locations import restorer
 from mstorch._serialization.options import LOCAL
 from mstorch._serialization.pickler import StorageTable, dump
-from mstorch._serialization.storage import ITEMSIZE, LoadedStorage, StorageType, TypedRef, swap_bytes
+from mstorch._serialization.storage import ITEMSIZE, LoadedStorage, StorageType, TypedRef, handed_out, swap_bytes
 from mstorch._serialization.unpickler import Unpickler, full_unpickler
 from mstorch._serialization.zipfile_format import write_all
 
@@ -48,6 +48,7 @@ def load(file: Any, map_location: Any, pickle_module: Any, weights_only: bool, o
     """Read ``obj`` from the legacy format; raises RuntimeError or UnpicklingError for a damaged file."""
     storages: dict[Any, tuple[LoadedStorage, str | None]] = {}
     views: dict[Any, TypedRef] = {}
+    given: dict[Any, Any] = {}
     restore = restorer(map_location)
 
     def persistent_load(pid: Any) -> Any:
@@ -74,7 +75,9 @@ def load(file: Any, map_location: Any, pickle_module: Any, weights_only: bool, o
             storages[key] = loaded, dtype
         loaded, _ = storages[key]
         if view is None:
-            return TypedRef(loaded, dtype)
+            if (key, dtype) not in given:
+                given[key, dtype] = handed_out(TypedRef(loaded, dtype))
+            return given[key, dtype]
         view_key, offset, size = view
         if view_key not in views:
             part = loaded[offset * itemsize : (offset + size) * itemsize]

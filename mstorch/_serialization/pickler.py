@@ -74,6 +74,7 @@ class _Rules:
     def __init__(self, table: StorageTable, legacy: bool):
         self.table = table
         self.legacy = legacy
+        self.kinds = adapter.storage_kinds()
         self._globals: dict[tuple[str, str], _Global] = {}
 
     def named(self, module: str, name: str) -> _Global:
@@ -84,7 +85,9 @@ class _Rules:
 
     def persistent_id(self, obj: Any) -> Any:
         if type(obj) is not SavedStorage:
-            return None
+            if type(obj) not in self.kinds:
+                return None
+            obj = self.table.add(*adapter.storage_parts(obj))
         kind = obj.dtype_name
         if kind is None:
             named, count = self.named("torch.storage", "UntypedStorage"), adapter.cell_nbytes(obj.cell)

@@ -91,19 +91,26 @@ def _resolved(ref: TypedRef, dtype_name: str, offset: int, size: Any, stride: An
     return TypedRef(resolved, dtype_name)
 
 
+def _referred(storage: Any) -> Any:
+    """The reference that a storage of our own stands for."""
+    return getattr(storage, "in_file", storage)
+
+
 def _rebuild_tensor(storage, storage_offset, size, stride):
     """Return a tensor of a storage."""
+    storage = _referred(storage)
     return _make(storage, getattr(storage, "dtype_name", None), storage_offset, size, stride, False, None)
 
 
 def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None):
     """Return a tensor of a storage, with its ``requires_grad``; hooks are no longer saved and are passed over."""
+    storage = _referred(storage)
     return _make(storage, getattr(storage, "dtype_name", None), storage_offset, size, stride, requires_grad, metadata)
 
 
 def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
     """Return a tensor of an untyped storage."""
-    return _make(storage, adapter.dtype_name(dtype), storage_offset, size, stride, requires_grad, metadata)
+    return _make(_referred(storage), adapter.dtype_name(dtype), storage_offset, size, stride, requires_grad, metadata)
 
 
 def _rebuild_parameter(data, requires_grad, backward_hooks):

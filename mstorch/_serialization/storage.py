@@ -128,6 +128,15 @@ class TypedRef:
         self.dtype_name = dtype_name
 
 
+def handed_out(ref: TypedRef) -> Any:
+    """What a file's object graph holds for a storage: one of our own, which knows its reference; else the reference."""
+    if ref.storage.device_text != "cpu" or (ref.dtype_name or "uint8") not in adapter.NUMPY_DTYPES:
+        return ref
+    made = adapter.public_storage(ref.storage, ref.dtype_name)
+    made.in_file = ref
+    return made
+
+
 def swap_bytes(data: np.ndarray, dtype_name: str | None) -> None:
     """Reverse the byte order of the elements in place; untyped bytes have none and stay."""
     size = ITEMSIZE[dtype_name] if dtype_name is not None else 1
