@@ -37,6 +37,8 @@ from mstorch._serialization.storage import StorageType
 from mstorch._serialization.unpickler import globals_in
 from mstorch._serialization.zipfile_format import ZipReader, archive_name, looks_like_zip
 
+_is_zipfile = looks_like_zip
+
 __all__ = [
     "LoadEndianness",
     "SourceChangeWarning",

@@ -33,6 +33,8 @@ class device:
             return
         if not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
+        if not type:
+            raise RuntimeError("Device string must not be empty")
         found = _FORM.match(type)
         if not found:
             raise RuntimeError(f"Invalid device string: '{type}'")

@@ -65,7 +65,7 @@ def is_contiguous(self: Any, memory_format: Any = contiguous_format) -> bool:
     if memory_format is channels_last or memory_format is channels_last_3d:
         rank = 4 if memory_format is channels_last else 5
         return len(shape) == rank and is_channels_last(shape, strides)
-    raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    return is_contiguous(self)
 
 
 def contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:

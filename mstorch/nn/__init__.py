@@ -3,7 +3,7 @@ import sys
 
 from .. import init
 from .._hook import missing as _missing
-from . import functional, modules, parallel, parameter, utils
+from . import functional, grad, modules, parallel, parameter, utils
 from .modules import (
     CELU,
     ELU,
@@ -202,7 +202,7 @@ __all__ = [
     "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer", "TripletMarginLoss",
     "TripletMarginWithDistanceLoss", "Unflatten", "Unfold", "UninitializedBuffer", "UninitializedParameter",
     "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
-    "factory_kwargs", "functional", "init", "modules", "parallel", "parameter", "utils",
+    "factory_kwargs", "functional", "grad", "init", "modules", "parallel", "parameter", "utils",
 ]  # fmt: skip
 
 __getattr__ = _missing(__name__, ("quantized",))

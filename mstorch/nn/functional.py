@@ -74,6 +74,7 @@ from ..overrides import (
     has_torch_function_variadic,
 )  # fmt: skip
 from . import _reduction as _Reduction
+from . import grad
 from ._functional.activation import (
     _get_softmax_dim,
     celu,

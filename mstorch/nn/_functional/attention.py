@@ -193,6 +193,10 @@ def multi_head_attention_forward(
     q, k, v = _projected(query, key, value, separate, in_proj_weight, in_proj_bias)
     attn_mask = _checked_mask(attn_mask, length, k_shape[0], batch * num_heads)
     if bias_k is not None and bias_v is not None:
+        if static_k is not None:
+            raise AssertionError("bias cannot be added to static key.")
+        if static_v is not None:
+            raise AssertionError("bias cannot be added to static value.")
         k = cat([k, repeat(bias_k, 1, batch, 1)])
         v = cat([v, repeat(bias_v, 1, batch, 1)])
         attn_mask, key_padding_mask = _one_more(attn_mask), _one_more(key_padding_mask)

@@ -198,11 +198,15 @@ class _Amount(BasePruningMethod):
 
     def _count(self, size: int) -> int:
         """How many of ``size`` are pruned."""
-        amount: Any = self.amount
-        count = int(amount) if isinstance(amount, numbers.Integral) else round(amount * size)
+        count = _compute_nparams_toprune(self.amount, size)
         if count > size:
             raise ValueError(f"amount={count} should be smaller than the number of parameters to prune={size}")
         return count
+
+
+def _compute_nparams_toprune(amount: Any, tensor_size: int) -> int:
+    """How many entries a number, or a share of the size, stands for."""
+    return int(amount) if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
 
 
 class _Entries(_Amount):
