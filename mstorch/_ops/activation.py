@@ -5,7 +5,7 @@ from typing import Any
 
 from .._backend.table import kernel, torch_type_name
 from .._core.dtype import finfo
-from .._core.tensor_base import TensorBase, count_of
+from .._core.tensor_base import TensorBase, count_of, refuse_partial_overlap
 from . import views
 from ._autocast import follow
 from ._dispatch import call, finish, in_place, result_strides, type_word, unary, wrap_dim
@@ -152,12 +152,12 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
     return _apply(_softplus, "softplus", input, beta, threshold)
 
 
-def logsigmoid(input: Any) -> Any:
+def logsigmoid(input: Any, *, out: Any = None) -> Any:
     """``log(sigmoid(x))``."""
     _floating("log_sigmoid_cpu", input)
     if not isinstance(input, TensorBase):
         raise TypeError(f"log_sigmoid(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    return call(_logsigmoid, (input,))
+    return finish(call(_logsigmoid, (input,)), out)
 
 
 def hardsigmoid(input: Any) -> Any:
@@ -172,7 +172,7 @@ def hardswish(input: Any) -> Any:
     return _apply(_hardswish, "hardswish", input)
 
 
-def softshrink(input: Any, lambd: float = 0.5) -> Any:
+def softshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:
     """``x`` moved towards 0 by ``lambd``, and 0 where that would pass it."""
     if lambd < 0:
         most = finfo(input._dtype).max if input._dtype.category >= 2 else 0
@@ -180,7 +180,9 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
             f"lambda must be in range [0, {most:g}] for input dtype {type_word(input._dtype)}, but found {lambd:g}"
         )
     _floating("softshrink_cpu", input)
-    return _apply(_softshrink, "softshrink", input, lambd)
+    if out is not None:
+        refuse_partial_overlap(out, input)
+    return finish(_apply(_softshrink, "softshrink", input, lambd), out)
 
 
 def hardshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:

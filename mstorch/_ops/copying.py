@@ -99,43 +99,59 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     return to_dtype(self, kind or self._dtype, copy, format_)
 
 
+_FORMS = {"device": ("device", "dtype", "non_blocking", "copy"), "dtype": ("dtype", "non_blocking", "copy"),
+          "tensor": ("tensor", "non_blocking", "copy")}  # fmt: skip
+_TO = (
+    "to() received an invalid combination of arguments - got ({}), but expected one of:\n"
+    " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
+    "torch.memory_format memory_format = None)\n"
+    " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+    " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+)
+
+
+def _fits(name: str, value: Any) -> bool:
+    """Whether ``to`` takes a value under a name."""
+    if name == "device":
+        return value is None or isinstance(value, (str, int, device_class)) and not isinstance(value, bool)
+    if name == "dtype":
+        return value is None or isinstance(value, dtype) or value in (float, int, bool, complex)
+    if name == "tensor":
+        return isinstance(value, TensorBase)
+    if name == "memory_format":
+        return value is None or isinstance(value, memory_format)
+    return isinstance(value, bool)
+
+
 def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | None, Any, bool, Any]:
-    """The dtype, device, copy flag and memory format that the arguments of ``to`` ask for."""
-    kwargs = dict(kwargs)
-    format_ = kwargs.pop("memory_format", None)
-    positional = list(args)
-    kind = kwargs.pop("dtype", None)
-    kind = PYTHON_TYPES.get(kind, kind)
-    target = kwargs.pop("device", None)
-    other = kwargs.pop("other", None)
-    if positional:
-        first = positional.pop(0)
-        if isinstance(first, TensorBase):
-            other = first
-        elif isinstance(first, dtype):
-            kind = first
-        elif first in PYTHON_TYPES:
-            kind = PYTHON_TYPES[first]
-        elif first is None or isinstance(first, (str, int, device_class)):
-            target = first
-            if positional and (positional[0] is None or isinstance(positional[0], dtype)):
-                kind = positional.pop(0)
-        else:
-            raise TypeError(
-                f"to() received an invalid combination of arguments - got ({type(first).__name__}), but expected one of:\n"
-                " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False)\n"
-                " * (torch.dtype dtype, bool non_blocking = False, bool copy = False)\n"
-                " * (Tensor tensor, bool non_blocking = False, bool copy = False)"
-            )
-    kwargs.pop("non_blocking", None)
-    if positional:
-        positional.pop(0)
-    copy = kwargs.pop("copy", positional.pop(0) if positional else False)
-    if kwargs or positional:
-        raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs), positional)}'")
-    if other is not None:
-        kind = other._dtype
-    return kind, target, bool(copy), format_
+    """The dtype, device, copy flag and memory format that the arguments of ``to`` ask for. TypeError in torch's words."""
+    first = args[0] if args else None
+    if isinstance(first, TensorBase) or "tensor" in kwargs or "other" in kwargs:
+        form = _FORMS["tensor"]
+    elif first is not None and _fits("dtype", first):
+        form = _FORMS["dtype"]
+    else:
+        form = _FORMS["device"]
+    given = {"tensor" if name == "other" else name: value for name, value in kwargs.items()}
+    named = dict(zip(form, args))
+    allowed = {*form, "memory_format"}
+    if len(args) > len(form) or named.keys() & given.keys() or given.keys() - allowed or not all(
+        _fits(name, value) for name, value in {**named, **given}.items()
+    ):
+        kinds = [_kind_of(value) for value in args] + [f"{name}={_kind_of(value)}" for name, value in kwargs.items()]
+        raise TypeError(_TO.format(", ".join(kinds)))
+    named.update(given)
+    kind = named["tensor"]._dtype if "tensor" in named else named.get("dtype")
+    if kind is not None and not isinstance(kind, dtype):
+        kind = PYTHON_TYPES[kind]
+    return kind, named.get("device"), bool(named.get("copy", False)), named.get("memory_format")
+
+
+def _kind_of(value: Any) -> str:
+    """The name of a value's type, as torch's messages have it."""
+    if isinstance(value, TensorBase):
+        return value.__class__.__name__
+    return f"torch.{value.__class__.__name__}" if isinstance(value, (dtype, device_class, memory_format)) else value.__class__.__name__
 
 
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:

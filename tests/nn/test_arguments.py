@@ -95,3 +95,43 @@ def test_buffers_of_modules_that_do_not_know_persistence(both, persistent):
         return list(module.state_dict())
 
     both(body)
+
+
+CALLS = {
+    "device and number": lambda torch: ("cuda", 3), "device and bool": lambda torch: ("cpu", True),
+    "too many": lambda torch: ("cpu", torch.float32, False, "torch.float"), "dtype and device": lambda torch: (torch.float32, "cpu"),
+    "two devices": lambda torch: ("cpu", "cpu"), "tensor and number": lambda torch: (torch.ones(1), 1),
+    "all": lambda torch: ("cpu", torch.float64, False, True), "nothing": lambda torch: (),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("owner", ["tensor", "module"])
+@pytest.mark.parametrize("name", CALLS)
+def test_arguments_of_to(both, name, owner):
+    def body(torch):
+        whole = torch.ones(2) if owner == "tensor" else torch.nn.BatchNorm1d(2)
+        found = whole.to(*CALLS[name](torch))
+        return found if owner == "tensor" else found.weight
+
+    both(body)
+
+
+def test_to_like_a_tensor_by_name(both):
+    both(lambda torch: torch.ones(2).to(tensor=torch.ones(1, dtype=torch.float64)))
+
+
+def test_complex_modules_warn(both):
+    def body(torch):
+        with pytest.warns(UserWarning, match="Complex modules are a new feature"):
+            return torch.nn.BatchNorm1d(2).to(torch.complex64).weight
+
+    both(body)
+
+
+@pytest.mark.parametrize("name", ["logsigmoid", "softshrink"])
+def test_activations_into_a_tensor(both, name):
+    def body(torch):
+        x, out = torch.tensor([-1.0, 0.2, 3.0]), torch.empty(3)
+        return getattr(torch.nn.functional, name)(x, out=out) is out, out
+
+    both(body)

@@ -125,9 +125,9 @@ def _slopes(input: Any, lower: float, upper: float) -> Any:
     return tensor_of(slopes)
 
 
-def logsigmoid(input: Any) -> Any:
+def logsigmoid(input: Any, *, out: Any = None) -> Any:
     """``log(sigmoid(x))``."""
-    return acts.logsigmoid(input)
+    return acts.logsigmoid(input, out=out)
 
 
 def softsign(input: Any) -> Any:

@@ -1,6 +1,7 @@
 """Conversions of modules: dtype, device, memory."""
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -39,9 +40,20 @@ class ConversionMixin:
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Convert floating parameters and buffers: ``to(dtype)``, ``to(device)``, ``to(tensor)``; returns the module."""
-        kind, target, _, format_ = parse_to(args, kwargs)
+        kind, target, copied, format_ = parse_to(args, kwargs)
+        if copied:
+            raise RuntimeError(".to() does not accept copy argument")
         if kind is not None and kind.category < 2:
             raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={kind}")
+
+        if kind is not None and kind.is_complex:
+            warnings.warn(
+                "Complex modules are a new feature under active development whose design may change, and some modules might not work "
+                "as expected when using complex tensors as parameters or buffers. Please file an issue at "
+                "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a complex module does not work as "
+                "expected.",
+                stacklevel=2,
+            )
 
         def convert(tensor: Tensor) -> Tensor:
             wanted = kind if kind is not None and tensor.dtype.category >= 2 else None
