@@ -70,7 +70,7 @@ from ._ops.complex_views import (
 )  # fmt: skip
 from ._ops.contract import (
     einsum, tensordot, outer, ger, inner, vdot, kron, trace, matrix_power, chain_matmul, addmm, addmv, addr,
-    baddbmm, addbmm,
+    baddbmm, addbmm, _addmm_activation,
 )  # fmt: skip
 from ._ops.conv import (
     conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d, conv_tbc, convolution,

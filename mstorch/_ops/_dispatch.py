@@ -330,16 +330,47 @@ def _places(tensor: Any) -> np.ndarray:
 def expect_out_dtype(out: Any, kind: dtype) -> None:
     """Raise torch's error unless ``out`` (a tensor or None) has exactly this dtype."""
     if isinstance(out, TensorBase) and out._dtype is not kind:
-        raise RuntimeError(f"Expected out tensor to have dtype {_spoken(kind)}, but got {_spoken(out._dtype)} instead")
+        raise RuntimeError(f"Expected out tensor to have dtype {cpp_word(kind)}, but got {cpp_word(out._dtype)} instead")
 
 
-def _spoken(kind: dtype) -> str:
-    return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}.get(kind.name, kind.name)
+_CPP = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int",
+    "int32": "int", "int16": "short int", "int8": "signed char", "uint8": "unsigned char", "bool": "bool",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def cpp_word(kind: dtype) -> str:
+    """The C++ type's name in torch's messages: ``c10::Half`` for float16."""
+    return _CPP.get(kind.name, kind.name)
 
 
 def finish(result: Any, out: Any) -> Any:
     """The result, stored in ``out`` if that is given."""
     return result if out is None else deliver(result, out)
+
+
+def finish_exactly(result: Any, out: Any) -> Any:
+    """The result, stored in ``out`` if that is given, which must have the result's dtype."""
+    if out is None:
+        return result
+    for item, target in zip(result, out) if isinstance(result, tuple) else ((result, out),):
+        expect_out_dtype(target, item._dtype)
+    return deliver(result, out)
+
+
+def finish_safely(result: Any, out: Any, name: str, *words: str) -> Any:
+    """The result, stored in ``out`` if that is given; ``words`` name the results in torch's message about dtypes."""
+    if out is None:
+        return result
+    parts = zip(result, out, words) if isinstance(result, tuple) else ((result, out, "result"),)
+    for item, target, word in parts:
+        if isinstance(target, TensorBase) and not can_cast(item._dtype, target._dtype):
+            raise RuntimeError(
+                f"{name}: Expected {word} to be safely castable from {type_word(item._dtype)} dtype, but got {word} with dtype "
+                f"{type_word(target._dtype)}"
+            )
+    return deliver(result, out)
 
 
 def without_grad() -> Any:

@@ -7,9 +7,9 @@ from typing import Any
 from .._core.formats import contiguous_format
 from .._core.promotion import promote_types
 from .._core.tensor_base import TensorBase
-from . import views
+from . import activation, views
 from ._autocast import follow
-from ._dispatch import finish, shape_of, type_word, wrap_dim
+from ._dispatch import cpp_word, finish, finish_exactly, finish_safely, shape_of, type_word, wrap_dim
 from ._forms import accept_forms, without_out_dtype
 from .creation import eye
 from .linalg_factor import attach, inv
@@ -306,7 +306,7 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
         n >>= 1
         if n:
             square = matmul(square, square)
-    return finish(made.clone() if made is input else made, out)
+    return finish_safely(made.clone() if made is input else made, out, "matrix_power")
 
 
 def _no_gradient(gradients: Any, outputs: Any, inputs: Any) -> Any:
@@ -358,7 +358,8 @@ def _scaled_sum(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> A
             f"self and mat2 must have the same dtype, but got {type_word(input._dtype)} and {type_word(product._dtype)}"
         )
     if product._dtype.category < 2:
-        alpha, beta = int(alpha), int(beta)
+        whole = bool if product._dtype.category == 0 else int
+        alpha, beta = whole(alpha), whole(beta)
     shown = views.expand(input, shape_of(product))
     scaled = product if alpha == 1 else product * alpha
     if beta == 0:
@@ -377,8 +378,16 @@ def addmm(
     if input._dtype.name in ("float16", "bfloat16") and mat1._dtype is input._dtype and mat2._dtype is input._dtype:
         # Half precision rounds once, after the sum.
         whole = addmm(input.float(), mat1.float(), mat2.float(), beta=beta, alpha=alpha)
-        return finish(whole.to(input._dtype), out)
-    return finish(_scaled_sum("addmm", input, matmul(mat1, mat2), beta, alpha), out)
+        return finish_exactly(whole.to(input._dtype), out)
+    return finish_exactly(_scaled_sum("addmm", input, matmul(mat1, mat2), beta, alpha), out)
+
+
+def _addmm_activation(
+    input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False, out: Any = None
+) -> Any:
+    """``relu`` of ``addmm``, or with ``use_gelu`` its ``gelu``."""
+    found = addmm(input, mat1, mat2, beta=beta, alpha=alpha)
+    return finish_exactly(activation.gelu(found) if use_gelu else activation.relu(found), out)
 
 
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
@@ -390,7 +399,7 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out:
         raise RuntimeError(
             f"size mismatch, got input ({own[0] if own else m[0]}), mat ({m[0]}x{m[1]}), vec ({v[0]})"
         )
-    return finish(_scaled_sum("addmv", input, matmul(mat, vec), beta, alpha), out)
+    return finish_exactly(_scaled_sum("addmv", input, matmul(mat, vec), beta, alpha), out)
 
 
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
@@ -402,6 +411,11 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out
     if input._dtype is not product._dtype:
         kind = promote_types(input._dtype, product._dtype)
         input, product = input.to(kind), product.to(kind)
+    if product._dtype.category < 3 and (isinstance(beta, complex) or isinstance(alpha, complex)):
+        raise RuntimeError(f"value cannot be converted to type {cpp_word(product._dtype)} without overflow")
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        if product._dtype.category < 2 and isinstance(factor, float):
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
     return finish(_scaled_sum("addr", input, product, beta, alpha), out)
 
 
@@ -410,7 +424,12 @@ def baddbmm(
 ) -> Any:
     """``beta * input + alpha * (batch1 @ batch2)``, a matrix product for each entry. NotImplementedError for an ``out_dtype``."""
     without_out_dtype("baddbmm", out_dtype)
-    return finish(_scaled_sum("baddbmm", input, bmm(batch1, batch2), beta, alpha), out)
+    if input._dtype is not batch1._dtype:
+        words = (cpp_word(tensor._dtype) for tensor in (input, batch1, batch2))
+        raise RuntimeError("Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}".format(*words))
+    if batch1._dtype is not batch2._dtype:
+        raise RuntimeError(f"expected scalar type {type_word(batch1._dtype)} but found {type_word(batch2._dtype)}")
+    return finish_exactly(_scaled_sum("baddbmm", input, bmm(batch1, batch2), beta, alpha), out)
 
 
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
@@ -429,7 +448,7 @@ accept_forms(globals())
 follow(globals())
 
 FUNCTIONS = tuple(
-    "einsum tensordot outer ger inner vdot kron trace matrix_power chain_matmul addmm addmv addr baddbmm addbmm".split()
+    "einsum tensordot outer ger inner vdot kron trace matrix_power chain_matmul addmm addmv addr baddbmm addbmm _addmm_activation".split()
 )
 METHODS = tuple("outer ger inner vdot kron trace matrix_power addmm addmv addr baddbmm addbmm".split())
 IN_PLACE = ("addmm", "addmv", "addr", "baddbmm", "addbmm")

@@ -13,7 +13,7 @@ from .._core.tensor_base import TensorBase, array_of, recording, value_of, wrap
 from .._tape.composite import record
 from . import views
 from ._autocast import follow
-from ._dispatch import broadcast_shape, finish, shape_of, type_word
+from ._dispatch import broadcast_shape, finish_exactly, finish_safely, shape_of, type_word
 from .creation import eye, zeros_like
 from .join import cat
 from .shape import diag_embed, tril, triu
@@ -148,7 +148,7 @@ def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
     if info.asnumpy().any():
         place = "" if not info.shape else f"(Batch element {int(info.asnumpy().reshape(-1).nonzero()[0][0])}): "
         raise _LinAlgError(f"torch.linalg.solve: {place}The solver failed because the input matrix is singular.")
-    return finish(found, out)
+    return finish_exactly(found, out)
 
 
 def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
@@ -156,7 +156,7 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, o
     found, info = _solve_any(A, B, left, "linalg.solve")
     if check_errors:
         check_info(info, "The solver failed because the input matrix is singular.", "torch.linalg.solve")
-    return finish(return_types.linalg_solve_ex((found, wrap(info))), out)
+    return finish_exactly(return_types.linalg_solve_ex((found, wrap(info))), out)
 
 
 _NO_INVERSE = (
@@ -174,7 +174,7 @@ def inv(A: Any, *, out: Any = None) -> Any:
     """The inverse of square matrices."""
     found, info = _inverse(A, "linalg.inv")
     check_info(info, _NO_INVERSE, "linalg.inv")
-    return finish(found, out)
+    return finish_exactly(found, out)
 
 
 def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
@@ -182,7 +182,7 @@ def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
     found, info = _inverse(A, "linalg.inv")
     if check_errors:
         check_info(info, _NO_INVERSE, "linalg.inv")
-    return finish(return_types.linalg_inv_ex((found, wrap(info))), out)
+    return finish_exactly(return_types.linalg_inv_ex((found, wrap(info))), out)
 
 
 def _triangle_backward(gradients: Any, outputs: Any, inputs: Any, upper: bool, unit: bool) -> Any:
@@ -220,8 +220,8 @@ def solve_triangular(
             f"({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})"
         )
     if left:
-        return finish(triangular(input, B, upper, unitriangular), out)
-    return finish(triangular(input.mT, B.mT, not upper, unitriangular).mT, out)
+        return finish_exactly(triangular(input, B, upper, unitriangular), out)
+    return finish_exactly(triangular(input.mT, B.mT, not upper, unitriangular).mT, out)
 
 
 # Factorizations
@@ -263,7 +263,7 @@ def cholesky(input: Any, *, upper: bool = False, out: Any = None) -> Any:
     """The lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
     found, info = cholesky_factor(input, upper)
     check_info(info, _NOT_POSITIVE, "linalg.cholesky")
-    return finish(found, out)
+    return finish_exactly(found, out)
 
 
 def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
@@ -271,7 +271,7 @@ def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False, 
     found, info = cholesky_factor(input, upper)
     if check_errors:
         check_info(info, _NOT_POSITIVE, "linalg.cholesky_ex")
-    return finish(return_types.linalg_cholesky_ex((found, wrap(info))), out)
+    return finish_exactly(return_types.linalg_cholesky_ex((found, wrap(info))), out)
 
 
 def _qr_square(q: Any, r: Any, gq: Any, gr: Any) -> Any:
@@ -330,7 +330,7 @@ def qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
         )
     found = attach("LinalgQrBackward0", _qr_backward, (A,), _run(_qr, A, mode), mode)
-    return finish(return_types.linalg_qr(found), out)
+    return finish_exactly(return_types.linalg_qr(found), out)
 
 
 def _gaps(values: Any, squares: bool = False) -> Any:
@@ -368,12 +368,12 @@ def eigh_pair(A: Any, UPLO: str, name: str) -> tuple[Any, ...]:
 
 def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     """Ascending eigenvalues and eigenvectors of Hermitian matrices."""
-    return finish(return_types.linalg_eigh(eigh_pair(A, UPLO, "linalg.eigh")), out)
+    return finish_exactly(return_types.linalg_eigh(eigh_pair(A, UPLO, "linalg.eigh")), out)
 
 
 def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     """Ascending eigenvalues of Hermitian matrices."""
-    return finish(eigh_pair(A, UPLO, "linalg.eigvalsh")[0], out)
+    return finish_exactly(eigh_pair(A, UPLO, "linalg.eigvalsh")[0], out)
 
 
 def _eig_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
@@ -403,12 +403,14 @@ def eig_pair(A: Any, name: str) -> tuple[Any, ...]:
 
 def eig(A: Any, *, out: Any = None) -> Any:
     """Complex eigenvalues and eigenvectors of square matrices."""
-    return finish(return_types.linalg_eig(eig_pair(A, "linalg.eig")), out)
+    found = return_types.linalg_eig(eig_pair(A, "linalg.eig"))
+    return finish_safely(found, out, "torch.linalg.eig", "eigenvalues", "eigenvectors")
 
 
 def eigvals(A: Any, *, out: Any = None) -> Any:
     """Complex eigenvalues of square matrices."""
-    return finish(eig_pair(A, "linalg.eigvals")[0], out)
+    found = eig_pair(A, "linalg.eigvals")[:1]
+    return finish_safely(found, None if out is None else (out,), "torch.linalg.eigvals", "eigenvalues")[0]
 
 
 def _svd_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
@@ -460,7 +462,7 @@ def svd_parts(A: Any, full: bool, name: str) -> tuple[Any, ...]:
 def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
     """U, S and Vh with ``A = U @ diag(S) @ Vh``, S in descending order."""
     _check_driver(driver, "linalg.svd")
-    return finish(return_types.linalg_svd(svd_parts(A, full_matrices, "linalg.svd")), out)
+    return finish_exactly(return_types.linalg_svd(svd_parts(A, full_matrices, "linalg.svd")), out)
 
 
 def _check_driver(driver: str | None, name: str) -> None:
@@ -474,8 +476,8 @@ def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
     check_floating(A, "linalg.svd")
     check_matrix(A, "linalg.svd")
     if recording((A,)):
-        return finish(svd_parts(A, False, "linalg.svd")[1], out)
-    return finish(wrap(_run(_svdvals, A)), out)
+        return finish_exactly(svd_parts(A, False, "linalg.svd")[1], out)
+    return finish_exactly(wrap(_run(_svdvals, A)), out)
 
 
 def geqrf(input: Any, *, out: Any = None) -> Any:
@@ -483,7 +485,7 @@ def geqrf(input: Any, *, out: Any = None) -> Any:
     check_floating(input, "geqrf")
     check_matrix(input, "torch.geqrf", "input")
     found = tuple(wrap(item) for item in _run(_geqrf, input))
-    return finish(return_types.geqrf(found), out)
+    return finish_exactly(return_types.geqrf(found), out)
 
 
 follow(globals())

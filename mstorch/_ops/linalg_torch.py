@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from .. import return_types
-from .._core.tensor_base import value_of
+from .._core.tensor_base import TensorBase, value_of
 from . import linalg, views
 from . import linalg_factor as factor
 from ._autocast import follow
-from ._dispatch import broadcast_shape, finish, shape_of
+from ._dispatch import broadcast_shape, finish, finish_exactly, finish_safely, shape_of, type_word
 from ._forms import FORMS, accept_forms, accepting
 from .compare import where
 from .creation import eye, zeros
@@ -44,7 +44,7 @@ def lu_unpack(
     nothing = zeros(0, dtype=LU_data._dtype)
     permutation = permutation_of(value_of(LU_pivots), shape_of(LU_data)[-2], LU_data._dtype) if unpack_pivots else nothing
     lower, upper = triangles(LU_data) if unpack_data else (nothing, nothing)
-    return finish(return_types.lu_unpack((permutation, lower, upper)), out)
+    return finish_exactly(return_types.lu_unpack((permutation, lower, upper)), out)
 
 
 def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
@@ -54,7 +54,7 @@ def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
 
 def slogdet(input: Any, *, out: Any = None) -> Any:
     """The sign of the determinant and the logarithm of its size."""
-    return finish(return_types.slogdet(signed_log(input, "linalg.slogdet")), out)
+    return finish_exactly(return_types.slogdet(signed_log(input, "linalg.slogdet")), out)
 
 
 def logdet(input: Any) -> Any:
@@ -79,7 +79,7 @@ def cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> A
     batch = broadcast_shape(shape_of(B)[:-2], shape_of(L)[:-2])
     right, factors = batch_of(B, batch), batch_of(L, batch)
     found = triangular_pair(right.detach(), factors.detach(), upper)
-    return finish(attach("CholeskySolveBackward0", _solve_backward, (right, factors), (found,), upper)[0], out)
+    return finish_safely(attach("CholeskySolveBackward0", _solve_backward, (right, factors), (found,), upper)[0], out, "cholesky_solve")
 
 
 def triangular_pair(right: Any, factors: Any, upper: bool) -> Any:
@@ -112,7 +112,7 @@ def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
     check_square(L, "cholesky_inverse")
     factors = L.detach()
     found = triangular_pair(batch_of(eye(shape_of(L)[-1], dtype=L._dtype), shape_of(L)[:-2]), factors, upper)
-    return finish(attach("CholeskyInverseBackward0", _inverse_backward, (L,), (found,), upper)[0], out)
+    return finish_safely(attach("CholeskyInverseBackward0", _inverse_backward, (L,), (found,), upper)[0], out, "cholesky_inverse")
 
 
 def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False, *, out: Any = None) -> Any:
@@ -125,6 +125,11 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
     rows = shape_of(input)[-2]
     count = shape_of(tau)[-1]
     unit = tril(input, -1) + eye(rows, shape_of(input)[-1], dtype=input._dtype)
+    if isinstance(out, TensorBase) and out._dtype is not input._dtype:
+        raise RuntimeError(
+            "torch.ormqr: Expected input and result to have the same dtype, but input has "
+            f"dtype{type_word(input._dtype)} and result has dtype {type_word(out._dtype)}"
+        )
     found = other if left else other.mH
     order = range(count) if transpose is left else reversed(range(count))
     for i in order:
@@ -136,7 +141,7 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
 
 def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
     """The lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
-    return factor.cholesky(input, upper=upper, out=out)
+    return finish_safely(factor.cholesky(input, upper=upper), out, "cholesky")
 
 
 def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
@@ -145,9 +150,9 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
         *batch, rows, columns = shape_of(input)
         values = svdvals(input)
         left, right = (zeros((*batch, n, n), dtype=input._dtype) for n in (rows, columns))
-        return finish(return_types.svd((left, values, right)), out)
+        return finish_exactly(return_types.svd((left, values, right)), out)
     u, s, vh = svd_parts(input, not some, "linalg.svd")
-    return finish(return_types.svd((u, s, vh.mH)), out)
+    return finish_exactly(return_types.svd((u, s, vh.mH)), out)
 
 
 def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
@@ -162,7 +167,7 @@ def triangular_solve(
     matrix, turned = (A.mT, not upper) if transpose else (A, upper)
     batch = broadcast_shape(shape_of(A)[:-2], shape_of(b)[:-2])
     found = triangular(matrix, b, turned, unitriangular)
-    return finish(return_types.triangular_solve((found, batch_of(A, batch).clone())), out)
+    return finish_exactly(return_types.triangular_solve((found, batch_of(A, batch).clone())), out)
 
 
 accept_forms(globals())

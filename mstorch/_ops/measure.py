@@ -1,6 +1,7 @@
 """Norms, distances, covariances, cross products."""
 from __future__ import annotations
 
+import builtins
 import math
 from typing import Any
 
@@ -8,7 +9,17 @@ from .._core.dtype import bool_
 from .._core.tensor_base import TensorBase, recording
 from . import linalg, reduce, views
 from ._autocast import follow
-from ._dispatch import accept_numpy_names, broadcast_shape, finish, readable, shape_of, type_word, wrap_dim, wrap_dims
+from ._dispatch import (
+    accept_numpy_names,
+    broadcast_shape,
+    finish,
+    finish_exactly,
+    readable,
+    shape_of,
+    type_word,
+    wrap_dim,
+    wrap_dims,
+)
 from ._forms import accept_forms
 from .compare import where
 from .complex_views import complex, imag, real
@@ -19,6 +30,8 @@ def vector_norm(
     x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
 ) -> Any:
     """The ``ord``-norm of all elements, or along ``dim``, whatever the shape."""
+    if isinstance(ord, builtins.complex):
+        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     if x._dtype.category < 2:
         raise RuntimeError(
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {type_word(x._dtype)}"
@@ -34,8 +47,8 @@ def vector_norm(
         )
     if x._dtype.name in ("float16", "bfloat16"):
         # Half precision rounds once, after the root.
-        return finish(_norm(x.float(), float(ord), dims if shape else None, keepdim).to(x._dtype), out)
-    return finish(_norm(x, float(ord), dims if shape else None, keepdim), out)
+        return finish_exactly(_norm(x.float(), float(ord), dims if shape else None, keepdim).to(x._dtype), out)
+    return finish_exactly(_norm(x, float(ord), dims if shape else None, keepdim), out)
 
 
 def _norm(x: Any, p: float, dims: Any, keepdim: bool) -> Any:
@@ -212,7 +225,7 @@ def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) ->
     shape = broadcast_shape(a, b)
     first, second = views.expand(input, shape), views.expand(other, shape)
     made = roll(first, -1, axis) * roll(second, -2, axis) - roll(first, -2, axis) * roll(second, -1, axis)
-    return finish(made, out)
+    return finish_exactly(made, out)
 
 
 follow(globals())

@@ -129,3 +129,57 @@ def test_out(both):
         return torch.linalg.inv(torch.eye(2) * 2, out=out) is out, out
 
     both(body, strides=False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "linalg.cholesky(a, out=torch.ones(2, 2, dtype=torch.int32))", "linalg.cholesky(a, out=torch.ones(2, 2))",
+        "linalg.cholesky_ex(a, out=(a.clone(), torch.ones((), dtype=torch.int64)))", "linalg.svdvals(a, out=torch.ones(2))",
+        "linalg.eig(a, out=(torch.ones(2, dtype=torch.complex128), torch.ones(2, 2)))", "linalg.eigvals(a, out=torch.ones(2))",
+        "linalg.pinv(a, out=torch.ones(2, 2, dtype=torch.int32))", "linalg.cond(a, 'fro', out=torch.ones((), dtype=torch.int32))",
+        "linalg.matrix_rank(a, out=torch.ones((), dtype=torch.bool))", "linalg.norm(a, out=torch.ones(()))",
+        "linalg.householder_product(a, a[0], out=torch.ones(2, 2, dtype=torch.int32))", "mm(a, a, out=torch.ones(2, 2))",
+        "cholesky_inverse(a, out=torch.ones(2, 2, dtype=torch.int32))", "dot(a[0], a[0], out=torch.ones(()))",
+        "mv(a, a[0], out=torch.ones(2))", "addmm(a, a, a, out=torch.ones(2, 2))", "linalg.multi_dot([a, a], out=torch.ones(2, 2))",
+        "linalg.vecdot(a, a, out=torch.ones(2))", "linalg.matrix_norm(a, out=torch.ones(()))",
+    ],
+)  # fmt: skip
+def test_out_of_another_dtype(both, text):
+    both(lambda torch: eval(f"torch.{text}", {"torch": torch, "a": torch.eye(2, dtype=torch.float64)}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "linalg.pinv(torch.ones(2))", "linalg.lu(torch.ones(2))", "linalg.lu_factor(torch.ones(3))", "linalg.cond(torch.eye(2), 3)",
+        "linalg.vector_norm(torch.ones(2), 1j)", "linalg.matrix_norm(torch.ones(2, 2), 1j)", "norm(torch.ones(2, 2), 1j)",
+        "linalg.lstsq(torch.ones(2, 3, 2), torch.ones(2))", "linalg.lstsq(torch.ones(2, 2), torch.ones(2, 1).double())",
+        "addr(torch.ones(2, 2), torch.ones(2), torch.ones(2), beta=1j)",
+        "addr(*(torch.ones(n, dtype=torch.int8) for n in ((2, 2), 2, 2)), beta=1.5)",
+        "addr(*(torch.ones(n, dtype=torch.bool) for n in ((2, 2), 2, 2)), beta=2)",
+        "baddbmm(torch.ones(1, 2, 2).double(), torch.ones(1, 2, 2), torch.ones(1, 2, 2))",
+        "baddbmm(torch.ones(1, 2, 2), torch.ones(1, 2, 2), torch.ones(1, 2, 2).double())",
+        "_addmm_activation(torch.ones(2), torch.ones(2, 3) * -0.2, torch.ones(3, 2), use_gelu=True, beta=0.5)",
+    ],
+)  # fmt: skip
+def test_arguments_that_do_not_fit(both, text):
+    both(lambda torch: eval(f"torch.{text}", {"torch": torch}))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_many_small_matrices(both, dtype):
+    array, whole = matrices(40, 3, 5, 4, dtype=dtype), np.random.RandomState(0).randint(-1, 2, (80, 4, 4)).astype(dtype)
+    square, right = matrices(40, 4, 4, dtype=dtype), matrices(40, 4, 2, dtype=dtype)
+    both(lambda torch: torch.linalg.lu_factor_ex(torch.tensor(array)), **LOOSE)
+    both(lambda torch: torch.linalg.lu_factor_ex(torch.tensor(whole)), **LOOSE)  # singular ones among them
+    both(lambda torch: torch.linalg.lu(torch.tensor(array.swapaxes(-1, -2))), **LOOSE)
+    for upper, unit in ((True, False), (False, False), (True, True)):
+        both(lambda torch: torch.linalg.solve_triangular(*map(torch.tensor, (square, right)), upper=upper, unitriangular=unit), **LOOSE)
+    both(lambda torch: torch.tensor(square) @ torch.tensor(right), **LOOSE)
+
+
+def test_preferred_libraries(both):
+    for name in ("preferred_linalg_library", "preferred_blas_library"):
+        for value in (None, "default", "magma", "cublaslt", "none", 3):
+            both(lambda torch: getattr(torch.backends.cuda, name)(value).name)
