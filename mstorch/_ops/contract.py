@@ -17,20 +17,26 @@ from .matmul import bmm, dot, matmul
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _DOTS = "..."
+_NOTHING = "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
 
 
 def einsum(*args: Any) -> Any:
     """The sum of products that an equation of subscripts names: ``einsum("ij,jk->ik", a, b)``."""
     if len(args) < 2:
-        raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
-        )
+        raise ValueError(_NOTHING)
     if isinstance(args[0], TensorBase):
         equation, operands = _from_lists(args)
     else:
         equation, operands = args[0], args[1:]
         if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
             operands = tuple(operands[0])
+        if not operands:
+            raise ValueError(_NOTHING)
+        if not isinstance(equation, str):
+            raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}")
+    for number, operand in enumerate(operands):
+        if not isinstance(operand, TensorBase):
+            raise TypeError(f"expected Tensor as element {number} in argument 1, but got {type(operand).__name__}")
     terms, result = _parsed(equation, len(operands))
     return _contracted(terms, result, operands)
 
@@ -41,7 +47,7 @@ def _from_lists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     def text(items: Sequence[Any]) -> str:
         for item in items:
             if item is not Ellipsis and not 0 <= item < 52:
-                raise ValueError("einsum(): subscripts in subscript list should be within range [0, 52)")
+                raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
         return "".join(_DOTS if item is Ellipsis else _LETTERS[item] for item in items)
 
     count = len(args) // 2
@@ -51,8 +57,8 @@ def _from_lists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     return equation, tuple(args[2 * i] for i in range(count))
 
 
-def _subscripts(text: str, what: str) -> list[str]:
-    """The letters of one term, with "..." as one item."""
+def _subscripts(text: str, what: str, offset: int) -> list[str]:
+    """The letters of one term, which begins at ``offset`` in the equation, with "..." as one item."""
     found: list[str] = []
     position = 0
     while position < len(text):
@@ -61,9 +67,12 @@ def _subscripts(text: str, what: str) -> list[str]:
             position += 1
         elif letter == ".":
             if text[position : position + 3] != _DOTS or _DOTS in found:
+                end = what == "output"
                 if _DOTS in found:
-                    raise RuntimeError(f"einsum(): found '.' for {what} for which an ellipsis was already found")
-                raise RuntimeError(f"einsum(): found '.' for {what} that is not part of any ellipsis")
+                    words = " but an ellipsis (...) was already found" if end else " for which an ellipsis was already found"
+                else:
+                    words = " that is not part of any ellipsis" + (" (...)" if end else "")
+                raise RuntimeError(f"einsum(): found '.' for {what}{words}")
             found.append(_DOTS)
             position += 3
         elif letter in _LETTERS:
@@ -71,7 +80,7 @@ def _subscripts(text: str, what: str) -> list[str]:
             position += 1
         else:
             raise RuntimeError(
-                f"einsum(): invalid subscript given at index {position} in the equation string, subscripts must be in [a-zA-Z]"
+                f"einsum(): invalid subscript given at index {offset + position} in the equation string, subscripts must be in [a-zA-Z]"
             )
     return found
 
@@ -83,8 +92,11 @@ def _parsed(equation: str, count: int) -> tuple[list[list[str]], list[str] | Non
         raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
     if len(texts) < count:
         raise RuntimeError("einsum(): more operands were provided than specified in the equation")
-    terms = [_subscripts(text, f"operand {number}") for number, text in enumerate(texts)]
-    return terms, _subscripts(right, "the output") if arrow else None
+    terms, offset = [], 0
+    for number, text in enumerate(texts):
+        terms.append(_subscripts(text, f"operand {number}", offset))
+        offset += len(text) + 1
+    return terms, _subscripts(right, "output", len(left) + 2) if arrow else None
 
 
 def _contracted(terms: list[list[str]], result: list[str] | None, operands: Sequence[Any]) -> Any:
@@ -122,6 +134,11 @@ def _contracted(terms: list[list[str]], result: list[str] | None, operands: Sequ
         operand, own = _diagonals(operand, own, number)
         for label, length in zip(own, shape_of(operand)):
             if length != 1 and sizes.get(label, 1) not in (1, length):
+                if isinstance(label, int):
+                    raise RuntimeError(
+                        f"einsum(): dimension {wide - 1 - label} covered by ellipsis in operand {number}has size {length} which does "
+                        f"not broadcast with previously seen ellipsis with size {sizes[label]} for the respective dimension"
+                    )
                 raise RuntimeError(
                     f"einsum(): subscript {label} has size {length} for operand {number} which does not broadcast with "
                     f"previously seen size {sizes[label]}"
@@ -411,11 +428,13 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out
     if input._dtype is not product._dtype:
         kind = promote_types(input._dtype, product._dtype)
         input, product = input.to(kind), product.to(kind)
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        if product._dtype.category and isinstance(factor, bool):
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+        if product._dtype.category < 2 and isinstance(factor, (float, complex)):
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
     if product._dtype.category < 3 and (isinstance(beta, complex) or isinstance(alpha, complex)):
         raise RuntimeError(f"value cannot be converted to type {cpp_word(product._dtype)} without overflow")
-    for name, factor in (("beta", beta), ("alpha", alpha)):
-        if product._dtype.category < 2 and isinstance(factor, float):
-            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
     return finish(_scaled_sum("addr", input, product, beta, alpha), out)
 
 

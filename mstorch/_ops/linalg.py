@@ -21,6 +21,7 @@ from ._dispatch import (
     finish,
     finish_exactly,
     finish_safely,
+    readable,
     shape_of,
     type_word,
     wrap_dim,
@@ -38,6 +39,7 @@ from .linalg_factor import (
     check_square,
     eigh_pair,
     finite,
+    is_vector,
     solve_matrices,
     svd_parts,
     svdvals,
@@ -147,9 +149,39 @@ def lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     return finish_exactly(return_types.linalg_lu((permutation, *triangles(factors))), out)
 
 
+def _check_factors(LU: Any, pivots: Any, B: Any, left: bool) -> None:
+    """Raise torch's errors unless factors, pivots and right side fit together."""
+    name, size = "linalg.lu_solve", shape_of(LU)[-1]
+    if LU._dtype is not B._dtype:
+        raise RuntimeError(
+            f"{name}: Expected LU and B to have the same dtype, but found LU of type {type_word(LU._dtype)} and B of type "
+            f"{type_word(B._dtype)} instead"
+        )
+    if pivots._dtype.name != "int32":
+        raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
+    check_matrix(B, name, "B")
+    if shape_of(B)[-2 if left else -1] != size:
+        rows, columns = shape_of(B)[-2:]
+        raise RuntimeError(
+            f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+            f"({size}x{size} and {rows}x{columns})"
+        )
+    if shape_of(pivots)[-1:] != (size,):
+        raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
+    if shape_of(pivots) != shape_of(LU)[:-1]:
+        raise RuntimeError(
+            f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(shape_of(pivots))} instead"
+        )
+    exchanges = readable(pivots)
+    if exchanges is not None and exchanges.size and not 1 <= exchanges.min() <= exchanges.max() <= size:
+        word = "greater or equal to 1" if exchanges.min() < 1 else "smaller or equal to LU.size(-2)"
+        raise RuntimeError(f"Pivots given to lu_solve must all be {word}. Did you properly pass the result of lu_factor?")
+
+
 def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False, out: Any = None) -> Any:
     """The X of ``A @ X = B`` (``X @ A = B``, the adjoint of A) from the LU factors of A."""
     check_square(LU, "linalg.lu_solve", "LU")
+    _check_factors(LU, pivots, B, left)
     permutation = permutation_of(value_of(pivots), shape_of(LU)[-1], LU._dtype)
     unit, upper = triangles(LU)
     right = B if left else B.mH
@@ -237,6 +269,13 @@ def slogdet(A: Any, *, out: Any = None) -> Any:
 # Pseudo-inverses, ranks, least squares
 
 
+def _check_tolerances(name: str, **tolerances: Any) -> None:
+    """Raise torch's error for a complex tensor as tolerance."""
+    for word, value in tolerances.items():
+        if isinstance(value, TensorBase) and value._dtype.category == 3:
+            raise RuntimeError(f"{name}: {word} tensor of complex type is not supported. Got {type_word(value._dtype)}")
+
+
 def _tolerance(values: Any, shape: Sequence[int], atol: Any, rtol: Any) -> Any:
     """The size up to which a singular value counts as zero: (…, 1)."""
     largest = reduce.amax(values, -1, True) if shape_of(values)[-1] else 0.0
@@ -278,6 +317,7 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None
             f"linalg.pinv({type_word(A._dtype)}{{{list(shape_of(A))}}}): expected a tensor with 2 or more dimensions of float, "
             "double, cfloat or cdouble types"
         )
+    _check_tolerances("torch.linalg.pinv", rcond=rcond, atol=atol, rtol=rtol)
     source = A.detach()
     rtol = rcond if rtol is None else rtol
     shape = shape_of(A)
@@ -306,6 +346,7 @@ def matrix_rank(
     source = A.detach()
     if tol is not None:
         atol, rtol = tol, 0.0
+    _check_tolerances("torch.linalg.matrix_rank", atol=atol, rtol=rtol)
     if A.numel() == 0:
         return finish_safely(zeros(shape_of(A)[:-2], dtype=int64), out, "torch.linalg.matrix_rank")
     size = eigh_pair(source, "L", "linalg.matrix_rank")[0].abs() if hermitian else svdvals(source)
@@ -354,10 +395,10 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> An
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
     shape = shape_of(A)
-    vector = len(shape) - 1 == len(shape_of(B)) and shape[:-1] == shape_of(B)
+    vector = is_vector(A, B)
     right = views.unsqueeze(B, -1) if vector else B
     if shape[-2] != shape_of(right)[-2]:
-        raise RuntimeError("torch.linalg.lstsq: input.size(-2) should match other.size(-2)")
+        raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({-1 if vector else -2})")
     limit = max(shape[-2:]) * np.finfo(A._dtype.np).eps.item() if rcond is None else rcond
     solution = pinv(A, rtol=limit) @ right
     values = svdvals(A.detach())
@@ -375,14 +416,35 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> An
     return return_types.linalg_lstsq((solution, residuals, rank, singular))
 
 
+def check_scales(name: str, A: Any, tau: Any) -> None:
+    """Raise torch's errors unless there is a row of scales for each matrix."""
+    a, t = shape_of(A), shape_of(tau)
+    if len(t) != len(a) - 1:
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {len(t)} and input.ndim is "
+            f"equal to {len(a)}"
+        )
+    if t[:-1] != a[:-2]:
+        raise RuntimeError(f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(t[:-1])}")
+
+
 def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
     """The first columns of the product of Householder reflections: vectors below the diagonal of A, scales in tau."""
-    check_matrix(A, "torch.linalg.householder_product", "input")
+    name = "torch.linalg.householder_product"
+    if len(shape_of(A)) < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    if not shape_of(tau):
+        raise IndexError("Dimension specified as -1 but tensor has no dimensions")
     rows, columns = shape_of(A)[-2:]
     if rows < columns:
         raise RuntimeError("torch.linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1]")
     if shape_of(tau)[-1] > columns:
         raise RuntimeError("torch.linalg.householder_product: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    check_scales(name, A, tau)
+    if tau._dtype is not A._dtype:
+        raise RuntimeError(f"{name}: tau dtype {type_word(tau._dtype)} does not match input dtype {type_word(A._dtype)}")
+    if A._dtype.category < 2:
+        raise NotImplementedError(f"\"orgqr_cpu\" not implemented for '{type_word(A._dtype)}'")
     found = batch_of(eye(rows, columns, dtype=A._dtype), shape_of(A)[:-2])
     unit = tril(A, -1) + eye(rows, columns, dtype=A._dtype)
     for i in reversed(range(shape_of(tau)[-1])):

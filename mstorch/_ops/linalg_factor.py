@@ -13,7 +13,7 @@ from .._core.tensor_base import TensorBase, array_of, recording, value_of, wrap
 from .._tape.composite import record
 from . import views
 from ._autocast import follow
-from ._dispatch import broadcast_shape, finish_exactly, finish_safely, shape_of, type_word
+from ._dispatch import broadcast_shape, capturing, finish_exactly, finish_safely, shape_of, type_word
 from .creation import eye, zeros_like
 from .join import cat
 from .shape import diag_embed, tril, triu
@@ -112,7 +112,8 @@ def solve_matrices(matrix: Any, right: Any) -> tuple[Any, Any]:
     return attach("LinalgSolveExBackward0", _solve_backward, (matrix, right), (found,))[0], info
 
 
-def _is_vector(matrix: Any, right: Any) -> bool:
+def is_vector(matrix: Any, right: Any) -> bool:
+    """Whether the right side is a vector, or a batch of them."""
     a, b = shape_of(matrix), shape_of(right)
     return len(b) == 1 or (len(a) - 1 == len(b) and a[:-1] == b)
 
@@ -125,7 +126,7 @@ def _solve_any(A: Any, B: Any, left: bool, name: str) -> tuple[Any, Any]:
             f"{name}: Expected A and B to have the same dtype, but found A of type {type_word(A._dtype)} and B of type "
             f"{type_word(B._dtype)} instead"
         )
-    vector = _is_vector(A, B)
+    vector = is_vector(A, B)
     if vector and not left:
         raise RuntimeError(f"{name}: Vector broadcasting of the left hand side is not supported for left=False.")
     right = views.unsqueeze(B, -1) if vector else B
@@ -341,6 +342,17 @@ def _gaps(values: Any, squares: bool = False) -> Any:
     return gaps + eye(shape_of(values)[-1], dtype=values._dtype)
 
 
+_PHASE = "in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on this "
+
+
+def _check_phase(text: str, *products: Any) -> None:
+    """Raise torch's error for a loss that depends on the phase of complex vectors, which no factorization fixes."""
+    if products[0].is_complex() and not capturing():
+        turns = sum(np.diagonal(array_of(product), axis1=-2, axis2=-1).imag for product in products)
+        if not (np.abs(turns) <= 1e-2).all():
+            raise RuntimeError(text)
+
+
 def _eigh_backward(gradients: Any, outputs: Any, inputs: Any, triangle: str) -> Any:
     gw, gv = gradients
     w, v = outputs
@@ -348,6 +360,7 @@ def _eigh_backward(gradients: Any, outputs: Any, inputs: Any, triangle: str) -> 
     if gv is not None:
         # Only the skew-Hermitian part turns the eigenvectors: the gradient is Hermitian, as the matrix.
         turned = v.mH @ gv
+        _check_phase(f"linalg_eigh_backward: The eigenvectors {_PHASE}quantity, so it is ill-defined.", turned)
         inner = (turned - turned.mH) / (2 * _gaps(w))
         inner = inner - diag_embed(inner.diagonal(0, -2, -1))
     if gw is not None:
@@ -384,6 +397,7 @@ def _eig_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
     if gv is None:
         return (solve_matrices(v.mH, views.unsqueeze(gw, -1) * v.mH)[0],)
     inner = v.mH @ gv
+    _check_phase(f"linalg_eig_backward: The eigenvectors {_PHASE}quantity, so it is ill-defined.", inner)
     scale = views.unsqueeze(inner.diagonal(0, -2, -1).real, -2)
     inner = (inner - (v.mH @ v) * scale) / _gaps(w).conj()
     inner = inner - diag_embed(inner.diagonal(0, -2, -1))
@@ -422,9 +436,13 @@ def _svd_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
     across, down = views.unsqueeze(s, -2), views.unsqueeze(s, -1)
     inner = None if gs is None else diag_embed(gs.to(u.dtype))
     gaps = None if gu is None and gvh is None else _gaps(s, squares=True)
+    turns = [u.mH @ gu[..., :rank]] if gu is not None else []
+    turns += [vh @ gvh[..., :rank, :].mH] if gvh is not None else []
+    if turns:
+        _check_phase(f"svd_backward: The singular vectors {_PHASE}phase term, making it ill-defined.", *turns)
     if gu is not None:
         gu = gu[..., :rank]
-        turn = u.mH @ gu
+        turn = turns[0]
         turn = turn - turn.mH
         part = turn / gaps * across
         if turn.is_complex():
@@ -432,7 +450,7 @@ def _svd_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
         inner = part if inner is None else inner + part
     if gvh is not None:
         gvh = gvh[..., :rank, :]
-        turn = vh @ gvh.mH
+        turn = turns[-1]
         turn = turn - turn.mH
         part = down * (turn / gaps)
         if turn.is_complex():

@@ -183,3 +183,35 @@ def test_preferred_libraries(both):
     for name in ("preferred_linalg_library", "preferred_blas_library"):
         for value in (None, "default", "magma", "cublaslt", "none", 3):
             both(lambda torch: getattr(torch.backends.cuda, name)(value).name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "linalg.solve_triangular(torch.tensor([[1.0, 2], [0, 0]]), torch.ones(2, 1), upper=True)",
+        "linalg.solve_triangular(torch.zeros(40, 2, 2), torch.ones(40, 2, 1), upper=False)",
+        "cholesky_solve(torch.ones(2, 1), torch.tensor([[1.0, 2], [3, 0]]))", "cholesky_inverse(torch.zeros(2, 2))",
+        "cholesky_inverse(torch.diag(torch.tensor([1.0, 0])).expand(2, 2, 2))",
+        "lu_unpack(torch.eye(2), torch.tensor([0, 0], dtype=torch.int32))", "lu_unpack(torch.eye(2), torch.tensor([3, 3], dtype=torch.int32))",
+        "linalg.lu_solve(torch.eye(2), torch.tensor([0, 0], dtype=torch.int32), torch.eye(2))",
+        "linalg.lu_solve(torch.eye(2), torch.tensor([1, 2, 2], dtype=torch.int32), torch.eye(2))",
+        "linalg.lu_solve(torch.eye(2), torch.tensor([[1, 2]], dtype=torch.int32), torch.eye(2))",
+        "linalg.householder_product(torch.eye(3), torch.ones(3, dtype=torch.int32))", "ormqr(torch.eye(3), torch.ones(3), torch.ones(4, 3))",
+        "linalg.householder_product(torch.ones(2, 3, 3), torch.ones(3))", "linalg.lstsq(torch.ones(2, 3), torch.ones(3))",
+        "linalg.pinv(torch.eye(2), rtol=torch.ones(1) + 0j)", "einsum('a->1', torch.ones(2))", "einsum('a->..', torch.ones(2))",
+        "einsum('...,...', torch.ones(3, 2), torch.ones(5, 4, 2))", "einsum('', [])", "einsum('a', 3)",
+        "addr(torch.ones(2, 2), torch.ones(2), torch.ones(2), beta=True)",
+    ],
+)  # fmt: skip
+def test_refusals_and_zeros_on_the_diagonal(both, text):
+    both(lambda torch: eval(f"torch.{text}", {"torch": torch}), strides=False)
+
+
+@pytest.mark.parametrize("name", ["svd", "eig", "eigh"])
+def test_a_loss_of_the_phase_is_refused(both, name):
+    def body(torch):
+        a = torch.tensor(matrices(3, 3, dtype="complex128"), requires_grad=True)
+        vectors = getattr(torch.linalg, name)(a + a.mH if name == "eigh" else a)
+        (vectors[0] + vectors[2] if name == "svd" else vectors[1]).sum().abs().backward()
+
+    both(body)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from ..raw import Raw, from_numpy
 from ..table import COMPLEX, FLOATS, define
@@ -36,9 +36,9 @@ def loop(core: Callable[..., Arrays], *operands: np.ndarray) -> Arrays:
     return tuple(np.stack(items).reshape((*batch, *np.shape(items[0]))) for items in zip(*parts))
 
 
-def lapack_of(name: str, array: np.ndarray) -> Any:
-    """The LAPACK routine for the dtype of an array."""
-    return getattr(lapack, {"f": "s", "d": "d", "F": "c", "D": "z"}[array.dtype.char] + name)
+def lapack_of(name: str, array: np.ndarray, library: Any = lapack) -> Any:
+    """The LAPACK (or BLAS) routine for the dtype of an array."""
+    return getattr(library, {"f": "s", "d": "d", "F": "c", "D": "z"}[array.dtype.char] + name)
 
 
 _SMALL, _MANY = 32, 16
@@ -155,13 +155,14 @@ def numpy_eig(raw: Raw) -> tuple[Raw, ...]:
 def _trtrs(matrix: np.ndarray, right: np.ndarray, upper: bool, unit: bool) -> Arrays:
     if right.size == 0 or matrix.size == 0:
         return (right.copy(),)
-    return (lapack_of("trtrs", matrix)(matrix, right, lower=not upper, unitdiag=unit)[0],)
+    # Not LAPACK's trtrs, which leaves the right side as it is where the diagonal has a zero.
+    return (lapack_of("trsm", matrix, blas)(1.0, matrix, right, lower=not upper, diag=unit),)
 
 
 def numpy_solve_triangular(matrix: Raw, right: Raw, upper: bool, unit: bool) -> Raw:
     """The solution of ``matrix @ X = right``, of which one triangle is read."""
     a, b = matrix.asnumpy(), right.asnumpy()
-    if _many_small(a) and b.size and (unit or np.diagonal(a, axis1=-2, axis2=-1).all()):
+    if _many_small(a) and b.size:
         return given(_substituted(a, b, upper, unit))[0]
     return given(*loop(lambda a, b: _trtrs(a, b, upper, unit), a, b))[0]
 
@@ -173,7 +174,8 @@ def _substituted(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.nd
         known = slice(k + 1, size) if upper else slice(0, k)
         found[..., k, :] -= (a[..., k, known, None] * found[..., known, :]).sum(-2)
         if not unit:
-            found[..., k, :] /= a[..., k, k, None]
+            with np.errstate(all="ignore"):
+                found[..., k, :] /= a[..., k, k, None]
     return found
 
 
