@@ -205,7 +205,7 @@ from ._settings import (
 )  # fmt: skip
 from .storage import (
     BFloat16Storage, BoolStorage, ByteStorage, CharStorage, ComplexDoubleStorage, ComplexFloatStorage, DoubleStorage, FloatStorage,
-    HalfStorage, IntStorage, LongStorage, ShortStorage,
+    default_storage as _default_storage, HalfStorage, IntStorage, LongStorage, ShortStorage,
     TypedStorage, UntypedStorage, is_storage,
 )  # fmt: skip
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state, thread_safe_generator
@@ -290,8 +290,13 @@ _enter({
     f"{__name__}.special": vars(special), f"{__name__}.nn.init": vars(nn.init),
 })  # fmt: skip
 # Submodules that ``import torch`` binds but few programs use come when they are asked for.
-__getattr__ = _missing(
+_found_later = _missing(
     "mstorch",
     ("_C", "__future__", "_dynamo", "_jit_internal", "_utils", "ao", "distributed", "export", "futures", "fx", "hub", "jit",
      "library", "monitor", "onnx", "profiler", "quasirandom", "types"),
 )
+
+
+def __getattr__(name: str) -> object:
+    """``Storage`` is the class of storages of the default dtype; other names are looked for among the submodules."""
+    return _default_storage() if name == "Storage" else _found_later(name)

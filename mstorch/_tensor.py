@@ -52,7 +52,10 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
         """``Tensor(2, 3)`` is an uninitialised tensor of that size, ``Tensor([1, 2])`` one of those values."""
         kind = get_default_dtype()
-        devices.resolve(kwargs.pop("device", None))
+        place = kwargs.pop("device", None)
+        if place is not None and devices.device(place).type != devices.current().type:
+            words = devices.current().type, devices.device(place).type
+            raise RuntimeError("legacy constructor expects device type: {} but device type: {} was passed".format(*words))
         if len(args) == 1 and isinstance(args[0], TensorBase):
             made = views.detach(args[0])
         elif len(args) == 1 and not isinstance(args[0], int):

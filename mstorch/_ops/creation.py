@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -16,10 +17,10 @@ from .._core.promotion import scalar_dtype
 from .._core.strides import channels_last_strides, contiguous_strides, dense_order, elementwise_strides, normalize
 from .._core.tensor_base import TensorBase, in_order, strides_of
 from .._mt19937.rounding import fma32, fma64
-from ._dispatch import deliver, python_number, shape_args
+from ._dispatch import deliver, python_number, shape_args, type_word
 from ._forms import accept_forms
 from .from_data import array_of, made, require_leaf, tensor
-from .views import as_strided
+from .views import as_strided, reshape
 
 
 def _checked_size(size: Sequence[int]) -> tuple[int, ...]:
@@ -31,6 +32,8 @@ def _checked_size(size: Sequence[int]) -> tuple[int, ...]:
 
 def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool) -> Any:
     size = _checked_size(size)
+    if math.prod(size) * kind.itemsize >= 2**63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)}")
     if kind.np.kind == "V" or kind.name == "bfloat16":
         array = numpy_cast(np.full(size, value, np.float32), kind.np)
     elif value == 0 and not isinstance(value, float):
@@ -137,7 +140,7 @@ def empty_strided(
     kind = dtype or get_default_dtype()
     size, stride = tuple(size), tuple(stride)
     if len(size) != len(stride):
-        raise RuntimeError(f"mismatch in length of strides and shape (got {len(stride)} and {len(size)})")
+        raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
     span = 0 if 0 in size else 1 + sum((length - 1) * step for length, step in zip(size, stride))
     made_tensor = as_strided(_filled((span,), 0, kind, False), size, stride, 0)
     if requires_grad:
@@ -269,8 +272,25 @@ def arange(
     array = wide(start) + wide(step) * np.arange(count, dtype=wide)
     values = numpy_cast(array, kind.np)
     if out is not None:
-        return deliver(made(values), out)
+        if kind is not out._dtype:
+            raise RuntimeError(f"dtype {type_word(kind)} does not match dtype of out parameter ({type_word(out._dtype)})")
+        if out.numel() not in (0, count):
+            warnings.warn(
+                f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which does not match the computed "
+                f"number of elements {count}. Note that this may occur as a result of rounding error. The out tensor will be resized "
+                f"to a tensor of shape ({count},).",
+                UserWarning,
+                stacklevel=2,
+            )
+        return _deliver_in_order(made(values), out)
     return made(values, requires_grad)
+
+
+def _deliver_in_order(result: Any, out: Any) -> Any:
+    """Store a row of elements in ``out``, whatever its shape; one of another size is resized."""
+    if out.numel() == result.numel():
+        return deliver(reshape(result, out.shape), out)
+    return deliver(result, out.resize_(result.shape))
 
 
 def range(
@@ -289,7 +309,7 @@ def range(
     kind = dtype or get_default_dtype()
     array = float(start) + float(step) * np.arange(int((float(end) - float(start)) / float(step)) + 1, dtype=np.float64)
     values = made(numpy_cast(array, (out._dtype if out is not None and dtype is None else kind).np), requires_grad)
-    return values if out is None else deliver(values, out)
+    return values if out is None else _deliver_in_order(values, out)
 
 
 def _steps(name: str, start: Any, end: Any, steps: Any) -> int:
@@ -334,7 +354,7 @@ def linspace(
     steps = _steps("linspace", start, end, steps)
     start, end, kind = _ends(start, end, steps, dtype or (out._dtype if out is not None else None))
     values = _linspace_array(start, end, steps, kind)
-    return deliver(made(values), out) if out is not None else made(values, requires_grad)
+    return _deliver_in_order(made(values), out) if out is not None else made(values, requires_grad)
 
 
 def _linspace_array(start: Any, end: Any, steps: int, kind: dtype) -> np.ndarray:
@@ -396,7 +416,7 @@ def logspace(
         exponents = np.trunc(exponents)
     with np.errstate(all="ignore"):
         values = numpy_cast(np.power(np.asarray(base, exponents.dtype), exponents), kind.np)
-    return deliver(made(values), out) if out is not None else made(values, requires_grad)
+    return _deliver_in_order(made(values), out) if out is not None else made(values, requires_grad)
 
 
 def eye(
