@@ -17,7 +17,14 @@ from .._core.dtype import by_name, dtype, get_default_dtype
 from .._core.modes import grad_set_to, modes
 from .._core.promotion import WORDS, can_cast, combine, promote_types, scalar_dtype
 from .._core.storage import Storage
-from .._core.strides import channels_last_strides, elementwise_strides, flat_index, is_channels_last, normalize
+from .._core.strides import (
+    channels_last_strides,
+    dense_order,
+    elementwise_strides,
+    flat_index,
+    is_channels_last,
+    normalize,
+)
 from .._core.tensor_base import (
     TensorBase,
     array_of,
@@ -158,6 +165,8 @@ def unary(kernel: Kernel, input: Any, out: Any = None, *, to_float: bool = False
 
 def _unary(kernel: Kernel, input: Any, args: tuple[Any, ...], out: Any, to_float: bool = False) -> Any:
     kind = input._dtype
+    if isinstance(out, TensorBase):
+        refuse_shared_memory(out, input)
     if to_float and kind.category < 2:
         kind = get_default_dtype()
     strides = None if input._stride is None else result_strides((input,), input._shape)
@@ -191,6 +200,9 @@ def elementwise(kernel: Kernel, operands: Sequence[Any], out: Any = None, *, to_
     kind = result_dtype(operands)
     if to_float and kind.category < 2:
         kind = get_default_dtype()
+    if isinstance(out, TensorBase):
+        for operand in operands:
+            refuse_shared_memory(out, operand)
     result = elementwise_in(kind, kernel, operands, args)
     return result if out is None else deliver(result, out)
 
@@ -310,6 +322,33 @@ def write_array(target: Any, array: np.ndarray, uniform: bool = False) -> None:
         settle(target, None)
 
 
+_SHARED = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please "
+    "clone() the tensor before performing the operation."
+)
+
+
+def refuse_shared_memory(written: Any, read: Any, alike: bool = True) -> None:
+    """Raise torch's error if a tensor that is read shares memory with the one that is written.
+
+    ``alike`` allows it where both show the same elements at the same places. As in torch, tensors with gaps are not looked at.
+    """
+    if not isinstance(read, TensorBase) or read._storage is not written._storage or (alike and read is written):
+        return
+    ranges = []
+    for tensor in (written, read):
+        shape, strides = tensor._shape, strides_of(tensor)
+        if 0 in shape or tensor._stride is not None and dense_order(shape, strides) is None:
+            return
+        first, size = tensor._offset * tensor._dtype.itemsize, tensor._dtype.itemsize
+        for length in shape:
+            size *= length
+        ranges.append((first, first + size, strides))
+    (begin, end, steps), (start, stop, others) = ranges
+    if begin < stop and start < end and not (alike and (begin, end, steps) == (start, stop, others)):
+        raise RuntimeError(_SHARED)
+
+
 def refuse_overlap(out: Any, *inputs: Any) -> None:
     """Raise torch's error if ``out`` holds an element twice, or shares one with an input: for what is read while it writes."""
     if out is None or not isinstance(out, TensorBase):
@@ -317,10 +356,7 @@ def refuse_overlap(out: Any, *inputs: Any) -> None:
     check_writable(out)
     for input in inputs:
         if input._storage is out._storage and np.intersect1d(_places(input), _places(out)).size:
-            raise RuntimeError(
-                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-                "location. Please clone() the tensor before performing the operation."
-            )
+            raise RuntimeError(_SHARED)
 
 
 def _places(tensor: Any) -> np.ndarray:
@@ -345,9 +381,14 @@ def cpp_word(kind: dtype) -> str:
     return _CPP.get(kind.name, kind.name)
 
 
-def finish(result: Any, out: Any) -> Any:
-    """The result, stored in ``out`` if that is given."""
-    return result if out is None else deliver(result, out)
+def finish(result: Any, out: Any, *operands: Any) -> Any:
+    """The result, stored in ``out`` if that is given; the operands of an elementwise operation may not overlap with it."""
+    if out is None:
+        return result
+    if isinstance(out, TensorBase):
+        for operand in operands:
+            refuse_shared_memory(out, operand)
+    return deliver(result, out)
 
 
 def finish_exactly(result: Any, out: Any) -> Any:
@@ -393,9 +434,20 @@ def shape_of(tensor: Any) -> tuple[int, ...]:
     return tensor._shape
 
 
+# Operations whose in-place forms torch refuses where an operand is the tensor itself.
+_READS_WHILE_IT_WRITES = {
+    "index_add", "index_copy", "index_reduce", "scatter", "scatter_add", "scatter_reduce", "put", "index_put",
+}  # fmt: skip
+
+
 def in_place(tensor: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Store what ``function(tensor, …)`` returns in the tensor itself, and return the tensor."""
     check_writable(tensor)
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if isinstance(value, TensorBase) and value._storage is tensor._storage:
+            name = getattr(function, "__name__", "")
+            if value._shape or name not in ("masked_fill", "index_fill"):  # these read a number before they write
+                refuse_shared_memory(tensor, value, name not in _READS_WHILE_IT_WRITES)
     before = snapshot(tensor)
     result = function(before, *args, **kwargs)
     if result is before:
@@ -482,8 +534,24 @@ def wrap_dims(dim: Any, rank: int) -> tuple[int, ...]:
     return wrapped
 
 
-def shape_args(size: tuple[Any, ...]) -> tuple[int, ...]:
-    """``f(2, 3)``, ``f((2, 3))`` and ``f(torch.Size([2, 3]))`` alike."""
+def shape_args(size: tuple[Any, ...], name: str = "") -> tuple[int, ...]:
+    """``f(2, 3)``, ``f((2, 3))`` and ``f(torch.Size([2, 3]))`` alike; ``name`` is the function's, for the message of an error."""
+    given = size
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
-    return tuple(int(length) if isinstance(length, int) else length.__index__() for length in size)
+    return tuple(length if length.__class__ is int else _length(length, place, given, name) for place, length in enumerate(size))
+
+
+def _length(length: Any, place: int, given: tuple[Any, ...], name: str) -> int:
+    """One length of a shape; TypeError with torch's words if it is no integer."""
+    try:
+        return int(length) if isinstance(length, int) else length.__index__()
+    except (AttributeError, TypeError):
+        kind = "Tensor" if isinstance(length, TensorBase) else "numpy.ndarray" if isinstance(length, np.ndarray) else type(length).__name__
+    if len(given) == 1 and isinstance(given[0], (tuple, list)):
+        where = f"(position 1) must be tuple of ints, but found element of type {kind} at pos {place}"
+    elif place == 0:
+        where = f"(position 1) must be tuple of ints, not {kind}"
+    else:
+        where = f'failed to unpack the object at pos {place + 1} with error "type must be tuple of ints,but got {kind}"'
+    raise TypeError(f"{name}(): argument 'size' {where}")

@@ -19,6 +19,7 @@ from ._dispatch import (
     elementwise_in,
     expect_tensor,
     expect_tensors,
+    finish,
     in_place_form,
     python_number,
     result_dtype,
@@ -179,6 +180,9 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
     """Whether ``|input - other| <= atol + rtol * |other|``, elementwise."""
     if input._dtype is not other._dtype:
         raise RuntimeError(f"{type_word(input._dtype)} did not match {type_word(other._dtype)}")
+    for place, (name, value) in enumerate((("rtol", rtol), ("atol", atol)), 3):
+        if isinstance(value, TensorBase) and (value._shape or value.requires_grad):
+            raise TypeError(f"isclose(): argument '{name}' (position {place}) must be float, not Tensor")
     if rtol < 0:
         raise RuntimeError(f"rtol must be greater than or equal to zero, but got {rtol:g}")
     if atol < 0:
@@ -260,8 +264,7 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     kind = result_dtype(operands)
     if kind.category == 1:
         _check_range(kind, min, max)
-    result = elementwise_in(kind, _clamp, (input, min, max))
-    return result if out is None else deliver(result, out)
+    return finish(elementwise_in(kind, _clamp, (input, min, max)), out, *operands)
 
 
 def _check_range(kind: dtype, *bounds: Any) -> None:
@@ -314,7 +317,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         for item in (input, other)
     )
     result = apply(_where, kind, (condition, first, second), strides=result_strides(tensors, shape))
-    return result if out is None else deliver(result, out)
+    return finish(result, out, *tensors)
 
 
 def _nonzero(condition: Any) -> tuple[Any, ...]:

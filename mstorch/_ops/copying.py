@@ -27,7 +27,7 @@ from .._core.strides import channels_last_strides, is_channels_last, normalize
 from .._core.strides import is_contiguous as _strides_contiguous
 from .._core.tensor_base import TensorBase, check_writable, strides_of
 from .._tape.windows import assign
-from ._dispatch import call, cast_tensor, type_word, write_array
+from ._dispatch import call, cast_tensor, refuse_shared_memory, type_word, write_array
 from ._forms import PYTHON_TYPES, accept_forms
 from .creation import preserved_strides
 from .indexing import fitted, number_as
@@ -133,6 +133,7 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | Non
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """Copy the values of ``src`` (broadcast and converted) into this tensor; returns it."""
     check_writable(self)
+    refuse_shared_memory(self, src)
     assign(self, fitted(src, self, self._shape))
     return self
 
@@ -143,7 +144,7 @@ def fill_(self: Any, value: Any) -> Any:
         raise RuntimeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
         )
-    return copy_(self, value) if isinstance(value, TensorBase) else _filled(self, value)
+    return copy_(self, clone(value)) if isinstance(value, TensorBase) else _filled(self, value)
 
 
 def zero_(self: Any) -> Any:

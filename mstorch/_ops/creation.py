@@ -53,10 +53,10 @@ def scalar_tensor(
 
 
 def _size_and_out(
-    size: tuple[Any, ...], out: Any, value: Any, kind: dtype | None, device: Any, requires_grad: bool
+    name: str, size: tuple[Any, ...], out: Any, value: Any, kind: dtype | None, device: Any, requires_grad: bool
 ) -> Any:
     devices.resolve(device)
-    shape = shape_args(size)
+    shape = shape_args(size, name)
     if out is not None:
         return deliver(_filled(shape, value, kind or out._dtype, False), out)
     return _filled(shape, value, kind or get_default_dtype(), requires_grad)
@@ -83,7 +83,7 @@ def zeros(
         raise RuntimeError("zeros: Dimension size must be non-negative.")
     if layout is not None and layout is not strided:
         return _unspecified(layout, shape_args(size), dtype, requires_grad)
-    return _size_and_out(size, out, 0, dtype, device, requires_grad)
+    return _size_and_out("zeros", size, out, 0, dtype, device, requires_grad)
 
 
 def ones(
@@ -92,7 +92,7 @@ def ones(
 ) -> Any:  # fmt: skip
     """A tensor of ones."""
     _strided_only(layout)
-    return _size_and_out(size, out, 1, dtype, device, requires_grad)
+    return _size_and_out("ones", size, out, 1, dtype, device, requires_grad)
 
 
 def empty(
@@ -102,7 +102,7 @@ def empty(
     """A tensor whose values are not defined (zeros here)."""
     if layout is not None and layout is not strided:
         return _unspecified(layout, shape_args(size), dtype, requires_grad)
-    made_tensor = _size_and_out(size, out, 0, dtype, device, requires_grad)
+    made_tensor = _size_and_out("empty", size, out, 0, dtype, device, requires_grad)
     if memory_format is not None and out is None:
         return _formatted(made_tensor, memory_format)
     return made_tensor

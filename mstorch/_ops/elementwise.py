@@ -218,7 +218,7 @@ def _number_to_the(base: Any, exponent: Any, kind: dtype, out: Any) -> Any:
     """A number to the power of a tensor: torch gives row-major strides here."""
     exponent = exponent if exponent._dtype is kind else cast_tensor(exponent, kind)
     result = apply(_pow, kind, (scalar_array(python_number(base), kind), exponent))
-    return result if out is None else deliver(result, out)
+    return finish(result, out, exponent)
 
 
 def _tensor_integer_power(input: Any, exponent: Any, kind: dtype, out: Any) -> Any:
@@ -380,7 +380,7 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
         raise NotImplementedError(f"\"lerp_kernel_scalar\" not implemented for '{type_word(input._dtype)}'")
     if _halves(input, end):
         wide = weight.float() if isinstance(weight, TensorBase) else weight
-        return finish(lerp(input.float(), end.float(), wide).to(input._dtype), out)
+        return finish(lerp(input.float(), end.float(), wide).to(input._dtype), out, input, end, weight)
     step = sub(end, input)
     if is_number(weight):
         near = builtins.abs(weight) < 0.5
@@ -389,7 +389,7 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
         from .compare import lt, where
 
         result = where(lt(abs(weight), 0.5), add(input, mul(step, weight)), sub(end, mul(step, sub(1, weight))))
-    return result if out is None else deliver(result, out)
+    return finish(result, out, input, end, weight)
 
 
 def _rest(weight: Any, kind: dtype) -> Any:

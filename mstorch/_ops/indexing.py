@@ -29,6 +29,7 @@ from ._dispatch import (
     contiguous_copy,
     is_number,
     python_number,
+    refuse_shared_memory,
     scalar_array,
     type_word,
     write,
@@ -291,6 +292,7 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         write_array(part, number_as(value, part))
         return
     check_writable(part)
+    refuse_shared_memory(part, value)
     assign(part, fitted(value, part, part._shape))
 
 
@@ -372,6 +374,8 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
             "Index put requires the source and destination dtypes match, got "
             f"{type_word(current._dtype)} for the destination and {type_word(value._dtype)} for the source."
         )
+    if isinstance(value, TensorBase) and not (masked and not value._shape):
+        refuse_shared_memory(current, value, alike=False)
     try:
         source = fitted(value, current, target)
     except RuntimeError:
