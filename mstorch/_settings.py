@@ -29,6 +29,9 @@ def set_num_threads(int: int, /) -> None:
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Ask for deterministic kernels; MindSpore's are, on a device after its own switch is set."""
+    for where, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
+        if not isinstance(value, bool):
+            raise TypeError(f"_set_deterministic_algorithms(): argument {where} must be bool, not {type(value).__name__}")
     _deterministic.update(mode=bool(mode), warn_only=bool(warn_only))
     runtime.set_deterministic(bool(mode))
 

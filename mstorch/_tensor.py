@@ -243,6 +243,10 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
 
+    def __reversed__(self) -> Tensor:
+        """The tensor with its first dimension the other way round."""
+        return self.flip(0) if self._shape else self
+
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (TensorBase, int, float, complex, bool)):
             return bool(self.eq(element).any())

@@ -96,6 +96,9 @@ class UntypedStorage(metaclass=NamedAsInTorch):
 
     __len__ = size = nbytes
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
     def element_size(self) -> int:
         """1: the elements are bytes."""
         return 1
@@ -349,6 +352,9 @@ class TypedStorage(metaclass=_LegacyStorage):
         flat = self._untyped_storage._bytes()
         size = self.dtype.itemsize
         return flat[: flat.size // size * size].view(self.dtype.np)
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
 
     def elements_in(self, kind: Any) -> np.ndarray:
         """The elements; RuntimeError if another dtype is asked for."""

@@ -12,7 +12,7 @@ import numpy as np
 from .._backend.cast import numpy_cast
 from .._core import device as devices
 from .._core.dtype import by_name, dtype, float64, get_default_dtype, int64
-from .._core.formats import strided
+from .._core.formats import preserve_format, strided
 from .._core.promotion import scalar_dtype
 from .._core.strides import channels_last_strides, contiguous_strides, dense_order, elementwise_strides, normalize
 from .._core.tensor_base import TensorBase, in_order, strides_of
@@ -103,6 +103,8 @@ def empty(
     if layout is not None and layout is not strided:
         return _unspecified(layout, shape_args(size), dtype, requires_grad)
     made_tensor = _size_and_out("empty", size, out, 0, dtype, device, requires_grad)
+    if memory_format is preserve_format:
+        raise RuntimeError("unsupported memory format Preserve")
     if memory_format is not None and out is None:
         return _formatted(made_tensor, memory_format)
     return made_tensor
@@ -111,6 +113,9 @@ def empty(
 def _formatted(tensor_: Any, memory_format: Any) -> Any:
     shape = tensor_._shape
     name = getattr(memory_format, "name", str(memory_format))
+    rank = {"channels_last": 4, "channels_last_3d": 5}.get(name)
+    if rank is not None and len(shape) != rank:
+        raise RuntimeError(f"required rank {rank} tensor to use {name} format")
     if name.startswith("channels_last"):
         return in_order(tensor_, normalize(shape, channels_last_strides(shape)))
     return tensor_

@@ -416,6 +416,11 @@ neg_, reciprocal_, rsqrt_, sqrt_, square_ = (
 )
 negative_ = neg_
 
+def _number_over(number: Any, input: Any) -> Any:
+    """``number / tensor``, which torch computes as ``reciprocal() * number``."""
+    return mul(reciprocal(input), number)
+
+
 accept_forms(globals())
 follow(globals())
 
@@ -440,6 +445,6 @@ OPERATORS = {
     "add": add, "sub": sub, "mul": mul, "truediv": div, "floordiv": floor_divide, "mod": remainder, "pow": pow,
     "div": div,
 }  # fmt: skip
-REFLECTED = OPERATORS
+REFLECTED = {**OPERATORS, "truediv": _number_over}
 IN_PLACE_OPERATORS = OPERATORS
 UNARY_OPERATORS = {"neg": neg, "pos": positive, "abs": abs}

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import warnings
 from typing import Any
 
 from .._core.dtype import bool_
@@ -179,10 +180,14 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
         divisor = total - correction * reduce.sum(weights * weights) / total
     else:
         divisor = total - correction * reduce.sum(weights * aweights) / total
-    if isinstance(divisor, TensorBase):
-        divisor = divisor.clamp(min=0)
-    else:
-        divisor = max(divisor, 0)
+    shown = readable(divisor) if isinstance(divisor, TensorBase) else divisor
+    if shown is not None and shown <= 0:
+        warnings.warn(
+            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
+            UserWarning,
+            stacklevel=2,
+        )
+    divisor = divisor.clamp(min=0) if isinstance(divisor, TensorBase) else max(divisor, 0)
     away = rows - centre
     weighted = away if weights is None else away * weights
     product = away.matmul(views.transpose(weighted, 0, 1).conj())

@@ -152,6 +152,12 @@ def new(self: Any, *args: Any, device: Any = None) -> Any:
     return empty(*(args or (0,)), dtype=self._dtype)
 
 
+def _integer(value: Any) -> int:
+    if isinstance(value, str) or value is None:
+        raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as an integer")
+    return int(value)
+
+
 def _elementwise(self: Any, name: str, function: Callable[..., Any], others: tuple[Any, ...]) -> Any:
     if is_tracked(self) or any(is_tracked(other) for other in others):
         raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
@@ -166,7 +172,7 @@ def _elementwise(self: Any, name: str, function: Callable[..., Any], others: tup
     values = [function(*row) for row in zip(*columns)]
     kind = self._dtype
     if kind.category < 2:
-        values = [bool(value) if kind.category == 0 else int(value) for value in values]
+        values = [bool(value) if kind.category == 0 else _integer(value) for value in values]
     else:
         values = [complex(value) if kind.category == 3 else _real(value) for value in values]
     plain = {0: np.bool_, 1: np.int64, 2: np.float64, 3: np.complex128}[kind.category]

@@ -10,7 +10,17 @@ from .._core.dtype import bool_, by_name, dtype, get_default_dtype, int64
 from .._core.tensor_base import TensorBase
 from . import views
 from ._autocast import follow
-from ._dispatch import accept_numpy_names, call, cast_tensor, finish, shape_of, type_word, wrap_dim, wrap_dims
+from ._dispatch import (
+    accept_numpy_names,
+    call,
+    cast_tensor,
+    expect_out_dtype,
+    finish,
+    shape_of,
+    type_word,
+    wrap_dim,
+    wrap_dims,
+)
 from ._forms import accept_forms
 from .index import gather
 from .join import cat
@@ -24,23 +34,26 @@ _logcumsumexp = kernel("logcumsumexp")
 
 
 
-def _scan(kernel_: Any, input: Any, dim: int, kind: dtype | None, out: Any) -> Any:
+def _scan(kernel_: Any, name: str, input: Any, dim: int, kind: dtype | None, out: Any) -> Any:
+    given = kind is not None
     dim = wrap_dim(dim, len(shape_of(input)))
     if kind is None:
         kind = int64 if input._dtype.category < 2 else input._dtype
+    if given and out is not None:
+        expect_out_dtype(out, kind)
     if kind is bool_:
-        return finish(call(kernel_, (input,), dim, dtype=int64).to(bool_), out)
+        raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
     return finish(call(kernel_, (input,), dim, dtype=kind), out)
 
 
 def cumsum(input: Any, dim: int, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The sums of the elements up to each one along ``dim``; integers add up in int64."""
-    return _scan(_cumsum, input, dim, dtype, out)
+    return _scan(_cumsum, "cumsum", input, dim, dtype, out)
 
 
 def cumprod(input: Any, dim: int, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The products of the elements up to each one along ``dim``; integers multiply in int64."""
-    return _scan(_cumprod, input, dim, dtype, out)
+    return _scan(_cumprod, "cumprod", input, dim, dtype, out)
 
 
 def _running(kernel_: Any, name: str, kind: Any, input: Any, dim: int, out: Any) -> Any:
@@ -50,6 +63,9 @@ def _running(kernel_: Any, name: str, kind: Any, input: Any, dim: int, out: Any)
     asked = input._dtype.name
     ranked = cast_tensor(input.detach(), by_name(_WIDER[asked])) if asked in _WIDER else input.detach()
     indices = call(kernel_, (ranked,), dim)
+    for target, wanted in zip(out or (), (input._dtype, int64)):
+        if target._dtype is not wanted:
+            raise RuntimeError(f"expected scalar_type {type_word(wanted)} but found {type_word(target._dtype)}")
     return finish(kind((gather(input, dim, indices), indices)), out)
 
 
