@@ -150,7 +150,7 @@ from ._ops.pool import (
     adaptive_max_pool1d,
 )  # fmt: skip
 from ._ops.positions import (
-    unravel_index, segment_reduce, hash_tensor, slice_inverse,
+    unravel_index, segment_reduce, _segment_reduce, hash_tensor, slice_inverse,
 )  # fmt: skip
 from ._ops.random import (
     rand, randn, randint, randperm, rand_like, randn_like, randint_like, normal, bernoulli, multinomial, poisson,

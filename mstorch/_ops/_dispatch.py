@@ -210,6 +210,9 @@ def elementwise(kernel: Kernel, operands: Sequence[Any], out: Any = None, *, to_
 def elementwise_in(kind: dtype, kernel: Kernel, operands: Sequence[Any], args: tuple[Any, ...] = ()) -> Any:
     """An elementwise operation computed in a dtype."""
     tensors = [operand for operand in operands if isinstance(operand, TensorBase)]
+    if not tensors:  # torch takes two numbers as 0-d tensors
+        tensors = [tensor_of(scalar_array(python_number(operands[0]), kind).copy())]
+        operands = (*tensors, *operands[1:])
     shape = tensors[0]._shape
     for tensor in tensors[1:]:
         shape = broadcast_shape(shape, tensor._shape)

@@ -270,7 +270,9 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
 def _check_range(kind: dtype, *bounds: Any) -> None:
     limits = iinfo(kind)
     for bound in bounds:
-        if bound is not None and not isinstance(bound, TensorBase) and not limits.min <= bound <= limits.max:
+        # A negative number is taken for an unsigned type where its size fits, and wraps around.
+        low = limits.min if limits.min else -limits.max
+        if bound is not None and not isinstance(bound, TensorBase) and not low <= bound <= limits.max:
             cpp = {"int64": "int64_t", "int32": "int"}.get(kind.name, f"{kind.name}_t")
             raise RuntimeError(f"value cannot be converted to type {cpp} without overflow")
 

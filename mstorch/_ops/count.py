@@ -1,6 +1,8 @@
 """Counting: distinct values, bins, histograms, membership, places in sorted sequences."""
 from __future__ import annotations
 
+import builtins
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -77,6 +79,18 @@ def unique(
     return _given(index_select(values, 0, places), inverse, lengths, return_inverse, return_counts)
 
 
+def _order_with_nan(rows: np.ndarray) -> np.ndarray:
+    """The order of rows where NaN is neither smaller nor larger than anything, as torch compares them here."""
+
+    def compare(first: int, second: int) -> int:
+        for one, other in zip(rows[first], rows[second]):
+            if one < other or one > other:
+                return -1 if one < other else 1
+        return 0
+
+    return np.array(builtins.sorted(builtins.range(len(rows)), key=functools.cmp_to_key(compare)), np.int64)
+
+
 def _unique_entries(input: Any, dim: int, return_inverse: bool, return_counts: bool, ordered: bool) -> Any:
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
@@ -89,7 +103,12 @@ def _unique_entries(input: Any, dim: int, return_inverse: bool, return_counts: b
         return _given(input.clone(), nothing, nothing.clone(), return_inverse, return_counts)
     rows = views.movedim(input, dim, 0) if shape else views.reshape(input, (1,))
     rows = views.reshape(rows, (count, -1))
-    order = wrap(_lexicographic[input._dtype.name](value_of(rows))) if ordered else _numbers(count)
+    if not ordered:
+        order = _numbers(count)
+    elif input._dtype.category == 2 and bool(rows.ne(rows).any()):
+        order = tensor_of(_order_with_nan(array_of(rows.double())))
+    else:
+        order = wrap(_lexicographic[input._dtype.name](value_of(rows)))
     arranged = index_select(rows, 0, order)
     changes = (views.slice_dim(arranged, 0, 1, count, 1) != views.slice_dim(arranged, 0, 0, count - 1, 1)).any(1)
     places, group, lengths = _groups(_starts(changes), count)

@@ -152,6 +152,9 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
 
 def _rounded_division(floating: Kernel, how: str, input: Any, other: Any, out: Any) -> Any:
     kind = result_dtype((input, other))
+    if kind.itemsize == 2 and kind.category == 2 and how == "trunc":
+        # As in torch, the quotient is rounded to 16 bits before its fraction is cut off.
+        return finish(elementwise(floating, (elementwise(_div, (input, other)), 1)), out, input, other)
     if kind.category >= 2:
         return elementwise(floating, (input, other), out)
     return _integer(how, input, other, kind, out)
@@ -338,8 +341,15 @@ def reciprocal(input: Any, *, out: Any = None) -> Any:
     return unary(_reciprocal, input, out, to_float=True)
 
 
+def _expect_number(name: str, value: Any) -> None:
+    """Raise torch's TypeError unless the value is a number, or a tensor of one that needs no gradient."""
+    if isinstance(value, TensorBase) and (value._shape or value.requires_grad):
+        raise TypeError(f"{name}(): argument 'value' must be Number, not Tensor")
+
+
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Any:
     """``input + value * tensor1 * tensor2``, elementwise."""
+    _expect_number("addcmul", value)
     if _halves(input, tensor1, tensor2):
         return finish(addcmul(input.float(), tensor1.float(), tensor2.float(), value=value).to(input._dtype), out)
     product = mul(tensor1, tensor2)
@@ -348,6 +358,7 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any 
 
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Any:
     """``input + value * tensor1 / tensor2``, elementwise."""
+    _expect_number("addcdiv", value)
     if tensor1._dtype.category < 2 and tensor2._dtype.category < 2:
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "

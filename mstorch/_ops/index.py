@@ -188,8 +188,16 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     return finish(call(_take, (spread,), tensor_of(np.flatnonzero(chosen))), out)
 
 
+def _expect_long(name: str, out: Any) -> None:
+    if isinstance(out, TensorBase) and out._dtype is not int64:
+        raise RuntimeError(f"{name}: Expected out tensor to have scalar type Long but got scalar type{type_word(out._dtype)}")
+
+
 def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not zero: a matrix of one row each, or one vector a dimension."""
+    _expect_long("nonzero", out)
+    if as_tuple and out is not None:
+        raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
     truth = input if input._dtype is bool_ else input.detach().ne(0)
     if as_tuple:
         if not shape_of(truth):
@@ -209,6 +217,7 @@ def argwhere(input: Any) -> Any:
 
 def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = None) -> Any:
     """The first ``size`` positions of ``nonzero``, filled up with rows of ``fill_value``."""
+    _expect_long("nonzero_static", out)
     found = nonzero(input)
     count, rank = shape_of(found)
     if size < 0:

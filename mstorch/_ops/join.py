@@ -303,6 +303,8 @@ def flip(input: Any, dims: Any) -> Any:
 
 def _flip_method(self: Any, *dims: Any, **named: Any) -> Any:
     """The order of the entries reversed along the dimensions, as a copy."""
+    if not dims and not named:
+        raise TypeError('flip() missing 1 required positional arguments: "dims"')
     return flip(self, **named) if named else flip(self, shape_args(dims))
 
 

@@ -301,6 +301,8 @@ def dlpack(
     """A DLPack capsule over the tensor's memory, or over a copy's."""
     if is_tracked(self):
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if stream is not None and not isinstance(stream, int):
+        raise TypeError("stream must be ``int`` or ``none``")
     if stream not in (-1, None):
         raise AssertionError("stream should be None on cpu.")
     if dl_device is not None and tuple(dl_device) != dlpack_device(self):

@@ -476,6 +476,8 @@ def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
     own, strides = shape_of(self), strides_of(self)
     dimension = wrap_dim(dimension, len(own))
     length = own[dimension] if own else 1
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
     if size > length:
         raise RuntimeError(f"maximum size for tensor at dimension {dimension} is {length} but size is {size}")
     if step <= 0:

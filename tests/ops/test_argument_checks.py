@@ -36,7 +36,23 @@ OTHERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", REDUCTIONS + HISTOGRAMS + OTHERS)
+INDICES = [
+    "nonzero(torch.ones(2), out=torch.empty(0))", "nonzero(torch.ones(2), as_tuple=True, out=torch.empty(0, dtype=torch.int64))",
+    "ones(3).unfold(0, -1, 1)", "ones(3).flip()", "ones(4).topk(4, True)", "nonzero_static(torch.ones(2), size=3, out=torch.empty(0))",
+    "unique(torch.tensor([nan, 0, nan]), dim=0)", "arange(4).__setitem__(torch.tensor([1]), torch.tensor([]))",
+    "unique(torch.tensor([[0.0, 1], [nan, 1], [0, 1]]), dim=0, return_inverse=True, return_counts=True)",
+]  # fmt: skip
+ARITHMETIC = [
+    "add(True, True)", "add(1, 2.5)", "sub(1, 2)", "div(7, 2, rounding_mode='floor')", "floor_divide(7, 2)", "div(5, 0)",
+    "promote_types(torch.float8_e5m2, torch.float32)", "threshold(torch.tensor([-1, 2]), 0.5, 1.5)", "threshold(torch.tensor([True]), 0, 0)",
+    "frexp(torch.ones(2), out=(torch.empty(0), torch.empty(0)))", "frexp(torch.ones(2), out=(torch.empty(0).double(), torch.empty(0).int()))",
+    "heaviside(torch.ones(2), torch.ones(2) + 0j)", "clamp(torch.tensor([1, 2], dtype=torch.uint8), min=-1)",
+    "clamp(torch.tensor([1, 2], dtype=torch.uint8), 0, 300)", "addcmul(torch.ones(2), torch.ones(2), torch.ones(2), value=torch.ones(2))",
+    "ones(2).__dlpack__(stream=object())", "fft.fftfreq(3, out=torch.empty(()))", "_segment_reduce(torch.arange(6.0), 'sum', lengths=i + 3)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", REDUCTIONS + HISTOGRAMS + OTHERS + INDICES + ARITHMETIC)
 def test_one_call(both, text):
     both(lambda torch: eval(f"torch.{text}", {"torch": torch, "inf": np.inf, "nan": np.nan, "i": torch.tensor([0, 0])}))
 
@@ -54,3 +70,15 @@ def test_storages_know_their_size(both):
         torch.ones(100).storage().__sizeof__() - torch.ones(0).storage().__sizeof__(),
         torch.ones(100).untyped_storage().__sizeof__() - torch.ones(0).untyped_storage().__sizeof__(),
     ])  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_neighbours_and_quotients_in_16_bits(both, dtype):
+    def body(torch):
+        kind = getattr(torch, dtype)
+        a = torch.tensor([0, 0, 1, np.inf, -0.0, np.nan, -1, 3, 0, -0.0, 2.5]).to(kind)
+        b = torch.tensor([1, -1, 1, 0, 1, 1, -2, np.inf, -0.0, 0, -7]).to(kind)
+        steps = torch.arange(1, 200).to(kind)
+        return torch.nextafter(a, b), torch.nextafter(a[:, None], b), torch.div(steps * 7, steps[:, None], rounding_mode="trunc")
+
+    both(body, rtol=0, atol=0)
