@@ -244,6 +244,11 @@ from ._functions.streams import Event, Stream
 from ._functions.recurrent import (
     embedding_bag, embedding_renorm_, gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell,
 )  # fmt: skip
+from ._sparse.checks import (
+    _convert_indices_from_coo_to_csr, _convert_indices_from_csr_to_coo, _validate_sparse_bsc_tensor_args,
+    _validate_sparse_bsr_tensor_args, _validate_sparse_compressed_tensor_args, _validate_sparse_coo_tensor_args,
+    _validate_sparse_csc_tensor_args, _validate_sparse_csr_tensor_args,
+)  # fmt: skip
 from ._sparse.compressed import (
     sparse_bsc_tensor, sparse_bsr_tensor, sparse_compressed_tensor, sparse_csc_tensor, sparse_csr_tensor,
 )  # fmt: skip
