@@ -147,6 +147,8 @@ class SparseTensor(Tensor):
         return self.to_dense().item()
 
     def __bool__(self) -> bool:
+        if self.numel() == 0:
+            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
         if self.numel() != 1:
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
         return bool(self.item())

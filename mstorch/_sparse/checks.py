@@ -7,6 +7,7 @@ import numpy as np
 
 from .._core.dtype import int32, int64
 from .._core.formats import sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
+from .._ops._dispatch import type_word
 from .base import host
 from .compressed import sparse_compressed_tensor
 from .coo import sparse_coo_tensor
@@ -56,6 +57,10 @@ def _validate_sparse_bsc_tensor_args(
 
 def _convert_indices_from_coo_to_csr(input: Any, size: int, *, out_int32: bool = False) -> Any:
     """Where each of ``size`` rows begins among ascending row indices, and their number."""
+    if input.dim() != 1:
+        raise RuntimeError(f"Input is supposed to be a vector, but got {input.dim()} dimensional tensor.")
+    if input._dtype.category != 1:
+        raise NotImplementedError(f"\"convert_indices_from_coo_to_csr_cpu\" not implemented for '{type_word(input._dtype)}'")
     starts = np.searchsorted(host(input), np.arange(size + 1))
     return input.new_tensor(starts, dtype=int32 if out_int32 else int64)
 

@@ -52,6 +52,8 @@ def to_sparse(
     if kind is strided:
         raise RuntimeError("to_sparse: conversion from Strided to Strided is not supported")
     if kind is sparse_coo:
+        if blocksize is not None and len(_block(blocksize)) != 2:
+            raise RuntimeError(f"{name}: blocksize needs to be a tuple of size 2, but got {len(_block(blocksize))}")
         if blocksize is not None:
             raise _unsupported(name, self, kind, "with blocksize argument given")
         return to_sparse_coo(self, None if dense_dim is None else self.dim() - dense_dim)
@@ -102,13 +104,15 @@ def _compress(self: Any, kind: Any, blocksize: Any, dense_dim: int | None, name:
     elif blocksize is not None:
         raise _unsupported(name, self, kind, "with blocksize argument given")
     if is_sparse(self):
-        if self._layout is kind:
+        if self._layout in BLOCKED and kind in BLOCKED:
             own = tuple(self._values_part.shape[self._index[0].dim() :][:2])
-            if kind not in BLOCKED or own == blocksize:
-                return self
-            raise _unsupported(
-                f"to_sparse_{WORDS[kind][6:].lower()}", self, kind, f"with blocksize changed from {list(own)} to {list(blocksize)}"
-            )
+            if own != blocksize:
+                where = name if self._layout is not kind else f"to_sparse_{WORDS[kind][6:].lower()}"
+                raise _unsupported(where, self, kind, f"with blocksize changed from {list(own)} to {list(blocksize)}")
+        if self._layout is kind:
+            return self
+        if self._layout in COMPRESSED and self._layout not in BLOCKED and kind in BLOCKED and self._index[0].dim() > 1:
+            raise _unsupported(name, self, kind, "for batched inputs")
         if self._layout in BLOCKED and kind not in BLOCKED:
             raise RuntimeError(f"{name}: expected SparseCsr or SparseCsc layout but got {WORDS[self._layout]}")
         source = coalesce(to_sparse_coo(self))

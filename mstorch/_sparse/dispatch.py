@@ -195,6 +195,8 @@ def _new(self: Any, *args: Any, device: Any = None) -> Any:
     if args and isinstance(args[0], Tensor):
         return coo.sparse_coo_tensor(*args, dtype=self._dtype)
     size = args[0] if len(args) == 1 and not isinstance(args[0], int) else args or (0,)
+    if not isinstance(size, (list, tuple)):
+        raise TypeError(f"new() received an invalid combination of arguments - got ({type(size).__name__}), but expected one of:")
     return coo.nothing(size, self._dtype)
 
 
@@ -212,6 +214,7 @@ def _kept_methods() -> dict[str, Function]:
         elementwise._type(self) if dtype is None else self.to(_named(dtype))
     )
     kept["resize_"] = shape.resize_
+    kept["resize_as_"] = lambda self, the_template, memory_format=None: shape.resize_as_sparse_(self, the_template)
     kept["reshape"] = _wrong("reshape is not implemented for sparse tensors")
     kept["contiguous"] = _wrong("unsupported memory format option Contiguous")
     kept["resolve_conj"] = kept["resolve_neg"] = lambda self: self

@@ -25,6 +25,12 @@ UNARY = tuple(
     "positive rad2deg relu round sgn sign signbit sin sinh sqrt square tan tanh trunc fix arcsin arcsinh arctan arctanh "
     "absolute nan_to_num conj_physical".split()
 )
+# Those whose in-place forms torch refuses for tensors that are not coalesced.
+_COALESCED = frozenset(
+    "abs asin asinh atan atanh ceil deg2rad erf erfinv expm1 floor frac log1p rad2deg round sgn sign sin sinh sqrt tan tanh trunc "
+    "absolute arcsin arcsinh arctan arctanh fix relu nan_to_num".split()
+)
+_FULL_NAMES = {"absolute": "abs", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctanh": "atanh", "fix": "trunc"}
 _LINEAR = ("neg", "negative", "positive", "conj_physical")
 
 
@@ -53,6 +59,8 @@ def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
     """The in-place form of a sparse operation."""
 
     def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if function.__name__ in _COALESCED and is_sparse(self) and self._layout is sparse_coo and not self._coalesced:
+            raise RuntimeError(f"{_FULL_NAMES.get(function.__name__, function.__name__)}_ requires coalesced input")
         found = function(self, *args, **kwargs)
         if not can_cast(found._dtype, self._dtype) and function in (add, sub):
             raise RuntimeError(f"Can't convert result type {type_word(found._dtype)} to output {type_word(self._dtype)} in add operation")
@@ -258,6 +266,10 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
             f"copy_() between dense and sparse Tensors is not implemented! Found self type = {_type(self)} and src type = "
             f"{_type(src)}"
         )
+    if layout_word(self) in _COMPRESSED:
+        # As in torch, it keeps its own size.
+        index = tuple(part.clone() for part in src._index)
+        return replace(self, sparse(self._layout, index, src._values_part.to(self._dtype).clone(), self._size, True))
     return replace(self, clone(src) if src._dtype is self._dtype else clone(src).to(self._dtype))
 
 
@@ -275,6 +287,20 @@ def _check_copy(self: Any, src: Any) -> None:
         raise RuntimeError(
             "torch.copy_: only sparse compressed tensors with the same number of specified elements are supported."
         )
+    place = 0 if self._layout in BY_ROWS else 1
+    own, other = (tensor._size[tensor._index[0].dim() - 1 + place] for tensor in (self, src))
+    if own != other:
+        raise RuntimeError(
+            f"torch.copy_: expected shapes of self and src to match along dimension {place} for {layout_word(self)} layout but the "
+            f"corresponding dimensions of self and src are {own} and {other}, respectively."
+        )
+    if layout_word(self) in ("SparseBsr", "SparseBsc"):
+        own, other = (list(tensor._values_part.shape[tensor._index[0].dim() :][:2]) for tensor in (self, src))
+        if own != other:
+            raise RuntimeError(
+                "torch.copy_: copy of sparse compressed tensors having different block sizes is not supported. self and src block "
+                f"sizes are {own} and {other}, respectively."
+            )
 
 
 def _type(tensor: Any) -> str:

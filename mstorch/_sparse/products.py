@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._core.formats import sparse_coo
+from .._ops import views
 from .._ops._dispatch import finish, type_word
 from .._ops.index import index_select
 from .._ops.join import cat
@@ -126,6 +127,8 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
 
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """``beta * input + alpha * (mat1 @ mat2)`` with a sparse ``mat1``."""
+    if not is_sparse(mat2) and mat2.dim() != 2:
+        raise RuntimeError(f"mat2 must be a matrix, got {mat2.dim()}-D tensor")
     product = mm(mat1, mat2)
     if is_sparse(product) and not is_sparse(input) and sparse_coo not in (mat1._layout, mat2._layout):
         product = to_dense(product)
@@ -138,6 +141,8 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, ou
         if not is_sparse(product):
             raise RuntimeError(f"addmm_sparse_dense: expected strided result tensor, got tensor with layout {_layout(input)}")
         return stored(product * alpha if beta == 0 else add(input * beta, product * alpha), out)
+    if is_sparse(mat1) and mat1._layout is not sparse_coo:
+        input = views.expand(input, tuple(product.shape))
     # With ``beta`` 0 the input is not even looked at.
     return finish(product * alpha if beta == 0 else input * beta + product * alpha, out)
 
@@ -202,6 +207,10 @@ def hspmm(mat1: Any, mat2: Any, *, out: Any = None) -> Any:
 def sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0, out: Any = None) -> Any:
     """``alpha * (mat1 @ mat2)`` at the places of a CSR matrix, plus ``beta`` times it."""
     where, values = where_of(input)
-    rows = index_select(mat1, 0, index_tensor(where[0]))
-    columns = index_select(mat2, 1, index_tensor(where[1])).t()
-    return stored(like(input, (rows * columns).sum(1) * alpha + values * beta), out)
+    *lead, count, inner = mat1.shape
+    width = mat2.shape[-1]
+    batch = np.ravel_multi_index(tuple(where[:-2]), tuple(lead)) if lead else 0
+    rows = index_select(mat1.reshape((-1, inner)), 0, index_tensor(batch * count + where[-2]))
+    columns = index_select(mat2.mT.reshape((-1, inner)), 0, index_tensor(batch * width + where[-1]))
+    found = (rows * columns).sum(1) * alpha + values * beta
+    return stored(like(input, found.reshape(input._values_part.shape)), out)

@@ -260,7 +260,7 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
 def empty_like(input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
                memory_format: Any = None, pin_memory: bool = False) -> Any:  # fmt: skip
     """A tensor of the same size and layout without specified elements; strided, of zeros, if ``layout`` says so."""
-    if memory_format is not None:
+    if memory_format is not None and layout is not strided:
         raise RuntimeError("memory format option is only supported by strided tensors")
     if layout is strided:
         return zeros(input._size, dtype=dtype or input._dtype, requires_grad=requires_grad)

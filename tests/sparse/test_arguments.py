@@ -25,6 +25,14 @@ LAYOUTS = [
     "i.to_sparse_csc().row_indices().dtype", "i.to_sparse_bsr((1, 1)).col_indices().dtype", "r.copy_(r.to_sparse_csc())", "r.copy_(x)",
     "r.copy_(y.to_sparse_csr())", "r.resize_(3, 4)", "r.resize_(2, 1)", "r.resize_(2)",
 ]  # fmt: skip
+MORE = [
+    "r.copy_(torch.eye(3, 2).to_sparse_csr())", "r.copy_(torch.eye(2, 3).to_sparse_csr())", "b.copy_(torch.eye(2, 4).to_sparse_bsr((1, 2)))",
+    "torch.ones(2, 4, 4).to_sparse_csr().to_sparse_bsr((2, 2))", "b.to_sparse_bsc((2, 2))", "torch.ones(1).to_sparse(blocksize=(1,))",
+    "torch.addmm(y, r, torch.ones(1, 2, 2))", "torch.addmm(torch.ones(3, 2), r, y)", "torch.zeros(2, 0).to_sparse().is_nonzero()",
+    "torch.sparse.sampled_addmm(torch.ones(2, 2, 2).to_sparse_csr(), *(torch.arange(8.0).reshape(2, 2, 2),) * 2)",
+    "torch.sparse_coo_tensor([[0, 0]], [0.5, 0.1], (2,)).arcsin_()", "torch.sparse_coo_tensor([[0, 0]], [0.5, 0.1], (2,)).neg_()",
+    "x.resize_as_(x)", "torch._convert_indices_from_coo_to_csr(torch.ones(2, 2, dtype=torch.int64), 3)",
+]  # fmt: skip
 CHECKS = [
     "torch._validate_sparse_coo_tensor_args(torch.tensor([[0, 5]]), torch.ones(2), (2,))",
     "torch._validate_sparse_csr_tensor_args(torch.tensor([0, 1]), torch.tensor([0, 1]), torch.ones(2), (2, 2))",
@@ -34,7 +42,7 @@ CHECKS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", OUT + VALUES + LAYOUTS + CHECKS)
+@pytest.mark.parametrize("text", OUT + VALUES + LAYOUTS + MORE + CHECKS)
 def test_one_call(both, text):
     def body(torch):
         dense = torch.tensor([[1.0, 0], [0, 2]])
