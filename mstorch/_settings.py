@@ -6,11 +6,11 @@ from typing import Any
 
 from ._backend import runtime
 from ._core import device as devices
+from ._core.determinism import state as _deterministic
 from ._core.device import device
 from ._core.tensor_base import TensorBase
 
 _threads = [os.cpu_count() or 1]
-_deterministic = {"mode": False, "warn_only": False}
 _precision = ["highest"]
 
 

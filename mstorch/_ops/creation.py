@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from .._backend.cast import numpy_cast
+from .._core import determinism
 from .._core import device as devices
 from .._core.dtype import by_name, dtype, float64, get_default_dtype, int64
 from .._core.formats import preserve_format, strided
 from .._core.promotion import scalar_dtype
 from .._core.strides import channels_last_strides, contiguous_strides, dense_order, elementwise_strides, normalize
 from .._core.tensor_base import TensorBase, in_order, strides_of
+from .._core.tensor_base import array_of as memory_of
 from .._mt19937.rounding import fma32, fma64
 from ._dispatch import deliver, python_number, shape_args, type_word
 from ._forms import accept_forms
@@ -95,6 +97,13 @@ def ones(
     return _size_and_out("ones", size, out, 1, dtype, device, requires_grad)
 
 
+def _unset(tensor_: Any) -> Any:
+    """A new tensor whose values are not defined, filled where determinism is asked for."""
+    if determinism.state["mode"]:
+        determinism.fill(memory_of(tensor_), tensor_._dtype)
+    return tensor_
+
+
 def empty(
     *size: Any, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
@@ -102,7 +111,7 @@ def empty(
     """A tensor whose values are not defined (zeros here)."""
     if layout is not None and layout is not strided:
         return _unspecified(layout, shape_args(size), dtype, requires_grad)
-    made_tensor = _size_and_out("empty", size, out, 0, dtype, device, requires_grad)
+    made_tensor = _unset(_size_and_out("empty", size, out, 0, dtype, device, requires_grad))
     if memory_format is preserve_format:
         raise RuntimeError("unsupported memory format Preserve")
     if memory_format is not None and out is None:
@@ -147,7 +156,7 @@ def empty_strided(
     if len(size) != len(stride):
         raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
     span = 0 if 0 in size else 1 + sum((length - 1) * step for length, step in zip(size, stride))
-    made_tensor = as_strided(_filled((span,), 0, kind, False), size, stride, 0)
+    made_tensor = as_strided(_unset(_filled((span,), 0, kind, False)), size, stride, 0)
     if requires_grad:
         require_leaf(made_tensor)
     return made_tensor
@@ -227,7 +236,7 @@ def empty_like(
     """A tensor of the size and dtype of ``input``, values not defined (zeros here)."""
     if layout is not None and layout is not strided:
         return _unspecified(layout, tuple(input.shape), dtype or input._dtype, requires_grad)
-    return _like(input, 0, dtype, device, requires_grad, memory_format)
+    return _unset(_like(input, 0, dtype, device, requires_grad, memory_format))
 
 
 def full_like(

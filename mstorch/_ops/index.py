@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.table import kernel
+from .._core import determinism
 from .._core.dtype import bool_, int64
 from .._core.formats import contiguous_format
 from .._core.strides import normalize
@@ -255,6 +256,8 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
 
 def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     """A copy with the elements of ``source`` put (or added) at positions of the flat tensor."""
+    if not accumulate:
+        determinism.refuse("put_")
     if index._dtype is not int64:
         raise RuntimeError(f"put_(): Expected a long tensor for index, but got {type_word(index._dtype)}")
     if source._dtype is not input._dtype:
