@@ -56,6 +56,11 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         if place is not None and devices.device(place).type != devices.current().type:
             words = devices.current().type, devices.device(place).type
             raise RuntimeError("legacy constructor expects device type: {} but device type: {} was passed".format(*words))
+        if len(args) == 1 and isinstance(args[0], TensorBase) and place is not None:
+            raise RuntimeError(
+                "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  Use torch.tensor(...) or "
+                "torch.as_tensor(...) instead."
+            )
         if len(args) == 1 and isinstance(args[0], TensorBase):
             made = views.detach(args[0])
         elif len(args) == 1 and not isinstance(args[0], int):

@@ -99,6 +99,7 @@ def _unique_entries(input: Any, dim: int, return_inverse: bool, return_counts: b
         if any(length == 0 for d, length in enumerate(shape) if d != dim):
             if count != 0:
                 raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+            raise RuntimeError("Number of zero sized dimensions is more than one, so unique cannot be applied ")
         nothing = input.new_empty((0,), dtype=int64)
         return _given(input.clone(), nothing, nothing.clone(), return_inverse, return_counts)
     rows = views.movedim(input, dim, 0) if shape else views.reshape(input, (1,))
@@ -273,6 +274,11 @@ def histogram(
         raise RuntimeError(
             "torch.histogram: input tensor and hist tensor should have the same dtype, but got input "
             f"{cpp_word(input._dtype)} and hist {cpp_word(out[0]._dtype)}"
+        )
+    if out is not None and out[1]._dtype is not input._dtype:
+        raise RuntimeError(
+            "torch.histogram: input tensor and bin_edges tensor should have the same dtype, but got input "
+            f"{cpp_word(input._dtype)} and bin_edges {cpp_word(out[1]._dtype)} for dimension 0"
         )
     if range is not None and len(range) != 2:
         raise RuntimeError(f"torch.histogramdd: for a 1-dimensional histogram range should have 2 elements, but got {len(range)}")

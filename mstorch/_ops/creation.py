@@ -36,6 +36,8 @@ def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool)
     size = _checked_size(size)
     if math.prod(size) * kind.itemsize >= 2**63:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)}")
+    if math.prod(size[1:]) >= 2**63 or 0 in size and math.prod(max(length, 1) for length in size) >= 2**60:
+        raise RuntimeError("Stride calculation overflowed")
     if kind.np.kind == "V" or kind.name == "bfloat16":
         array = numpy_cast(np.full(size, value, np.float32), kind.np)
     elif value == 0 and not isinstance(value, float):
@@ -279,6 +281,8 @@ def arange(
         count = -((start - end) // step)
     else:
         count = int(np.ceil((float(end) - float(start)) / float(step)))
+    if count >= 2**60:
+        raise RuntimeError("invalid size, possible overflow?")
     wide = np.int64 if kind.category <= 1 and all(isinstance(v, int) for v in (start, end, step)) else np.float64
     if kind.category <= 1:
         start, step = int(start), int(step)

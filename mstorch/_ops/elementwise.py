@@ -47,11 +47,10 @@ _square, _sqrt, _rsqrt, _reciprocal = kernel("square"), kernel("sqrt"), kernel("
 
 def with_args(kernel: Kernel, input: Any, *args: Any, kind: dtype | None = None, out: Any = None) -> Any:
     """An elementwise operation of one tensor whose kernel takes Python values besides."""
-    strides = result_strides((input,), input._shape)
+    strides, source = result_strides((input,), input._shape), input
     if kind is not None and kind is not input._dtype:
         input = cast_tensor(input, kind)
-    result = call(kernel, (input,), *args, strides=strides)
-    return result if out is None else deliver(result, out)
+    return finish(call(kernel, (input,), *args, strides=strides), out, source)
 
 
 def kind_of(value: Any) -> dtype:
@@ -64,8 +63,12 @@ def _scaled(other: Any, alpha: Any, first: Any) -> Any:
     kind = result_dtype((first, other))
     if isinstance(alpha, bool) and kind.category != 0:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    if isinstance(alpha, float) and kind.category < 2:
+    if isinstance(alpha, (float, complex)) and kind.category < 2:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if kind.category == 0:
+        alpha = bool(alpha)
+        if not isinstance(other, TensorBase):
+            return bool(other) and alpha
     if isinstance(alpha, complex) and kind.category < 3:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
     if isinstance(other, TensorBase) and other._dtype is not kind:
@@ -88,8 +91,8 @@ def _rounded(value: Any, kind: dtype) -> Any:
 
 def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """``input + alpha * other``, elementwise."""
-    if alpha != 1:
-        if _halves(input, other):  # half precision rounds alpha, then once more, after the sum
+    if alpha != 1 or alpha.__class__ is bool:
+        if _halves(input, other) and alpha.__class__ is not bool:  # half precision rounds alpha, then once more, after the sum
             return finish(add(input.float(), other.float(), alpha=_rounded(alpha, input._dtype)).to(input._dtype), out)
         other = _scaled(other, alpha, input)
     return binary(_add, input, other, out)
@@ -114,8 +117,8 @@ def _check_subtraction(input: Any, other: Any) -> None:
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """``input - alpha * other``, elementwise."""
     _check_subtraction(input, other)
-    if alpha != 1:
-        if _halves(input, other):
+    if alpha != 1 or alpha.__class__ is bool:
+        if _halves(input, other) and alpha.__class__ is not bool:
             return finish(sub(input.float(), other.float(), alpha=_rounded(alpha, input._dtype)).to(input._dtype), out)
         other = _scaled(other, alpha, input)
     return binary(_sub, input, other, out)

@@ -17,7 +17,7 @@ from .._core.size import Size
 from .._core.tensor_base import TensorBase, check_writable, is_tracked, strides_of
 from .._tape.windows import review
 from . import views
-from ._dispatch import shape_args, shape_of, type_word, write_array
+from ._dispatch import cpp_word, shape_args, shape_of, type_word, write_array
 from ._forms import accept_forms
 from .copying import is_contiguous
 from .creation import empty
@@ -138,10 +138,25 @@ def _resized(self: Any, wanted: tuple[int, ...]) -> Any:
     return views.reshape(self.contiguous(), wanted)
 
 
+def expect_dtype(kind: Any, given: Any) -> None:
+    """Raise torch's TypeError unless a tensor that is given to a legacy constructor has the dtype."""
+    if given._dtype is not kind:
+        text = (
+            "TensorOptions(dtype={}, device=cpu, layout=Strided, requires_grad=false (default), pinned_memory=false (default), "
+            "memory_format=(nullopt))"
+        )
+        raise TypeError(f"expected {text.format(cpp_word(kind))} (got {text.format(cpp_word(given._dtype))})")
+
+
 def new(self: Any, *args: Any, device: Any = None) -> Any:
     """A tensor of the same dtype: of a size, of the values in a sequence, of a storage, or empty. Old form of ``new_*``."""
     devices.resolve(device)
     if len(args) == 1 and isinstance(args[0], TensorBase):
+        if device is not None:
+            raise RuntimeError(
+                "Legacy tensor new of the form tensor.new(tensor, device=device) is not supported.  Use torch.as_tensor(...) instead."
+            )
+        expect_dtype(self._dtype, args[0])
         return views.detach(args[0])
     if len(args) == 1 and hasattr(args[0], "untyped"):
         from ..storage import tensor_over

@@ -86,6 +86,8 @@ def logcumsumexp(input: Any, dim: int, *, out: Any = None) -> Any:
     """The logarithm of the sums of exponentials up to each element along ``dim``."""
     dim = wrap_dim(dim, len(shape_of(input)))
     kind = input._dtype if input._dtype.category >= 2 else get_default_dtype()
+    if isinstance(out, TensorBase) and out._dtype is not kind:
+        raise RuntimeError(f"expected scalar_type {type_word(kind)} but found {type_word(out._dtype)}")
     return finish(call(_logcumsumexp, (input,), dim, dtype=kind), out)
 
 

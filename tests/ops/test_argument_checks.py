@@ -52,7 +52,19 @@ ARITHMETIC = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", REDUCTIONS + HISTOGRAMS + OTHERS + INDICES + ARITHMETIC)
+LEGACY = [
+    "FloatTensor(torch.ones(3).int())", "Tensor(torch.ones(3), device='cpu')", "ones(3).new(torch.ones(3), device='cpu')",
+    "ones(3).new(torch.ones(3).int())", "arange(1.2e-38, 3.4e38)", "empty([0, 4, 2305843009213693952])", "tensor(1).expand(2.0)",
+]  # fmt: skip
+FACTORS = [
+    "add(True, True, alpha=True)", "add(1, 1, alpha=True)", "add(torch.ones(2), torch.ones(2), alpha=True)",
+    "add(torch.ones(2).bool(), torch.ones(2).bool(), alpha=2)", "add(torch.ones(2).int(), torch.ones(2).int(), alpha=1j)",
+    "sub(torch.ones(2).half(), torch.ones(2).half(), alpha=True)", "logcumsumexp(torch.ones(2), 0, out=torch.empty(0).double())",
+    "histogram(torch.ones(2), 2, out=(torch.empty(0), torch.empty(0).double()))", "unique(torch.ones(0, 3, 5, 0), dim=0)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", REDUCTIONS + HISTOGRAMS + OTHERS + INDICES + ARITHMETIC + LEGACY + FACTORS)
 def test_one_call(both, text):
     both(lambda torch: eval(f"torch.{text}", {"torch": torch, "inf": np.inf, "nan": np.nan, "i": torch.tensor([0, 0])}))
 
@@ -82,3 +94,13 @@ def test_neighbours_and_quotients_in_16_bits(both, dtype):
         return torch.nextafter(a, b), torch.nextafter(a[:, None], b), torch.div(steps * 7, steps[:, None], rounding_mode="trunc")
 
     both(body, rtol=0, atol=0)
+
+
+def test_legacy_types_share_memory(both):
+    def body(torch):
+        a = torch.ones(3)
+        torch.FloatTensor(a)[0] = 5
+        a.new(a)[1] = 6
+        return a
+
+    both(body)
