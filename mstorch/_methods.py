@@ -39,7 +39,7 @@ from ._ops import (
     spectral,
     views,
 )  # fmt: skip
-from ._ops._dispatch import in_place, in_place_form, is_number
+from ._ops._dispatch import in_place_form, is_number
 from ._ops.indexing import views_tensor
 
 # The families that name methods of Tensor, in METHODS, ALIASES, IN_PLACE, OPERATORS and the like.
@@ -86,8 +86,9 @@ def _in_place_operator(function: Callable[..., Any], name: str) -> Callable[...,
     def method(self: Any, other: Any) -> Any:
         if not _operand(other):
             return NotImplemented
-        return in_place(self, function, other)
+        return form(self, other)
 
+    form = in_place_form(function, name)
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"
     return method

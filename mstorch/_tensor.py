@@ -224,13 +224,13 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return bool(array_of(self).reshape(-1)[0])
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(_only(self))
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(_only(self))
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(_only(self))
 
     def __index__(self) -> int:
         if self._dtype.category > 1 or self.numel() != 1:
@@ -278,8 +278,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The elements as an array that shares the tensor's memory on CPU: writes to either are seen by both."""
         if force:
-            return self.detach().cpu().numpy() if self.requires_grad else self.numpy()
-        if self.requires_grad:
+            return self.detach().cpu().numpy()
+        if modes.grad and self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if not ON_CPU:
             raise TypeError(
@@ -315,6 +315,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        if value and node_of(self) is not None:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -454,6 +456,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def _base(self) -> Tensor | None:
         return None if self._auto is None else self._auto.base
 
+    _copied_at = 1  # the count of writes of a deep copy: as in torch, setting it up is one
+
     as_subclass = subclasses.as_subclass
     _make_subclass = staticmethod(subclasses.make_subclass)
     _make_wrapper_subclass = staticmethod(subclasses.make_wrapper_subclass)
@@ -478,6 +482,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             return memo[id(self)]
         with grad_set_to(False):
             made = copy_storage(self, memo)
+        made._counter = Counter(self._copied_at)
         if self.requires_grad:
             made.requires_grad_()
         if self.grad is not None:
@@ -491,24 +496,19 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     def __copy__(self) -> Tensor:
         made = twin(self)
+        made._counter = Counter(1)  # as in torch, setting up the copy counts as a write
         made._node, made._number = None, 0
         if is_tracked(self):
-            if node_of(self) is not None:
-                raise RuntimeError("mstorch: copy.copy takes leaves; use clone() for a tensor that an operation made")
             auto_of(made).leaf = True
         made.__class__ = type(self)
         made.__dict__.update(self.__dict__)
         return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        if node_of(self) is not None:
-            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling")
-        storage = self._storage
         payload = array_of(whole_storage(self))
         payload = payload.view(np.uint16) if self._dtype.name == "bfloat16" else payload
         state = dict(self.__dict__)
         geometry = self._shape, strides_of(self), self._offset
-        del storage
         return _rebuild, (type(self), payload.copy(), self._dtype.name, geometry, self.requires_grad, state)
 
 
@@ -517,6 +517,7 @@ def _rebuild(
 ) -> Tensor:
     flat = from_data.made(array.view(by_name(name).np) if name == "bfloat16" else array)
     made = window(flat._storage, flat._dtype, *geometry)
+    made._counter = Counter(1)
     made.__class__ = cls
     if requires_grad:
         made.requires_grad_()
@@ -534,6 +535,12 @@ def copy_storage(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     if found is None:
         return tensor.detach().clone()
     return window(found, tensor._dtype, tensor._shape, strides_of(tensor), tensor._offset)
+
+
+def _only(tensor: Tensor) -> Any:
+    if count_of(tensor._shape) != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return tensor.item()
 
 
 def _text(tensor: Tensor) -> str:
@@ -560,8 +567,8 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
     """``tensor.data = new``: other values, perhaps of another shape or dtype; the tensor stays the same leaf."""
     if not isinstance(new, TensorBase):
         raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
-    if new._dtype is not tensor._dtype and node_of(tensor) is not None:
-        raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
+    if is_tracked(tensor) and new._dtype.category < 2:
+        raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
     parameter = tensor._storage.parameter
     become_apart(tensor, new)
     if parameter is not None and tensor._storage.parameter is None:

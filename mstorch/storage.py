@@ -211,7 +211,7 @@ class UntypedStorage(metaclass=NamedAsInTorch):
         """Change the size in bytes; what is there stays, new bytes are zeros. Returns the storage."""
         if not self.resizable():
             raise RuntimeError("Trying to resize storage that is not resizable")
-        resize_memory(self._cell, int(size))
+        self._cell.resize(int(size))
         return self
 
     def byteswap(self, dtype: dtype) -> None:
@@ -262,15 +262,6 @@ def _checked(index: Any, size: int, what: str) -> int:
     if not -size <= index < size:
         raise IndexError(f"index {index} out of range for storage of size {size}")
     return index % size
-
-
-def resize_memory(cell: Cell, size: int) -> None:
-    """Give a storage another size in bytes."""
-    old = cell.memory
-    memory = np.zeros(size, np.uint8)
-    kept = min(size, old.nbytes)
-    memory[:kept] = old[:kept]
-    cell.exchange(memory)
 
 
 def untyped_of(cell: Cell) -> UntypedStorage:

@@ -57,6 +57,13 @@ class Storage:
         if array.__array_interface__["data"][0] != self.memory.__array_interface__["data"][0]:
             self._memory, self._source = array.reshape(-1).view(np.uint8), None
 
+    def resize(self, size: int) -> None:
+        """Another size in bytes; what is there stays, new bytes are zeros."""
+        old, memory = self.memory, np.zeros(size, np.uint8)
+        kept = min(size, old.nbytes)
+        memory[:kept] = old[:kept]
+        self.exchange(memory)
+
     def exchange(self, memory: np.ndarray) -> None:
         """Take other memory, uint8 and flat; tensors over this storage show it from now on."""
         self._memory, self._source = memory, None

@@ -61,7 +61,7 @@ def normalize(shape: Sequence[int], strides: Sequence[int]) -> Strides | None:
 
 def overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether two indices certainly or possibly name one element, by torch's quick test for expanded tensors."""
-    return any(length > 1 and stride == 0 for length, stride in zip(shape, strides))
+    return 0 not in shape and any(length > 1 and stride == 0 for length, stride in zip(shape, strides))
 
 
 def dense_order(shape: Sequence[int], strides: Sequence[int]) -> list[int] | None:
@@ -119,12 +119,12 @@ def flat_index(shape: Sequence[int], strides: Sequence[int], offset: int) -> np.
 
 
 def elementwise_strides(
-    shape: tuple[int, ...], operands: Sequence[tuple[tuple[int, ...], Strides]]
+    shape: tuple[int, ...], operands: Sequence[tuple[tuple[int, ...], Strides]], with_numbers: bool = False
 ) -> Strides | None:
     """Strides that torch gives the result of an elementwise operation on non-contiguous operands.
 
     The dimensions are ordered by the operands' strides (first operand leads, broadcast dimensions abstain), and the
-    result is dense in that order.
+    result is dense in that order. ``with_numbers``: a number takes part as well, which torch treats as a tensor of another shape.
     """
     rank = len(shape)
     full = []
@@ -134,7 +134,7 @@ def elementwise_strides(
             tuple(0 if i < lead or (own_shape[i - lead] == 1 and shape[i] != 1) else own_strides[i - lead] for i in range(rank))
         )
     same_shape = [strides for (own_shape, _), strides in zip(operands, full) if own_shape == shape]
-    if len(same_shape) == len(operands):
+    if len(same_shape) == len(operands) and (not with_numbers or not shape or 0 in shape):
         first = same_shape[0]
         if all(is_contiguous(shape, strides) for strides in same_shape):
             return None

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
 from .._backend.tape import bump_versions, refuse_in_trace
+from . import determinism
 from .dtype import OF_MS, OF_NP, dtype
 from .modes import modes
 from .storage import Counter, Storage, Value, face
@@ -402,21 +404,22 @@ def check_history(tensor: Any) -> None:
             if base._node is None and auto.origin != WITHOUT_GRAD:  # the base may take no part: ``arange(6.0).view(2, 3).requires_grad_()``
                 raise RuntimeError(_VIEW_OF_LEAF)
             if auto.origin != DEFAULT:
-                raise RuntimeError(_refused_view(tensor, auto))
+                raise RuntimeError(refused_view(tensor, auto, "is being"))
 
 
-def _refused_view(tensor: Any, auto: Auto) -> str:
+def refused_view(tensor: Any, auto: Auto, how: str) -> str:
+    """torch's words for a view that may not be written to, or (``how``) whose base was, so that it has no history."""
     what = f"Output {tensor._number} of {re.sub('Backward[0-9]*$', '', tensor._node.name()) if tensor._node is not None else ''}"
     if auto.origin == MULTIPLE_OUTPUTS:
         return (
-            f"{what} is a view and is being modified inplace. This view is the output of a function that returns multiple views. "
+            f"{what} is a view and {how} modified inplace. This view is the output of a function that returns multiple views. "
             "Such functions do not allow the output views to be modified inplace. You should replace the inplace operation by an "
             "out-of-place one."
         )
     mode = "inference mode" if auto.origin == INFERENCE else "no_grad mode"
-    start = f"{what} is a view and is being modified inplace." if tensor._node is not None else f"A view was created in {mode}"
+    start = f"{what} is a view and {how} modified inplace." if tensor._node is not None else f"A view was created in {mode}"
     if tensor._node is None:
-        start += " and is being modified inplace with grad mode enabled."
+        start += f" and {how} modified inplace with grad mode enabled."
     return (
         f"{start} Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
         f"both the view and the inplace either both inside the {mode.split()[0]} block (if you don't want the inplace to be "
@@ -434,6 +437,30 @@ def check_writable(tensor: Any, uniform: bool = False) -> None:
         )
     if not uniform and tensor._stride is not None and overlaps(tensor._shape, tensor._stride):
         raise RuntimeError(_OVERLAP)
+
+
+def refuse_partial_overlap(target: Any, source: Any, alike: bool = True) -> None:
+    """Raise torch's error if a write to ``target`` would change elements of ``source`` that stand elsewhere in it.
+
+    Without ``alike`` it may not change any of them.
+    """
+    if source._storage is not target._storage or (alike and source is target) or 0 in source._shape or 0 in target._shape:
+        return
+    strides = strides_of(target), strides_of(source)
+    if dense_order(target._shape, strides[0]) is None or dense_order(source._shape, strides[1]) is None:
+        return  # as in torch, only windows without gaps are looked at
+    begins = target._offset * target._dtype.itemsize, source._offset * source._dtype.itemsize
+    ends = [begin + count_of(part._shape) * part._dtype.itemsize for begin, part in zip(begins, (target, source))]
+    if alike and begins[0] == begins[1] and ends[0] == ends[1]:
+        steps = [[step for step, n in zip(own, part._shape) if n > 1] for own, part in zip(strides, (target, source))]
+        apart = steps[0] == steps[1]
+    else:
+        apart = ends[0] <= begins[1] or ends[1] <= begins[0]
+    if not apart:
+        raise RuntimeError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+            "location. Please clone() the tensor before performing the operation."
+        )
 
 
 def put_array(tensor: Any, values: Any) -> None:
@@ -509,20 +536,34 @@ def become(tensor: Any, other: Any) -> None:
 
 def become_apart(tensor: Any, other: Any) -> None:
     """As ``become``, but the tensor's own count of writes goes on: those to ``other`` are not among them."""
-    counter = Counter(tensor._counter.version)
+    counter = _kept_counter(tensor)
     become(tensor, other)
     tensor._counter = counter
 
 
 def turn_into(tensor: Any, other: Any) -> None:
-    """As ``become``, counted as a write to the tensor."""
-    if other._storage is tensor._storage:
-        counter = tensor._counter
-        become(tensor, other)
-        tensor._counter = counter
-    else:
-        become_apart(tensor, other)
+    """As ``become_apart``, counted as a write to the tensor."""
+    become_apart(tensor, other)
     tensor._counter.version += 1
+
+
+def _kept_counter(tensor: Any) -> Any:
+    """The tensor's count of writes, which views and detached tensors go on sharing when the tensor gets other memory."""
+    counter = tensor._counter
+    # A storage counts its own writes. Where nobody else holds it (the tensor does twice, this function twice), a count of its own
+    # lets go of the memory.
+    return Counter(counter.version) if counter.__class__ is Storage and sys.getrefcount(counter) <= 4 else counter
+
+
+def resize(tensor: Any, shape: tuple[int, ...]) -> None:
+    """Give a tensor on the host another, row-major shape in its storage, which grows where that is too small."""
+    storage, size = tensor._storage, tensor._dtype.itemsize
+    need = (tensor._offset + count_of(shape)) * size
+    if count_of(shape) and storage.nbytes < need:
+        whole = storage.nbytes // size * size
+        storage.resize(need)
+        determinism.fill(storage.memory[whole : need // size * size].view(tensor._dtype.np), tensor._dtype)
+    tensor._shape, tensor._stride, tensor._array = shape, None, None
 
 
 def in_order(tensor: Any, strides: Strides | None) -> Any:

@@ -19,7 +19,6 @@ from .._core.promotion import WORDS, can_cast, combine, promote_types, scalar_dt
 from .._core.storage import Storage
 from .._core.strides import (
     channels_last_strides,
-    dense_order,
     elementwise_strides,
     flat_index,
     is_channels_last,
@@ -33,6 +32,8 @@ from .._core.tensor_base import (
     is_tracked,
     laid_out,
     put_array,
+    refuse_partial_overlap,
+    resize,
     strides_of,
     tensor_of,
     turn_into,
@@ -41,7 +42,7 @@ from .._core.tensor_base import (
 )  # fmt: skip
 from .._tape.apply import Applied, apply, apply_pair
 from .._tape.node import bare_twin
-from .._tape.windows import assign, detach_snapshot, linear, settle, snapshot
+from .._tape.windows import assign, detach_snapshot, linear, no_view, settle, snapshot
 
 Tensor = TensorBase  # for isinstance and annotations; results are instances of the finished class
 
@@ -166,7 +167,7 @@ def unary(kernel: Kernel, input: Any, out: Any = None, *, to_float: bool = False
 def _unary(kernel: Kernel, input: Any, args: tuple[Any, ...], out: Any, to_float: bool = False) -> Any:
     kind = input._dtype
     if isinstance(out, TensorBase):
-        refuse_shared_memory(out, input)
+        refuse_partial_overlap(out, input)
     if to_float and kind.category < 2:
         kind = get_default_dtype()
     strides = None if input._stride is None else result_strides((input,), input._shape)
@@ -176,11 +177,11 @@ def _unary(kernel: Kernel, input: Any, args: tuple[Any, ...], out: Any, to_float
     return result if out is None else deliver(result, out)
 
 
-def result_strides(operands: Sequence[Any], shape: tuple[int, ...]) -> Any:
+def result_strides(operands: Sequence[Any], shape: tuple[int, ...], with_numbers: bool = False) -> Any:
     """The strides that torch gives the result of an elementwise operation; None for row-major ones."""
     if all(operand._stride is None for operand in operands):
         return None
-    return elementwise_strides(shape, [(operand._shape, strides_of(operand)) for operand in operands])
+    return elementwise_strides(shape, [(operand._shape, strides_of(operand)) for operand in operands], with_numbers)
 
 
 def binary(kernel: Kernel, input: Any, other: Any, out: Any = None, *, to_float: bool = False) -> Any:
@@ -202,13 +203,16 @@ def elementwise(kernel: Kernel, operands: Sequence[Any], out: Any = None, *, to_
         kind = get_default_dtype()
     if isinstance(out, TensorBase):
         for operand in operands:
-            refuse_shared_memory(out, operand)
+            if isinstance(operand, TensorBase):
+                refuse_partial_overlap(out, operand)
     result = elementwise_in(kind, kernel, operands, args)
     return result if out is None else deliver(result, out)
 
 
-def elementwise_in(kind: dtype, kernel: Kernel, operands: Sequence[Any], args: tuple[Any, ...] = ()) -> Any:
-    """An elementwise operation computed in a dtype."""
+def elementwise_in(
+    kind: dtype, kernel: Kernel, operands: Sequence[Any], args: tuple[Any, ...] = (), numbers_as_tensors: bool = True
+) -> Any:
+    """An elementwise operation computed in a dtype; numbers among the operands are tensors to torch, but for bounds and the like."""
     tensors = [operand for operand in operands if isinstance(operand, TensorBase)]
     if not tensors:  # torch takes two numbers as 0-d tensors
         tensors = [tensor_of(scalar_array(python_number(operands[0]), kind).copy())]
@@ -216,7 +220,7 @@ def elementwise_in(kind: dtype, kernel: Kernel, operands: Sequence[Any], args: t
     shape = tensors[0]._shape
     for tensor in tensors[1:]:
         shape = broadcast_shape(shape, tensor._shape)
-    strides = result_strides(tensors, shape)
+    strides = result_strides(tensors, shape, numbers_as_tensors and len(tensors) < len(operands))
     inputs = []
     for operand in operands:
         if operand is None:
@@ -280,6 +284,12 @@ def type_word(kind: dtype) -> str:
     return WORDS[kind.name]
 
 
+def refuse_dtype(kernel: str, kind: dtype, below: int = 1) -> None:
+    """Raise torch's error for a dtype that its kernel lacks: bool, or with ``below=2`` all integers."""
+    if kind.category < below:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(kind)}'")
+
+
 def deliver(result: Any, out: Any) -> Any:
     """Store a result in ``out=`` (a tensor, or a tuple of them) and return ``out``."""
     if isinstance(result, tuple):
@@ -289,6 +299,10 @@ def deliver(result: Any, out: Any) -> Any:
     if not isinstance(out, TensorBase):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
     check_result_cast(result._dtype, out._dtype)
+    if result._dtype.category == 0 and modes.grad and is_tracked(out):
+        # A truth value has no gradient, so torch lets a tensor that takes part in autograd have it.
+        with grad_set_to(False):
+            return deliver(result, out)
     if modes.grad and (is_tracked(out) or is_tracked(result)):
         raise RuntimeError(
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
@@ -303,8 +317,10 @@ def deliver(result: Any, out: Any) -> Any:
                 UserWarning,
                 stacklevel=3,
             )
-        turn_into(out, result if result._dtype is out._dtype else cast_tensor(result, out._dtype))
-        return out
+        if out._storage.__class__ is not Storage or modes.native is not None:
+            turn_into(out, result if result._dtype is out._dtype else cast_tensor(result, out._dtype))
+            return out
+        resize(out, result._shape)
     write(out, result)
     return out
 
@@ -325,33 +341,6 @@ def write_array(target: Any, array: np.ndarray, uniform: bool = False) -> None:
         settle(target, None)
 
 
-_SHARED = (
-    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please "
-    "clone() the tensor before performing the operation."
-)
-
-
-def refuse_shared_memory(written: Any, read: Any, alike: bool = True) -> None:
-    """Raise torch's error if a tensor that is read shares memory with the one that is written.
-
-    ``alike`` allows it where both show the same elements at the same places. As in torch, tensors with gaps are not looked at.
-    """
-    if not isinstance(read, TensorBase) or read._storage is not written._storage or (alike and read is written):
-        return
-    ranges = []
-    for tensor in (written, read):
-        shape, strides = tensor._shape, strides_of(tensor)
-        if 0 in shape or tensor._stride is not None and dense_order(shape, strides) is None:
-            return
-        first, size = tensor._offset * tensor._dtype.itemsize, tensor._dtype.itemsize
-        for length in shape:
-            size *= length
-        ranges.append((first, first + size, strides))
-    (begin, end, steps), (start, stop, others) = ranges
-    if begin < stop and start < end and not (alike and (begin, end, steps) == (start, stop, others)):
-        raise RuntimeError(_SHARED)
-
-
 def refuse_overlap(out: Any, *inputs: Any) -> None:
     """Raise torch's error if ``out`` holds an element twice, or shares one with an input: for what is read while it writes."""
     if out is None or not isinstance(out, TensorBase):
@@ -359,7 +348,10 @@ def refuse_overlap(out: Any, *inputs: Any) -> None:
     check_writable(out)
     for input in inputs:
         if input._storage is out._storage and np.intersect1d(_places(input), _places(out)).size:
-            raise RuntimeError(_SHARED)
+            raise RuntimeError(
+                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+                "location. Please clone() the tensor before performing the operation."
+            )
 
 
 def _places(tensor: Any) -> np.ndarray:
@@ -385,28 +377,35 @@ def cpp_word(kind: dtype) -> str:
 
 
 def finish(result: Any, out: Any, *operands: Any) -> Any:
-    """The result, stored in ``out`` if that is given; the operands of an elementwise operation may not overlap with it."""
+    """The result, stored in ``out`` if that is given; what has an ``out=`` never returns a view.
+
+    The operands of an elementwise operation may not overlap with ``out``.
+    """
     if out is None:
-        return result
+        if isinstance(result, tuple):
+            for item in result:
+                no_view(item)
+            return result
+        return no_view(result)
     if isinstance(out, TensorBase):
         for operand in operands:
-            refuse_shared_memory(out, operand)
+            if isinstance(operand, TensorBase):
+                refuse_partial_overlap(out, operand)
     return deliver(result, out)
 
 
 def finish_exactly(result: Any, out: Any) -> Any:
     """The result, stored in ``out`` if that is given, which must have the result's dtype."""
-    if out is None:
-        return result
-    for item, target in zip(result, out) if isinstance(result, tuple) else ((result, out),):
-        expect_out_dtype(target, item._dtype)
-    return deliver(result, out)
+    if out is not None:
+        for item, target in zip(result, out) if isinstance(result, tuple) else ((result, out),):
+            expect_out_dtype(target, item._dtype)
+    return finish(result, out)
 
 
 def finish_safely(result: Any, out: Any, name: str, *words: str) -> Any:
     """The result, stored in ``out`` if that is given; ``words`` name the results in torch's message about dtypes."""
     if out is None:
-        return result
+        return finish(result, None)
     parts = zip(result, out, words) if isinstance(result, tuple) else ((result, out, "result"),)
     for item, target, word in parts:
         if isinstance(target, TensorBase) and not can_cast(item._dtype, target._dtype):
@@ -446,11 +445,20 @@ _READS_WHILE_IT_WRITES = {
 def in_place(tensor: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Store what ``function(tensor, …)`` returns in the tensor itself, and return the tensor."""
     check_writable(tensor)
+    _refuse_overlaps(tensor, function, args, kwargs)
+    return _stored(tensor, function, args, kwargs)
+
+
+def _refuse_overlaps(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raise torch's error if an operand of an in-place operation stands in the memory that it writes."""
     for value in (*args, *kwargs.values()) if kwargs else args:
         if isinstance(value, TensorBase) and value._storage is tensor._storage:
             name = getattr(function, "__name__", "")
             if value._shape or name not in ("masked_fill", "index_fill"):  # these read a number before they write
-                refuse_shared_memory(tensor, value, name not in _READS_WHILE_IT_WRITES)
+                refuse_partial_overlap(tensor, value, name not in _READS_WHILE_IT_WRITES)
+
+
+def _stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     before = snapshot(tensor)
     result = function(before, *args, **kwargs)
     if result is before:
@@ -475,13 +483,18 @@ def in_place(tensor: Any, function: Callable[..., Any], *args: Any, **kwargs: An
     return tensor
 
 
-def in_place_form(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The method ``name`` (``add_``) that stores what ``function`` (``add``) returns in the tensor itself."""
+def in_place_form(function: Callable[..., Any], name: str, uniform: bool = False) -> Callable[..., Any]:
+    """The method ``name`` (``add_``) that stores what ``function`` (``add``) returns in the tensor itself.
+
+    ``uniform``: all that is written is one value, so that an expanded tensor may be written to.
+    """
 
     run = getattr(function, "outside_autocast", function)
 
     def method(input: Any, *args: Any, **kwargs: Any) -> Any:
-        return in_place(input, run, *args, **kwargs)
+        check_writable(input, uniform)
+        _refuse_overlaps(input, run, args, kwargs)
+        return _stored(input, run, args, kwargs)
 
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"

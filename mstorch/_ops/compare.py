@@ -198,7 +198,9 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
         input, other = to_dtype(input, int64), to_dtype(other, int64)
     allowed = add(mul(abs(other), rtol), atol)
     error = abs(sub(input, other))
-    return logical_or(close, logical_and(isfinite(error), le(error, allowed)))
+    found = logical_or(close, logical_and(isfinite(error), le(error, allowed)))
+    found._counter.version = 1  # as in torch, which writes the second condition into the first
+    return found
 
 
 def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
@@ -264,15 +266,14 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     kind = result_dtype(operands)
     if kind.category == 1:
         _check_range(kind, min, max)
-    return finish(elementwise_in(kind, _clamp, (input, min, max)), out, *operands)
+    return finish(elementwise_in(kind, _clamp, (input, min, max), numbers_as_tensors=False), out, *operands)
 
 
 def _check_range(kind: dtype, *bounds: Any) -> None:
     limits = iinfo(kind)
     for bound in bounds:
         # A negative number is taken for an unsigned type where its size fits, and wraps around.
-        low = limits.min if limits.min else -limits.max
-        if bound is not None and not isinstance(bound, TensorBase) and not low <= bound <= limits.max:
+        if bound is not None and not isinstance(bound, TensorBase) and not (limits.min or -limits.max) <= bound <= limits.max:
             cpp = {"int64": "int64_t", "int32": "int"}.get(kind.name, f"{kind.name}_t")
             raise RuntimeError(f"value cannot be converted to type {cpp} without overflow")
 
@@ -318,7 +319,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         else scalar_array(python_number(item), kind)
         for item in (input, other)
     )
-    result = apply(_where, kind, (condition, first, second), strides=result_strides(tensors, shape))
+    result = apply(_where, kind, (condition, first, second), strides=result_strides(tensors, shape, len(tensors) < 3))
     return finish(result, out, *tensors)
 
 

@@ -10,9 +10,8 @@ import numpy as np
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
 from .._core.dtype import dtype
-from .._core.tensor_base import count_of, strides_of
+from .._core.tensor_base import count_of, make_view, strides_of
 from .._tape import windows
-from . import views
 from ._autocast import follow
 from ._dispatch import deliver, elementwise, in_place, type_word, unary
 from ._forms import accept_forms
@@ -42,8 +41,6 @@ def _seen(
 def view_dtype(self: Any, dtype: dtype) -> Any:
     """The memory of the tensor read as another dtype: a view."""
     old, new = self._dtype, dtype
-    if old is new:
-        return views.alias(self)
     shape, strides = list(self._shape), list(strides_of(self))
     offset = self._offset
     words = f"to view {type_word(old)} as {type_word(new)} (different element sizes)"
@@ -70,7 +67,12 @@ def view_dtype(self: Any, dtype: dtype) -> Any:
         shape[-1] //= ratio
         strides = [stride // ratio for stride in strides[:-1]] + [1]
         offset //= ratio
-    return _seen(self, new, shape, strides, offset, "ViewBackward0", None, None, lambda base: view_dtype(base, dtype))
+    # As in torch it takes no part in autograd and has no base: it shares memory and count of writes, nothing else.
+
+    def read(raw: Raw) -> Raw:
+        return _reshape[new.name](_reinterpret[new.name](raw, new.name), tuple(shape))
+
+    return make_view(self, read, shape, tuple(strides), offset, new)
 
 
 def view_as_real(input: Any) -> Any:

@@ -8,6 +8,7 @@ from .._backend.table import kernel, torch_type_name
 from .._core.modes import modes
 from .._core.tensor_base import TensorBase, count_of
 from .._tape.apply import apply
+from .._tape.windows import no_view
 from . import views
 from ._autocast import follow
 from ._dispatch import call, shape_of, type_word, with_format
@@ -168,6 +169,7 @@ def _convolve(
         result = call(_conv, (input, weight), None, stride, padding, dilation, groups)
     else:
         result = call(_conv, (input, weight, bias), stride, padding, dilation, groups)
+    no_view(result)
     return views.squeeze(result, 0) if single else with_format(result, input, weight)
 
 
@@ -219,6 +221,7 @@ def _convolve_transposed(
         result = call(_conv_transpose, (input, weight), None, *args)
     else:
         result = call(_conv_transpose, (input, weight, bias), *args)
+    no_view(result)
     return views.squeeze(result, 0) if single else with_format(result, input, weight)
 
 

@@ -25,9 +25,9 @@ from .._core.dtype import (
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from .._core.strides import channels_last_strides, is_channels_last, normalize
 from .._core.strides import is_contiguous as _strides_contiguous
-from .._core.tensor_base import TensorBase, check_writable, strides_of
+from .._core.tensor_base import TensorBase, check_history, check_writable, refuse_partial_overlap, strides_of, touch
 from .._tape.windows import assign
-from ._dispatch import call, cast_tensor, refuse_shared_memory, type_word, write_array
+from ._dispatch import call, cast_tensor, type_word, write_array
 from ._forms import PYTHON_TYPES, accept_forms
 from .creation import preserved_strides
 from .indexing import fitted, number_as
@@ -132,8 +132,13 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | Non
 
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """Copy the values of ``src`` (broadcast and converted) into this tensor; returns it."""
+    if src is self:
+        check_history(self)
+        touch(self)
+        return self
     check_writable(self)
-    refuse_shared_memory(self, src)
+    if isinstance(src, TensorBase):
+        refuse_partial_overlap(self, src)
     assign(self, fitted(src, self, self._shape))
     return self
 

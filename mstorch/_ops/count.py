@@ -14,6 +14,7 @@ from .._backend.table import kernel
 from .._core.dtype import bool_, float32, float64, int32, int64
 from .._core.promotion import promote_types
 from .._core.tensor_base import TensorBase, array_of, tensor_of, value_of, wrap
+from .._tape.composite import refuse
 from . import views
 from ._dispatch import call, cpp_word, finish, is_number, result_dtype, shape_of, type_word, wrap_dim
 from ._forms import accept_forms
@@ -63,20 +64,23 @@ def unique(
     """The distinct elements (or entries of ``dim``) in order; on demand each element's index there, and counts."""
     if input._dtype.category == 3:
         raise NotImplementedError(f"\"unique\" not implemented for '{type_word(input._dtype)}'")
-    input = input.detach()
     if dim is not None:
         return _unique_entries(input, dim, return_inverse, return_counts, True)
+    source, input = input, input.detach()
     shape = shape_of(input)
     flat = views.reshape(input, (views.numel_of(shape),))
     count = shape_of(flat)[0]
     if count == 0:
         nothing = flat.new_empty((0,), dtype=int64)
-        return _given(flat.clone(), views.reshape(nothing, shape), nothing.clone(), return_inverse, return_counts)
+        nowhere = views.reshape(nothing, shape)
+        chosen = refuse("Unique2Backward0", "_unique2", source, flat.clone())
+        return _given(chosen, nowhere, nothing.clone(), return_inverse, return_counts)
     values, order = sort(flat)
     starts = _starts(views.slice_dim(values, 0, 1, count, 1) != views.slice_dim(values, 0, 0, count - 1, 1))
     places, group, lengths = _groups(starts, count)
     inverse = views.reshape(group.scatter(0, order, group), shape) if return_inverse else None
-    return _given(index_select(values, 0, places), inverse, lengths, return_inverse, return_counts)
+    chosen = refuse("Unique2Backward0", "_unique2", source, index_select(values, 0, places))
+    return _given(chosen, inverse, lengths, return_inverse, return_counts)
 
 
 def _order_with_nan(rows: np.ndarray) -> np.ndarray:
@@ -95,13 +99,15 @@ def _unique_entries(input: Any, dim: int, return_inverse: bool, return_counts: b
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     count = shape[dim] if shape else 1
+    label, op = ("UniqueDimBackward0", "unique_dim") if ordered else ("UniqueDimConsecutiveBackward0", "unique_dim_consecutive")
+    source, input = input, input.detach()
     if 0 in shape:
         if any(length == 0 for d, length in enumerate(shape) if d != dim):
             if count != 0:
                 raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
             raise RuntimeError("Number of zero sized dimensions is more than one, so unique cannot be applied ")
         nothing = input.new_empty((0,), dtype=int64)
-        return _given(input.clone(), nothing, nothing.clone(), return_inverse, return_counts)
+        return _given(refuse(label, op, source, input.clone()), nothing, nothing.clone(), return_inverse, return_counts)
     rows = views.movedim(input, dim, 0) if shape else views.reshape(input, (1,))
     rows = views.reshape(rows, (count, -1))
     if not ordered:
@@ -114,7 +120,7 @@ def _unique_entries(input: Any, dim: int, return_inverse: bool, return_counts: b
     changes = (views.slice_dim(arranged, 0, 1, count, 1) != views.slice_dim(arranged, 0, 0, count - 1, 1)).any(1)
     places, group, lengths = _groups(_starts(changes), count)
     inverse = group.scatter(0, order, group) if return_inverse else None
-    chosen = index_select(input, dim, index_select(order, 0, places))
+    chosen = refuse(label, op, source, index_select(input, dim, index_select(order, 0, places)))
     return _given(chosen, inverse, lengths, return_inverse, return_counts)
 
 
@@ -122,18 +128,22 @@ def unique_consecutive(
     input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """Each run of equal elements (or entries of ``dim``) once; on demand each element's run, and their lengths."""
-    input = input.detach()
     if dim is not None:
         return _unique_entries(input, dim, return_inverse, return_counts, False)
+    source, input = input, input.detach()
+    label, op = "UniqueConsecutiveBackward0", "unique_consecutive"
     shape = shape_of(input)
     flat = views.reshape(input, (views.numel_of(shape),))
     count = shape_of(flat)[0]
     if count == 0:
         nothing = flat.new_empty((0,), dtype=int64)
-        return _given(flat.clone(), views.reshape(nothing, shape), nothing.clone(), return_inverse, return_counts)
+        return _given(
+            refuse(label, op, source, flat.clone()), views.reshape(nothing, shape), nothing.clone(), return_inverse, return_counts
+        )
     starts = _starts(views.slice_dim(flat, 0, 1, count, 1) != views.slice_dim(flat, 0, 0, count - 1, 1))
     places, group, lengths = _groups(starts, count)
-    return _given(index_select(flat, 0, places), views.reshape(group, shape), lengths, return_inverse, return_counts)
+    chosen = refuse(label, op, source, index_select(flat, 0, places))
+    return _given(chosen, views.reshape(group, shape), lengths, return_inverse, return_counts)
 
 
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:

@@ -27,6 +27,7 @@ from ._dispatch import (
     is_number,
     python_number,
     readable,
+    refuse_dtype,
     result_dtype,
     result_strides,
     scalar_array,
@@ -153,6 +154,11 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
     )
 
 
+def _number_over(number: Any, tensor: Any) -> Any:
+    """``number / tensor`` as torch rounds it: the number times the reciprocal."""
+    return mul(reciprocal(tensor), number)
+
+
 def _rounded_division(floating: Kernel, how: str, input: Any, other: Any, out: Any) -> Any:
     kind = result_dtype((input, other))
     if kind.itemsize == 2 and kind.category == 2 and how == "trunc":
@@ -164,6 +170,7 @@ def _rounded_division(floating: Kernel, how: str, input: Any, other: Any, out: A
 
 
 def _integer(how: str, input: Any, other: Any, kind: dtype, out: Any) -> Any:
+    refuse_dtype(f"div_{how}_cpu" if how in ("floor", "trunc") else f"{how}_cpu", kind)
     if isinstance(other, TensorBase):
         divisors = readable(other)
         zero = divisors is not None and divisors.size and not divisors.all()
@@ -204,6 +211,7 @@ _NEGATIVE_POWER = "Integers to negative integer powers are not allowed."
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """``input ** exponent``, elementwise; either may be a number."""
     kind = result_dtype((input, exponent))
+    refuse_dtype("pow", kind)
     if isinstance(exponent, TensorBase):
         if kind.category >= 2 and isinstance(input, TensorBase):
             return elementwise(_pow, (input, exponent), out)
@@ -353,6 +361,7 @@ def _expect_number(name: str, value: Any) -> None:
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Any:
     """``input + value * tensor1 * tensor2``, elementwise."""
     _expect_number("addcmul", value)
+    refuse_dtype("addcmul_cpu_out", result_dtype((input, tensor1, tensor2)))
     if _halves(input, tensor1, tensor2):
         return finish(addcmul(input.float(), tensor1.float(), tensor2.float(), value=value).to(input._dtype), out)
     product = mul(tensor1, tensor2)
@@ -430,11 +439,6 @@ neg_, reciprocal_, rsqrt_, sqrt_, square_ = (
 )
 negative_ = neg_
 
-def _number_over(number: Any, input: Any) -> Any:
-    """``number / tensor``, which torch computes as ``reciprocal() * number``."""
-    return mul(reciprocal(input), number)
-
-
 accept_forms(globals())
 follow(globals())
 
@@ -459,6 +463,6 @@ OPERATORS = {
     "add": add, "sub": sub, "mul": mul, "truediv": div, "floordiv": floor_divide, "mod": remainder, "pow": pow,
     "div": div,
 }  # fmt: skip
-REFLECTED = {**OPERATORS, "truediv": _number_over}
+REFLECTED = {**OPERATORS, "truediv": _number_over, "div": _number_over}
 IN_PLACE_OPERATORS = OPERATORS
 UNARY_OPERATORS = {"neg": neg, "pos": positive, "abs": abs}

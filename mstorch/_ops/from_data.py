@@ -298,6 +298,8 @@ def from_numpy(ndarray: np.ndarray, /) -> Any:
             UserWarning,
             stacklevel=2,
         )
+    if not ndarray.size:
+        return window(tensor_of(ndarray)._storage, kind, ndarray.shape, tuple(step // ndarray.itemsize for step in ndarray.strides), 0)
     if ndarray.flags.c_contiguous:
         return tensor_of(ndarray)
     return _from_strided_array(ndarray, kind)

@@ -13,10 +13,13 @@ from .._core.strides import normalize
 from .._core.tensor_base import (
     TensorBase,
     array_of,
+    check_history,
     check_writable,
     count_of,
     in_order,
+    recording,
     tensor_of,
+    touch,
 )
 from .._tape.apply import apply
 from . import indexing, views
@@ -31,6 +34,7 @@ from ._dispatch import (
     expect_out_dtype,
     finish,
     in_place,
+    in_place_form,
     is_number,
     python_number,
     readable,
@@ -237,6 +241,7 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
 
 def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """Put (or add) ``values`` at the index tensors; returns the tensor."""
+    check_history(self)
     key = tuple(slice(None) if index is None else index for index in indices)
     if not accumulate:
         if values._dtype is not self._dtype:
@@ -293,13 +298,13 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
         raise RuntimeError(
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {len(shape_of(value))} dimension(s)."
         )
+    if count_of(input._shape) == 0:
+        return input.clone()  # as in torch, indices are not looked at
     size = shape[dim] if shape else 1
     check_range(
         positions, -size, size,
         lambda wrong: IndexError(f"index {wrong} is out of bounds for dimension {dim} with size {size}"),
     )
-    if count_of(input._shape) == 0:
-        return input.clone()
     mask = views.reshape(_flags(size, positions), (1,) * dim + (size,) + (1,) * (len(shape) - dim - 1) if shape else ())
     if tracked_number(value):
         value = python_number(value)
@@ -347,6 +352,21 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     return put_flat(spread, tensor_of(positions), part, False)
 
 
+def masked_scatter_(self: Any, mask: Any, source: Any) -> Any:
+    """Put the elements of ``source``, in order, where the mask holds; returns the tensor."""
+    if not isinstance(source, TensorBase) or source._storage is not self._storage or recording((self, source)):
+        return in_place(self, masked_scatter, mask, source)
+    # Of its own memory torch reads one element after the other, those too that have just been written.
+    check_writable(self)
+    masked_scatter(self, mask, source)
+    target = array_of(self)
+    values = np.ascontiguousarray(array_of(source)).reshape(-1)
+    for number, place in enumerate(np.argwhere(np.broadcast_to(array_of(mask), target.shape))):
+        target[tuple(place)] = values[number]
+    touch(self)
+    return self
+
+
 def _masked_scatter_without_counting(input: Any, mask: Any, source: Any) -> Any:
     """``masked_scatter`` in a graph: each place takes the element whose number is that of true places before it."""
     from .scan import cumsum
@@ -367,5 +387,10 @@ FUNCTIONS = tuple(
     "index_fill masked_scatter".split()
 )
 METHODS = FUNCTIONS
-IN_PLACE = ("masked_fill", "put", "index_fill", "masked_scatter")
+IN_PLACE = ("put",)
+NAMED_METHODS = {
+    "masked_fill_": in_place_form(masked_fill, "masked_fill_", uniform=True),
+    "index_fill_": in_place_form(index_fill, "index_fill_", uniform=True),
+    "masked_scatter_": masked_scatter_,
+}
 accept_numpy_names(globals(), FUNCTIONS)

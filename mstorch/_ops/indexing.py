@@ -14,8 +14,10 @@ from .._core.strides import contiguous_strides
 from .._core.tensor_base import (
     TensorBase,
     array_of,
+    check_history,
     check_writable,
     is_tracked,
+    refuse_partial_overlap,
     tensor_of,
     touch,
 )  # fmt: skip
@@ -30,7 +32,6 @@ from ._dispatch import (
     contiguous_copy,
     is_number,
     python_number,
-    refuse_shared_memory,
     scalar_array,
     type_word,
     write,
@@ -295,8 +296,13 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     if is_number(value):
         write_array(part, number_as(value, part))
         return
+    if isinstance(value, TensorBase) and value._dtype is part._dtype and value.is_set_to(part):
+        check_history(part)
+        touch(part)
+        return
     check_writable(part)
-    refuse_shared_memory(part, value)
+    if isinstance(value, TensorBase):
+        refuse_partial_overlap(part, value)
     assign(part, fitted(value, part, part._shape))
 
 
@@ -337,6 +343,7 @@ def fitted(value: Any, target: Any, shape: tuple[int, ...]) -> Any:
         _check_fits(own, squeezed, shape)
         value = views.expand(views.reshape(value, squeezed) if squeezed != own else value, shape)
     if value._storage is target._storage:
+        refuse_partial_overlap(target, value)
         return contiguous_copy(value)
     return value
 
@@ -374,7 +381,7 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
     else:
         target = (*common, *rest)
     if isinstance(value, TensorBase) and not (masked and not value._shape):
-        refuse_shared_memory(current, value, alike=False)
+        refuse_partial_overlap(current, value, alike=False)
     try:
         source = fitted(value, current, target)
     except RuntimeError:

@@ -15,6 +15,7 @@ from .._core.size import Size
 from .._core.strides import channels_last_strides, is_channels_last, normalize
 from .._core.tensor_base import TensorBase, array_of, in_order, tensor_of
 from .._tape.apply import apply
+from .._tape.windows import no_view
 from . import views
 from ._autocast import follow
 from ._dispatch import (
@@ -336,8 +337,8 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     axes: tuple[int, ...] = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
     if not axes and len(moves) == 1:
         shape = shape_of(input)
-        return views.reshape(call(_roll, (views.reshape(input, (-1,)) if views.numel_of(shape) else
-                                          views.reshape(input, (0,)),), moves, (0,)), shape)
+        flat = views.reshape(input, (-1,) if views.numel_of(shape) else (0,))
+        return no_view(views.reshape(call(_roll, (flat,), moves, (0,)), shape))
     if len(axes) != len(moves):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(axes)}")
     rank = len(shape_of(input))
@@ -361,11 +362,11 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
             raise RuntimeError(f"Rotation dim{number} out of range, dim{number} = {d}")
     k %= 4
     if k == 1:
-        return views.transpose(flip(input, (dims[1],)), *dims)
+        return no_view(views.transpose(flip(input, (dims[1],)), *dims))
     if k == 2:
         return flip(input, dims)
     if k == 3:
-        return views.transpose(flip(input, (dims[0],)), *dims)
+        return no_view(views.transpose(flip(input, (dims[0],)), *dims))
     return input.clone(memory_format=_contiguous())
 
 
@@ -424,7 +425,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
         return input.new_empty(0)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = np.array(list(choose(np.arange(shape[0]), r)), np.int64).reshape(-1, r)
-    return views.reshape(index_select(input, 0, from_numpy(rows.reshape(-1))), rows.shape)
+    return no_view(views.reshape(index_select(input, 0, from_numpy(rows.reshape(-1))), rows.shape))
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:

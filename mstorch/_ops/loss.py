@@ -9,7 +9,7 @@ from .._backend.table import kernel
 from .._core.tensor_base import count_of
 from . import views
 from ._autocast import follow
-from ._dispatch import broadcast_shape, call, readable, shape_of, type_word
+from ._dispatch import broadcast_shape, call, readable, refuse_dtype, result_dtype, shape_of, type_word
 from .activation import logsigmoid
 from .compare import clamp_min, where
 from .creation import full as filled
@@ -44,6 +44,7 @@ def mse_loss(
     """``(input - target) ** 2``."""
     warn_of_broadcast(input, target)
     reduction = chosen(reduction, size_average, reduce)
+    refuse_dtype("mse_cpu", result_dtype((input, target)), below=2)
     return weighted(square(sub(input, target)), input, weight, reduction)
 
 
@@ -78,9 +79,10 @@ def smooth_l1_loss(
     reduction = chosen(reduction, size_average, reduce)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    distance = abs_of(sub(input, target))
     if beta == 0:
-        return reduced(distance, reduction)
+        return reduced(abs_of(sub(input, target)), reduction)
+    refuse_dtype("smooth_l1_cpu", result_dtype((input, target)), below=2)
+    distance = abs_of(sub(input, target))
     loss = where(distance < beta, mul(square(distance), 0.5 / beta), sub(distance, 0.5 * beta))
     return reduced(loss, reduction)
 
@@ -91,6 +93,7 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     reduction = chosen(reduction, None, None)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    refuse_dtype("huber_cpu", result_dtype((input, target)), below=2)
     distance = abs_of(sub(input, target))
     loss = where(distance <= delta, mul(square(distance), 0.5), mul(sub(distance, 0.5 * delta), delta))
     return weighted(loss, input, weight, reduction)

@@ -26,6 +26,7 @@ from ._dispatch import (
     in_place_form,
     result_dtype,
     result_strides,
+    scalar_array,
     type_word,
     unary,
 )
@@ -319,7 +320,11 @@ def logit(input: Any, eps: float | None = None, *, out: Any = None) -> Any:
     """``log(x / (1 - x))``, with x clamped to [eps, 1 - eps] if ``eps`` is given."""
     if input._dtype.category < 2:
         input = to_dtype(input, get_default_dtype())
-    return with_args(_logit, input, None if eps is None or eps < 0 else float(eps), out=out)
+    if eps is None or eps < 0:
+        return with_args(_logit, input, None, None, out=out)
+    # The bounds are rounded to the dtype, as in torch: 1 - 0.001 is 1 in bfloat16.
+    one, low = scalar_array(1, input._dtype), scalar_array(float(eps), input._dtype)
+    return with_args(_logit, input, float(low), float(one - low), out=out)
 
 
 def angle(input: Any, *, out: Any = None) -> Any:

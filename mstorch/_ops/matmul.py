@@ -5,9 +5,10 @@ from typing import Any
 
 from .._backend.table import kernel
 from .._core.tensor_base import TensorBase
+from .._tape.windows import no_view
 from . import views
 from ._autocast import follow
-from ._dispatch import broadcast_shape, call, cpp_word, finish_exactly, shape_of, type_word
+from ._dispatch import broadcast_shape, call, cpp_word, finish_exactly, refuse_dtype, shape_of, type_word
 from ._forms import without_out_dtype
 
 _mm = kernel("mm")
@@ -36,6 +37,7 @@ def mm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any:
     if a[1] != b[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
     check_same_dtype(input, mat2)
+    refuse_dtype("addmm_impl_cpu_", input._dtype)
     return finish_exactly(call(_mm, (input, mat2)), out)
 
 
@@ -52,6 +54,7 @@ def bmm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any
             f"Expected size for first two dimensions of batch2 tensor to be: [{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}]."
         )
     check_same_dtype(input, mat2)
+    refuse_dtype("bmm", input._dtype)
     return finish_exactly(call(_bmm, (input, mat2)), out)
 
 
@@ -68,6 +71,7 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
             f"addmv input tensors must have the same dtype, but got {type_word(out._dtype)}, {type_word(input._dtype)}, and "
             f"{type_word(vec._dtype)}"
         )
+    refuse_dtype("addmv_impl_cpu", input._dtype)
     return finish_exactly(views.squeeze(call(_mm, (input, views.unsqueeze(vec, 1))), 1), out)
 
 
@@ -87,6 +91,7 @@ def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
         )
     if isinstance(out, TensorBase) and out._dtype is not input._dtype:
         raise RuntimeError(f"result dtype {type_word(out._dtype)} does not match input dtype {type_word(input._dtype)}")
+    refuse_dtype("dot", input._dtype)
     product = call(_mm, (views.unsqueeze(input, 0), views.unsqueeze(tensor, 1)))
     return finish_exactly(views.reshape(product, ()), out)
 
@@ -131,7 +136,9 @@ def _matmul(input: Any, other: Any, a: tuple[int, ...], b: tuple[int, ...]) -> A
     if len(b) == 2:
         flat = views.reshape(input, (-1, a[-1])) if views.numel_of(a) else None
         if flat is not None:
+            refuse_dtype("addmm_impl_cpu_", input._dtype)
             return views.reshape(call(_mm, (flat, other)), (*a[:-1], b[-1]))
+    refuse_dtype("bmm", input._dtype)
     lead = broadcast_shape(a[:-2], b[:-2])
     left = views.reshape(views.expand(input, (*lead, *a[-2:])), (views.numel_of(lead), *a[-2:]))
     right = views.reshape(views.expand(other, (*lead, *b[-2:])), (views.numel_of(lead), *b[-2:]))
@@ -151,6 +158,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a[-1]} and {w[1]}x{w[0]})")
     if input._dtype is not weight._dtype:
         raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {type_word(input._dtype)} and {type_word(weight._dtype)}")
+    refuse_dtype("addmm_impl_cpu_", input._dtype)
     single = len(a) == 1
     if single:
         input = views.unsqueeze(input, 0)
@@ -158,7 +166,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
         product = call(_linear, (input, weight))
     else:
         product = call(_linear_bias, (input, weight, bias))
-    return views.squeeze(product, 0) if single else product
+    return no_view(views.squeeze(product, 0) if single else product)
 
 
 follow(globals())

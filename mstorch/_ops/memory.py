@@ -14,10 +14,10 @@ from .._core.dlpack import array_of as array_of_capsule
 from .._core.dtype import bfloat16, int16
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format
 from .._core.size import Size
-from .._core.tensor_base import TensorBase, check_writable, is_tracked, strides_of
+from .._core.tensor_base import TensorBase, check_history, is_tracked, put_array, strides_of
 from .._tape.windows import review
 from . import views
-from ._dispatch import cpp_word, shape_args, shape_of, type_word, write_array
+from ._dispatch import cpp_word, shape_args, shape_of, type_word
 from ._forms import accept_forms
 from .copying import is_contiguous
 from .creation import empty
@@ -181,7 +181,6 @@ def _elementwise(self: Any, name: str, function: Callable[..., Any], others: tup
             raise TypeError(f"{name}(): argument '{place}' (position 1) must be Tensor, not {type(other).__name__}")
         if other._dtype is not self._dtype:
             raise TypeError(f"{name}: expected {self.type()} for '{place}' (got {other.type()})")
-    check_writable(self)
     shape = shape_of(self)
     columns = [views.expand(other, shape).flatten().tolist() if shape else [other.item()] for other in (self, *others)]
     values = [function(*row) for row in zip(*columns)]
@@ -192,7 +191,10 @@ def _elementwise(self: Any, name: str, function: Callable[..., Any], others: tup
         values = [complex(value) if kind.category == 3 else _real(value) for value in values]
     plain = {0: np.bool_, 1: np.int64, 2: np.float64, 3: np.complex128}[kind.category]
     array = numpy_cast(np.array(values, plain), kind.np).reshape(shape)
-    write_array(self, array)
+    # As in torch, internal overlap is not looked at and the write is not counted.
+    version = self._counter.version
+    put_array(self, array)
+    self._counter.version = version
     return self
 
 
@@ -224,7 +226,7 @@ def module_load(self: Any, other: Any, assign: bool = False) -> Any:
 
 def as_strided_(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
     """Show the storage in another size, stride and offset from now on; returns the tensor."""
-    check_writable(input)
+    check_history(input)
     review(input, views.as_strided(input, size, stride, storage_offset))
     return input
 

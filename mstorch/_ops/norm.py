@@ -7,6 +7,7 @@ from typing import Any
 from .._backend.table import kernel
 from .._core.dtype import finfo, float32
 from .._core.tensor_base import count_of
+from .._tape.windows import no_view
 from . import views
 from ._autocast import follow
 from ._dispatch import call, cast_tensor, shape_of, with_format, without_grad, write
@@ -138,7 +139,7 @@ def group_norm(
         return _scaled(mul(input, 1), weight, bias)
     groups = views.reshape(input, (shape[0], num_groups, -1))
     y = views.reshape(layer_norm(groups, shape_of(groups)[2:], None, None, eps), shape)
-    return with_format(_scaled(y, weight, bias), input)
+    return no_view(with_format(_scaled(y, weight, bias), input))
 
 
 def _scaled(y: Any, weight: Any, bias: Any) -> Any:
@@ -169,7 +170,7 @@ def instance_norm(
     if running_var is not None:
         scale = count / (count - 1) if count > 1 else float("nan")
         _update(running_var, mean(views.reshape(batch_var, (n, channels)), 0), momentum, scale)
-    return _scaled(views.reshape(y, shape), weight, bias)
+    return no_view(_scaled(views.reshape(y, shape), weight, bias))
 
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._tape.windows import no_view
 from . import views
 from ._dispatch import shape_of
 
@@ -29,7 +30,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
     n = len(lead)
     split = views.reshape(input, (*lead, c // (r * r), r, r, h, w))
     moved = views.permute(split, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
-    return views.reshape(moved, (*lead, c // (r * r), h * r, w * r))
+    return no_view(views.reshape(moved, (*lead, c // (r * r), h * r, w * r)))
 
 
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
@@ -48,7 +49,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
     n = len(lead)
     split = views.reshape(input, (*lead, c, h // r, r, w // r, r))
     moved = views.permute(split, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
-    return views.reshape(moved, (*lead, c * r * r, h // r, w // r))
+    return no_view(views.reshape(moved, (*lead, c * r * r, h // r, w // r)))
 
 
 def channel_shuffle(input: Any, groups: int) -> Any:

@@ -169,7 +169,7 @@ def rand_like(
 ) -> Any:  # fmt: skip
     """``rand`` of the size, dtype and memory format of ``input``."""
     made_tensor = uniform_(empty_like(input, dtype=dtype, device=device, memory_format=memory_format), generator=generator)
-    return made_tensor.requires_grad_() if requires_grad else made_tensor
+    return _fresh(made_tensor, requires_grad)
 
 
 def randn_like(
@@ -178,7 +178,7 @@ def randn_like(
 ) -> Any:  # fmt: skip
     """``randn`` of the size, dtype and memory format of ``input``."""
     made_tensor = normal_(empty_like(input, dtype=dtype, device=device, memory_format=memory_format), generator=generator)
-    return made_tensor.requires_grad_() if requires_grad else made_tensor
+    return _fresh(made_tensor, requires_grad)
 
 
 def randint_like(
@@ -191,7 +191,13 @@ def randint_like(
     made_tensor = random_(
         empty_like(input, dtype=dtype, device=device, memory_format=memory_format), int(low), int(high), generator=generator
     )
-    return made_tensor.requires_grad_() if requires_grad else made_tensor
+    return _fresh(made_tensor, requires_grad)
+
+
+def _fresh(tensor: Any, requires_grad: bool) -> Any:
+    """A tensor whose first values do not count as a write."""
+    tensor._counter.version = 0
+    return tensor.requires_grad_() if requires_grad else tensor
 
 
 def _put(tensor: Any, array: Any) -> Any:

@@ -13,6 +13,7 @@ from ._autocast import follow
 from ._dispatch import (
     accept_numpy_names,
     call,
+    cast_tensor,
     expect_out_dtype,
     finish,
     finish_exactly,
@@ -39,16 +40,21 @@ _any = kernel("any")
 
 
 
+def summed_dtype(input: Any, asked: dtype | None, out: Any) -> dtype:
+    """The dtype that sums and products are computed in: what is asked for, that of ``out``, or the input's, int64 for integers."""
+    return asked or (out._dtype if isinstance(out, TensorBase) else int64 if input._dtype.category < 2 else input._dtype)
+
+
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The sum of all elements, or along ``dim``; integers add up in int64."""
     if not isinstance(input, TensorBase):
         raise TypeError(f"sum(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    kind = dtype or (int64 if input._dtype.category < 2 else input._dtype)
+    kind = summed_dtype(input, dtype, out)
     dims = wrap_dims(dim, len(shape_of(input)))
     if dtype is not None and out is not None:
         expect_out_dtype(out, dtype)
     if kind is bool_:
-        return finish(call(_sum, (input,), dims, keepdim, dtype=int64).to(bool_), out)
+        return finish(call(_sum, (cast_tensor(input, bool_),), dims, keepdim, dtype=int64).to(bool_), out)
     return finish(call(_sum, (input,), dims, keepdim, dtype=kind), out)
 
 
@@ -84,7 +90,7 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype 
 
 def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The product of all elements, or along ``dim``; integers multiply in int64."""
-    kind = dtype or (int64 if input._dtype.category < 2 else input._dtype)
+    kind = summed_dtype(input, dtype, out)
     rank = len(shape_of(input))
     if isinstance(dim, (tuple, list)):
         raise TypeError(
@@ -96,7 +102,7 @@ def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dt
     if dtype is not None and out is not None:
         expect_out_dtype(out, dtype)
     if kind is bool_:
-        return finish(call(_all, (input.ne(0),), dims, keepdim), out)
+        return finish(call(_prod, (cast_tensor(input, bool_),), dims, keepdim, dtype=uint8).to(bool_), out)
     return finish(call(_prod, (input,), dims, keepdim, dtype=kind), out)
 
 

@@ -6,16 +6,19 @@ from typing import Any
 
 from .. import return_types
 from .._backend.table import kernel
-from .._core.dtype import bool_, by_name, dtype, get_default_dtype, int64
-from .._core.tensor_base import TensorBase
+from .._core.dtype import bool_, by_name, dtype, int64
+from .._core.tensor_base import TensorBase, count_of
 from . import views
 from ._autocast import follow
 from ._dispatch import (
     accept_numpy_names,
     call,
     cast_tensor,
+    cpp_word,
     expect_out_dtype,
     finish,
+    in_place,
+    refuse_dtype,
     shape_of,
     type_word,
     wrap_dim,
@@ -24,6 +27,7 @@ from ._dispatch import (
 from ._forms import accept_forms
 from .index import gather
 from .join import cat
+from .reduce import summed_dtype
 
 _cumsum = kernel("cumsum")
 _cumprod = kernel("cumprod")
@@ -34,26 +38,44 @@ _logcumsumexp = kernel("logcumsumexp")
 
 
 
-def _scan(kernel_: Any, name: str, input: Any, dim: int, kind: dtype | None, out: Any) -> Any:
-    given = kind is not None
+def _scan(kernel_: Any, input: Any, dim: int, kind: dtype | None, out: Any) -> Any:
     dim = wrap_dim(dim, len(shape_of(input)))
-    if kind is None:
-        kind = int64 if input._dtype.category < 2 else input._dtype
-    if given and out is not None:
+    if kind is not None and out is not None:
         expect_out_dtype(out, kind)
-    if kind is bool_:
-        raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
+    kind = summed_dtype(input, kind, out)
+    refuse_dtype(f"{kernel_.op}_out_cpu", kind)
     return finish(call(kernel_, (input,), dim, dtype=kind), out)
 
 
 def cumsum(input: Any, dim: int, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The sums of the elements up to each one along ``dim``; integers add up in int64."""
-    return _scan(_cumsum, "cumsum", input, dim, dtype, out)
+    return _scan(_cumsum, input, dim, dtype, out)
 
 
 def cumprod(input: Any, dim: int, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The products of the elements up to each one along ``dim``; integers multiply in int64."""
-    return _scan(_cumprod, "cumprod", input, dim, dtype, out)
+    return _scan(_cumprod, input, dim, dtype, out)
+
+
+def cumsum_(self: Any, dim: int, *, dtype: dtype | None = None) -> Any:
+    """In-place version of ``cumsum``, which adds up in the tensor's own dtype."""
+    return in_place(self, _scan_in_place, _cumsum, dim, dtype)
+
+
+def cumprod_(self: Any, dim: int, *, dtype: dtype | None = None) -> Any:
+    """In-place version of ``cumprod``, which multiplies in the tensor's own dtype."""
+    return in_place(self, _scan_in_place, _cumprod, dim, dtype)
+
+
+def _scan_in_place(input: Any, kernel_: Any, dim: int, kind: dtype | None) -> Any:
+    if kind is not None and kind is not input._dtype:
+        raise RuntimeError(
+            f"Bad in-place call: input tensor dtype {cpp_word(input._dtype)} and output tensor dtype {cpp_word(kind)} should match"
+        )
+    if count_of(input._shape) == 0 or not input._shape:
+        wrap_dim(dim, len(input._shape))
+        return input.clone()
+    return _scan(kernel_, input, dim, input._dtype, None)
 
 
 def _running(kernel_: Any, name: str, kind: Any, input: Any, dim: int, out: Any) -> Any:
@@ -85,10 +107,10 @@ def cummin(input: Any, dim: int, *, out: Any = None) -> Any:
 def logcumsumexp(input: Any, dim: int, *, out: Any = None) -> Any:
     """The logarithm of the sums of exponentials up to each element along ``dim``."""
     dim = wrap_dim(dim, len(shape_of(input)))
-    kind = input._dtype if input._dtype.category >= 2 else get_default_dtype()
-    if isinstance(out, TensorBase) and out._dtype is not kind:
-        raise RuntimeError(f"expected scalar_type {type_word(kind)} but found {type_word(out._dtype)}")
-    return finish(call(_logcumsumexp, (input,), dim, dtype=kind), out)
+    if isinstance(out, TensorBase) and out._dtype is not input._dtype:
+        raise RuntimeError(f"expected scalar_type {type_word(input._dtype)} but found {type_word(out._dtype)}")
+    refuse_dtype("logcumsumexp_out_cpu", input._dtype, below=2)
+    return finish(call(_logcumsumexp, (input,), dim), out)
 
 
 def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:
@@ -250,6 +272,6 @@ FUNCTIONS = tuple(
     "cumsum cumprod cummax cummin logcumsumexp diff trapezoid trapz cumulative_trapezoid gradient".split()
 )
 METHODS = ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "diff")
-IN_PLACE = ("cumsum", "cumprod")
+NAMED_METHODS = {"cumsum_": cumsum_, "cumprod_": cumprod_}
 accept_numpy_names(globals(), FUNCTIONS)
 accept_forms(globals())

@@ -156,6 +156,8 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, 
             "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{list(shape)} source.shape = {list(other)}"
         )
+    if 0 in shape and len(shape) > 1:
+        return finish(input.clone(), out)  # as in torch, indices are not looked at
     size = shape[dim] if shape else 1
     check_range(
         positions, 0, size,

@@ -10,18 +10,22 @@ from .._backend.table import kernel
 from .._core import determinism
 from .._core.dtype import int64
 from .._core.formats import contiguous_format
+from .._core.storage import Storage
 from .._core.strides import contiguous_strides, flat_index
 from .._core.tensor_base import (
     TensorBase,
     array_of,
-    check_writable,
+    check_history,
     count_of,
     is_tracked,
+    resize,
     strides_of,
     tensor_of,
+    touch,
     turn_into,
     whole_storage,
 )
+from .._tape.composite import refuse
 from .._tape.windows import review
 from . import views
 from ._dispatch import accept_numpy_names, call, deliver, finish, shape_args, shape_of, wrap_dim
@@ -326,6 +330,8 @@ def numel(input: Any) -> int:
 
 def adjoint(input: Any) -> Any:
     """Matrices in the last two dimensions transposed, and conjugated if complex."""
+    if not shape_of(input):
+        return input.conj() if input._dtype.category == 3 else views.alias(input)
     if len(shape_of(input)) < 2:
         raise RuntimeError(
             f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {len(shape_of(input))}-D tensor."
@@ -336,6 +342,8 @@ def adjoint(input: Any) -> Any:
 
 def _matrix_transpose(self: Any) -> Any:
     """Matrices in the last two dimensions transposed."""
+    if not shape_of(self):
+        return views.alias(self)
     if len(shape_of(self)) < 2:
         raise RuntimeError(
             f"tensor.mT is only supported on matrices or batches of matrices. Got {len(shape_of(self))}-D tensor."
@@ -444,7 +452,7 @@ view_copy = _copying(views.view, "view_copy")
 
 def _own_view(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        check_writable(self)
+        check_history(self)
         review(self, function(self, *args, **kwargs))
         return self
 
@@ -460,6 +468,10 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
         raise RuntimeError("cannot resize variables that require grad")
     shape = shape_args(sizes)
     if shape == shape_of(self):
+        return self
+    if self._storage.__class__ is Storage:
+        resize(self, shape)
+        touch(self)
         return self
     storage = whole_storage(self)
     have, need = views.numel_of(shape_of(storage)), views.numel_of(shape) + self._offset
@@ -480,8 +492,8 @@ def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> An
 
 
 def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
-    """Show the storage of ``source`` from now on (with a size, a part of it); returns the tensor."""
-    check_writable(self)
+    """Show the storage of ``source`` from now on (with a size, a part of it, which may make it grow); returns the tensor."""
+    check_history(self)
     if source is None:
         turn_into(self, self.new_empty((0,)))
         return self
@@ -493,11 +505,18 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
         raise RuntimeError(
             f"Could not set tensor of type {source._dtype.name} to a tensor of type {self._dtype.name}"
         )
+    tracked = source if is_tracked(source) else self
     if size is None:
         turn_into(self, views.alias(source))
     else:
         shape = shape_args((size,)) if not isinstance(size, int) else (size,)
+        if source._storage.__class__ is Storage and 0 not in shape:
+            steps = contiguous_strides(shape) if stride is None else stride
+            need = (storage_offset + sum((length - 1) * step for length, step in zip(shape, steps)) + 1) * source._dtype.itemsize
+            if need > source._storage.nbytes:
+                source._storage.resize(need)
         turn_into(self, views.as_strided(source, shape, contiguous_strides(shape) if stride is None else stride, storage_offset))
+    refuse("NotImplemented", "set_", tracked, self, RuntimeError("derivative for set_ is not implemented"))
     return self
 
 

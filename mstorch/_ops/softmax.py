@@ -17,7 +17,7 @@ _log_softmax = kernel("log_softmax")
 def _along(kernel_: Any, name: str, input: Any, dim: int, kind: dtype | None, out: Any) -> Any:
     axis = wrap_dim(dim, len(input._shape))
     kind = kind or input._dtype
-    if kind.category < 2:
+    if kind.category < 2 and 0 not in input._shape:
         raise NotImplementedError(f'"{name}" not implemented for {torch_type_name(kind.name)}')
     result = call(kernel_, (input,), axis, dtype=kind)
     return result if out is None else deliver(result, out)

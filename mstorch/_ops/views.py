@@ -111,7 +111,7 @@ def reshape(input: Any, *shape: Any) -> Any:
     if strides is not None:
         return _as_shape(input, wanted, strides)
     copy = call(_clone, (input,))
-    return _as_shape(copy, wanted, contiguous_strides(wanted), "UnsafeViewBackward0")
+    return windows.no_view(_as_shape(copy, wanted, contiguous_strides(wanted), "UnsafeViewBackward0"))
 
 
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -239,36 +238,14 @@ def build_tensor(
     storage: LoadedStorage, dtype: str, offset: int, size: Sequence[int], stride: Sequence[int], requires_grad: bool
 ) -> Any:
     """Return a tensor that views a storage; all tensors of one storage and dtype share one base."""
-    size, stride = tuple(size), tuple(stride)
     base = storage.bases.get(dtype)
     if base is None:
-        count = storage.nbytes() // ITEMSIZE[dtype]
-        # Nearly every storage has one tensor, which shows all of it: that one is then the base itself.
-        whole = offset == 0 and stride == contiguous_stride(size) and math.prod(size) == count
-        base = storage.bases[dtype] = _base(storage, dtype, size if whole else (count,))
-        if whole:
-            return base.requires_grad_() if requires_grad else base
-    base = base.detach()
-    tensor = _gapless_view(base, size, stride, offset)
-    if tensor is None:
-        tensor = base.as_strided(size, stride, offset)
-    tensor = tensor.detach()
+        base = storage.bases[dtype] = _base(storage, dtype, (storage.nbytes() // ITEMSIZE[dtype],))
+    tensor_base = _module("_core.tensor_base")
+    tensor = tensor_base.window(base._storage, base._dtype, size, tuple(stride), offset)
+    # As in torch, setting the tensor up counts as a write, and tensors of one storage count apart.
+    tensor._counter = _module("_core.storage").Counter(1)
     return tensor.requires_grad_() if requires_grad else tensor
-
-
-def _gapless_view(base: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Any:
-    """Return a view whose elements lie in memory without gaps, in some order of its dimensions; None for any other.
-
-    Rows, transposed matrices and channels_last weights are such views. as_strided would read them through an index of
-    eight bytes an element.
-    """
-    order = _module("_core.strides").dense_order(size, stride)
-    if order is None or not size or 0 in size:
-        return None
-    flat = base.view(-1).narrow(0, offset, math.prod(size))
-    view = flat.view([size[dim] for dim in order]).permute([order.index(dim) for dim in range(len(size))])
-    # A dimension of length 1 may have any stride in a file, but not in a view that is made step by step.
-    return view if tuple(view.stride()) == stride else None
 
 
 def _base(storage: LoadedStorage, dtype: str, size: tuple[int, ...]) -> Any:

@@ -26,6 +26,26 @@ class Composite(Node):
         return tuple(bare_of(fitted(gradient, like), recorded) for gradient, like in zip(found, inputs))
 
 
+class Refused(Node):
+    """The node of an operation that has a gradient in name only: backward through it raises torch's error."""
+
+    __slots__ = ("error",)
+    error: Exception
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """Raises the error."""
+        raise self.error
+
+
+def refuse(label: str, op: str, input: Any, result: Any, error: Exception | None = None) -> Any:
+    """Let a result take part in autograd, without a derivative of the operation that made it."""
+    if modes.grad and modes.native is None and is_tracked(input):
+        node: Any = named(Refused, label)([edge_of(input)])
+        node.error = error or NotImplementedError(f"the derivative for '{op}' is not implemented.")
+        result._node, result._number = node, 0
+    return result
+
+
 def fitted(gradient: Any, like: Any) -> Any:
     """A gradient in the shape and kind of number of the tensor that it is for."""
     if gradient is None:

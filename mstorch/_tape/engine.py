@@ -250,13 +250,14 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
     if held is None:
         if gradient.__class__ is np.ndarray:
             # Nobody else may write to what the leaf is given: an array that others hold is copied.
-            gradient = gradient if _alone(gradient, tensor) else _like_leaf(gradient, tensor)
-            auto.grad = tensor_of(gradient)
+            alone = _alone(gradient, tensor)
+            auto.grad = tensor_of(gradient if alone else _like_leaf(gradient, tensor))
+            auto.grad._counter.version = 0 if alone else 1  # as in torch, a copy was written
         elif isinstance(gradient, TensorBase):
             auto.grad = gradient.clone() if recorded or getattr(gradient, "_layout", None) is None else gradient
         else:
             auto.grad = dressed(gradient)
-    elif recorded or not _plain(held) or gradient.__class__ is not np.ndarray:
+    elif recorded or getattr(held, "_layout", None) is not None or gradient.__class__ is not np.ndarray:
         auto.grad = add(held, dressed(gradient))
     else:
         held._array = None if held._storage.moved else held._array
@@ -267,10 +268,6 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
     if auto.post:
         for hook in list(auto.post.values()):
             hook(tensor)
-
-
-def _plain(tensor: Any) -> bool:
-    return getattr(tensor, "_layout", None) is None and tensor._node is None and not (tensor._auto is not None and tensor._auto.leaf)
 
 
 def _like_leaf(gradient: np.ndarray, tensor: Any) -> np.ndarray:

@@ -12,7 +12,19 @@ import numpy as np
 from .._core.hooks import Hooks, RemovableHandle
 from .._core.modes import grad_set_to, modes
 from .._core.storage import Storage
-from .._core.tensor_base import TensorBase, array_of, is_tracked, tensor_of, twin, value_of, wrap
+from .._core.tensor_base import (
+    DEFAULT,
+    TensorBase,
+    array_of,
+    is_tracked,
+    refused_view,
+    strides_of,
+    tensor_of,
+    twin,
+    value_of,
+    window,
+    wrap,
+)
 
 Edge = tuple["Node", int]
 
@@ -160,7 +172,9 @@ def _look_again(tensor: Any, auto: Any, version: int) -> None:
     base = auto.base
     if tensor._node is None and not is_tracked(base):
         return
-    if node_of(base) is not None:
+    if auto.origin != DEFAULT and is_tracked(base):
+        raise RuntimeError(refused_view(tensor, auto, "its base or another view of its base has been"))
+    if is_tracked(base) and (node_of(base) is not None or tensor._node is None):
         made = _look[0](tensor)
         tensor._node, tensor._number = made._node, made._number
     auto.seen = version
@@ -315,7 +329,21 @@ def dressed(value: Any) -> Any:
     """A bare value as a tensor over the same memory."""
     if isinstance(value, TensorBase) or value is None:
         return value
-    return tensor_of(value) if isinstance(value, np.ndarray) else wrap(value)
+    if isinstance(value, np.ndarray):
+        return _expanded(value) if repeats(value) else tensor_of(value)
+    return wrap(value)
+
+
+def repeats(array: np.ndarray) -> bool:
+    """Whether an array holds elements more than once, as what was broadcast does."""
+    return 0 in array.strides and array.size != 1
+
+
+def _expanded(array: np.ndarray) -> Any:
+    """A tensor of an array that repeats elements (the gradient of a sum), which stays expanded as torch's does."""
+    once = tensor_of(np.array(array[tuple(slice(1) if step == 0 else slice(None) for step in array.strides)], order="C"))
+    strides = [0 if step == 0 else own for step, own in zip(array.strides, strides_of(once))]
+    return window(once._storage, once._dtype, array.shape, tuple(strides), once._offset)
 
 
 def bare_of(value: Any, recorded: bool) -> Any:

@@ -10,6 +10,7 @@ from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
 from .._core.dtype import dtype
 from .._core.modes import grad_set_to, modes
+from .._core.storage import Counter
 from .._core.strides import Strides, contiguous_strides, flat_index
 from .._core.tensor_base import (
     DEFAULT,
@@ -19,7 +20,7 @@ from .._core.tensor_base import (
     TensorBase,
     array_of,
     auto_of,
-    become_apart,
+    become,
     is_tracked,
     make_view,
     make_window,
@@ -32,7 +33,7 @@ from .._core.tensor_base import (
     twin,
     value_of,
 )  # fmt: skip
-from .node import Node, _look, bare, dressed, edge_of, named, node_of, on_host
+from .node import Node, _look, bare, dressed, edge_of, named, node_of, on_host, repeats
 
 Map = Callable[[np.ndarray], np.ndarray]
 
@@ -63,7 +64,7 @@ def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
     """A linear map of a tensor, recorded; the result has memory of its own."""
     value = bare(tensor)
     made = _through(forward, value)
-    if made.__class__ is np.ndarray and (made.base is not None or made is value):
+    if made.__class__ is np.ndarray and (made.base is not None or made is value) and not repeats(made):
         made = np.array(made, order="C")
     result = dressed(made)
     if modes.grad and is_tracked(tensor):
@@ -226,6 +227,14 @@ def _may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return False
 
 
+def no_view(tensor: Any) -> Any:
+    """The tensor, a view of what nobody else holds, as a tensor without a base: the result of an operation made of others."""
+    auto = tensor._auto
+    if auto is not None and auto.base is not None:
+        auto.base, auto.again, auto.origin = None, None, DEFAULT
+    return tensor
+
+
 # Several views at once
 
 
@@ -379,7 +388,9 @@ def snapshot(target: Any) -> Any:
 def detach_snapshot(made: Any) -> None:
     """Give a snapshot that was saved for backward memory of its own, before the target is written."""
     if on_host(made):
-        become_apart(made, tensor_of(np.array(array_of(made), order="C")))
+        version = made._counter.version
+        become(made, tensor_of(np.array(array_of(made), order="C")))
+        made._counter = Counter(version)
 
 
 def assign(target: Any, made: Any, label: str = "CopyBackwards") -> None:

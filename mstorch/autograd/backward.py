@@ -12,7 +12,7 @@ from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
 from .._ops._dispatch import capturing, cast_tensor
 from .._ops.join import stack
 from .._tape import engine
-from .._tape.node import Accumulate, bare, dressed, edge_of, node_of
+from .._tape.node import Accumulate, bare, dressed, edge_of, node_of, repeats
 from .graph import GradientEdge
 
 
@@ -176,7 +176,8 @@ def _own(gradient: Any, starts: Sequence[tuple[Any, Any]]) -> Any:
     """A gradient as a tensor whose memory no other result shares."""
     if gradient is None or isinstance(gradient, TensorBase):
         return gradient
-    if isinstance(gradient, np.ndarray) and (gradient.base is not None or any(gradient is item for _, item in starts)):
+    shared = isinstance(gradient, np.ndarray) and (gradient.base is not None or any(gradient is item for _, item in starts))
+    if shared and not repeats(gradient):
         return tensor_of(np.array(gradient, order="C"))
     return dressed(gradient)
 

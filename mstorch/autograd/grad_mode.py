@@ -145,7 +145,7 @@ class inference_mode(_Mode):
         return type(self)(self.mode)
 
     def __enter__(self) -> None:
-        self._enter(modes.grad and not self.mode, self.mode)
+        self._enter(not self.mode, self.mode)
 
 
 def is_grad_enabled() -> bool:

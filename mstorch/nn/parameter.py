@@ -8,7 +8,7 @@ from .._backend.cell import as_parameter, set_value
 from .._backend.runtime import keep_interrupts
 from .._core.ends import ENDS
 from .._core.overriding import PLAIN, disabled, overrides
-from .._core.storage import Counter, face
+from .._core.storage import face
 from .._core.tensor_base import TensorBase, array_of, become, is_tracked, require_grad, value_of
 from .._ops import creation, views
 from .._tensor import Tensor
@@ -31,6 +31,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     __slots__ = ()
     __torch_function__ = disabled  # type: ignore[assignment]
+    _copied_at = 0
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         if isinstance(data, TensorBase) and type(data) not in (Tensor, cls) and not isinstance(data, Parameter) and overrides(data):
@@ -40,7 +41,6 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         elif not isinstance(data, TensorBase):
             raise TypeError(f"cannot create Parameter from an object of type {type(data).__name__}: a Tensor is needed")
         made = views.detach(data)
-        made._counter = Counter()
         made.__class__ = cls
         if requires_grad:
             if data._dtype.category < 2:

@@ -51,9 +51,11 @@ def _xlog(function: Any) -> Any:
     return kernel
 
 
-def numpy_logit(x: np.ndarray, *_: Any) -> np.ndarray:
-    """``log(x / (1 - x))``."""
+def numpy_logit(x: np.ndarray, low: float | None = None, high: float | None = None) -> np.ndarray:
+    """``log(x / (1 - x))``, of x between ``low`` and ``high``."""
     with np.errstate(all="ignore"):
+        if low is not None:
+            x = np.clip(x, number(low, x), number(high, x))
         return np.asarray(np.log(x / (number(1, x) - x)))
 
 

@@ -185,17 +185,17 @@ sinc = chained("SincBackward0", _sinc, _sinc_slope)
 # log(x / (1 - x))
 
 
-def _logit(raw: Raw, eps: float | None) -> Raw:
-    if eps is not None:
-        raw = numpy_clamp(raw, constant(eps, raw), constant(1 - eps, raw))
+def _logit(raw: Raw, low: float | None, high: float | None) -> Raw:
+    if low is not None and high is not None:
+        raw = numpy_clamp(raw, constant(low, raw), constant(high, raw))
     return log(composed_div(raw, _one_minus(raw)))
 
 
-def _logit_backward(gradient: Raw, result: Raw, raw: Raw, eps: float | None) -> tuple[Raw, None]:
-    low, high = constant(0.0 if eps is None else eps, raw), constant(1.0 if eps is None else 1 - eps, raw)
-    outside = prim_or(prim_less(raw, low), prim_less(high, raw))
+def _logit_backward(gradient: Raw, result: Raw, raw: Raw, low: float | None, high: float | None) -> tuple[Raw, None, None]:
+    bottom, top = constant(0.0 if low is None else low, raw), constant(1.0 if high is None else high, raw)
+    outside = prim_or(prim_less(raw, bottom), prim_less(top, raw))
     slope = composed_div(gradient, prim_mul(raw, _one_minus(raw)))
-    return prim_select(outside, constant(math.nan if eps is None else 0.0, raw), slope), None
+    return prim_select(outside, constant(math.nan if low is None else 0.0, raw), slope), None, None
 
 
 logit = node("LogitBackward0", _logit, _logit_backward)

@@ -9,6 +9,7 @@ from typing import Any
 from ... import init
 from ..._ops import rnn
 from ..._ops.creation import zeros
+from ..._tape.windows import no_view
 from ..._tensor import Tensor
 from ..functional import linear
 from ..utils.rnn import PackedSequence
@@ -212,9 +213,11 @@ class RNNBase(Module):
             states = self._initial(input, batch)
         self._check_states(states, batch)
         rows, last = self._run(steps_first.reshape(length * batch, -1), [batch] * length, states)
-        output = rows.reshape(length, batch, -1)
+        output = no_view(rows.reshape(length, batch, -1))
         if self.batch_first:
             output = output.transpose(0, 1)
+            if self.mode != "LSTM":  # torch's LSTM returns the view
+                no_view(output)
         if not batched:
             output = output.squeeze(0 if self.batch_first else 1)
             last = tuple(part.squeeze(1) for part in last)
