@@ -70,7 +70,7 @@ from ._ops.complex_views import (
 )  # fmt: skip
 from ._ops.contract import (
     einsum, tensordot, outer, ger, inner, vdot, kron, trace, matrix_power, chain_matmul, addmm, addmv, addr,
-    baddbmm, addbmm,
+    baddbmm, addbmm, _addmm_activation,
 )  # fmt: skip
 from ._ops.conv import (
     conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d, conv_tbc, convolution,
@@ -150,7 +150,7 @@ from ._ops.pool import (
     adaptive_max_pool1d,
 )  # fmt: skip
 from ._ops.positions import (
-    unravel_index, segment_reduce, hash_tensor, slice_inverse,
+    unravel_index, segment_reduce, _segment_reduce, hash_tensor, slice_inverse,
 )  # fmt: skip
 from ._ops.random import (
     rand, randn, randint, randperm, rand_like, randn_like, randint_like, normal, bernoulli, multinomial, poisson,
@@ -205,7 +205,7 @@ from ._settings import (
 )  # fmt: skip
 from .storage import (
     BFloat16Storage, BoolStorage, ByteStorage, CharStorage, ComplexDoubleStorage, ComplexFloatStorage, DoubleStorage, FloatStorage,
-    HalfStorage, IntStorage, LongStorage, ShortStorage,
+    default_storage as _default_storage, HalfStorage, IntStorage, LongStorage, ShortStorage,
     TypedStorage, UntypedStorage, is_storage,
 )  # fmt: skip
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state, thread_safe_generator
@@ -243,6 +243,11 @@ from ._functions.process import (
 from ._functions.streams import Event, Stream
 from ._functions.recurrent import (
     embedding_bag, embedding_renorm_, gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell,
+)  # fmt: skip
+from ._sparse.checks import (
+    _convert_indices_from_coo_to_csr, _convert_indices_from_csr_to_coo, _validate_sparse_bsc_tensor_args,
+    _validate_sparse_bsr_tensor_args, _validate_sparse_compressed_tensor_args, _validate_sparse_coo_tensor_args,
+    _validate_sparse_csc_tensor_args, _validate_sparse_csr_tensor_args,
 )  # fmt: skip
 from ._sparse.compressed import (
     sparse_bsc_tensor, sparse_bsr_tensor, sparse_compressed_tensor, sparse_csc_tensor, sparse_csr_tensor,
@@ -290,8 +295,13 @@ _enter({
     f"{__name__}.special": vars(special), f"{__name__}.nn.init": vars(nn.init),
 })  # fmt: skip
 # Submodules that ``import torch`` binds but few programs use come when they are asked for.
-__getattr__ = _missing(
+_found_later = _missing(
     "mstorch",
     ("_C", "__future__", "_dynamo", "_jit_internal", "_utils", "ao", "distributed", "export", "futures", "fx", "hub", "jit",
      "library", "monitor", "onnx", "profiler", "quasirandom", "types"),
 )
+
+
+def __getattr__(name: str) -> object:
+    """``Storage`` is the class of storages of the default dtype; other names are looked for among the submodules."""
+    return _default_storage() if name == "Storage" else _found_later(name)

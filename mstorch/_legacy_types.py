@@ -3,12 +3,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._core import device as devices
 from ._core.dtype import bfloat16, bool_, dtype, float16, float32, float64, int8, int16, int32, int64, uint8
 from ._core.formats import layout, sparse_coo, strided
 from ._core.size import Size
 from ._core.tensor_base import TensorBase
+from ._ops import views
 from ._ops.creation import empty
 from ._ops.from_data import array_of, made
+from ._ops.memory import expect_dtype
 from ._sparse.coo import sparse_coo_tensor
 from .storage import is_storage, tensor_over
 
@@ -22,8 +25,18 @@ class _LegacyType(type):
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, TensorBase) and instance._dtype is cls._legacy_dtype and instance.layout is cls.layout
 
-    def __call__(cls, *args: Any) -> Any:
+    def __call__(cls, *args: Any, device: Any = None) -> Any:
         kind = cls._legacy_dtype
+        if device is not None and devices.device(device).type != "cpu":
+            raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {devices.device(device).type} was passed")
+        if len(args) == 1 and isinstance(args[0], TensorBase):
+            if device is not None:
+                raise RuntimeError(
+                    "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  Use torch.tensor(...) "
+                    "or torch.as_tensor(...) instead."
+                )
+            expect_dtype(kind, args[0])
+            return views.detach(args[0])
         if len(args) == 1 and is_storage(args[0]):
             return tensor_over(args[0], kind)
         if len(args) == 1 and not isinstance(args[0], (int, Size)):

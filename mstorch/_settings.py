@@ -6,11 +6,11 @@ from typing import Any
 
 from ._backend import runtime
 from ._core import device as devices
+from ._core.determinism import state as _deterministic
 from ._core.device import device
 from ._core.tensor_base import TensorBase
 
 _threads = [os.cpu_count() or 1]
-_deterministic = {"mode": False, "warn_only": False}
 _precision = ["highest"]
 
 
@@ -29,6 +29,9 @@ def set_num_threads(int: int, /) -> None:
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Ask for deterministic kernels; MindSpore's are, on a device after its own switch is set."""
+    for where, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
+        if not isinstance(value, bool):
+            raise TypeError(f"_set_deterministic_algorithms(): argument {where} must be bool, not {type(value).__name__}")
     _deterministic.update(mode=bool(mode), warn_only=bool(warn_only))
     runtime.set_deterministic(bool(mode))
 

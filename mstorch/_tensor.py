@@ -56,7 +56,15 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
         """``Tensor(2, 3)`` is an uninitialised tensor of that size, ``Tensor([1, 2])`` one of those values."""
         kind = get_default_dtype()
-        devices.resolve(kwargs.pop("device", None))
+        place = kwargs.pop("device", None)
+        if place is not None and devices.device(place).type != devices.current().type:
+            words = devices.current().type, devices.device(place).type
+            raise RuntimeError("legacy constructor expects device type: {} but device type: {} was passed".format(*words))
+        if len(args) == 1 and isinstance(args[0], TensorBase) and place is not None:
+            raise RuntimeError(
+                "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  Use torch.tensor(...) or "
+                "torch.as_tensor(...) instead."
+            )
         if len(args) == 1 and isinstance(args[0], TensorBase):
             made = views.detach(args[0])
         elif len(args) == 1 and not isinstance(args[0], int):
@@ -241,6 +249,10 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         if not self._shape:
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
+
+    def __reversed__(self) -> Tensor:
+        """The tensor with its first dimension the other way round."""
+        return self.flip(0) if self._shape else self
 
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (TensorBase, int, float, complex, bool)):

@@ -5,9 +5,7 @@ from __future__ import annotations
 from ._hook import missing as _missing
 from ._ops.linalg import (
     cond,
-    cross,
     det,
-    diagonal,
     householder_product,
     ldl_factor,
     ldl_factor_ex,
@@ -18,16 +16,10 @@ from ._ops.linalg import (
     lu_factor_ex,
     lu_solve,
     matrix_norm,
-    matrix_power,
     matrix_rank,
-    multi_dot,
     norm,
     pinv,
     slogdet,
-    tensorinv,
-    tensorsolve,
-    vander,
-    vecdot,
 )  # fmt: skip
 from ._ops.linalg_exp import matrix_exp
 from ._ops.linalg_factor import (
@@ -47,6 +39,7 @@ from ._ops.linalg_factor import (
     svd,
     svdvals,
 )  # fmt: skip
+from ._ops.linalg_products import cross, diagonal, matrix_power, multi_dot, tensorinv, tensorsolve, vander, vecdot
 from ._ops.matmul import matmul
 from ._ops.measure import vector_norm
 

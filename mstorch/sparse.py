@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from ._core.dtype import int64
 from ._core.formats import sparse_coo, sparse_csc, sparse_csr
 from ._core.tensor_base import array_of
 from ._legacy_types import SPARSE
+from ._ops._dispatch import type_word
 from ._sparse import coo
-from ._sparse.base import index_tensor, is_sparse, like
+from ._sparse.base import WORDS, index_tensor, is_sparse, like
 from ._sparse.convert import to_dense
 from ._sparse.coo import coalesce
 from ._sparse.products import addmm as _addmm
@@ -32,13 +34,23 @@ def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0) 
     return _addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
 
 
+def _word(layout: Any) -> str:
+    return WORDS.get(layout, "Strided")
+
+
 def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any:
     """A sparse matrix with the rows of ``diagonals`` as its diagonals ``offsets`` (0 the main one, above it positive)."""
+    if diagonals.dim() not in (1, 2):
+        raise RuntimeError("Diagonals must be vector or matrix")
+    if offsets.dim() > 1:
+        raise RuntimeError("Offsets must be scalar or vector")
+    if offsets._dtype is not int64:
+        raise RuntimeError(f"Offset Tensor must have dtype Long but got {type_word(offsets._dtype)}")
     lines = diagonals.unsqueeze(0) if diagonals.dim() == 1 else diagonals
     places = np.asarray(array_of(offsets)).reshape(-1)
-    rows, columns = (int(length) for length in shape)
     if len(shape) != 2:
         raise RuntimeError("Output shape must be 2d")
+    rows, columns = (int(length) for length in shape)
     if lines.dim() != 2 or places.size != lines.shape[0]:
         raise RuntimeError(
             f"Number of diagonals ({lines.shape[0]}) does not match the number of offsets ({places.size})"
@@ -46,7 +58,7 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
     if np.unique(places).size != places.size:
         raise RuntimeError("Offset tensor contains duplicate values")
     if layout not in (None, sparse_coo, sparse_csr, sparse_csc):
-        raise RuntimeError(f"Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got {layout}")
+        raise RuntimeError(f"Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got {_word(layout)}")
     line, column = (part.reshape(-1) for part in np.indices((places.size, lines.shape[1])))
     row = column - places[line]
     inside = (row >= 0) & (row < rows) & (column < columns)

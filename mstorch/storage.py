@@ -33,6 +33,7 @@ from ._core.shared import Block
 from ._core.storage import Storage as Cell
 from ._core.tensor_base import window
 from ._ops import from_data
+from ._ops._dispatch import type_word
 
 # The storage objects alive, by their cell: a tensor's storage is one object as long as somebody holds it.
 _OBJECTS: weakref.WeakValueDictionary[int, UntypedStorage] = weakref.WeakValueDictionary()
@@ -95,6 +96,9 @@ class UntypedStorage(metaclass=NamedAsInTorch):
 
     __len__ = size = nbytes
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
     def element_size(self) -> int:
         """1: the elements are bytes."""
         return 1
@@ -111,6 +115,11 @@ class UntypedStorage(metaclass=NamedAsInTorch):
     def untyped(self) -> UntypedStorage:
         """The storage itself."""
         return self
+
+    def elements_in(self, kind: dtype | None) -> np.ndarray:
+        """The memory as elements of a dtype, int64 if none is given."""
+        kind = kind or int64
+        return self._bytes()[: self.nbytes() // kind.itemsize * kind.itemsize].view(kind.np)
 
     def tolist(self) -> list[int]:
         """The bytes as a list of integers."""
@@ -336,6 +345,16 @@ class TypedStorage(metaclass=_LegacyStorage):
         size = self.dtype.itemsize
         return flat[: flat.size // size * size].view(self.dtype.np)
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
+    def elements_in(self, kind: Any) -> np.ndarray:
+        """The elements; RuntimeError if another dtype is asked for."""
+        if kind is not None and kind is not self.dtype:
+            words = type_word(kind), type_word(self.dtype)
+            raise RuntimeError("Expected a Storage of type {} or an UntypedStorage, but got {}".format(*words))
+        return self._elements()
+
     def _with(self, array: np.ndarray, kind: Any) -> TypedStorage:
         return TypedStorage(wrap_storage=untyped_of(_cell_of(array)), dtype=kind)
 
@@ -545,6 +564,11 @@ _give_conversions()
 def is_storage(obj: Any, /) -> bool:
     """Whether ``obj`` is a storage."""
     return type(obj) in (TypedStorage, UntypedStorage)
+
+
+def default_storage() -> Any:
+    """The class of storages of the default dtype, which torch calls ``Storage``."""
+    return globals()[f"{type_word(get_default_dtype())}Storage"]
 
 
 def untyped_storage(tensor: Any) -> UntypedStorage:

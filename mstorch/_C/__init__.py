@@ -12,7 +12,8 @@ from .._core.formats import layout, memory_format
 from .._core.generator import Generator, default_generator
 from .._core.size import Size
 from .._hook import missing as _missing
-from .._ops.linalg import _LinAlgError
+from .._ops._dispatch import broadcast_shape
+from .._ops.linalg_factor import _LinAlgError
 from .._tensor import Tensor
 from ..autograd.grad_mode import is_grad_enabled, set_grad_enabled
 from ..overrides import has_torch_function, has_torch_function_unary, has_torch_function_variadic
@@ -136,6 +137,14 @@ def _get_privateuse1_backend_name() -> str:
 def _cuda_isInBadFork() -> bool:
     """False: no GPU has been in use before a fork."""
     return False
+
+
+def _infer_size(first: Size, second: Size) -> Size:
+    """The shape that two shapes broadcast to."""
+    for number, shape in enumerate((first, second), 1):
+        if not isinstance(shape, Size):
+            raise RuntimeError(f"expected a torch.Size as argument {number}")
+    return Size(broadcast_shape(first, second))
 
 
 _jit_settings: dict[str, Any] = {}

@@ -27,6 +27,9 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     if type1 is type2:
         return type1
     for kind, other in ((type1, type2), (type2, type1)):
+        if kind.name.startswith("float8"):
+            names = (WORDS.get(each.name, each.name.capitalize()) for each in (type1, type2))
+            raise RuntimeError("Promotion for Float8 Types is not supported, attempted to promote {} and {}".format(*names))
         if kind.name in _LIMITED and other.category != 2:
             raise RuntimeError(
                 "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "

@@ -11,6 +11,7 @@ import numpy as np
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
 from .._backend.tape import bump_versions, refuse_in_trace
+from . import determinism
 from .dtype import OF_MS, OF_NP, dtype
 from .modes import modes
 from .storage import Counter, Storage, Value, face
@@ -469,16 +470,19 @@ def check_writable(tensor: Any, uniform: bool = False) -> None:
         raise RuntimeError(_OVERLAP)
 
 
-def refuse_partial_overlap(target: Any, source: Any) -> None:
-    """Raise torch's error if a write to ``target`` would change elements of ``source`` that stand elsewhere in it."""
-    if source._storage is not target._storage or source is target or 0 in source._shape or 0 in target._shape:
+def refuse_partial_overlap(target: Any, source: Any, alike: bool = True) -> None:
+    """Raise torch's error if a write to ``target`` would change elements of ``source`` that stand elsewhere in it.
+
+    Without ``alike`` it may not change any of them.
+    """
+    if source._storage is not target._storage or (alike and source is target) or 0 in source._shape or 0 in target._shape:
         return
     strides = strides_of(target), strides_of(source)
     if dense_order(target._shape, strides[0]) is None or dense_order(source._shape, strides[1]) is None:
         return  # as in torch, only windows without gaps are looked at
     begins = target._offset * target._dtype.itemsize, source._offset * source._dtype.itemsize
     ends = [begin + count_of(part._shape) * part._dtype.itemsize for begin, part in zip(begins, (target, source))]
-    if begins[0] == begins[1] and ends[0] == ends[1]:
+    if alike and begins[0] == begins[1] and ends[0] == ends[1]:
         steps = [[step for step, n in zip(own, part._shape) if n > 1] for own, part in zip(strides, (target, source))]
         apart = steps[0] == steps[1]
     else:
@@ -587,7 +591,9 @@ def resize(tensor: Any, shape: tuple[int, ...]) -> None:
     storage, size = tensor._storage, tensor._dtype.itemsize
     need = (tensor._offset + count_of(shape)) * size
     if count_of(shape) and storage.nbytes < need:
+        whole = storage.nbytes // size * size
         storage.resize(need)
+        determinism.fill(storage.memory[whole : need // size * size].view(tensor._dtype.np), tensor._dtype)
     tensor._shape, tensor._stride, tensor._array = shape, None, None
 
 

@@ -122,6 +122,8 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 def set_default_tensor_type(t: Any, /) -> None:
     """Make the dtype of a tensor type the default one. Deprecated in torch in favour of ``set_default_dtype``."""
+    if getattr(t, "__module__", "") in ("torch.cuda", "mstorch.cuda"):
+        raise TypeError(f"type torch.cuda.{t.__name__} not available. Torch not compiled with CUDA enabled.")
     warnings.warn(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
         "torch.set_default_device() as alternatives.",

@@ -161,6 +161,8 @@ def unary(kernel: Kernel, input: Any, out: Any = None, *, to_float: bool = False
 
 def _unary(kernel: Kernel, input: Any, args: tuple[Any, ...], out: Any, to_float: bool = False) -> Any:
     kind = input._dtype
+    if isinstance(out, TensorBase):
+        refuse_partial_overlap(out, input)
     if to_float and kind.category < 2:
         kind = get_default_dtype()
     strides = None if input._stride is None else result_strides((input,), input._shape)
@@ -207,6 +209,9 @@ def elementwise_in(
 ) -> Any:
     """An elementwise operation computed in a dtype; numbers among the operands are tensors to torch, but for bounds and the like."""
     tensors = [operand for operand in operands if isinstance(operand, TensorBase)]
+    if not tensors:  # torch takes two numbers as 0-d tensors
+        tensors = [tensor_of(scalar_array(python_number(operands[0]), kind).copy())]
+        operands = (*tensors, *operands[1:])
     shape = tensors[0]._shape
     for tensor in tensors[1:]:
         shape = broadcast_shape(shape, tensor._shape)
@@ -354,20 +359,56 @@ def expect_out_dtype(out: Any, kind: dtype) -> None:
         raise RuntimeError(f"Expected out tensor to have dtype {cpp_word(kind)}, but got {cpp_word(out._dtype)} instead")
 
 
+_CPP = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int",
+    "int32": "int", "int16": "short int", "int8": "signed char", "uint8": "unsigned char", "bool": "bool",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
 def cpp_word(kind: dtype) -> str:
-    """The name of a dtype in C++, as torch's messages about ``out=`` have it."""
-    return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}.get(kind.name, kind.name)
+    """The C++ type's name in torch's messages: ``c10::Half`` for float16."""
+    return _CPP.get(kind.name, kind.name)
 
 
-def finish(result: Any, out: Any) -> Any:
-    """The result, stored in ``out`` if that is given; what has an ``out=`` never returns a view."""
+def finish(result: Any, out: Any, *operands: Any) -> Any:
+    """The result, stored in ``out`` if that is given; what has an ``out=`` never returns a view.
+
+    The operands of an elementwise operation may not overlap with ``out``.
+    """
+    if out is None:
+        if isinstance(result, tuple):
+            for item in result:
+                no_view(item)
+            return result
+        return no_view(result)
+    if isinstance(out, TensorBase):
+        for operand in operands:
+            if isinstance(operand, TensorBase):
+                refuse_partial_overlap(out, operand)
+    return deliver(result, out)
+
+
+def finish_exactly(result: Any, out: Any) -> Any:
+    """The result, stored in ``out`` if that is given, which must have the result's dtype."""
     if out is not None:
-        return deliver(result, out)
-    if isinstance(result, tuple):
-        for item in result:
-            no_view(item)
-        return result
-    return no_view(result)
+        for item, target in zip(result, out) if isinstance(result, tuple) else ((result, out),):
+            expect_out_dtype(target, item._dtype)
+    return finish(result, out)
+
+
+def finish_safely(result: Any, out: Any, name: str, *words: str) -> Any:
+    """The result, stored in ``out`` if that is given; ``words`` name the results in torch's message about dtypes."""
+    if out is None:
+        return finish(result, None)
+    parts = zip(result, out, words) if isinstance(result, tuple) else ((result, out, "result"),)
+    for item, target, word in parts:
+        if isinstance(target, TensorBase) and not can_cast(item._dtype, target._dtype):
+            raise RuntimeError(
+                f"{name}: Expected {word} to be safely castable from {type_word(item._dtype)} dtype, but got {word} with dtype "
+                f"{type_word(target._dtype)}"
+            )
+    return deliver(result, out)
 
 
 def without_grad() -> Any:
@@ -390,10 +431,26 @@ def shape_of(tensor: Any) -> tuple[int, ...]:
     return tensor._shape
 
 
+# Operations whose in-place forms torch refuses where an operand is the tensor itself.
+_READS_WHILE_IT_WRITES = {
+    "index_add", "index_copy", "index_reduce", "scatter", "scatter_add", "scatter_reduce", "put", "index_put",
+}  # fmt: skip
+
+
 def in_place(tensor: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Store what ``function(tensor, …)`` returns in the tensor itself, and return the tensor."""
     check_writable(tensor)
+    _refuse_overlaps(tensor, function, args, kwargs)
     return _stored(tensor, function, args, kwargs)
+
+
+def _refuse_overlaps(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raise torch's error if an operand of an in-place operation stands in the memory that it writes."""
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if isinstance(value, TensorBase) and value._storage is tensor._storage:
+            name = getattr(function, "__name__", "")
+            if value._shape or name not in ("masked_fill", "index_fill"):  # these read a number before they write
+                refuse_partial_overlap(tensor, value, name not in _READS_WHILE_IT_WRITES)
 
 
 def _stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -430,10 +487,8 @@ def in_place_form(function: Callable[..., Any], name: str, uniform: bool = False
     run = getattr(function, "outside_autocast", function)
 
     def method(input: Any, *args: Any, **kwargs: Any) -> Any:
-        for other in args:
-            if isinstance(other, TensorBase):
-                refuse_partial_overlap(input, other)
         check_writable(input, uniform)
+        _refuse_overlaps(input, run, args, kwargs)
         return _stored(input, run, args, kwargs)
 
     method.__name__ = name
@@ -490,8 +545,24 @@ def wrap_dims(dim: Any, rank: int) -> tuple[int, ...]:
     return wrapped
 
 
-def shape_args(size: tuple[Any, ...]) -> tuple[int, ...]:
-    """``f(2, 3)``, ``f((2, 3))`` and ``f(torch.Size([2, 3]))`` alike."""
+def shape_args(size: tuple[Any, ...], name: str = "") -> tuple[int, ...]:
+    """``f(2, 3)``, ``f((2, 3))`` and ``f(torch.Size([2, 3]))`` alike; ``name`` is the function's, for the message of an error."""
+    given = size
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
-    return tuple(int(length) if isinstance(length, int) else length.__index__() for length in size)
+    return tuple(length if length.__class__ is int else _length(length, place, given, name) for place, length in enumerate(size))
+
+
+def _length(length: Any, place: int, given: tuple[Any, ...], name: str) -> int:
+    """One length of a shape; TypeError with torch's words if it is no integer."""
+    try:
+        return int(length) if isinstance(length, int) else length.__index__()
+    except (AttributeError, TypeError):
+        kind = "Tensor" if isinstance(length, TensorBase) else "numpy.ndarray" if isinstance(length, np.ndarray) else type(length).__name__
+    if len(given) == 1 and isinstance(given[0], (tuple, list)):
+        where = f"(position 1) must be tuple of ints, but found element of type {kind} at pos {place}"
+    elif place == 0:
+        where = f"(position 1) must be tuple of ints, not {kind}"
+    else:
+        where = f'failed to unpack the object at pos {place + 1} with error "type must be tuple of ints,but got {kind}"'
+    raise TypeError(f"{name}(): argument 'size' {where}")

@@ -9,6 +9,7 @@ from .._core.tensor_base import TensorBase, count_of, refuse_partial_overlap
 from . import views
 from ._autocast import follow
 from ._dispatch import call, finish, in_place, result_strides, type_word, unary, wrap_dim
+from .compare import where
 
 _relu = kernel("relu")
 _hardtanh = kernel("hardtanh")
@@ -193,6 +194,10 @@ def hardshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:
 
 def threshold(input: Any, threshold: float, value: float, *, out: Any = None) -> Any:
     """``x`` where it is above the threshold, else ``value``."""
+    if isinstance(input, TensorBase) and input._dtype.category < 2:
+        if input._dtype.category == 0:
+            raise NotImplementedError("\"threshold_cpu\" not implemented for 'Bool'")
+        return finish(where(input > int(threshold), input, int(value)), out)
     return finish(_apply(_threshold, "threshold", input, threshold, value), out)
 
 

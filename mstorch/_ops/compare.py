@@ -19,6 +19,7 @@ from ._dispatch import (
     elementwise_in,
     expect_tensor,
     expect_tensors,
+    finish,
     in_place_form,
     python_number,
     result_dtype,
@@ -179,6 +180,9 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
     """Whether ``|input - other| <= atol + rtol * |other|``, elementwise."""
     if input._dtype is not other._dtype:
         raise RuntimeError(f"{type_word(input._dtype)} did not match {type_word(other._dtype)}")
+    for place, (name, value) in enumerate((("rtol", rtol), ("atol", atol)), 3):
+        if isinstance(value, TensorBase) and (value._shape or value.requires_grad):
+            raise TypeError(f"isclose(): argument '{name}' (position {place}) must be float, not Tensor")
     if rtol < 0:
         raise RuntimeError(f"rtol must be greater than or equal to zero, but got {rtol:g}")
     if atol < 0:
@@ -262,13 +266,13 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     kind = result_dtype(operands)
     if kind.category == 1:
         _check_range(kind, min, max)
-    result = elementwise_in(kind, _clamp, (input, min, max), numbers_as_tensors=False)
-    return result if out is None else deliver(result, out)
+    return finish(elementwise_in(kind, _clamp, (input, min, max), numbers_as_tensors=False), out, *operands)
 
 
 def _check_range(kind: dtype, *bounds: Any) -> None:
     limits = iinfo(kind)
     for bound in bounds:
+        # A negative number is taken for an unsigned type where its size fits, and wraps around.
         if bound is not None and not isinstance(bound, TensorBase) and not (limits.min or -limits.max) <= bound <= limits.max:
             cpp = {"int64": "int64_t", "int32": "int"}.get(kind.name, f"{kind.name}_t")
             raise RuntimeError(f"value cannot be converted to type {cpp} without overflow")
@@ -316,7 +320,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         for item in (input, other)
     )
     result = apply(_where, kind, (condition, first, second), strides=result_strides(tensors, shape, len(tensors) < 3))
-    return result if out is None else deliver(result, out)
+    return finish(result, out, *tensors)
 
 
 def _nonzero(condition: Any) -> tuple[Any, ...]:

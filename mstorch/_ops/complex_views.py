@@ -177,16 +177,11 @@ def resolve_neg(input: Any) -> Any:
 
 def complex(real: Any, imag: Any, *, out: Any = None) -> Any:
     """The complex tensor of two real ones."""
-    _check_parts(real, imag)
-    if out is not None and out._dtype is not real._dtype.to_complex():
-        raise RuntimeError(
-            f"Expected object of scalar type {type_word(real._dtype.to_complex())} but got scalar type {type_word(out._dtype)} for "
-            "argument 'out'"
-        )
+    _check_parts(real, imag, out)
     return elementwise(_complex, (real, imag), out)
 
 
-def _check_parts(first: Any, second: Any) -> None:
+def _check_parts(first: Any, second: Any, out: Any) -> None:
     if first._dtype.category != 2 or second._dtype.category != 2:
         raise RuntimeError(
             f"Expected both inputs to be Half, Float or Double tensors but got {type_word(first._dtype)} and "
@@ -198,11 +193,16 @@ def _check_parts(first: Any, second: Any) -> None:
             "for "
             "second argument"
         )
+    if out is not None and out._dtype is not first._dtype.to_complex():
+        raise RuntimeError(
+            f"Expected object of scalar type {type_word(first._dtype.to_complex())} but got scalar type {type_word(out._dtype)} for "
+            "argument 'out'"
+        )
 
 
 def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:
     """The complex tensor of sizes and angles."""
-    _check_parts(abs, angle)
+    _check_parts(abs, angle, out)
     return elementwise(_polar, (abs, angle), out)
 
 

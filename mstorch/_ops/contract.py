@@ -7,9 +7,9 @@ from typing import Any
 from .._core.formats import contiguous_format
 from .._core.promotion import promote_types
 from .._core.tensor_base import TensorBase
-from . import views
+from . import activation, views
 from ._autocast import follow
-from ._dispatch import finish, shape_of, type_word, wrap_dim
+from ._dispatch import cpp_word, finish, finish_exactly, finish_safely, shape_of, type_word, wrap_dim
 from ._forms import accept_forms, without_out_dtype
 from .creation import eye
 from .linalg_factor import attach, inv
@@ -17,20 +17,26 @@ from .matmul import bmm, dot, matmul
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _DOTS = "..."
+_NOTHING = "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
 
 
 def einsum(*args: Any) -> Any:
     """The sum of products that an equation of subscripts names: ``einsum("ij,jk->ik", a, b)``."""
     if len(args) < 2:
-        raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
-        )
+        raise ValueError(_NOTHING)
     if isinstance(args[0], TensorBase):
         equation, operands = _from_lists(args)
     else:
         equation, operands = args[0], args[1:]
         if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
             operands = tuple(operands[0])
+        if not operands:
+            raise ValueError(_NOTHING)
+        if not isinstance(equation, str):
+            raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}")
+    for number, operand in enumerate(operands):
+        if not isinstance(operand, TensorBase):
+            raise TypeError(f"expected Tensor as element {number} in argument 1, but got {type(operand).__name__}")
     terms, result = _parsed(equation, len(operands))
     return _contracted(terms, result, operands)
 
@@ -41,7 +47,7 @@ def _from_lists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     def text(items: Sequence[Any]) -> str:
         for item in items:
             if item is not Ellipsis and not 0 <= item < 52:
-                raise ValueError("einsum(): subscripts in subscript list should be within range [0, 52)")
+                raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
         return "".join(_DOTS if item is Ellipsis else _LETTERS[item] for item in items)
 
     count = len(args) // 2
@@ -51,8 +57,8 @@ def _from_lists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     return equation, tuple(args[2 * i] for i in range(count))
 
 
-def _subscripts(text: str, what: str) -> list[str]:
-    """The letters of one term, with "..." as one item."""
+def _subscripts(text: str, what: str, offset: int) -> list[str]:
+    """The letters of one term, which begins at ``offset`` in the equation, with "..." as one item."""
     found: list[str] = []
     position = 0
     while position < len(text):
@@ -61,9 +67,12 @@ def _subscripts(text: str, what: str) -> list[str]:
             position += 1
         elif letter == ".":
             if text[position : position + 3] != _DOTS or _DOTS in found:
+                end = what == "output"
                 if _DOTS in found:
-                    raise RuntimeError(f"einsum(): found '.' for {what} for which an ellipsis was already found")
-                raise RuntimeError(f"einsum(): found '.' for {what} that is not part of any ellipsis")
+                    words = " but an ellipsis (...) was already found" if end else " for which an ellipsis was already found"
+                else:
+                    words = " that is not part of any ellipsis" + (" (...)" if end else "")
+                raise RuntimeError(f"einsum(): found '.' for {what}{words}")
             found.append(_DOTS)
             position += 3
         elif letter in _LETTERS:
@@ -71,7 +80,7 @@ def _subscripts(text: str, what: str) -> list[str]:
             position += 1
         else:
             raise RuntimeError(
-                f"einsum(): invalid subscript given at index {position} in the equation string, subscripts must be in [a-zA-Z]"
+                f"einsum(): invalid subscript given at index {offset + position} in the equation string, subscripts must be in [a-zA-Z]"
             )
     return found
 
@@ -83,8 +92,11 @@ def _parsed(equation: str, count: int) -> tuple[list[list[str]], list[str] | Non
         raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
     if len(texts) < count:
         raise RuntimeError("einsum(): more operands were provided than specified in the equation")
-    terms = [_subscripts(text, f"operand {number}") for number, text in enumerate(texts)]
-    return terms, _subscripts(right, "the output") if arrow else None
+    terms, offset = [], 0
+    for number, text in enumerate(texts):
+        terms.append(_subscripts(text, f"operand {number}", offset))
+        offset += len(text) + 1
+    return terms, _subscripts(right, "output", len(left) + 2) if arrow else None
 
 
 def _contracted(terms: list[list[str]], result: list[str] | None, operands: Sequence[Any]) -> Any:
@@ -122,6 +134,11 @@ def _contracted(terms: list[list[str]], result: list[str] | None, operands: Sequ
         operand, own = _diagonals(operand, own, number)
         for label, length in zip(own, shape_of(operand)):
             if length != 1 and sizes.get(label, 1) not in (1, length):
+                if isinstance(label, int):
+                    raise RuntimeError(
+                        f"einsum(): dimension {wide - 1 - label} covered by ellipsis in operand {number}has size {length} which does "
+                        f"not broadcast with previously seen ellipsis with size {sizes[label]} for the respective dimension"
+                    )
                 raise RuntimeError(
                     f"einsum(): subscript {label} has size {length} for operand {number} which does not broadcast with "
                     f"previously seen size {sizes[label]}"
@@ -306,7 +323,7 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
         n >>= 1
         if n:
             square = matmul(square, square)
-    return finish(made.clone() if made is input else made, out)
+    return finish_safely(made.clone() if made is input else made, out, "matrix_power")
 
 
 def _no_gradient(gradients: Any, outputs: Any, inputs: Any) -> Any:
@@ -358,7 +375,8 @@ def _scaled_sum(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> A
             f"self and mat2 must have the same dtype, but got {type_word(input._dtype)} and {type_word(product._dtype)}"
         )
     if product._dtype.category < 2:
-        alpha, beta = int(alpha), int(beta)
+        whole = bool if product._dtype.category == 0 else int
+        alpha, beta = whole(alpha), whole(beta)
     shown = views.expand(input, shape_of(product))
     scaled = product if alpha == 1 else product * alpha
     if beta == 0:
@@ -377,8 +395,16 @@ def addmm(
     if input._dtype.name in ("float16", "bfloat16") and mat1._dtype is input._dtype and mat2._dtype is input._dtype:
         # Half precision rounds once, after the sum.
         whole = addmm(input.float(), mat1.float(), mat2.float(), beta=beta, alpha=alpha)
-        return finish(whole.to(input._dtype), out)
-    return finish(_scaled_sum("addmm", input, matmul(mat1, mat2), beta, alpha), out)
+        return finish_exactly(whole.to(input._dtype), out)
+    return finish_exactly(_scaled_sum("addmm", input, matmul(mat1, mat2), beta, alpha), out)
+
+
+def _addmm_activation(
+    input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False, out: Any = None
+) -> Any:
+    """``relu`` of ``addmm``, or with ``use_gelu`` its ``gelu``."""
+    found = addmm(input, mat1, mat2, beta=beta, alpha=alpha)
+    return finish_exactly(activation.gelu(found) if use_gelu else activation.relu(found), out)
 
 
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
@@ -390,7 +416,7 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out:
         raise RuntimeError(
             f"size mismatch, got input ({own[0] if own else m[0]}), mat ({m[0]}x{m[1]}), vec ({v[0]})"
         )
-    return finish(_scaled_sum("addmv", input, matmul(mat, vec), beta, alpha), out)
+    return finish_exactly(_scaled_sum("addmv", input, matmul(mat, vec), beta, alpha), out)
 
 
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
@@ -402,6 +428,13 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out
     if input._dtype is not product._dtype:
         kind = promote_types(input._dtype, product._dtype)
         input, product = input.to(kind), product.to(kind)
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        if product._dtype.category and isinstance(factor, bool):
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+        if product._dtype.category < 2 and isinstance(factor, (float, complex)):
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+    if product._dtype.category < 3 and (isinstance(beta, complex) or isinstance(alpha, complex)):
+        raise RuntimeError(f"value cannot be converted to type {cpp_word(product._dtype)} without overflow")
     return finish(_scaled_sum("addr", input, product, beta, alpha), out)
 
 
@@ -410,7 +443,12 @@ def baddbmm(
 ) -> Any:
     """``beta * input + alpha * (batch1 @ batch2)``, a matrix product for each entry. NotImplementedError for an ``out_dtype``."""
     without_out_dtype("baddbmm", out_dtype)
-    return finish(_scaled_sum("baddbmm", input, bmm(batch1, batch2), beta, alpha), out)
+    if input._dtype is not batch1._dtype:
+        words = (cpp_word(tensor._dtype) for tensor in (input, batch1, batch2))
+        raise RuntimeError("Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}".format(*words))
+    if batch1._dtype is not batch2._dtype:
+        raise RuntimeError(f"expected scalar type {type_word(batch1._dtype)} but found {type_word(batch2._dtype)}")
+    return finish_exactly(_scaled_sum("baddbmm", input, bmm(batch1, batch2), beta, alpha), out)
 
 
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
@@ -429,7 +467,7 @@ accept_forms(globals())
 follow(globals())
 
 FUNCTIONS = tuple(
-    "einsum tensordot outer ger inner vdot kron trace matrix_power chain_matmul addmm addmv addr baddbmm addbmm".split()
+    "einsum tensordot outer ger inner vdot kron trace matrix_power chain_matmul addmm addmv addr baddbmm addbmm _addmm_activation".split()
 )
 METHODS = tuple("outer ger inner vdot kron trace matrix_power addmm addmv addr baddbmm addbmm".split())
 IN_PLACE = ("addmm", "addmv", "addr", "baddbmm", "addbmm")

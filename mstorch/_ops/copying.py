@@ -25,7 +25,7 @@ from .._core.dtype import (
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from .._core.strides import channels_last_strides, is_channels_last, normalize, suggests_channels_last
 from .._core.strides import is_contiguous as _strides_contiguous
-from .._core.tensor_base import TensorBase, check_history, check_writable, strides_of, touch
+from .._core.tensor_base import TensorBase, check_history, check_writable, refuse_partial_overlap, strides_of, touch
 from .._tape.windows import assign
 from ._dispatch import call, cast_tensor, type_word, write_array
 from ._forms import PYTHON_TYPES, accept_forms
@@ -161,6 +161,8 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
         touch(self)
         return self
     check_writable(self)
+    if isinstance(src, TensorBase):
+        refuse_partial_overlap(self, src)
     assign(self, fitted(src, self, self._shape))
     return self
 
@@ -171,7 +173,7 @@ def fill_(self: Any, value: Any) -> Any:
         raise RuntimeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
         )
-    return copy_(self, value) if isinstance(value, TensorBase) else _filled(self, value)
+    return copy_(self, clone(value)) if isinstance(value, TensorBase) else _filled(self, value)
 
 
 def zero_(self: Any) -> Any:

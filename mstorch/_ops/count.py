@@ -1,6 +1,8 @@
 """Counting: distinct values, bins, histograms, membership, places in sorted sequences."""
 from __future__ import annotations
 
+import builtins
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +16,7 @@ from .._core.promotion import promote_types
 from .._core.tensor_base import TensorBase, array_of, tensor_of, value_of, wrap
 from .._tape.composite import refuse
 from . import views
-from ._dispatch import call, finish, is_number, result_dtype, shape_of, type_word, wrap_dim
+from ._dispatch import call, cpp_word, finish, is_number, result_dtype, shape_of, type_word, wrap_dim
 from ._forms import accept_forms
 from .creation import linspace
 from .from_data import tensor
@@ -81,6 +83,18 @@ def unique(
     return _given(chosen, inverse, lengths, return_inverse, return_counts)
 
 
+def _order_with_nan(rows: np.ndarray) -> np.ndarray:
+    """The order of rows where NaN is neither smaller nor larger than anything, as torch compares them here."""
+
+    def compare(first: int, second: int) -> int:
+        for one, other in zip(rows[first], rows[second]):
+            if one < other or one > other:
+                return -1 if one < other else 1
+        return 0
+
+    return np.array(builtins.sorted(builtins.range(len(rows)), key=functools.cmp_to_key(compare)), np.int64)
+
+
 def _unique_entries(input: Any, dim: int, return_inverse: bool, return_counts: bool, ordered: bool) -> Any:
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
@@ -91,11 +105,17 @@ def _unique_entries(input: Any, dim: int, return_inverse: bool, return_counts: b
         if any(length == 0 for d, length in enumerate(shape) if d != dim):
             if count != 0:
                 raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+            raise RuntimeError("Number of zero sized dimensions is more than one, so unique cannot be applied ")
         nothing = input.new_empty((0,), dtype=int64)
         return _given(refuse(label, op, source, input.clone()), nothing, nothing.clone(), return_inverse, return_counts)
     rows = views.movedim(input, dim, 0) if shape else views.reshape(input, (1,))
     rows = views.reshape(rows, (count, -1))
-    order = wrap(_lexicographic[input._dtype.name](value_of(rows))) if ordered else _numbers(count)
+    if not ordered:
+        order = _numbers(count)
+    elif input._dtype.category == 2 and bool(rows.ne(rows).any()):
+        order = tensor_of(_order_with_nan(array_of(rows.double())))
+    else:
+        order = wrap(_lexicographic[input._dtype.name](value_of(rows)))
     arranged = index_select(rows, 0, order)
     changes = (views.slice_dim(arranged, 0, 1, count, 1) != views.slice_dim(arranged, 0, 0, count - 1, 1)).any(1)
     places, group, lengths = _groups(_starts(changes), count)
@@ -240,12 +260,12 @@ def _short(value: float) -> str:
 
 def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0, *, out: Any = None) -> Any:
     """How many elements fall into each of ``bins`` equal bins between ``min`` and ``max`` (of the data, if equal)."""
-    if input._dtype.category != 2:
-        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{type_word(input._dtype)}'")
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if min > max:
         raise RuntimeError("torch.histc: max must be larger than min")
+    if input._dtype.category != 2:
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{type_word(input._dtype)}'")
     values = views.reshape(input.detach(), (views.numel_of(shape_of(input)),))
     low, high = _range_of(values, min, max, "torch.histc", 1.0)
     inside = array_of(values.to(float32) if values._dtype not in (float32, float64) else values)
@@ -260,29 +280,81 @@ def histogram(
     input: Any, bins: Any = 100, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False, out: Any = None
 ) -> Any:
     """Counts (or sums of weights) in bins, a number of equal ones or between given edges, and the edges."""
+    if out is not None and out[0]._dtype is not input._dtype:
+        raise RuntimeError(
+            "torch.histogram: input tensor and hist tensor should have the same dtype, but got input "
+            f"{cpp_word(input._dtype)} and hist {cpp_word(out[0]._dtype)}"
+        )
+    if out is not None and out[1]._dtype is not input._dtype:
+        raise RuntimeError(
+            "torch.histogram: input tensor and bin_edges tensor should have the same dtype, but got input "
+            f"{cpp_word(input._dtype)} and bin_edges {cpp_word(out[1]._dtype)} for dimension 0"
+        )
+    if range is not None and len(range) != 2:
+        raise RuntimeError(f"torch.histogramdd: for a 1-dimensional histogram range should have 2 elements, but got {len(range)}")
+    _check_weight(weight, input, (*shape_of(input), 1))
     if isinstance(bins, TensorBase):
         edges = bins.detach()
+        _check_edges(edges, input, 0)
     else:
-        edges = _edges(input, bins, range, "torch.histogram")
+        edges = _edges(input, bins, range, 0)
     flat = views.reshape(input.detach(), (views.numel_of(shape_of(input)), 1))
     counts = _binned(flat, [edges], weight, density, "histogram")
     return finish(return_types.histogram((counts, edges)), out)
 
 
-def _edges(values: Any, bins: int, limits: Any, name: str) -> Any:
+def _check_weight(weight: Any, input: Any, shape: tuple[int, ...]) -> None:
+    """Raise torch's errors unless there is a weight of the input's dtype for each point of an input of this shape."""
+    if weight is None:
+        return
+    if weight._dtype is not input._dtype:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got "
+            f"input({cpp_word(input._dtype)}), and weight({cpp_word(weight._dtype)})"
+        )
+    if shape_of(weight) != shape[:-1]:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost "
+            f"dimension, but got input with shape {list(shape)} and weight with shape {list(shape_of(weight))}"
+        )
+
+
+def _check_edges(edges: Any, input: Any, place: int) -> None:
+    """Raise torch's errors unless edges of bins are a row of the input's dtype."""
+    if edges._dtype is not input._dtype:
+        raise RuntimeError(
+            "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
+            f"{cpp_word(input._dtype)} and bins for dimension {place} with dtype {cpp_word(edges._dtype)}"
+        )
+    rank = len(shape_of(edges))
+    if rank != 1:
+        raise RuntimeError(
+            f"torch.histogramdd: bins tensor should have one dimension, but got {rank} dimensions in the bins tensor for dimension {place}"
+        )
+    if shape_of(edges)[0] == 0:
+        raise RuntimeError(
+            f"torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in the bins tensor for dimension {place}"
+        )
+
+
+def _edges(values: Any, bins: int, limits: Any, place: int) -> Any:
+    """The edges of equal bins for the values of one dimension."""
     if values._dtype.category != 2:
         raise NotImplementedError(f"\"histogramdd\" not implemented for '{type_word(values._dtype)}'")
     if bins <= 0:
-        raise RuntimeError(f"{name}(): bins must be > 0, but got {bins} for dimension 0")
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension {place}")
     if limits is not None:
         low, high = limits
-        if low > high:
-            raise RuntimeError(f"{name}: min should not exceed max, but got min {low} max {high}")
-        low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
     elif values.numel() == 0:
         low, high = 0.0, 1.0
     else:
-        low, high = _range_of(values.detach(), 0.0, 0.0, name, 0.5)
+        array = array_of(values)
+        low, high = float(array.min()), float(array.max())
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"torch.histogramdd: dimension {place}'s range [{low:g}, {high:g}] is not finite")
+    if low > high:
+        raise RuntimeError(f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension {place}")
+    low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
     return linspace(low, high, bins + 1, dtype=values._dtype)
 
 
@@ -334,11 +406,14 @@ def histogramdd(
             if all(map(is_number, bins))
             else f"torch.histogramdd: expected {rank} sequences of bin edges for a {rank}-dimensional histogram but got {len(bins)}"
         )
+    _check_weight(weight, input, shape)
     edges = []
     for d, item in enumerate(bins):
         limits = None if range is None else tuple(range[2 * d : 2 * d + 2])
         column = views.select(points, 1, d)
-        edges.append(item.detach() if isinstance(item, TensorBase) else _edges(column, item, limits, "torch.histogramdd"))
+        if isinstance(item, TensorBase):
+            _check_edges(item, input, d)
+        edges.append(item.detach() if isinstance(item, TensorBase) else _edges(column, item, limits, d))
     return return_types.histogramdd((_binned(points, edges, weight, density, "histogramdd"), tuple(edges)))
 
 

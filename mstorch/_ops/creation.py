@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -9,17 +10,19 @@ from typing import Any
 import numpy as np
 
 from .._backend.cast import numpy_cast
+from .._core import determinism
 from .._core import device as devices
 from .._core.dtype import by_name, dtype, float64, get_default_dtype, int64
-from .._core.formats import strided
+from .._core.formats import preserve_format, strided
 from .._core.promotion import scalar_dtype
 from .._core.strides import channels_last_strides, contiguous_strides, dense_order, elementwise_strides, normalize
 from .._core.tensor_base import TensorBase, in_order, strides_of
+from .._core.tensor_base import array_of as memory_of
 from .._mt19937.rounding import fma32, fma64
-from ._dispatch import deliver, python_number, shape_args
+from ._dispatch import deliver, python_number, shape_args, type_word
 from ._forms import accept_forms
 from .from_data import array_of, made, require_leaf, tensor
-from .views import as_strided
+from .views import as_strided, reshape
 
 
 def _checked_size(size: Sequence[int]) -> tuple[int, ...]:
@@ -31,6 +34,10 @@ def _checked_size(size: Sequence[int]) -> tuple[int, ...]:
 
 def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool) -> Any:
     size = _checked_size(size)
+    if math.prod(size) * kind.itemsize >= 2**63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)}")
+    if math.prod(size[1:]) >= 2**63 or 0 in size and math.prod(max(length, 1) for length in size) >= 2**60:
+        raise RuntimeError("Stride calculation overflowed")
     if kind.np.kind == "V" or kind.name == "bfloat16":
         array = numpy_cast(np.full(size, value, np.float32), kind.np)
     elif value == 0 and not isinstance(value, float):
@@ -50,10 +57,10 @@ def scalar_tensor(
 
 
 def _size_and_out(
-    size: tuple[Any, ...], out: Any, value: Any, kind: dtype | None, device: Any, requires_grad: bool
+    name: str, size: tuple[Any, ...], out: Any, value: Any, kind: dtype | None, device: Any, requires_grad: bool
 ) -> Any:
     devices.resolve(device)
-    shape = shape_args(size)
+    shape = shape_args(size, name)
     if out is not None:
         return deliver(_filled(shape, value, kind or out._dtype, False), out)
     return _filled(shape, value, kind or get_default_dtype(), requires_grad)
@@ -80,7 +87,7 @@ def zeros(
         raise RuntimeError("zeros: Dimension size must be non-negative.")
     if layout is not None and layout is not strided:
         return _unspecified(layout, shape_args(size), dtype, requires_grad)
-    return _size_and_out(size, out, 0, dtype, device, requires_grad)
+    return _size_and_out("zeros", size, out, 0, dtype, device, requires_grad)
 
 
 def ones(
@@ -89,7 +96,14 @@ def ones(
 ) -> Any:  # fmt: skip
     """A tensor of ones."""
     _strided_only(layout)
-    return _size_and_out(size, out, 1, dtype, device, requires_grad)
+    return _size_and_out("ones", size, out, 1, dtype, device, requires_grad)
+
+
+def _unset(tensor_: Any) -> Any:
+    """A new tensor whose values are not defined, filled where determinism is asked for."""
+    if determinism.state["mode"]:
+        determinism.fill(memory_of(tensor_), tensor_._dtype)
+    return tensor_
 
 
 def empty(
@@ -99,7 +113,9 @@ def empty(
     """A tensor whose values are not defined (zeros here)."""
     if layout is not None and layout is not strided:
         return _unspecified(layout, shape_args(size), dtype, requires_grad)
-    made_tensor = _size_and_out(size, out, 0, dtype, device, requires_grad)
+    made_tensor = _unset(_size_and_out("empty", size, out, 0, dtype, device, requires_grad))
+    if memory_format is preserve_format:
+        raise RuntimeError("unsupported memory format Preserve")
     if memory_format is not None and out is None:
         return _formatted(made_tensor, memory_format)
     return made_tensor
@@ -108,6 +124,9 @@ def empty(
 def _formatted(tensor_: Any, memory_format: Any) -> Any:
     shape = tensor_._shape
     name = getattr(memory_format, "name", str(memory_format))
+    rank = {"channels_last": 4, "channels_last_3d": 5}.get(name)
+    if rank is not None and len(shape) != rank:
+        raise RuntimeError(f"required rank {rank} tensor to use {name} format")
     if name.startswith("channels_last"):
         return in_order(tensor_, normalize(shape, channels_last_strides(shape)))
     return tensor_
@@ -137,9 +156,9 @@ def empty_strided(
     kind = dtype or get_default_dtype()
     size, stride = tuple(size), tuple(stride)
     if len(size) != len(stride):
-        raise RuntimeError(f"mismatch in length of strides and shape (got {len(stride)} and {len(size)})")
+        raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
     span = 0 if 0 in size else 1 + sum((length - 1) * step for length, step in zip(size, stride))
-    made_tensor = as_strided(_filled((span,), 0, kind, False), size, stride, 0)
+    made_tensor = as_strided(_unset(_filled((span,), 0, kind, False)), size, stride, 0)
     if requires_grad:
         require_leaf(made_tensor)
     return made_tensor
@@ -219,7 +238,7 @@ def empty_like(
     """A tensor of the size and dtype of ``input``, values not defined (zeros here)."""
     if layout is not None and layout is not strided:
         return _unspecified(layout, tuple(input.shape), dtype or input._dtype, requires_grad)
-    return _like(input, 0, dtype, device, requires_grad, memory_format)
+    return _unset(_like(input, 0, dtype, device, requires_grad, memory_format))
 
 
 def full_like(
@@ -262,6 +281,8 @@ def arange(
         count = -((start - end) // step)
     else:
         count = int(np.ceil((float(end) - float(start)) / float(step)))
+    if count >= 2**60:
+        raise RuntimeError("invalid size, possible overflow?")
     wide = np.int64 if kind.category <= 1 and all(isinstance(v, int) for v in (start, end, step)) else np.float64
     if kind.category <= 1:
         start, step = int(start), int(step)
@@ -269,8 +290,25 @@ def arange(
     array = wide(start) + wide(step) * np.arange(count, dtype=wide)
     values = numpy_cast(array, kind.np)
     if out is not None:
-        return deliver(made(values), out)
+        if kind is not out._dtype:
+            raise RuntimeError(f"dtype {type_word(kind)} does not match dtype of out parameter ({type_word(out._dtype)})")
+        if out.numel() not in (0, count):
+            warnings.warn(
+                f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which does not match the computed "
+                f"number of elements {count}. Note that this may occur as a result of rounding error. The out tensor will be resized "
+                f"to a tensor of shape ({count},).",
+                UserWarning,
+                stacklevel=2,
+            )
+        return _deliver_in_order(made(values), out)
     return made(values, requires_grad)
+
+
+def _deliver_in_order(result: Any, out: Any) -> Any:
+    """Store a row of elements in ``out``, whatever its shape; one of another size is resized."""
+    if out.numel() == result.numel():
+        return deliver(reshape(result, out.shape), out)
+    return deliver(result, out.resize_(result.shape))
 
 
 def range(
@@ -289,7 +327,7 @@ def range(
     kind = dtype or get_default_dtype()
     array = float(start) + float(step) * np.arange(int((float(end) - float(start)) / float(step)) + 1, dtype=np.float64)
     values = made(numpy_cast(array, (out._dtype if out is not None and dtype is None else kind).np), requires_grad)
-    return values if out is None else deliver(values, out)
+    return values if out is None else _deliver_in_order(values, out)
 
 
 def _steps(name: str, start: Any, end: Any, steps: Any) -> int:
@@ -334,7 +372,7 @@ def linspace(
     steps = _steps("linspace", start, end, steps)
     start, end, kind = _ends(start, end, steps, dtype or (out._dtype if out is not None else None))
     values = _linspace_array(start, end, steps, kind)
-    return deliver(made(values), out) if out is not None else made(values, requires_grad)
+    return _deliver_in_order(made(values), out) if out is not None else made(values, requires_grad)
 
 
 def _linspace_array(start: Any, end: Any, steps: int, kind: dtype) -> np.ndarray:
@@ -396,7 +434,7 @@ def logspace(
         exponents = np.trunc(exponents)
     with np.errstate(all="ignore"):
         values = numpy_cast(np.power(np.asarray(base, exponents.dtype), exponents), kind.np)
-    return deliver(made(values), out) if out is not None else made(values, requires_grad)
+    return _deliver_in_order(made(values), out) if out is not None else made(values, requires_grad)
 
 
 def eye(

@@ -48,11 +48,10 @@ _square, _sqrt, _rsqrt, _reciprocal = kernel("square"), kernel("sqrt"), kernel("
 
 def with_args(kernel: Kernel, input: Any, *args: Any, kind: dtype | None = None, out: Any = None) -> Any:
     """An elementwise operation of one tensor whose kernel takes Python values besides."""
-    strides = result_strides((input,), input._shape)
+    strides, source = result_strides((input,), input._shape), input
     if kind is not None and kind is not input._dtype:
         input = cast_tensor(input, kind)
-    result = call(kernel, (input,), *args, strides=strides)
-    return result if out is None else deliver(result, out)
+    return finish(call(kernel, (input,), *args, strides=strides), out, source)
 
 
 def kind_of(value: Any) -> dtype:
@@ -65,8 +64,12 @@ def _scaled(other: Any, alpha: Any, first: Any) -> Any:
     kind = result_dtype((first, other))
     if isinstance(alpha, bool) and kind.category != 0:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    if isinstance(alpha, float) and kind.category < 2:
+    if isinstance(alpha, (float, complex)) and kind.category < 2:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if kind.category == 0:
+        alpha = bool(alpha)
+        if not isinstance(other, TensorBase):
+            return bool(other) and alpha
     if isinstance(alpha, complex) and kind.category < 3:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
     if isinstance(other, TensorBase) and other._dtype is not kind:
@@ -89,8 +92,8 @@ def _rounded(value: Any, kind: dtype) -> Any:
 
 def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """``input + alpha * other``, elementwise."""
-    if alpha != 1:
-        if _halves(input, other):  # half precision rounds alpha, then once more, after the sum
+    if alpha != 1 or alpha.__class__ is bool:
+        if _halves(input, other) and alpha.__class__ is not bool:  # half precision rounds alpha, then once more, after the sum
             return finish(add(input.float(), other.float(), alpha=_rounded(alpha, input._dtype)).to(input._dtype), out)
         other = _scaled(other, alpha, input)
     return binary(_add, input, other, out)
@@ -115,8 +118,8 @@ def _check_subtraction(input: Any, other: Any) -> None:
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """``input - alpha * other``, elementwise."""
     _check_subtraction(input, other)
-    if alpha != 1:
-        if _halves(input, other):
+    if alpha != 1 or alpha.__class__ is bool:
+        if _halves(input, other) and alpha.__class__ is not bool:
             return finish(sub(input.float(), other.float(), alpha=_rounded(alpha, input._dtype)).to(input._dtype), out)
         other = _scaled(other, alpha, input)
     return binary(_sub, input, other, out)
@@ -158,6 +161,9 @@ def _number_over(number: Any, tensor: Any) -> Any:
 
 def _rounded_division(floating: Kernel, how: str, input: Any, other: Any, out: Any) -> Any:
     kind = result_dtype((input, other))
+    if kind.itemsize == 2 and kind.category == 2 and how == "trunc":
+        # As in torch, the quotient is rounded to 16 bits before its fraction is cut off.
+        return finish(elementwise(floating, (elementwise(_div, (input, other)), 1)), out, input, other)
     if kind.category >= 2:
         return elementwise(floating, (input, other), out)
     return _integer(how, input, other, kind, out)
@@ -226,7 +232,7 @@ def _number_to_the(base: Any, exponent: Any, kind: dtype, out: Any) -> Any:
     """A number to the power of a tensor: torch gives row-major strides here."""
     exponent = exponent if exponent._dtype is kind else cast_tensor(exponent, kind)
     result = apply(_pow, kind, (scalar_array(python_number(base), kind), exponent))
-    return result if out is None else deliver(result, out)
+    return finish(result, out, exponent)
 
 
 def _tensor_integer_power(input: Any, exponent: Any, kind: dtype, out: Any) -> Any:
@@ -346,8 +352,15 @@ def reciprocal(input: Any, *, out: Any = None) -> Any:
     return unary(_reciprocal, input, out, to_float=True)
 
 
+def _expect_number(name: str, value: Any) -> None:
+    """Raise torch's TypeError unless the value is a number, or a tensor of one that needs no gradient."""
+    if isinstance(value, TensorBase) and (value._shape or value.requires_grad):
+        raise TypeError(f"{name}(): argument 'value' must be Number, not Tensor")
+
+
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Any:
     """``input + value * tensor1 * tensor2``, elementwise."""
+    _expect_number("addcmul", value)
     refuse_dtype("addcmul_cpu_out", result_dtype((input, tensor1, tensor2)))
     if _halves(input, tensor1, tensor2):
         return finish(addcmul(input.float(), tensor1.float(), tensor2.float(), value=value).to(input._dtype), out)
@@ -357,6 +370,7 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any 
 
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Any:
     """``input + value * tensor1 / tensor2``, elementwise."""
+    _expect_number("addcdiv", value)
     if tensor1._dtype.category < 2 and tensor2._dtype.category < 2:
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
@@ -389,7 +403,7 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
         raise NotImplementedError(f"\"lerp_kernel_scalar\" not implemented for '{type_word(input._dtype)}'")
     if _halves(input, end):
         wide = weight.float() if isinstance(weight, TensorBase) else weight
-        return finish(lerp(input.float(), end.float(), wide).to(input._dtype), out)
+        return finish(lerp(input.float(), end.float(), wide).to(input._dtype), out, input, end, weight)
     step = sub(end, input)
     if is_number(weight):
         near = builtins.abs(weight) < 0.5
@@ -398,7 +412,7 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
         from .compare import lt, where
 
         result = where(lt(abs(weight), 0.5), add(input, mul(step, weight)), sub(end, mul(step, sub(1, weight))))
-    return result if out is None else deliver(result, out)
+    return finish(result, out, input, end, weight)
 
 
 def _rest(weight: Any, kind: dtype) -> Any:

@@ -258,6 +258,12 @@ def ihfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = No
     return ihfftn(input, s, dim, norm, out=out)
 
 
+def _frequencies(found: Any, requires_grad: bool, out: Any) -> Any:
+    if out is not None:
+        return arange(0, shape_of(found)[0], out=out).copy_(found)  # sized, and warned about, as a range is
+    return found.requires_grad_() if requires_grad else found
+
+
 def fftfreq(
     n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False,
@@ -265,7 +271,7 @@ def fftfreq(
     """The frequencies of ``fft``'s results: from 0 up, then the negative ones."""
     kind = dtype or get_default_dtype()
     found = cat((arange(0, (n + 1) // 2, dtype=kind, device=device), arange(-(n // 2), 0, dtype=kind))) * (1.0 / (n * d))
-    return finish(found.requires_grad_() if requires_grad else found, out)
+    return _frequencies(found, requires_grad, out)
 
 
 def rfftfreq(
@@ -274,7 +280,7 @@ def rfftfreq(
 ) -> Any:  # fmt: skip
     """The frequencies of ``rfft``'s results."""
     found = arange(0, n // 2 + 1, dtype=dtype or get_default_dtype(), device=device) * (1.0 / (n * d))
-    return finish(found.requires_grad_() if requires_grad else found, out)
+    return _frequencies(found, requires_grad, out)
 
 
 def _shifted(input: Any, dim: Any, step: Any) -> Any:

@@ -13,7 +13,7 @@ from .._core.dtype import bool_, dtype, get_default_dtype, int64, of_numpy
 from .._core.promotion import promote_types, scalar_dtype
 from .._core.tensor_base import TensorBase, require_grad, tensor_of, window
 from .._core.tensor_base import array_of as memory_of
-from ._dispatch import is_number
+from ._dispatch import type_word
 from ._forms import accept_forms
 
 
@@ -32,7 +32,7 @@ def require_leaf(tensor: Any) -> None:
 
 
 def _python_array(data: Any, kind: dtype | None) -> np.ndarray:
-    """Nested sequences of numbers (or tensors, or arrays) as an array of the dtype torch infers."""
+    """Nested sequences of numbers (or tensors of one element, or arrays) as an array of the dtype torch infers."""
     shape: list[int] = []
     probe = data
     while _is_sequence(probe):
@@ -40,12 +40,11 @@ def _python_array(data: Any, kind: dtype | None) -> np.ndarray:
         if len(probe) == 0:
             break
         probe = probe[0]
-    if isinstance(probe, (TensorBase, np.ndarray)) and not is_number(probe):
-        shape.extend(probe.shape)
-    flat: list[Any] = []
-    _flatten(data, shape, 0, flat)
+    leaves: list[Any] = []
+    _flatten(data, shape, 0, leaves)
     if kind is None:
-        kind = _inferred(flat)
+        kind = _inferred(leaves)
+    flat = [_number(leaf) for leaf in leaves]
     if kind.category == 1 or kind is bool_:
         for value in flat:
             if isinstance(value, complex) and kind is not bool_:
@@ -91,30 +90,30 @@ _C_NAMES = {"int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t", "int32": "
 
 
 def _is_sequence(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
     return isinstance(value, (list, tuple)) or (
-        not isinstance(value, (str, bytes, TensorBase, np.ndarray, np.generic))
-        and hasattr(value, "__getitem__")
-        and hasattr(value, "__len__")
+        not isinstance(value, (str, bytes, dict, TensorBase, np.generic)) and hasattr(value, "__getitem__") and hasattr(value, "__len__")
     )
 
 
-def _flatten(data: Any, shape: list[int], depth: int, flat: list[Any]) -> None:
+def _flatten(data: Any, shape: list[int], depth: int, leaves: list[Any]) -> None:
+    """Add the numbers, tensors and arrays of one element at depth ``len(shape)`` to ``leaves``."""
     if depth == len(shape):
-        flat.append(_number(data))
+        leaves.append(data)
         return
-    if isinstance(data, TensorBase):
-        data = data.tolist()
-    elif isinstance(data, np.ndarray):
-        data = data.tolist()
-    if not _is_sequence(data):
+    if not _is_sequence(data) and not (isinstance(data, TensorBase) and data.dim()):
         if depth == 0:
-            flat.append(_number(data))
+            leaves.append(data)
             return
         raise TypeError("not a sequence")
     if len(data) != shape[depth]:
         raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})")
+    if isinstance(data, np.ndarray) and depth == len(shape) - 1 and data.ndim == 1:
+        leaves.extend(data)
+        return
     for item in data:
-        _flatten(item, shape, depth + 1, flat)
+        _flatten(item, shape, depth + 1, leaves)
 
 
 def _number(value: Any) -> Any:
@@ -123,11 +122,13 @@ def _number(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, TensorBase):
+        if value.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
         return value.item()
     if isinstance(value, np.ndarray) and value.ndim == 0:
         return value.item()
     if _is_sequence(value):
-        raise ValueError(f"only one element tensors can be converted to Python scalars, not {type(value).__name__}")
+        raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as an integer")
     if isinstance(value, str):
         raise TypeError("new(): invalid data type 'str'")
     for protocol in ("__index__", "__float__", "__complex__"):
@@ -136,10 +137,18 @@ def _number(value: Any) -> Any:
     raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
 
 
-def _inferred(flat: list[Any]) -> dtype:
+def _leaf_dtype(value: Any) -> dtype:
+    if isinstance(value, TensorBase):
+        return value._dtype
+    if isinstance(value, (np.generic, np.ndarray)):
+        return of_numpy(value.dtype)
+    return scalar_dtype(_number(value))
+
+
+def _inferred(leaves: list[Any]) -> dtype:
     kind: dtype | None = None
-    for value in flat:
-        own = scalar_dtype(value)
+    for leaf in leaves:
+        own = _leaf_dtype(leaf)
         kind = own if kind is None else promote_types(kind, own)
         if kind.category == 3:
             break
@@ -165,6 +174,8 @@ def tensor(
 
 def array_of(data: Any, kind: dtype | None) -> np.ndarray:
     """A fresh row-major array of ``data`` in the wanted (or inferred) dtype."""
+    if hasattr(data, "elements_in"):  # a storage
+        return data.elements_in(kind).copy()
     if isinstance(data, np.generic):
         data = np.asarray(data)
     elif not isinstance(data, (np.ndarray, list, tuple, bool, int, float, complex)):
@@ -174,24 +185,10 @@ def array_of(data: Any, kind: dtype | None) -> np.ndarray:
             data = np.from_dlpack(data)
     if isinstance(data, np.ndarray):
         return numpy_cast(data, (kind or of_numpy(data.dtype)).np)
-    if isinstance(data, (list, tuple)) and data and isinstance(data[0], TensorBase) and data[0].dim() > 0:
-        for item in data:
-            if not isinstance(item, TensorBase) or item.numel() != 1:
-                raise ValueError("only one element tensors can be converted to Python scalars")
-    if (
-        kind is None
-        and isinstance(data, (list, tuple))
-        and data
-        and isinstance(data[0], (TensorBase, np.ndarray, np.generic))
-    ):
-        first = data[0]
-        inferred = first._dtype if isinstance(first, TensorBase) else of_numpy(first.dtype)
-        for item in data[1:]:
-            if isinstance(item, TensorBase):
-                inferred = promote_types(inferred, item._dtype)
-            elif isinstance(item, (np.ndarray, np.generic)):
-                inferred = promote_types(inferred, of_numpy(item.dtype))
-        kind = inferred
+    if isinstance(data, (list, tuple)) and data and isinstance(data[0], np.ndarray) and data[0].ndim:
+        if all(isinstance(item, np.ndarray) and item.shape == data[0].shape for item in data):
+            whole = np.stack(data)
+            return numpy_cast(whole, (kind or of_numpy(whole.dtype)).np)
     if isinstance(data, (list, tuple)) and len(data) > 256 and type(data[0]) in (int, float):
         quick = np.array(data)
         if quick.dtype.kind in "if" and quick.ndim == 1:
@@ -218,21 +215,63 @@ def as_tensor(data: Any, dtype: dtype | None = None, device: Any = None) -> Any:
 
 
 def asarray(
-    obj: Any, *, dtype: dtype | None = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+    obj: Any, *, dtype: dtype | None = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Any:
     """``obj`` as a tensor; ``copy`` True always copies, False never does (ValueError if it must), None if needed."""
-    if copy:
-        source = obj.detach() if isinstance(obj, TensorBase) else obj
-        made_tensor = as_tensor(source, dtype, device).clone()
+    from .memory import from_dlpack
+
+    devices.resolve(device)
+    if isinstance(obj, TensorBase):
+        shared = obj
+    elif isinstance(obj, np.ndarray):
+        shared = from_numpy(obj)
+    elif isinstance(obj, np.generic):
+        if copy is False:
+            raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
+        shared = None
+    elif type(obj).__name__ == "PyCapsule" or hasattr(obj, "__dlpack__"):
+        shared = from_dlpack(obj)
+    elif _has_buffer(obj):
+        shared = frombuffer(obj, dtype=dtype or get_default_dtype())
     else:
-        made_tensor = as_tensor(obj, dtype, device)
-        if copy is False and not (
-            made_tensor is obj or (isinstance(obj, np.ndarray) and of_numpy(obj.dtype) is made_tensor._dtype)
-        ):
-            raise ValueError("can't alias tensor with a different dtype or from a sequence: set copy=True or None")
-    if requires_grad and not made_tensor.requires_grad:
-        made_tensor.requires_grad_(True)
-    return made_tensor
+        shared = None
+        if copy is False:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+    if shared is None:
+        found = made(array_of(obj, dtype))
+    else:
+        if copy is False and dtype is not None and dtype is not shared._dtype:
+            raise ValueError(f"can't alias tensor with dtype '{type_word(shared._dtype)}' into dtype '{type_word(dtype)}'.")
+        found = shared if dtype is None or dtype is shared._dtype else shared.to(dtype)
+        if copy and found is shared:
+            found = shared.clone()
+    return _with_history(obj, found, requires_grad)
+
+
+def _has_buffer(obj: Any) -> bool:
+    """Whether the object shows its memory by the buffer protocol."""
+    try:
+        memoryview(obj).release()
+    except TypeError:
+        return False
+    return True
+
+
+def _with_history(obj: Any, found: Any, requires_grad: bool | None) -> Any:
+    """What ``asarray`` made of ``obj``, with a gradient as asked for."""
+    own = isinstance(obj, TensorBase) and obj.requires_grad
+    if requires_grad is None and own:
+        warnings.warn(
+            "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. Pass requires_grad=False "
+            "explicitly to get the old behavior and silence this warning.",
+            UserWarning,
+            stacklevel=3,
+        )
+    if requires_grad and not found.requires_grad:
+        require_leaf(found)
+    if requires_grad is False and found.requires_grad:
+        found = found.detach_() if found is obj else found.detach()
+    return found
 
 
 def from_numpy(ndarray: np.ndarray, /) -> Any:
@@ -280,10 +319,35 @@ def _from_strided_array(array: np.ndarray, kind: dtype) -> Any:
 
 def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:
     """A 1-d tensor over the memory of an object with the buffer protocol."""
-    tensor_ = from_numpy(np.frombuffer(buffer, dtype.np, count, offset))
+    if not _has_buffer(buffer):
+        raise ValueError("object does not implement Python buffer protocol.")
+    memory = memoryview(buffer)
+    size, item = memory.nbytes, dtype.itemsize
+    if size == 0 or count == 0:
+        raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
+    if not 0 <= offset < size:
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1")
+    if count > 0 and offset + count * item > size:
+        raise ValueError(
+            f"requested buffer length ({count} * {item} bytes) after offset ({offset} bytes) must not be greater than actual buffer "
+            f"length ({size} bytes)"
+        )
+    if count < 0 and (size - offset) % item:
+        raise ValueError(
+            f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({item})"
+        )
+    if memory.readonly:
+        warnings.warn(
+            "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can write to the "
+            "underlying (supposedly non-writable) buffer using the tensor. You may want to copy the buffer to protect its data or "
+            "make it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program.",
+            UserWarning,
+            stacklevel=2,
+        )
+    found = tensor_of(np.frombuffer(buffer, dtype.np, max(count, -1), offset))
     if requires_grad:
-        require_leaf(tensor_)
-    return tensor_
+        require_leaf(found)
+    return found
 
 
 FUNCTIONS = ("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer")

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.table import kernel
+from .._core import determinism
 from .._core.dtype import bool_, int64
 from .._core.formats import contiguous_format
 from .._core.strides import normalize
@@ -192,8 +193,16 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     return finish(call(_take, (spread,), tensor_of(np.flatnonzero(chosen))), out)
 
 
+def _expect_long(name: str, out: Any) -> None:
+    if isinstance(out, TensorBase) and out._dtype is not int64:
+        raise RuntimeError(f"{name}: Expected out tensor to have scalar type Long but got scalar type{type_word(out._dtype)}")
+
+
 def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not zero: a matrix of one row each, or one vector a dimension."""
+    _expect_long("nonzero", out)
+    if as_tuple and out is not None:
+        raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
     truth = input if input._dtype is bool_ else input.detach().ne(0)
     if as_tuple:
         if not shape_of(truth):
@@ -213,6 +222,7 @@ def argwhere(input: Any) -> Any:
 
 def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = None) -> Any:
     """The first ``size`` positions of ``nonzero``, filled up with rows of ``fill_value``."""
+    _expect_long("nonzero_static", out)
     found = nonzero(input)
     count, rank = shape_of(found)
     if size < 0:
@@ -251,6 +261,8 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
 
 def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     """A copy with the elements of ``source`` put (or added) at positions of the flat tensor."""
+    if not accumulate:
+        determinism.refuse("put_")
     if index._dtype is not int64:
         raise RuntimeError(f"put_(): Expected a long tensor for index, but got {type_word(index._dtype)}")
     if source._dtype is not input._dtype:

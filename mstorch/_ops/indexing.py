@@ -1,6 +1,7 @@
 """``tensor[key]`` and ``tensor[key] = value`` in all of torch's forms."""
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,9 @@ def _as_index(item: Any) -> Any:
     if isinstance(item, TensorBase):
         kind = item._dtype
         if kind is uint8:
+            warnings.warn(
+                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning, stacklevel=4
+            )
             return item.to(bool_)
         if kind is not bool_ and kind is not int64:
             if kind.category != 1:
@@ -297,6 +301,8 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         touch(part)
         return
     check_writable(part)
+    if isinstance(value, TensorBase):
+        refuse_partial_overlap(part, value)
     assign(part, fitted(value, part, part._shape))
 
 
@@ -374,11 +380,8 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
         target = (*rest[: dims[0]], *common, *rest[dims[0] :])
     else:
         target = (*common, *rest)
-    if isinstance(value, TensorBase) and value._dtype is not current._dtype and not (masked and not value._shape):
-        raise RuntimeError(
-            "Index put requires the source and destination dtypes match, got "
-            f"{type_word(current._dtype)} for the destination and {type_word(value._dtype)} for the source."
-        )
+    if isinstance(value, TensorBase) and not (masked and not value._shape):
+        refuse_partial_overlap(current, value, alike=False)
     try:
         source = fitted(value, current, target)
     except RuntimeError:
@@ -388,6 +391,11 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
                 f"of shape {list(target)}"
             ) from None
         raise
+    if isinstance(value, TensorBase) and value._dtype is not current._dtype and not (masked and not value._shape):
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{type_word(current._dtype)} for the destination and {type_word(value._dtype)} for the source."
+        )
     indices = tuple(advanced[d] for d in dims)
     if modes.native is None and current._storage.__class__ is Storage:
         places = tuple(array_of(advanced[d]) if d in advanced else slice(None) for d in range(len(shape)))

@@ -74,6 +74,9 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
             raise RuntimeError(f"zero-dimensional tensor (at position {number}) cannot be concatenated")
     # A tensor of shape (0,) is skipped, as torch does for the sake of old programs.
     first = next((shape for shape in shapes if shape != (0,)), (0,))
+    if first == (0,):
+        # Where all are skipped, torch does not look at the dimension.
+        return finish(apply(_cat, _common(tensors), ([cast_tensor(tensor, _common(tensors)) for tensor in tensors],), (0,)), out)
     axis = wrap_dim(dim, len(first))
     for number, shape in enumerate(shapes):
         if shape == (0,) or shape == first:
@@ -301,6 +304,8 @@ def flip(input: Any, dims: Any) -> Any:
 
 def _flip_method(self: Any, *dims: Any, **named: Any) -> Any:
     """The order of the entries reversed along the dimensions, as a copy."""
+    if not dims and not named:
+        raise TypeError('flip() missing 1 required positional arguments: "dims"')
     return flip(self, **named) if named else flip(self, shape_args(dims))
 
 

@@ -13,15 +13,24 @@ from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.dtype import int64
 from .._core.tensor_base import TensorBase, tensor_of, value_of, wrap
-from . import contract, measure, reduce, views
+from . import measure, reduce, views
 from ._autocast import follow
-from ._dispatch import accept_numpy_names, broadcast_shape, finish, shape_of, wrap_dim
+from ._dispatch import (
+    accept_numpy_names,
+    broadcast_shape,
+    finish,
+    finish_exactly,
+    finish_safely,
+    readable,
+    shape_of,
+    type_word,
+    wrap_dim,
+)
 from ._forms import accept_forms
 from .compare import where
 from .creation import eye, zeros
 from .join import cat
 from .linalg_factor import (
-    _LinAlgError,
     attach,
     batch_of,
     check_floating,
@@ -30,7 +39,7 @@ from .linalg_factor import (
     check_square,
     eigh_pair,
     finite,
-    solve,
+    is_vector,
     solve_matrices,
     svd_parts,
     svdvals,
@@ -76,29 +85,31 @@ def permutation_of(pivots: Any, rows: int, like: Any) -> Any:
     """The matrices P of ``P @ L @ U`` from LAPACK's row exchanges."""
     exchanges = pivots.asnumpy()
     batch = exchanges.shape[:-1]
-    matrices = np.zeros((*batch, rows, rows), like.np)
-    flat = exchanges.reshape((math.prod(batch), exchanges.shape[-1]))
-    for matrix, exchange in zip(matrices.reshape((math.prod(batch), rows, rows)), flat):
-        order = np.arange(rows)
-        for i, other in enumerate(exchange):
-            order[[i, other - 1]] = order[[other - 1, i]]
-        matrix[order, np.arange(rows)] = 1
-    return tensor_of(matrices)
+    count = math.prod(batch)
+    every, flat = np.arange(count), exchanges.reshape((count, exchanges.shape[-1]))
+    order = np.tile(np.arange(rows), (count, 1))
+    for i in range(flat.shape[1]):
+        other = flat[:, i] - 1
+        order[every, i], order[every, other] = order[every, other], order[every, i]
+    matrices = np.zeros((count, rows, rows), like.np)
+    matrices[every[:, None], order, np.arange(rows)] = 1
+    return tensor_of(matrices.reshape((*batch, rows, rows)))
 
 
 def _factored(A: Any, name: str) -> tuple[Any, Any, Any, Any]:
     """LU, pivots, P and the raw failure codes."""
     check_floating(A, name)
-    check_matrix(A, name)
+    if len(shape_of(A)) < 2:
+        raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(shape_of(A))} instead")
     found, pivots, info = _lu[A._dtype.name](value_of(A))
     permutation = permutation_of(pivots, shape_of(A)[-2], A._dtype)
     factors = attach("LinalgLuFactorExBackward0", _lu_backward, (A,), (found,), permutation)[0]
     return factors, wrap(pivots), permutation, info
 
 
-def _check_pivot(pivot: bool, name: str) -> None:
+def _check_pivot(pivot: bool) -> None:
     if not pivot:
-        raise RuntimeError(f"{name}: LU without pivoting is not implemented on the CPU")
+        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
 
 
 _ZERO_PIVOT = (
@@ -109,19 +120,19 @@ _ZERO_PIVOT = (
 
 def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     """L (below the diagonal) and U in one matrix, and the rows exchanged, counted from 1."""
-    _check_pivot(pivot, "linalg.lu_factor")
-    factors, pivots, _, info = _factored(A, "torch.linalg.lu_factor")
+    _check_pivot(pivot)
+    factors, pivots, _, info = _factored(A, "torch.lu_factor")
     check_info(info, _ZERO_PIVOT, "torch.linalg.lu_factor")
-    return finish(return_types.linalg_lu_factor((factors, pivots)), out)
+    return finish_exactly(return_types.linalg_lu_factor((factors, pivots)), out)
 
 
 def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out: Any = None) -> Any:
     """``lu_factor`` and for each matrix the first zero pivot (from 1), 0 if there is none."""
-    _check_pivot(pivot, "linalg.lu_factor")
-    factors, pivots, _, info = _factored(A, "torch.linalg.lu_factor_ex")
+    _check_pivot(pivot)
+    factors, pivots, _, info = _factored(A, "torch.lu_factor")
     if check_errors:
         check_info(info, _ZERO_PIVOT, "torch.linalg.lu_factor_ex")
-    return finish(return_types.linalg_lu_factor_ex((factors, pivots, wrap(info))), out)
+    return finish_exactly(return_types.linalg_lu_factor_ex((factors, pivots, wrap(info))), out)
 
 
 def triangles(factors: Any) -> tuple[Any, Any]:
@@ -133,14 +144,44 @@ def triangles(factors: Any) -> tuple[Any, Any]:
 
 def lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     """P, L and U with ``A = P @ L @ U``."""
-    _check_pivot(pivot, "linalg.lu")
+    _check_pivot(pivot)
     factors, _, permutation, _ = _factored(A, "linalg.lu")
-    return finish(return_types.linalg_lu((permutation, *triangles(factors))), out)
+    return finish_exactly(return_types.linalg_lu((permutation, *triangles(factors))), out)
+
+
+def _check_factors(LU: Any, pivots: Any, B: Any, left: bool) -> None:
+    """Raise torch's errors unless factors, pivots and right side fit together."""
+    name, size = "linalg.lu_solve", shape_of(LU)[-1]
+    if LU._dtype is not B._dtype:
+        raise RuntimeError(
+            f"{name}: Expected LU and B to have the same dtype, but found LU of type {type_word(LU._dtype)} and B of type "
+            f"{type_word(B._dtype)} instead"
+        )
+    if pivots._dtype.name != "int32":
+        raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
+    check_matrix(B, name, "B")
+    if shape_of(B)[-2 if left else -1] != size:
+        rows, columns = shape_of(B)[-2:]
+        raise RuntimeError(
+            f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+            f"({size}x{size} and {rows}x{columns})"
+        )
+    if shape_of(pivots)[-1:] != (size,):
+        raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
+    if shape_of(pivots) != shape_of(LU)[:-1]:
+        raise RuntimeError(
+            f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(shape_of(pivots))} instead"
+        )
+    exchanges = readable(pivots)
+    if exchanges is not None and exchanges.size and not 1 <= exchanges.min() <= exchanges.max() <= size:
+        word = "greater or equal to 1" if exchanges.min() < 1 else "smaller or equal to LU.size(-2)"
+        raise RuntimeError(f"Pivots given to lu_solve must all be {word}. Did you properly pass the result of lu_factor?")
 
 
 def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False, out: Any = None) -> Any:
     """The X of ``A @ X = B`` (``X @ A = B``, the adjoint of A) from the LU factors of A."""
     check_square(LU, "linalg.lu_solve", "LU")
+    _check_factors(LU, pivots, B, left)
     permutation = permutation_of(value_of(pivots), shape_of(LU)[-1], LU._dtype)
     unit, upper = triangles(LU)
     right = B if left else B.mH
@@ -149,7 +190,7 @@ def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool =
         found = permutation @ triangular(unit.mH, right, True, True)
     else:
         found = triangular(upper, triangular(unit, permutation.mT @ right, False, True), True)
-    return finish(found if left else found.mH, out)
+    return finish_exactly(found if left else found.mH, out)
 
 
 # Determinants
@@ -190,7 +231,7 @@ def det(A: Any, *, out: Any = None) -> Any:
     check_square(A, "linalg.det")
     diagonal, sign = _sign_of(A)
     found = from_numpy(np.array(diagonal.prod(-1) * sign, A._dtype.np))
-    return finish(attach("LinalgDetBackward0", _det_backward, (A,), (found,))[0], out)
+    return finish_exactly(attach("LinalgDetBackward0", _det_backward, (A,), (found,))[0], out)
 
 
 def _slogdet_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
@@ -222,10 +263,17 @@ def signed_log(A: Any, name: str) -> tuple[Any, Any]:
 
 def slogdet(A: Any, *, out: Any = None) -> Any:
     """The sign of the determinant and the logarithm of its size."""
-    return finish(return_types.linalg_slogdet(signed_log(A, "linalg.slogdet")), out)
+    return finish_exactly(return_types.linalg_slogdet(signed_log(A, "linalg.slogdet")), out)
 
 
 # Pseudo-inverses, ranks, least squares
+
+
+def _check_tolerances(name: str, **tolerances: Any) -> None:
+    """Raise torch's error for a complex tensor as tolerance."""
+    for word, value in tolerances.items():
+        if isinstance(value, TensorBase) and value._dtype.category == 3:
+            raise RuntimeError(f"{name}: {word} tensor of complex type is not supported. Got {type_word(value._dtype)}")
 
 
 def _tolerance(values: Any, shape: Sequence[int], atol: Any, rtol: Any) -> Any:
@@ -264,14 +312,18 @@ def _pinv_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
 
 def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None) -> Any:
     """The pseudo-inverse; singular values up to the tolerance count as zero."""
-    check_floating(A, "linalg.pinv")
-    check_matrix(A, "linalg.pinv")
+    if A._dtype.category < 2 or A._dtype.itemsize < 4 or len(shape_of(A)) < 2:
+        raise RuntimeError(
+            f"linalg.pinv({type_word(A._dtype)}{{{list(shape_of(A))}}}): expected a tensor with 2 or more dimensions of float, "
+            "double, cfloat or cdouble types"
+        )
+    _check_tolerances("torch.linalg.pinv", rcond=rcond, atol=atol, rtol=rtol)
     source = A.detach()
     rtol = rcond if rtol is None else rtol
     shape = shape_of(A)
     if A.numel() == 0:
         found = zeros((*shape[:-2], shape[-1], shape[-2]), dtype=A._dtype) + A.mT * 0
-        return finish(found, out)
+        return finish_safely(found, out, "linalg.pinv")
     if hermitian:
         values, u = eigh_pair(source, "L", "linalg.pinv")
         size = values.abs()
@@ -282,7 +334,7 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None
     keep = size > _tolerance(size, shape, atol, rtol)
     inverse = where(keep, 1.0 / where(keep, values, 1.0), 0.0)
     found = (v * views.unsqueeze(inverse, -2)) @ u.mH
-    return finish(attach("LinalgPinvBackward0", _pinv_backward, (A,), (found,))[0], out)
+    return finish_safely(attach("LinalgPinvBackward0", _pinv_backward, (A,), (found,))[0], out, "linalg.pinv")
 
 
 def matrix_rank(
@@ -294,30 +346,33 @@ def matrix_rank(
     source = A.detach()
     if tol is not None:
         atol, rtol = tol, 0.0
+    _check_tolerances("torch.linalg.matrix_rank", atol=atol, rtol=rtol)
     if A.numel() == 0:
-        return finish(zeros(shape_of(A)[:-2], dtype=int64), out)
+        return finish_safely(zeros(shape_of(A)[:-2], dtype=int64), out, "torch.linalg.matrix_rank")
     size = eigh_pair(source, "L", "linalg.matrix_rank")[0].abs() if hermitian else svdvals(source)
-    return finish(reduce.sum((size > _tolerance(size, shape_of(A), atol, rtol)), -1), out)
+    return finish_safely(reduce.sum((size > _tolerance(size, shape_of(A), atol, rtol)), -1), out, "torch.linalg.matrix_rank")
 
 
 def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
     """The condition number: the norm of A times that of its inverse."""
     check_floating(A, "linalg.cond")
     check_matrix(A, "linalg.cond")
+    if p not in (None, "fro", "nuc", math.inf, -math.inf, 1, -1, 2, -2):
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     if p is None or p in (2, -2):
         values = svdvals(A)
         if A.numel() == 0:
-            return finish(zeros(shape_of(A)[:-2], dtype=values._dtype), out)
+            return finish_safely(zeros(shape_of(A)[:-2], dtype=values._dtype), out, "linalg.cond")
         ratio = values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
-        return finish(ratio, out)
+        return finish_safely(ratio, out, "linalg.cond")
     check_square(A, "linalg.cond")
     if A.numel() == 0:
-        return finish(zeros(shape_of(A)[:-2], dtype=A._dtype.to_real()), out)
+        return finish_safely(zeros(shape_of(A)[:-2], dtype=A._dtype.to_real()), out, "linalg.cond")
     inverse, info = solve_matrices(A, eye(shape_of(A)[-1], dtype=A._dtype))
     found = matrix_norm(A, p) * matrix_norm(inverse, p)
     if info.asnumpy().any():
         found = where(wrap(info) > 0, math.inf, found)
-    return finish(found, out)
+    return finish_safely(found, out, "linalg.cond")
 
 
 def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> Any:
@@ -328,17 +383,22 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> An
     if not shape_of(B):
         raise RuntimeError("torch.linalg.lstsq: other must have at least 1 dimension.")
     if A._dtype is not B._dtype:
-        raise RuntimeError("torch.linalg.lstsq: Expected input and other to have the same dtype")
+        raise RuntimeError(
+            "torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype "
+            f"{type_word(A._dtype)} and other's dtype {type_word(B._dtype)}"
+        )
+    if not 0 <= len(shape_of(A)) - len(shape_of(B)) <= 1:
+        raise RuntimeError(
+            "torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
+        )
     driver = "gelsy" if driver is None else driver
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
-        raise RuntimeError(
-            "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), but " + driver + " given"
-        )
+        raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
     shape = shape_of(A)
-    vector = len(shape) - 1 == len(shape_of(B)) and shape[:-1] == shape_of(B)
+    vector = is_vector(A, B)
     right = views.unsqueeze(B, -1) if vector else B
     if shape[-2] != shape_of(right)[-2]:
-        raise RuntimeError("torch.linalg.lstsq: input.size(-2) should match other.size(-2)")
+        raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({-1 if vector else -2})")
     limit = max(shape[-2:]) * np.finfo(A._dtype.np).eps.item() if rcond is None else rcond
     solution = pinv(A, rtol=limit) @ right
     values = svdvals(A.detach())
@@ -356,20 +416,41 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> An
     return return_types.linalg_lstsq((solution, residuals, rank, singular))
 
 
+def check_scales(name: str, A: Any, tau: Any) -> None:
+    """Raise torch's errors unless there is a row of scales for each matrix."""
+    a, t = shape_of(A), shape_of(tau)
+    if len(t) != len(a) - 1:
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {len(t)} and input.ndim is "
+            f"equal to {len(a)}"
+        )
+    if t[:-1] != a[:-2]:
+        raise RuntimeError(f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(t[:-1])}")
+
+
 def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
     """The first columns of the product of Householder reflections: vectors below the diagonal of A, scales in tau."""
-    check_matrix(A, "torch.linalg.householder_product", "input")
+    name = "torch.linalg.householder_product"
+    if len(shape_of(A)) < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    if not shape_of(tau):
+        raise IndexError("Dimension specified as -1 but tensor has no dimensions")
     rows, columns = shape_of(A)[-2:]
     if rows < columns:
         raise RuntimeError("torch.linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1]")
     if shape_of(tau)[-1] > columns:
         raise RuntimeError("torch.linalg.householder_product: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    check_scales(name, A, tau)
+    if tau._dtype is not A._dtype:
+        raise RuntimeError(f"{name}: tau dtype {type_word(tau._dtype)} does not match input dtype {type_word(A._dtype)}")
+    if A._dtype.category < 2:
+        raise NotImplementedError(f"\"orgqr_cpu\" not implemented for '{type_word(A._dtype)}'")
     found = batch_of(eye(rows, columns, dtype=A._dtype), shape_of(A)[:-2])
     unit = tril(A, -1) + eye(rows, columns, dtype=A._dtype)
     for i in reversed(range(shape_of(tau)[-1])):
         vector = unit[..., :, i : i + 1]
         found = found - views.unsqueeze(tau[..., i : i + 1], -1) * (vector @ (vector.mH @ found))
-    return finish(found, out)
+    return finish_safely(found, out, "torch.linalg.householder_product")
 
 
 def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
@@ -379,13 +460,13 @@ def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False
     factors, pivots, info = _ldl[A._dtype.name](value_of(A), hermitian)
     if check_errors:
         check_info(info, _ZERO_PIVOT, "torch.linalg.ldl_factor_ex")
-    return finish(return_types.linalg_ldl_factor_ex((wrap(factors), wrap(pivots), wrap(info))), out)
+    return finish_exactly(return_types.linalg_ldl_factor_ex((wrap(factors), wrap(pivots), wrap(info))), out)
 
 
 def ldl_factor(A: Any, *, hermitian: bool = False, out: Any = None) -> Any:
     """L and D in one matrix, and the pivots."""
     factors, pivots, _ = ldl_factor_ex(A, hermitian=hermitian)
-    return finish(return_types.linalg_ldl_factor((factors, pivots)), out)
+    return finish_exactly(return_types.linalg_ldl_factor((factors, pivots)), out)
 
 
 def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any = None) -> Any:
@@ -393,10 +474,17 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any
     batch = broadcast_shape(shape_of(LD)[:-2], shape_of(B)[:-2])
     exchanged = views.expand(pivots, (*batch, shape_of(pivots)[-1]))
     args = value_of(batch_of(LD, batch)), value_of(batch_of(B, batch)), value_of(exchanged)
-    return finish(wrap(_ldl_solve[LD._dtype.name](*args, hermitian)), out)
+    return finish_exactly(wrap(_ldl_solve[LD._dtype.name](*args, hermitian)), out)
 
 
 # Norms
+
+
+def check_norm_out(name: str, A: Any, dtype: Any, out: Any) -> None:
+    """Raise torch's error unless ``out`` has the dtype of the norm."""
+    want = (A._dtype if dtype is None else dtype).to_real()
+    if out._dtype is not want:
+        raise RuntimeError(f"{name} expected out tensor dtype {type_word(want)} but got: {type_word(out._dtype)}")
 
 
 def matrix_norm(
@@ -404,6 +492,10 @@ def matrix_norm(
 ) -> Any:
     """The norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
     check_floating(A, "linalg.matrix_norm", low=True)
+    if isinstance(ord, complex):
+        raise RuntimeError("linalg.matrix_norm: Expected a non-complex scalar as the order of norm.")
+    if isinstance(out, TensorBase):
+        check_norm_out("linalg.matrix_norm", A, dtype, out)
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
     if len(dims) != 2:
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dims))}")
@@ -439,6 +531,8 @@ def matrix_norm(
 def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None) -> Any:
     """The vector norm, or for two dimensions and an order the matrix norm."""
     check_floating(A, "linalg.norm", low=True)
+    if isinstance(out, TensorBase):
+        check_norm_out("linalg.norm", A, dtype, out)
     if dim is not None and not isinstance(dim, int) and len(dim) not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
     if dim is None and ord is not None and len(shape_of(A)) not in (1, 2):
@@ -454,124 +548,6 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out
         flat = measure.vector_norm(views.flatten(A), 2, None, False, dtype=dtype)
         return finish(views.reshape(flat, (1,) * len(shape_of(A))) if keepdim else flat, out)
     return measure.vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
-
-
-# Products
-
-
-def matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
-    """Square matrices multiplied with themselves ``n`` times."""
-    return contract.matrix_power(A, n, out=out)
-
-
-def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
-    """The inner products along ``dim``, the first operand conjugated."""
-    check_floating(x, "linalg.vecdot", low=True)
-    return finish(reduce.sum(x.conj() * y, dim), out)
-
-
-def cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> Any:
-    """The cross product of vectors of length 3 along ``dim``."""
-    a, b = len(shape_of(input)), len(shape_of(other))
-    if a != b:
-        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
-    wrap_dim(dim, a)
-    if shape_of(input)[dim] != 3 or shape_of(other)[dim] != 3:
-        raise RuntimeError(
-            f"linalg.cross: inputs dimension {dim} must have length 3. Got {shape_of(input)[dim]} and {shape_of(other)[dim]}"
-        )
-    return measure.cross(input, other, dim, out=out)
-
-
-def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """The diagonal of matrices: a view."""
-    return views.diagonal(A, offset, dim1, dim2)
-
-
-def vander(x: Any, N: int | None = None) -> Any:
-    """The powers of each element, from 0 on, along a new last dimension."""
-    if x._dtype.name == "bool":
-        raise RuntimeError("Vandermonde matrix not supported for bool")
-    x = x if shape_of(x) else views.unsqueeze(x, 0)
-    shape = shape_of(x)
-    count = shape[-1] if N is None else N
-    if count <= 1:
-        raise RuntimeError("N must be greater than 1.")
-    wide = x if x._dtype.category >= 2 else x.to(int64)
-    spread = views.expand(views.unsqueeze(wide, -1), (*shape, max(count - 1, 0)))
-    ones = views.unsqueeze(wide, -1) * 0 + 1
-    return cat((ones, spread.cumprod(-1)), -1)
-
-
-def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
-    """The product of several matrices, in the order that takes the fewest multiplications; the ends may be vectors."""
-    count = len(tensors)
-    if count < 2:
-        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}")
-    items = list(tensors)
-    row, column = len(shape_of(items[0])) == 1, len(shape_of(items[-1])) == 1
-    items[0] = views.unsqueeze(items[0], 0) if row else items[0]
-    items[-1] = views.unsqueeze(items[-1], -1) if column else items[-1]
-    for i, item in enumerate(items):
-        if len(shape_of(item)) != 2:
-            raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {len(shape_of(item))}D")
-    sizes = [shape_of(items[0])[0]] + [shape_of(item)[1] for item in items]
-    for left, right in zip(items, items[1:]):
-        if shape_of(left)[1] != shape_of(right)[0]:
-            (a, b), (c, d) = shape_of(left), shape_of(right)
-            raise RuntimeError(f"multi_dot(): tensors with shapes [{a}, {b}] and [{c}, {d}] cannot be multiplied")
-    cost = [[0] * count for _ in range(count)]
-    split = [[0] * count for _ in range(count)]
-    for length in range(1, count):
-        for i in range(count - length):
-            j = i + length
-            cost[i][j], split[i][j] = min(
-                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
-            )
-
-    def product(i: int, j: int) -> Any:
-        return items[i] if i == j else product(i, split[i][j]) @ product(split[i][j] + 1, j)
-
-    found = product(0, count - 1)
-    if row or column:
-        found = views.reshape(found, shape_of(found)[int(row) : 1 if column else 2])
-    return finish(found, out)
-
-
-def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
-    """The inverse of A as a map from its last dimensions to the first ``ind``."""
-    if ind <= 0:
-        raise RuntimeError("Expected a strictly positive integer for 'ind'")
-    shape = shape_of(A)
-    rows, columns = math.prod(shape[:ind]), math.prod(shape[ind:])
-    if rows != columns:
-        raise RuntimeError(
-            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
-            f"{columns} != {rows}"
-        )
-    found, info = solve_matrices(views.reshape(A, (rows, columns)), eye(rows, dtype=A._dtype))
-    if info.asnumpy().any():
-        raise _LinAlgError(
-            f"inv: The diagonal element {int(info.asnumpy())} is zero, the inversion could not be completed because the input matrix is "
-            "singular."
-        )
-    return finish(views.reshape(found, (*shape[ind:], *shape[:ind])), out)
-
-
-def tensorsolve(A: Any, B: Any, dims: Sequence[int] | None = None, *, out: Any = None) -> Any:
-    """The X of ``tensordot(A, X, X.ndim) = B``."""
-    if dims is not None:
-        rank = len(shape_of(A))
-        A = views.movedim(A, tuple(dims), tuple(range(rank - len(dims), rank)))
-    rest = shape_of(A)[len(shape_of(B)) :]
-    rows, columns = math.prod(rest), math.prod(shape_of(B))
-    if rows != columns:
-        raise RuntimeError(
-            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but "
-            f"got {rows} != {columns}"
-        )
-    found = solve(views.reshape(A, (rows, rows)), views.reshape(B, (rows,)))
-    return finish(views.reshape(found, rest), out)
 
 
 accept_numpy_names(globals(), ("norm", "matrix_norm"))

@@ -13,7 +13,7 @@ from .._core.tensor_base import TensorBase, array_of, recording, value_of, wrap
 from .._tape.composite import record
 from . import views
 from ._autocast import follow
-from ._dispatch import broadcast_shape, finish, shape_of, type_word
+from ._dispatch import broadcast_shape, capturing, finish_exactly, finish_safely, shape_of, type_word
 from .creation import eye, zeros_like
 from .join import cat
 from .shape import diag_embed, tril, triu
@@ -112,7 +112,8 @@ def solve_matrices(matrix: Any, right: Any) -> tuple[Any, Any]:
     return attach("LinalgSolveExBackward0", _solve_backward, (matrix, right), (found,))[0], info
 
 
-def _is_vector(matrix: Any, right: Any) -> bool:
+def is_vector(matrix: Any, right: Any) -> bool:
+    """Whether the right side is a vector, or a batch of them."""
     a, b = shape_of(matrix), shape_of(right)
     return len(b) == 1 or (len(a) - 1 == len(b) and a[:-1] == b)
 
@@ -125,7 +126,7 @@ def _solve_any(A: Any, B: Any, left: bool, name: str) -> tuple[Any, Any]:
             f"{name}: Expected A and B to have the same dtype, but found A of type {type_word(A._dtype)} and B of type "
             f"{type_word(B._dtype)} instead"
         )
-    vector = _is_vector(A, B)
+    vector = is_vector(A, B)
     if vector and not left:
         raise RuntimeError(f"{name}: Vector broadcasting of the left hand side is not supported for left=False.")
     right = views.unsqueeze(B, -1) if vector else B
@@ -148,7 +149,7 @@ def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
     if info.asnumpy().any():
         place = "" if not info.shape else f"(Batch element {int(info.asnumpy().reshape(-1).nonzero()[0][0])}): "
         raise _LinAlgError(f"torch.linalg.solve: {place}The solver failed because the input matrix is singular.")
-    return finish(found, out)
+    return finish_exactly(found, out)
 
 
 def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
@@ -156,7 +157,7 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, o
     found, info = _solve_any(A, B, left, "linalg.solve")
     if check_errors:
         check_info(info, "The solver failed because the input matrix is singular.", "torch.linalg.solve")
-    return finish(return_types.linalg_solve_ex((found, wrap(info))), out)
+    return finish_exactly(return_types.linalg_solve_ex((found, wrap(info))), out)
 
 
 _NO_INVERSE = (
@@ -174,7 +175,7 @@ def inv(A: Any, *, out: Any = None) -> Any:
     """The inverse of square matrices."""
     found, info = _inverse(A, "linalg.inv")
     check_info(info, _NO_INVERSE, "linalg.inv")
-    return finish(found, out)
+    return finish_exactly(found, out)
 
 
 def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
@@ -182,7 +183,7 @@ def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
     found, info = _inverse(A, "linalg.inv")
     if check_errors:
         check_info(info, _NO_INVERSE, "linalg.inv")
-    return finish(return_types.linalg_inv_ex((found, wrap(info))), out)
+    return finish_exactly(return_types.linalg_inv_ex((found, wrap(info))), out)
 
 
 def _triangle_backward(gradients: Any, outputs: Any, inputs: Any, upper: bool, unit: bool) -> Any:
@@ -220,8 +221,8 @@ def solve_triangular(
             f"({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})"
         )
     if left:
-        return finish(triangular(input, B, upper, unitriangular), out)
-    return finish(triangular(input.mT, B.mT, not upper, unitriangular).mT, out)
+        return finish_exactly(triangular(input, B, upper, unitriangular), out)
+    return finish_exactly(triangular(input.mT, B.mT, not upper, unitriangular).mT, out)
 
 
 # Factorizations
@@ -263,7 +264,7 @@ def cholesky(input: Any, *, upper: bool = False, out: Any = None) -> Any:
     """The lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
     found, info = cholesky_factor(input, upper)
     check_info(info, _NOT_POSITIVE, "linalg.cholesky")
-    return finish(found, out)
+    return finish_exactly(found, out)
 
 
 def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
@@ -271,7 +272,7 @@ def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False, 
     found, info = cholesky_factor(input, upper)
     if check_errors:
         check_info(info, _NOT_POSITIVE, "linalg.cholesky_ex")
-    return finish(return_types.linalg_cholesky_ex((found, wrap(info))), out)
+    return finish_exactly(return_types.linalg_cholesky_ex((found, wrap(info))), out)
 
 
 def _qr_square(q: Any, r: Any, gq: Any, gr: Any) -> Any:
@@ -330,7 +331,7 @@ def qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
         )
     found = attach("LinalgQrBackward0", _qr_backward, (A,), _run(_qr, A, mode), mode)
-    return finish(return_types.linalg_qr(found), out)
+    return finish_exactly(return_types.linalg_qr(found), out)
 
 
 def _gaps(values: Any, squares: bool = False) -> Any:
@@ -341,6 +342,17 @@ def _gaps(values: Any, squares: bool = False) -> Any:
     return gaps + eye(shape_of(values)[-1], dtype=values._dtype)
 
 
+_PHASE = "in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on this "
+
+
+def _check_phase(text: str, *products: Any) -> None:
+    """Raise torch's error for a loss that depends on the phase of complex vectors, which no factorization fixes."""
+    if products[0].is_complex() and not capturing():
+        turns = sum(np.diagonal(array_of(product), axis1=-2, axis2=-1).imag for product in products)
+        if not (np.abs(turns) <= 1e-2).all():
+            raise RuntimeError(text)
+
+
 def _eigh_backward(gradients: Any, outputs: Any, inputs: Any, triangle: str) -> Any:
     gw, gv = gradients
     w, v = outputs
@@ -348,6 +360,7 @@ def _eigh_backward(gradients: Any, outputs: Any, inputs: Any, triangle: str) -> 
     if gv is not None:
         # Only the skew-Hermitian part turns the eigenvectors: the gradient is Hermitian, as the matrix.
         turned = v.mH @ gv
+        _check_phase(f"linalg_eigh_backward: The eigenvectors {_PHASE}quantity, so it is ill-defined.", turned)
         inner = (turned - turned.mH) / (2 * _gaps(w))
         inner = inner - diag_embed(inner.diagonal(0, -2, -1))
     if gw is not None:
@@ -368,12 +381,12 @@ def eigh_pair(A: Any, UPLO: str, name: str) -> tuple[Any, ...]:
 
 def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     """Ascending eigenvalues and eigenvectors of Hermitian matrices."""
-    return finish(return_types.linalg_eigh(eigh_pair(A, UPLO, "linalg.eigh")), out)
+    return finish_exactly(return_types.linalg_eigh(eigh_pair(A, UPLO, "linalg.eigh")), out)
 
 
 def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     """Ascending eigenvalues of Hermitian matrices."""
-    return finish(eigh_pair(A, UPLO, "linalg.eigvalsh")[0], out)
+    return finish_exactly(eigh_pair(A, UPLO, "linalg.eigvalsh")[0], out)
 
 
 def _eig_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
@@ -384,6 +397,7 @@ def _eig_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
     if gv is None:
         return (solve_matrices(v.mH, views.unsqueeze(gw, -1) * v.mH)[0],)
     inner = v.mH @ gv
+    _check_phase(f"linalg_eig_backward: The eigenvectors {_PHASE}quantity, so it is ill-defined.", inner)
     scale = views.unsqueeze(inner.diagonal(0, -2, -1).real, -2)
     inner = (inner - (v.mH @ v) * scale) / _gaps(w).conj()
     inner = inner - diag_embed(inner.diagonal(0, -2, -1))
@@ -403,12 +417,14 @@ def eig_pair(A: Any, name: str) -> tuple[Any, ...]:
 
 def eig(A: Any, *, out: Any = None) -> Any:
     """Complex eigenvalues and eigenvectors of square matrices."""
-    return finish(return_types.linalg_eig(eig_pair(A, "linalg.eig")), out)
+    found = return_types.linalg_eig(eig_pair(A, "linalg.eig"))
+    return finish_safely(found, out, "torch.linalg.eig", "eigenvalues", "eigenvectors")
 
 
 def eigvals(A: Any, *, out: Any = None) -> Any:
     """Complex eigenvalues of square matrices."""
-    return finish(eig_pair(A, "linalg.eigvals")[0], out)
+    found = eig_pair(A, "linalg.eigvals")[:1]
+    return finish_safely(found, None if out is None else (out,), "torch.linalg.eigvals", "eigenvalues")[0]
 
 
 def _svd_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
@@ -420,9 +436,13 @@ def _svd_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
     across, down = views.unsqueeze(s, -2), views.unsqueeze(s, -1)
     inner = None if gs is None else diag_embed(gs.to(u.dtype))
     gaps = None if gu is None and gvh is None else _gaps(s, squares=True)
+    turns = [u.mH @ gu[..., :rank]] if gu is not None else []
+    turns += [vh @ gvh[..., :rank, :].mH] if gvh is not None else []
+    if turns:
+        _check_phase(f"svd_backward: The singular vectors {_PHASE}phase term, making it ill-defined.", *turns)
     if gu is not None:
         gu = gu[..., :rank]
-        turn = u.mH @ gu
+        turn = turns[0]
         turn = turn - turn.mH
         part = turn / gaps * across
         if turn.is_complex():
@@ -430,7 +450,7 @@ def _svd_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
         inner = part if inner is None else inner + part
     if gvh is not None:
         gvh = gvh[..., :rank, :]
-        turn = vh @ gvh.mH
+        turn = turns[-1]
         turn = turn - turn.mH
         part = down * (turn / gaps)
         if turn.is_complex():
@@ -460,7 +480,7 @@ def svd_parts(A: Any, full: bool, name: str) -> tuple[Any, ...]:
 def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
     """U, S and Vh with ``A = U @ diag(S) @ Vh``, S in descending order."""
     _check_driver(driver, "linalg.svd")
-    return finish(return_types.linalg_svd(svd_parts(A, full_matrices, "linalg.svd")), out)
+    return finish_exactly(return_types.linalg_svd(svd_parts(A, full_matrices, "linalg.svd")), out)
 
 
 def _check_driver(driver: str | None, name: str) -> None:
@@ -474,8 +494,8 @@ def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
     check_floating(A, "linalg.svd")
     check_matrix(A, "linalg.svd")
     if recording((A,)):
-        return finish(svd_parts(A, False, "linalg.svd")[1], out)
-    return finish(wrap(_run(_svdvals, A)), out)
+        return finish_exactly(svd_parts(A, False, "linalg.svd")[1], out)
+    return finish_exactly(wrap(_run(_svdvals, A)), out)
 
 
 def geqrf(input: Any, *, out: Any = None) -> Any:
@@ -483,7 +503,7 @@ def geqrf(input: Any, *, out: Any = None) -> Any:
     check_floating(input, "geqrf")
     check_matrix(input, "torch.geqrf", "input")
     found = tuple(wrap(item) for item in _run(_geqrf, input))
-    return finish(return_types.geqrf(found), out)
+    return finish_exactly(return_types.geqrf(found), out)
 
 
 follow(globals())

@@ -5,20 +5,24 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from .. import return_types
-from .._core.tensor_base import value_of
+from .._core.tensor_base import TensorBase, array_of, value_of
 from . import linalg, views
 from . import linalg_factor as factor
 from ._autocast import follow
-from ._dispatch import broadcast_shape, finish, shape_of
+from ._dispatch import broadcast_shape, finish, finish_exactly, finish_safely, readable, shape_of, type_word
 from ._forms import FORMS, accept_forms, accepting
 from .compare import where
 from .creation import eye, zeros
-from .linalg import det, householder_product, permutation_of, pinv, signed_log, triangles  # noqa: F401 - names of the torch namespace too
+from .linalg import check_scales, det, householder_product, permutation_of, pinv, signed_log, triangles  # noqa: F401 - names of the torch namespace too
 from .linalg_exp import matrix_exp  # noqa: F401 - a name of the torch namespace too
 from .linalg_factor import (  # noqa: F401 - names of the torch namespace too
+    LinAlgError,
     attach,
     batch_of,
+    check_floating,
     check_square,
     geqrf,
     inv,
@@ -41,10 +45,17 @@ def lu_unpack(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function "
             "is intended to be used with the output produced by torch.linalg.lu_factor"
         )
+    if len(shape_of(LU_data)) < 2:
+        raise RuntimeError(f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(shape_of(LU_data))} instead")
+    exchanges = readable(LU_pivots) if unpack_pivots else None
+    if exchanges is not None and exchanges.size and not 1 <= exchanges.min() <= exchanges.max() <= shape_of(LU_data)[-2]:
+        raise RuntimeError(
+            "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?"
+        )
     nothing = zeros(0, dtype=LU_data._dtype)
     permutation = permutation_of(value_of(LU_pivots), shape_of(LU_data)[-2], LU_data._dtype) if unpack_pivots else nothing
     lower, upper = triangles(LU_data) if unpack_data else (nothing, nothing)
-    return finish(return_types.lu_unpack((permutation, lower, upper)), out)
+    return finish_exactly(return_types.lu_unpack((permutation, lower, upper)), out)
 
 
 def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
@@ -54,7 +65,7 @@ def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
 
 def slogdet(input: Any, *, out: Any = None) -> Any:
     """The sign of the determinant and the logarithm of its size."""
-    return finish(return_types.slogdet(signed_log(input, "linalg.slogdet")), out)
+    return finish_exactly(return_types.slogdet(signed_log(input, "linalg.slogdet")), out)
 
 
 def logdet(input: Any) -> Any:
@@ -79,7 +90,7 @@ def cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> A
     batch = broadcast_shape(shape_of(B)[:-2], shape_of(L)[:-2])
     right, factors = batch_of(B, batch), batch_of(L, batch)
     found = triangular_pair(right.detach(), factors.detach(), upper)
-    return finish(attach("CholeskySolveBackward0", _solve_backward, (right, factors), (found,), upper)[0], out)
+    return finish_safely(attach("CholeskySolveBackward0", _solve_backward, (right, factors), (found,), upper)[0], out, "cholesky_solve")
 
 
 def triangular_pair(right: Any, factors: Any, upper: bool) -> Any:
@@ -107,12 +118,26 @@ def _inverse_backward(gradients: Any, outputs: Any, inputs: Any, upper: bool) ->
     return (-(factors @ both if upper else both @ factors),)
 
 
+def _zero_of(name: str, zero: np.ndarray) -> str:
+    """torch's words about the first zero of diagonals."""
+    *batch, place = np.argwhere(zero)[0].tolist()
+    element = f"(Batch element {int(np.ravel_multi_index(batch, zero.shape[:-1]))}): " if batch else ""
+    return (
+        f"{name}: {element}The diagonal element {place + 1} is zero, the inversion could not be completed because the input matrix "
+        "is singular."
+    )
+
+
 def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
     """The inverse of A from its Cholesky factor."""
     check_square(L, "cholesky_inverse")
+    check_floating(L, "cholesky_inverse")
+    zero = np.diagonal(array_of(L), axis1=-2, axis2=-1) == 0
+    if zero.any():
+        raise LinAlgError(_zero_of("cholesky_inverse", zero))
     factors = L.detach()
     found = triangular_pair(batch_of(eye(shape_of(L)[-1], dtype=L._dtype), shape_of(L)[:-2]), factors, upper)
-    return finish(attach("CholeskyInverseBackward0", _inverse_backward, (L,), (found,), upper)[0], out)
+    return finish_safely(attach("CholeskyInverseBackward0", _inverse_backward, (L,), (found,), upper)[0], out, "cholesky_inverse")
 
 
 def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False, *, out: Any = None) -> Any:
@@ -120,11 +145,31 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
     if len(shape_of(input)) < 2 or len(shape_of(other)) < 2:
         raise RuntimeError(f"torch.ormqr: {'input' if len(shape_of(input)) < 2 else 'other'} must have at least 2 dimensions.")
     side = -2 if left else -1
+    if not shape_of(tau):
+        raise IndexError("Dimension specified as -1 but tensor has no dimensions")
     if shape_of(tau)[-1:] != (min(shape_of(other)[side], shape_of(input)[-1]),):
         raise RuntimeError(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
+    if shape_of(other)[side] != shape_of(input)[-2]:
+        raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
+    check_scales("torch.ormqr", input, tau)
+    if shape_of(other)[:-2] != shape_of(input)[:-2]:
+        raise RuntimeError(
+            f"torch.ormqr: Expected batch dimensions of other to be equal to input.shape[:-2], but got {list(shape_of(other)[:-2])}"
+        )
+    for word, tensor in (("tau", tau), ("other", other)):
+        if tensor._dtype is not input._dtype:
+            raise RuntimeError(
+                f"torch.ormqr: Expected input and {word} to have the same dtype, but input has dtype{type_word(input._dtype)} and "
+                f"{word} has dtype {type_word(tensor._dtype)}"
+            )
     rows = shape_of(input)[-2]
     count = shape_of(tau)[-1]
     unit = tril(input, -1) + eye(rows, shape_of(input)[-1], dtype=input._dtype)
+    if isinstance(out, TensorBase) and out._dtype is not input._dtype:
+        raise RuntimeError(
+            "torch.ormqr: Expected input and result to have the same dtype, but input has "
+            f"dtype{type_word(input._dtype)} and result has dtype {type_word(out._dtype)}"
+        )
     found = other if left else other.mH
     order = range(count) if transpose is left else reversed(range(count))
     for i in order:
@@ -136,7 +181,7 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
 
 def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
     """The lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
-    return factor.cholesky(input, upper=upper, out=out)
+    return finish_safely(factor.cholesky(input, upper=upper), out, "cholesky")
 
 
 def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
@@ -145,9 +190,9 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
         *batch, rows, columns = shape_of(input)
         values = svdvals(input)
         left, right = (zeros((*batch, n, n), dtype=input._dtype) for n in (rows, columns))
-        return finish(return_types.svd((left, values, right)), out)
+        return finish_exactly(return_types.svd((left, values, right)), out)
     u, s, vh = svd_parts(input, not some, "linalg.svd")
-    return finish(return_types.svd((u, s, vh.mH)), out)
+    return finish_exactly(return_types.svd((u, s, vh.mH)), out)
 
 
 def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
@@ -162,7 +207,7 @@ def triangular_solve(
     matrix, turned = (A.mT, not upper) if transpose else (A, upper)
     batch = broadcast_shape(shape_of(A)[:-2], shape_of(b)[:-2])
     found = triangular(matrix, b, turned, unitriangular)
-    return finish(return_types.triangular_solve((found, batch_of(A, batch).clone())), out)
+    return finish_exactly(return_types.triangular_solve((found, batch_of(A, batch).clone())), out)
 
 
 accept_forms(globals())

@@ -5,20 +5,26 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from .. import return_types
 from .._backend.table import Kernel, kernel
 from .._core.dtype import float32, get_default_dtype
-from .._core.tensor_base import TensorBase, in_order
+from .._core.tensor_base import TensorBase, array_of, in_order, tensor_of
 from ._autocast import follow
 from ._dispatch import (
     binary,
+    broadcast_shape,
     call,
     cast_tensor,
+    cpp_word,
     deliver,
     expect_a_tensor,
     expect_tensor,
     expect_tensors,
+    finish,
     in_place_form,
+    result_dtype,
     result_strides,
     scalar_array,
     type_word,
@@ -27,6 +33,7 @@ from ._dispatch import (
 from ._forms import accept_forms
 from .copying import clone, to_dtype
 from .elementwise import mul, pow, with_args
+from .views import view
 
 _exp = kernel("exp")
 _exp2 = kernel("exp2")
@@ -183,17 +190,33 @@ def copysign(input: Any, other: Any, *, out: Any = None) -> Any:
     return binary(_copysign, input, other, out, to_float=True)
 
 
+def _next_half(first: np.ndarray, second: np.ndarray, bits: np.ndarray) -> np.ndarray:
+    """The bits of 16-bit numbers ``first`` one step nearer to ``second``; both are given in 32 bits, ``first`` as bits too."""
+    away = (first < second) == (first > 0)  # the size grows
+    moved = np.where(away, bits + 1, bits - 1)
+    moved = np.where(first == 0, np.where(second > 0, 1, np.int16(-0x7FFF)), moved)
+    moved = np.where(first == second, np.where(first == 0, np.where(np.signbit(second), np.int16(-0x8000), 0), bits), moved)
+    return np.where(np.isnan(first) | np.isnan(second), 0x7FFF, moved).astype(np.int16)
+
+
 def nextafter(input: Any, other: Any, *, out: Any = None) -> Any:
     """The next floating number after ``input`` toward ``other``."""
+    kind = result_dtype((input, other))
+    if kind.itemsize == 2 and kind.category == 2:
+        first, second = (cast_tensor(tensor, kind) for tensor in (input, other))
+        shape = broadcast_shape(first._shape, second._shape)
+        low, high = (np.broadcast_to(array_of(tensor.float()), shape) for tensor in (first, second))
+        steps = _next_half(low, high, np.broadcast_to(array_of(first).view(np.int16), shape))
+        return finish(view(tensor_of(steps), kind), out)
     return binary(_nextafter, input, other, out)
 
 
 def heaviside(input: Any, values: Any, *, out: Any = None) -> Any:
     """0 for a negative element, 1 for a positive one, ``values`` for 0."""
+    if input._dtype.category == 3 or values._dtype.category == 3:
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     if input._dtype is not values._dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
-    if input._dtype.category == 3:
-        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     return binary(_heaviside, input, values, out)
 
 
@@ -225,6 +248,10 @@ def frexp(input: Any, *, out: Any = None) -> Any:
     if input._dtype.category != 2:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     kind = input._dtype
+    if out is not None and out[0]._dtype is not kind:
+        raise RuntimeError(f"torch.frexp() expects mantissa to have dtype {cpp_word(kind)} but got {cpp_word(out[0]._dtype)}")
+    if out is not None and out[1]._dtype.name != "int32":
+        raise RuntimeError(f"torch.frexp() expects exponent to have int dtype but got {cpp_word(out[1]._dtype)}")
     strides = result_strides((input,), input._shape)
     wide = cast_tensor(input, float32) if kind.name == "bfloat16" else input
     mantissa, exponent = call(_frexp, (wide,))

@@ -8,7 +8,7 @@ from .._core.tensor_base import TensorBase
 from .._tape.windows import no_view
 from . import views
 from ._autocast import follow
-from ._dispatch import broadcast_shape, call, finish, refuse_dtype, shape_of, type_word
+from ._dispatch import broadcast_shape, call, cpp_word, finish_exactly, refuse_dtype, shape_of, type_word
 from ._forms import without_out_dtype
 
 _mm = kernel("mm")
@@ -22,20 +22,8 @@ def check_same_dtype(first: Any, second: Any) -> None:
     """Raise torch's error for a product of tensors of two dtypes."""
     if first._dtype is not second._dtype:
         raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {_cpp(first)} != {_cpp(second)}"
+            f"expected m1 and m2 to have the same dtype, but got: {cpp_word(first._dtype)} != {cpp_word(second._dtype)}"
         )
-
-
-_CPP = {
-    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int",
-    "int32": "int", "int16": "short int", "int8": "signed char", "uint8": "unsigned char", "bool": "bool",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-}  # fmt: skip
-
-
-def _cpp(tensor: Any) -> str:
-    return _CPP.get(tensor._dtype.name, type_word(tensor._dtype))
-
 
 
 def mm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any:
@@ -50,7 +38,7 @@ def mm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
     check_same_dtype(input, mat2)
     refuse_dtype("addmm_impl_cpu_", input._dtype)
-    return finish(call(_mm, (input, mat2)), out)
+    return finish_exactly(call(_mm, (input, mat2)), out)
 
 
 def bmm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any:
@@ -67,7 +55,7 @@ def bmm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any
         )
     check_same_dtype(input, mat2)
     refuse_dtype("bmm", input._dtype)
-    return finish(call(_bmm, (input, mat2)), out)
+    return finish_exactly(call(_bmm, (input, mat2)), out)
 
 
 def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
@@ -78,8 +66,13 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
     if a[1] != b[0]:
         raise RuntimeError(f"size mismatch, got input ({a[0]}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
     check_same_dtype(input, vec)
+    if isinstance(out, TensorBase) and out._dtype is not input._dtype:
+        raise RuntimeError(
+            f"addmv input tensors must have the same dtype, but got {type_word(out._dtype)}, {type_word(input._dtype)}, and "
+            f"{type_word(vec._dtype)}"
+        )
     refuse_dtype("addmv_impl_cpu", input._dtype)
-    return finish(views.squeeze(call(_mm, (input, views.unsqueeze(vec, 1))), 1), out)
+    return finish_exactly(views.squeeze(call(_mm, (input, views.unsqueeze(vec, 1))), 1), out)
 
 
 def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
@@ -96,9 +89,11 @@ def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
             f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same number of elements, but "
             f"got {a[0]} and {b[0]} elements respectively"
         )
+    if isinstance(out, TensorBase) and out._dtype is not input._dtype:
+        raise RuntimeError(f"result dtype {type_word(out._dtype)} does not match input dtype {type_word(input._dtype)}")
     refuse_dtype("dot", input._dtype)
     product = call(_mm, (views.unsqueeze(input, 0), views.unsqueeze(tensor, 1)))
-    return finish(views.reshape(product, ()), out)
+    return finish_exactly(views.reshape(product, ()), out)
 
 
 def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -109,7 +104,7 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     a, b = shape_of(input), shape_of(other)
     if not a or not b:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {len(a)}D and {len(b)}D")
-    return finish(_matmul(input, other, a, b), out)
+    return finish_exactly(_matmul(input, other, a, b), out)
 
 
 def _matmul(input: Any, other: Any, a: tuple[int, ...], b: tuple[int, ...]) -> Any:

@@ -1,14 +1,26 @@
 """Norms, distances, covariances, cross products."""
 from __future__ import annotations
 
+import builtins
 import math
+import warnings
 from typing import Any
 
 from .._core.dtype import bool_
 from .._core.tensor_base import TensorBase, recording
 from . import linalg, reduce, views
 from ._autocast import follow
-from ._dispatch import accept_numpy_names, broadcast_shape, finish, readable, shape_of, type_word, wrap_dim, wrap_dims
+from ._dispatch import (
+    accept_numpy_names,
+    broadcast_shape,
+    finish,
+    finish_exactly,
+    readable,
+    shape_of,
+    type_word,
+    wrap_dim,
+    wrap_dims,
+)
 from ._forms import accept_forms
 from .compare import where
 from .complex_views import complex, imag, real
@@ -19,6 +31,8 @@ def vector_norm(
     x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
 ) -> Any:
     """The ``ord``-norm of all elements, or along ``dim``, whatever the shape."""
+    if isinstance(ord, builtins.complex):
+        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     if x._dtype.category < 2:
         raise RuntimeError(
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {type_word(x._dtype)}"
@@ -34,8 +48,8 @@ def vector_norm(
         )
     if x._dtype.name in ("float16", "bfloat16"):
         # Half precision rounds once, after the root.
-        return finish(_norm(x.float(), float(ord), dims if shape else None, keepdim).to(x._dtype), out)
-    return finish(_norm(x, float(ord), dims if shape else None, keepdim), out)
+        return finish_exactly(_norm(x.float(), float(ord), dims if shape else None, keepdim).to(x._dtype), out)
+    return finish_exactly(_norm(x, float(ord), dims if shape else None, keepdim), out)
 
 
 def _norm(x: Any, p: float, dims: Any, keepdim: bool) -> Any:
@@ -166,10 +180,14 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
         divisor = total - correction * reduce.sum(weights * weights) / total
     else:
         divisor = total - correction * reduce.sum(weights * aweights) / total
-    if isinstance(divisor, TensorBase):
-        divisor = divisor.clamp(min=0)
-    else:
-        divisor = max(divisor, 0)
+    shown = readable(divisor) if isinstance(divisor, TensorBase) else divisor
+    if shown is not None and shown <= 0:
+        warnings.warn(
+            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
+            UserWarning,
+            stacklevel=2,
+        )
+    divisor = divisor.clamp(min=0) if isinstance(divisor, TensorBase) else max(divisor, 0)
     away = rows - centre
     weighted = away if weights is None else away * weights
     product = away.matmul(views.transpose(weighted, 0, 1).conj())
@@ -212,7 +230,7 @@ def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) ->
     shape = broadcast_shape(a, b)
     first, second = views.expand(input, shape), views.expand(other, shape)
     made = roll(first, -1, axis) * roll(second, -2, axis) - roll(first, -2, axis) * roll(second, -1, axis)
-    return finish(made, out)
+    return finish_exactly(made, out)
 
 
 follow(globals())

@@ -17,7 +17,7 @@ from .._core.size import Size
 from .._core.tensor_base import TensorBase, check_history, is_tracked, put_array, strides_of
 from .._tape.windows import review
 from . import views
-from ._dispatch import shape_args, shape_of, type_word
+from ._dispatch import cpp_word, shape_args, shape_of, type_word
 from ._forms import accept_forms
 from .copying import is_contiguous
 from .creation import empty
@@ -138,10 +138,25 @@ def _resized(self: Any, wanted: tuple[int, ...]) -> Any:
     return views.reshape(self.contiguous(), wanted)
 
 
+def expect_dtype(kind: Any, given: Any) -> None:
+    """Raise torch's TypeError unless a tensor that is given to a legacy constructor has the dtype."""
+    if given._dtype is not kind:
+        text = (
+            "TensorOptions(dtype={}, device=cpu, layout=Strided, requires_grad=false (default), pinned_memory=false (default), "
+            "memory_format=(nullopt))"
+        )
+        raise TypeError(f"expected {text.format(cpp_word(kind))} (got {text.format(cpp_word(given._dtype))})")
+
+
 def new(self: Any, *args: Any, device: Any = None) -> Any:
     """A tensor of the same dtype: of a size, of the values in a sequence, of a storage, or empty. Old form of ``new_*``."""
     devices.resolve(device)
     if len(args) == 1 and isinstance(args[0], TensorBase):
+        if device is not None:
+            raise RuntimeError(
+                "Legacy tensor new of the form tensor.new(tensor, device=device) is not supported.  Use torch.as_tensor(...) instead."
+            )
+        expect_dtype(self._dtype, args[0])
         return views.detach(args[0])
     if len(args) == 1 and hasattr(args[0], "untyped"):
         from ..storage import tensor_over
@@ -150,6 +165,12 @@ def new(self: Any, *args: Any, device: Any = None) -> Any:
     if len(args) == 1 and not isinstance(args[0], (int, Size)):
         return made(array_of(args[0], self._dtype))
     return empty(*(args or (0,)), dtype=self._dtype)
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, str) or value is None:
+        raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as an integer")
+    return int(value)
 
 
 def _elementwise(self: Any, name: str, function: Callable[..., Any], others: tuple[Any, ...]) -> Any:
@@ -165,7 +186,7 @@ def _elementwise(self: Any, name: str, function: Callable[..., Any], others: tup
     values = [function(*row) for row in zip(*columns)]
     kind = self._dtype
     if kind.category < 2:
-        values = [bool(value) if kind.category == 0 else int(value) for value in values]
+        values = [bool(value) if kind.category == 0 else _integer(value) for value in values]
     else:
         values = [complex(value) if kind.category == 3 else _real(value) for value in values]
     plain = {0: np.bool_, 1: np.int64, 2: np.float64, 3: np.complex128}[kind.category]
@@ -297,6 +318,8 @@ def dlpack(
     """A DLPack capsule over the tensor's memory, or over a copy's."""
     if is_tracked(self):
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if stream is not None and not isinstance(stream, int):
+        raise TypeError("stream must be ``int`` or ``none``")
     if stream not in (-1, None):
         raise AssertionError("stream should be None on cpu.")
     if dl_device is not None and tuple(dl_device) != dlpack_device(self):

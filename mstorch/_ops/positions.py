@@ -161,6 +161,7 @@ def slice_inverse(
     return views.as_strided(input, shape_of(src), src.stride(), src.storage_offset())
 
 
-FUNCTIONS = ("unravel_index", "segment_reduce", "hash_tensor", "slice_inverse")
+_segment_reduce = segment_reduce
+FUNCTIONS = ("unravel_index", "segment_reduce", "_segment_reduce", "hash_tensor", "slice_inverse")
 METHODS = ("hash_tensor", "slice_inverse")
 NAMED_METHODS = {"slice": slice_of}

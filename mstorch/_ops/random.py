@@ -17,7 +17,7 @@ from .._core.strides import dense_order
 from .._core.tensor_base import TensorBase, array_of, check_writable, recording, strides_of, value_of, wrap
 from .._tape.composite import record
 from . import random_device
-from ._dispatch import capturing, deliver, shape_args, shape_of, type_word, write_array
+from ._dispatch import broadcast_shape, capturing, deliver, shape_args, shape_of, type_word, write_array
 from ._forms import accept_forms
 from .copying import is_contiguous
 from .creation import _checked_size, empty_like
@@ -278,6 +278,8 @@ def normal(
                 raise RuntimeError("normal expects all elements of std >= 0.0")
         else:
             _check_std(std)
+        if isinstance(mean, TensorBase) and isinstance(std, TensorBase):
+            broadcast_shape(shape_of(mean), shape_of(std))
         centre = _array(mean) if isinstance(mean, TensorBase) else float(mean)
         spread = _array(std) if isinstance(std, TensorBase) else float(std)
         array = draw("normal_around", engine, centre, spread, kind.name)
@@ -343,6 +345,11 @@ def _probabilities(p: Any) -> np.ndarray:
 
 def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out: Any = None) -> Any:
     """1 with the probability that ``input`` says (or ``p``), else 0, in the dtype of ``input``."""
+    if out is not None and out is not input:
+        # As in torch, what is drawn are numbers of the dtype of ``out``.
+        if out._dtype is not input._dtype:
+            chances = input if p is None else p
+            return bernoulli_(out if out._shape == input._shape else out.resize_(input._shape), chances, generator=generator)
     engine, kind = engine_of(generator), input._dtype
     if p is not None:
         _check_probability(p)

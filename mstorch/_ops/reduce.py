@@ -16,6 +16,7 @@ from ._dispatch import (
     cast_tensor,
     expect_out_dtype,
     finish,
+    finish_exactly,
     shape_of,
     type_word,
     wrap_dim,
@@ -50,6 +51,8 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | No
         raise TypeError(f"sum(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     kind = summed_dtype(input, dtype, out)
     dims = wrap_dims(dim, len(shape_of(input)))
+    if dtype is not None and out is not None:
+        expect_out_dtype(out, dtype)
     if kind is bool_:
         return finish(call(_sum, (cast_tensor(input, bool_),), dims, keepdim, dtype=int64).to(bool_), out)
     return finish(call(_sum, (input,), dims, keepdim, dtype=kind), out)
@@ -96,6 +99,8 @@ def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dt
             " * (Tensor input, int dim, bool keepdim = False, *, torch.dtype dtype = None, Tensor out = None)"
         )
     dims = wrap_dims(dim, rank) if dim is None else (wrap_dim(dim, rank),)
+    if dtype is not None and out is not None:
+        expect_out_dtype(out, dtype)
     if kind is bool_:
         return finish(call(_prod, (cast_tensor(input, bool_),), dims, keepdim, dtype=uint8).to(bool_), out)
     return finish(call(_prod, (input,), dims, keepdim, dtype=kind), out)
@@ -200,12 +205,12 @@ def _arg(kernel_: Any, name: str, input: Any, dim: int | None, keepdim: bool) ->
 
 def argmax(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The index of the largest element, the first of equal ones, int64."""
-    return finish(_arg(_argmax, "argmax", input, dim, keepdim), out)
+    return finish_exactly(_arg(_argmax, "argmax", input, dim, keepdim), out)
 
 
 def argmin(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The index of the smallest element, the first of equal ones, int64."""
-    return finish(_arg(_argmin, "argmin", input, dim, keepdim), out)
+    return finish_exactly(_arg(_argmin, "argmin", input, dim, keepdim), out)
 
 
 def _with_indices(kernel_: Any, arg_kernel: Any, name: str, kind: Any, input: Any, dim: int, keepdim: bool) -> Any:
@@ -237,7 +242,7 @@ def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
         return maximum(input, dim if other is None else other, out=out)
     if dim is None:
         return finish(_whole(_amax, "max", input), out)
-    return finish(_with_indices(_amax, _argmax, "max", return_types.max, input, dim, keepdim), out)
+    return finish_exactly(_with_indices(_amax, _argmax, "max", return_types.max, input, dim, keepdim), out)
 
 
 def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
@@ -246,7 +251,7 @@ def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
         return minimum(input, dim if other is None else other, out=out)
     if dim is None:
         return finish(_whole(_amin, "min", input), out)
-    return finish(_with_indices(_amin, _argmin, "min", return_types.min, input, dim, keepdim), out)
+    return finish_exactly(_with_indices(_amin, _argmin, "min", return_types.min, input, dim, keepdim), out)
 
 
 def _whole(kernel_: Any, name: str, input: Any) -> Any:
@@ -258,23 +263,25 @@ def _whole(kernel_: Any, name: str, input: Any) -> Any:
     return _extreme(kernel_, name, input, None, False)
 
 
-def _truth(kernel_: Any, input: Any, dim: Any, keepdim: bool, out: Any) -> Any:
+def _truth(kernel_: Any, name: str, input: Any, dim: Any, keepdim: bool, out: Any) -> Any:
+    if isinstance(out, TensorBase) and out._dtype not in (bool_, uint8):
+        raise RuntimeError(f"{name} only supports bool tensor for result, got: {type_word(out._dtype)}")
     dims = wrap_dims(dim, len(shape_of(input)))
     source = input if input._dtype is bool_ else input.detach().ne(0)
     found = call(kernel_, (source,), dims, keepdim)
-    if input._dtype is uint8:
+    if input._dtype is uint8 and out is None or out is not None and out._dtype is uint8:
         found = found.to(uint8)
     return finish(found, out)
 
 
 def all(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """Whether all elements are true, or all along ``dim``."""
-    return _truth(_all, input, dim, keepdim, out)
+    return _truth(_all, "all", input, dim, keepdim, out)
 
 
 def any(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """Whether any element is true, or any along ``dim``."""
-    return _truth(_any, input, dim, keepdim, out)
+    return _truth(_any, "any", input, dim, keepdim, out)
 
 
 def _variance(input: Any, dim: Any, correction: Any, keepdim: bool, name: str) -> tuple[Any, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import return_types
 from .._backend.table import kernel
-from .._core.dtype import bool_, by_name, dtype
+from .._core.dtype import bool_, by_name, dtype, int64
 from .._core.tensor_base import TensorBase, count_of
 from . import views
 from ._autocast import follow
@@ -15,6 +15,7 @@ from ._dispatch import (
     call,
     cast_tensor,
     cpp_word,
+    expect_out_dtype,
     finish,
     in_place,
     refuse_dtype,
@@ -39,6 +40,8 @@ _logcumsumexp = kernel("logcumsumexp")
 
 def _scan(kernel_: Any, input: Any, dim: int, kind: dtype | None, out: Any) -> Any:
     dim = wrap_dim(dim, len(shape_of(input)))
+    if kind is not None and out is not None:
+        expect_out_dtype(out, kind)
     kind = summed_dtype(input, kind, out)
     refuse_dtype(f"{kernel_.op}_out_cpu", kind)
     return finish(call(kernel_, (input,), dim, dtype=kind), out)
@@ -82,6 +85,9 @@ def _running(kernel_: Any, name: str, kind: Any, input: Any, dim: int, out: Any)
     asked = input._dtype.name
     ranked = cast_tensor(input.detach(), by_name(_WIDER[asked])) if asked in _WIDER else input.detach()
     indices = call(kernel_, (ranked,), dim)
+    for target, wanted in zip(out or (), (input._dtype, int64)):
+        if target._dtype is not wanted:
+            raise RuntimeError(f"expected scalar_type {type_word(wanted)} but found {type_word(target._dtype)}")
     return finish(kind((gather(input, dim, indices), indices)), out)
 
 
@@ -101,6 +107,8 @@ def cummin(input: Any, dim: int, *, out: Any = None) -> Any:
 def logcumsumexp(input: Any, dim: int, *, out: Any = None) -> Any:
     """The logarithm of the sums of exponentials up to each element along ``dim``."""
     dim = wrap_dim(dim, len(shape_of(input)))
+    if isinstance(out, TensorBase) and out._dtype is not input._dtype:
+        raise RuntimeError(f"expected scalar_type {type_word(input._dtype)} but found {type_word(out._dtype)}")
     refuse_dtype("logcumsumexp_out_cpu", input._dtype, below=2)
     return finish(call(_logcumsumexp, (input,), dim), out)
 

@@ -109,6 +109,8 @@ def scatter_reduce(
     """A copy with ``src`` combined along ``dim`` at ``index`` by "sum", "prod", "mean", "amax" or "amin"."""
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if reduce in ("amax", "amin") and input._dtype.category == 3:
+        raise NotImplementedError(f"\"scatter_gather_tensor_cpu_reduce_{reduce}\" not implemented for '{type_word(input._dtype)}'")
     if reduce == "sum" and include_self:
         return scatter_add(input, dim, index, src, out=out)
     dim, positions, source = _checked(input, dim, index, src, "scatter")
@@ -231,6 +233,8 @@ def index_reduce(
         raise IndexError("index_reduce(): Index is supposed to be a vector")
     if source._dtype is not input._dtype:
         raise RuntimeError("index_reduce(): self and source must have the same scalar type")
+    if input._dtype.category == 3:
+        raise NotImplementedError(f"\"index_func_\" not implemented for '{type_word(input._dtype)}'")
     count = other[dim] if other else 1
     if count_of(positions._shape) != count:
         raise RuntimeError("index_reduce(): Number of indices should be equal to self.size(dim)")

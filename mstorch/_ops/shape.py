@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.table import kernel
+from .._core import determinism
 from .._core.dtype import int64
 from .._core.formats import contiguous_format
 from .._core.modes import modes
@@ -477,6 +478,7 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     have, need = views.numel_of(shape_of(storage)), views.numel_of(shape) + self._offset
     if need > have:
         flat = np.zeros(need, array_of(storage).dtype)
+        determinism.fill(flat[have:], self._dtype)
         flat[:have] = array_of(storage).reshape(-1)
         storage = tensor_of(flat)
     offset = self._offset

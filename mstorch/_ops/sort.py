@@ -66,6 +66,8 @@ def msort(input: Any, *, out: Any = None) -> Any:
 
 def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Any = None) -> Any:
     """The ``k`` largest (or smallest) values along ``dim``, in order, and their indices."""
+    if isinstance(dim, bool):
+        raise TypeError("topk(): argument 'dim' (position 2) must be int, not bool")
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     k = int(k)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core import determinism
 from .._core.dtype import int64
 from .._core.formats import channels_last
 from .._core.strides import suggests_channels_last
@@ -43,6 +44,7 @@ def max_unpool(
     rank: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any
 ) -> Any:
     """Zeros, and the input's values at the positions that max pooling gave."""
+    determinism.refuse(f"max_unpooling{max(rank, 2)}d_forward_out")
     kernel = expand_numbers(kernel_size, rank, "kernel_size")
     stride = kernel if stride is None or (isinstance(stride, (tuple, list)) and not stride) else expand_numbers(
         stride, rank, "stride"

@@ -91,7 +91,7 @@ def view(self: Any, *shape: Any, **named: Any) -> Any:
 
         return view_dtype(self, shape[0])
     own = shape_of(self)
-    wanted = infer_size(shape_args(shape), numel_of(own))
+    wanted = infer_size(shape_args(shape, "view"), numel_of(own))
     if self._stride is None:
         return _as_shape(self, wanted, contiguous_strides(wanted))
     strides = view_strides(own, self._stride, wanted)
@@ -106,7 +106,7 @@ def view(self: Any, *shape: Any, **named: Any) -> Any:
 def reshape(input: Any, *shape: Any) -> Any:
     """The elements in another shape: a view where strides allow it, else a copy."""
     own = shape_of(input)
-    wanted = infer_size(shape_args(shape), numel_of(own))
+    wanted = infer_size(shape_args(shape, "reshape"), numel_of(own))
     strides = contiguous_strides(wanted) if input._stride is None else view_strides(own, input._stride, wanted)
     if strides is not None:
         return _as_shape(input, wanted, strides)
@@ -131,7 +131,7 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
     """Dimension ``dim`` split into several."""
     own = shape_of(input)
     dim = wrap_dim(dim, len(own))
-    sizes = shape_args((sizes,))
+    sizes = shape_args((sizes,), "unflatten")
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
     try:
@@ -145,7 +145,7 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
 
 def permute(input: Any, *dims: Any) -> Any:
     """The dimensions in another order."""
-    order = shape_args(dims)
+    order = shape_args(dims, "permute")
     own = shape_of(input)
     if len(order) != len(own):
         raise RuntimeError(
@@ -261,7 +261,7 @@ def unsqueeze(input: Any, dim: int) -> Any:
 def expand(input: Any, *size: Any, implicit: bool = False) -> Any:
     """Dimensions of length 1 repeated without a copy (stride 0); -1 keeps a length; new ones come in front."""
     own, strides = shape_of(input), strides_of(input)
-    wanted = shape_args(size)
+    wanted = shape_args(size, "expand")
     lead = len(wanted) - len(own)
     if lead < 0:
         raise RuntimeError(
@@ -476,6 +476,8 @@ def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
     own, strides = shape_of(self), strides_of(self)
     dimension = wrap_dim(dimension, len(own))
     length = own[dimension] if own else 1
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
     if size > length:
         raise RuntimeError(f"maximum size for tensor at dimension {dimension} is {length} but size is {size}")
     if step <= 0:

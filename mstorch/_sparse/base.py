@@ -105,7 +105,9 @@ class SparseTensor(Tensor):
         return (0,) * len(self._size) if dim is None else 0
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """False: there are no strides."""
+        """False for COO, which has no strides; RuntimeError for the others."""
+        if self._layout is not sparse_coo:
+            raise RuntimeError(f"Sparse {WORDS[self._layout][6:].upper()} tensors do not have is_contiguous")
         return False
 
     def __len__(self) -> int:
@@ -145,6 +147,8 @@ class SparseTensor(Tensor):
         return self.to_dense().item()
 
     def __bool__(self) -> bool:
+        if self.numel() == 0:
+            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
         if self.numel() != 1:
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
         return bool(self.item())

@@ -45,16 +45,23 @@ def to_sparse(
     """The tensor in a sparse layout, COO unless another is named; ``to_sparse(n)`` leaves all but n dimensions dense."""
     if args or sparse_dim is not None:
         return to_sparse_coo(self, *(args or (sparse_dim,)))
-    kind = layout or (self._layout if is_sparse(self) else sparse_coo)
+    kind = layout or sparse_coo
+    name = "dense_to_sparse" if not is_sparse(self) else "to_sparse" if self._layout is sparse_coo else "sparse_compressed_to_sparse"
     if kind is strided and not is_sparse(self) and blocksize is None and dense_dim is None:
         return self
     if kind is strided:
         raise RuntimeError("to_sparse: conversion from Strided to Strided is not supported")
     if kind is sparse_coo:
+        if blocksize is not None and len(_block(blocksize)) != 2:
+            raise RuntimeError(f"{name}: blocksize needs to be a tuple of size 2, but got {len(_block(blocksize))}")
         if blocksize is not None:
-            raise RuntimeError("to_sparse: conversion to Sparse does not take blocksize argument")
+            raise _unsupported(name, self, kind, "with blocksize argument given")
         return to_sparse_coo(self, None if dense_dim is None else self.dim() - dense_dim)
-    return _compress(self, kind, blocksize, dense_dim)
+    return _compress(self, kind, _block(blocksize), dense_dim, name)
+
+
+def _unsupported(name: str, source: Any, kind: Any, how: str) -> RuntimeError:
+    return RuntimeError(f"{name}: conversion from {layout_word(source)} to {WORDS[kind]} {how} is not supported")
 
 
 def to_sparse_coo(self: Any, sparse_dim: int | None = None) -> Any:
@@ -82,20 +89,32 @@ def to_sparse_coo(self: Any, sparse_dim: int | None = None) -> Any:
     return coalesce(found)
 
 
-def _compress(self: Any, kind: Any, blocksize: Any, dense_dim: int | None) -> Any:
+def _compress(self: Any, kind: Any, blocksize: Any, dense_dim: int | None, name: str = "") -> Any:
+    if not name:
+        word = WORDS[kind][6:].lower()
+        name = f"{'sparse_compressed' if is_sparse(self) and self._layout in COMPRESSED else 'dense'}_to_sparse_{word}"
     if kind in BLOCKED:
         if blocksize is None:
-            raise RuntimeError(
-                f"to_sparse: conversion from {layout_word(self)} to {WORDS[kind]} requires blocksize, but got none."
-            )
+            raise _unsupported(name, self, kind, "without blocksize argument given")
         blocksize = tuple(int(length) for length in blocksize)
         if len(blocksize) != 2:
-            raise RuntimeError("to_sparse: blocksize needs to be a tuple of size 2, but got " + str(len(blocksize)))
+            raise RuntimeError(f"{name}: blocksize needs to be a tuple of size 2, but got {len(blocksize)}")
+        if min(blocksize) <= 0:
+            raise RuntimeError(f"{name}: blocksize needs to be positive, but got {list(blocksize)}")
     elif blocksize is not None:
-        raise RuntimeError(f"to_sparse: conversion from {layout_word(self)} to {WORDS[kind]} does not take blocksize argument")
+        raise _unsupported(name, self, kind, "with blocksize argument given")
     if is_sparse(self):
-        if self._layout is kind and (kind not in BLOCKED or self._values_part.shape[self._index[0].dim() :][:2] == blocksize):
+        if self._layout in BLOCKED and kind in BLOCKED:
+            own = tuple(self._values_part.shape[self._index[0].dim() :][:2])
+            if own != blocksize:
+                where = name if self._layout is not kind else f"to_sparse_{WORDS[kind][6:].lower()}"
+                raise _unsupported(where, self, kind, f"with blocksize changed from {list(own)} to {list(blocksize)}")
+        if self._layout is kind:
             return self
+        if self._layout in COMPRESSED and self._layout not in BLOCKED and kind in BLOCKED and self._index[0].dim() > 1:
+            raise _unsupported(name, self, kind, "for batched inputs")
+        if self._layout in BLOCKED and kind not in BLOCKED:
+            raise RuntimeError(f"{name}: expected SparseCsr or SparseCsc layout but got {WORDS[self._layout]}")
         source = coalesce(to_sparse_coo(self))
         trailing = self.dense_dim()
         batch = self._index[0].dim() - 1 if self._layout in COMPRESSED else self.sparse_dim() - 2
@@ -108,17 +127,19 @@ def _compress(self: Any, kind: Any, blocksize: Any, dense_dim: int | None) -> An
         source = _from_dense(self, self.dim() - trailing)
     if batch < 0 or source.sparse_dim() < 2:
         raise RuntimeError("to_sparse: conversion from Sparse to " + WORDS[kind] + " needs at least 2 sparse dimensions")
-    return _grouped(source, kind, batch, blocksize or (1, 1))
+    found = _grouped(source, kind, batch, blocksize or (1, 1), name)
+    if is_sparse(self) and self._layout in COMPRESSED:
+        found._index = tuple(part.to(self._index[0]._dtype) for part in found._index)  # int32 indices stay int32
+    return found
 
 
-def _grouped(source: Any, kind: Any, batch: int, block: tuple[int, int]) -> Any:
+def _grouped(source: Any, kind: Any, batch: int, block: tuple[int, int], name: str) -> Any:
     """A coalesced COO tensor (batch dimensions and two more) in a compressed layout."""
     size, where, values = source._size, host(source._index[0]), source._values_part
     (high, wide), (rows, columns) = block, size[batch : batch + 2]
     if rows % high or columns % wide:
-        name = WORDS[kind][6:].lower()
         raise RuntimeError(
-            f"dense_to_sparse_{name}: tensor sparse size ({rows},{columns}) must be divisible by given blocksize ({high},{wide})"
+            f"{name}: tensor sparse size ({rows},{columns}) must be divisible by given blocksize ({high},{wide})"
         )
     lead = flat(where[:batch], size) if batch else np.zeros(where.shape[1], np.int64)
     lines, others = where[batch] // high, where[batch + 1] // wide
@@ -150,6 +171,12 @@ def _grouped(source: Any, kind: Any, batch: int, block: tuple[int, int]) -> Any:
 
 def nothing_of(layout: Any, size: tuple[int, ...], dtype: Any, requires_grad: bool) -> Any:
     """A tensor of a sparse layout in which no element is specified."""
+    if layout in BLOCKED:
+        raise RuntimeError(f"empty_sparse_compressed expected sparse compressed (non-block) tensor layout but got {WORDS[layout]}")
+    if layout is not sparse_coo and len(size) < 2:
+        raise RuntimeError(
+            f"torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got size {list(size)}"
+        )
     found = nothing(size, dtype)
     if layout is not sparse_coo:
         found = _compress(found, layout, None, None)

@@ -14,7 +14,7 @@ from .._core.tensor_base import SparseOperand
 from .._ops import activation, compare, complex_views, math, special
 from .._ops import elementwise as strided_elementwise
 from .._ops._forms import Forms, accepting, old_sum
-from .._ops.copying import CONVERSIONS
+from .._ops.copying import CONVERSIONS, as_dtype
 from .._tensor import Tensor
 from ..autograd import graph
 from . import compressed, convert, coo, elementwise, products, reduce, shape
@@ -42,7 +42,7 @@ FORMS: dict[str, Function] = {
     "multiply": elementwise.mul, "div": elementwise.div, "divide": elementwise.div, "true_divide": elementwise.div,
     "floor_divide": elementwise.floor_divide, "pow": elementwise.pow, "clone": elementwise.clone,
     "mm": products.mm, "mv": products.mv, "bmm": products.bmm, "spmm": products.mm, "dsmm": products.mm,
-    "matmul": products.matmul, "addmm": products.addmm,
+    "matmul": products.matmul, "addmm": products.addmm, "addmv": products.addmv,
     "sum": reduce.sum, "any": reduce.any_, "norm": reduce.norm,
     "permute": shape.permute, "transpose": shape.transpose, "swapaxes": shape.transpose, "swapdims": shape.transpose,
     "t": shape.t, "unsqueeze": shape.unsqueeze, "select": shape.select, "index_select": shape.index_select,
@@ -51,8 +51,8 @@ FORMS: dict[str, Function] = {
 # Those of functions only, and of methods only.
 FUNCTION_FORMS: dict[str, Function] = {
     "cat": shape.cat, "concat": shape.cat, "concatenate": shape.cat, "stack": shape.stack, "zeros_like": shape.zeros_like,
-    "empty_like": shape.zeros_like, "detach": lambda input: input.detach(),
-    "numel": lambda input: input.numel(), "is_nonzero": lambda input: bool(input),
+    "empty_like": shape.empty_like, "detach": lambda input: input.detach(),
+    "numel": lambda input: input.numel(), "result_type": elementwise.result_dtype_of, "is_nonzero": lambda input: _is_nonzero(input),
 }  # fmt: skip
 _IN_PLACE = ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "pow", *elementwise.UNARY)
 METHOD_FORMS: dict[str, Function] = {
@@ -64,9 +64,7 @@ METHOD_FORMS: dict[str, Function] = {
 }  # fmt: skip
 
 # Methods of strided tensors that take a sparse operand.
-STRIDED_METHOD_FORMS: dict[str, Function] = {name: {**FORMS, **METHOD_FORMS}[name] for name in (
-    "add", "sub", "mul", "mm", "matmul", "addmm", "copy_", "add_", "sub_", "mul_", "__iadd__", "__isub__", "__imul__",
-)}  # fmt: skip
+STRIDED_METHOD_FORMS: dict[str, Function] = {**FORMS, **METHOD_FORMS}
 
 # Methods that strided tensors have as well; they raise torch's errors there.
 COMMON: dict[str, Function] = {
@@ -182,6 +180,26 @@ _OPERATORS: dict[str, Function] = {
 }  # fmt: skip
 
 
+def _is_nonzero(self: Any) -> bool:
+    """Whether the only element is not zero."""
+    return bool(self)
+
+
+def _named(kind: Any) -> Any:
+    """The dtype of a dtype, a type or a type's name."""
+    return as_dtype(kind.replace("torch.sparse.", "torch.") if isinstance(kind, str) else kind)
+
+
+def _new(self: Any, *args: Any, device: Any = None) -> Any:
+    """A sparse tensor of the same dtype: empty, of a size, or of indices and values."""
+    if args and isinstance(args[0], Tensor):
+        return coo.sparse_coo_tensor(*args, dtype=self._dtype)
+    size = args[0] if len(args) == 1 and not isinstance(args[0], int) else args or (0,)
+    if not isinstance(size, (list, tuple)):
+        raise TypeError(f"new() received an invalid combination of arguments - got ({type(size).__name__}), but expected one of:")
+    return coo.nothing(size, self._dtype)
+
+
 def _kept_methods() -> dict[str, Function]:
     """Methods of sparse tensors that follow from their values."""
     kept: dict[str, Function] = {name: elementwise.conversion(name) for name in CONVERSIONS}
@@ -190,6 +208,13 @@ def _kept_methods() -> dict[str, Function]:
     kept["new_zeros"] = kept["new_empty"] = lambda self, *size, dtype=None, **options: coo.nothing(
         size[0] if len(size) == 1 and not isinstance(size[0], int) else size, dtype or self._dtype
     )
+    kept["is_nonzero"] = _is_nonzero
+    kept["new"] = _new
+    kept["type"] = lambda self, dtype=None, non_blocking=False: (
+        elementwise._type(self) if dtype is None else self.to(_named(dtype))
+    )
+    kept["resize_"] = shape.resize_
+    kept["resize_as_"] = lambda self, the_template, memory_format=None: shape.resize_as_sparse_(self, the_template)
     kept["reshape"] = _wrong("reshape is not implemented for sparse tensors")
     kept["contiguous"] = _wrong("unsupported memory format option Contiguous")
     kept["resolve_conj"] = kept["resolve_neg"] = lambda self: self

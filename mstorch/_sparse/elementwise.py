@@ -12,9 +12,9 @@ from .._core.modes import modes
 from .._core.promotion import can_cast
 from .._core.tensor_base import TensorBase, check_writable, is_tracked
 from .._ops import elementwise, views
-from .._ops._dispatch import broadcast_shape, is_number, result_dtype, type_word
+from .._ops._dispatch import broadcast_shape, finish, is_number, result_dtype, type_word
 from .._ops.join import cat
-from .base import BY_ROWS, WORDS, host, index_tensor, is_sparse, like, replace, sparse
+from .base import BY_ROWS, WORDS, host, index_tensor, is_sparse, layout_word, like, replace, sparse
 from .convert import to_dense, to_sparse_coo
 from .coo import added, coalesce, flat, taken
 from .gradients import values_at, where_of
@@ -25,7 +25,22 @@ UNARY = tuple(
     "positive rad2deg relu round sgn sign signbit sin sinh sqrt square tan tanh trunc fix arcsin arcsinh arctan arctanh "
     "absolute nan_to_num conj_physical".split()
 )
+# Those whose in-place forms torch refuses for tensors that are not coalesced.
+_COALESCED = frozenset(
+    "abs asin asinh atan atanh ceil deg2rad erf erfinv expm1 floor frac log1p rad2deg round sgn sign sin sinh sqrt tan tanh trunc "
+    "absolute arcsin arcsinh arctan arctanh fix relu nan_to_num".split()
+)
+_FULL_NAMES = {"absolute": "abs", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctanh": "atanh", "fix": "trunc"}
 _LINEAR = ("neg", "negative", "positive", "conj_physical")
+
+
+def stored(found: Any, out: Any, checked: bool = True) -> Any:
+    """The result, kept in ``out`` if that is given; unless ``checked``, in whatever dtype that is."""
+    if out is None or not is_sparse(out) or not is_sparse(found):
+        return finish(found, out)
+    if checked and not can_cast(found._dtype, out._dtype):
+        raise RuntimeError(f"result type {type_word(found._dtype)} can't be cast to the desired output type {type_word(out._dtype)}")
+    return replace(out, found if found._dtype is out._dtype else found.to(out._dtype))
 
 
 def unary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -34,8 +49,7 @@ def unary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def apply(input: Any, *args: Any, **kwargs: Any) -> Any:
         out = kwargs.pop("out", None)
         source = input if input._layout is not sparse_coo or name in _LINEAR else coalesce(input)
-        found = like(source, function(source._values_part, *args, **kwargs))
-        return found if out is None else replace(out, found)
+        return stored(like(source, function(source._values_part, *args, **kwargs)), out)
 
     apply.__name__ = name
     return apply
@@ -45,7 +59,11 @@ def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
     """The in-place form of a sparse operation."""
 
     def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if function.__name__ in _COALESCED and is_sparse(self) and self._layout is sparse_coo and not self._coalesced:
+            raise RuntimeError(f"{_FULL_NAMES.get(function.__name__, function.__name__)}_ requires coalesced input")
         found = function(self, *args, **kwargs)
+        if not can_cast(found._dtype, self._dtype) and function in (add, sub):
+            raise RuntimeError(f"Can't convert result type {type_word(found._dtype)} to output {type_word(self._dtype)} in add operation")
         if not is_sparse(self):
             return self.copy_(to_dense(found))
         if not can_cast(found._dtype, self._dtype):
@@ -71,7 +89,8 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """The sum: of sparse tensors over the union of their places, of a dense and a sparse one dense."""
     if not is_sparse(other):
         if input._layout is not sparse_coo and isinstance(other, TensorBase):
-            return to_dense(input) + other * alpha
+            # As in torch, it is the sparse operand that is scaled.
+            return finish(to_dense(input) * alpha + other, out)
         raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
     scaled = other if alpha.__class__ is int and alpha == 1 else mul(other, alpha)
     if not is_sparse(input):
@@ -81,7 +100,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
                 f"add: expected 'self' and 'other' to have same size, but self has size {list(own)} while other has size "
                 f"{list(other._size)} (FYI: dense-sparse addition does not currently support broadcasting)"
             )
-        return _add_to_dense(input, scaled)
+        return finish(_add_to_dense(input, scaled), out)
     if input._size != other._size:
         raise RuntimeError(
             f"add: expected sizes of 'self' and 'other' to match, but {list(input._size)} != {list(other._size)}"
@@ -92,8 +111,8 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     if input._layout is not other._layout:
         raise RuntimeError("add: sparse tensors of different layouts cannot be added; convert one with to_sparse()")
     if input._layout is not sparse_coo:
-        return _add_compressed(input, scaled, kind)
-    return _union(input, scaled, kind)
+        return stored(_add_compressed(input, scaled, kind), out)
+    return stored(_union(input, scaled, kind), out)
 
 
 def result_dtype_of(*tensors: Any) -> Any:
@@ -148,7 +167,7 @@ def _add_compressed(input: Any, other: Any, kind: Any) -> Any:
 
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """The difference."""
-    return add(input, other, alpha=-alpha)
+    return add(input, other, alpha=-alpha, out=out)
 
 
 def mul(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -157,18 +176,18 @@ def mul(input: Any, other: Any, *, out: Any = None) -> Any:
         input, other = other, input
     if not is_sparse(other):
         if is_number(other) or other.dim() == 0:
-            return like(input, input._values_part * other)
-        return _mul_dense(input, other)
+            return stored(like(input, input._values_part * other), out, checked=False)
+        return stored(_mul_dense(input, other), out)
     if input._size != other._size:
         raise RuntimeError("mul: expected 'self' and 'other' to have same sizes when they are sparse")
     if input._layout is not sparse_coo:
         both = mul(coalesce(to_sparse_coo(input)), coalesce(to_sparse_coo(other)))
-        return both.to_sparse(layout=input._layout)
+        return stored(both.to_sparse(layout=input._layout), out)
     first, second = coalesce(input), coalesce(other)
     shared = np.intersect1d(flat(host(first._index[0]), first._size), flat(host(second._index[0]), second._size))
     mine = np.searchsorted(flat(host(first._index[0]), first._size), shared)
     at = sparse(sparse_coo, (index_tensor(host(first._index[0])[:, mine]),), taken(first._values_part, mine), first._size, True)
-    return like(at, at._values_part * values_at(second, at))
+    return stored(like(at, at._values_part * values_at(second, at)), out)
 
 
 def _mul_dense(input: Any, dense: Any) -> Any:
@@ -193,12 +212,17 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
             f"(got shape {list(other.shape)} for divisor)"
         )
     source = input if rounding_mode is None else coalesce(input)
-    return like(source, elementwise.div(source._values_part, other, rounding_mode=rounding_mode))
+    return stored(like(source, elementwise.div(source._values_part, other, rounding_mode=rounding_mode)), out)
 
 
-def floor_divide(input: Any, other: Any) -> Any:
+def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
     """The quotient by a number, rounded down."""
-    return div(input, other, rounding_mode="floor")
+    if is_sparse(input) and (is_sparse(other) or (isinstance(other, TensorBase) and other.dim())):
+        raise RuntimeError(
+            "Sparse floor division requires a scalar or zero-dim dense tensor divisor "
+            + (f"(got shape {list(other.shape)} for divisor)" if other.dim() else "(got a sparse divisor)")
+        )
+    return div(input, other, rounding_mode="floor", out=out)
 
 
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
@@ -208,7 +232,7 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     if exponent == 0:
         raise RuntimeError("pow: exponent cannot be zero on sparse tensor")
     source = coalesce(input)
-    return like(source, elementwise.pow(source._values_part, exponent))
+    return stored(like(source, elementwise.pow(source._values_part, exponent)), out)
 
 
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -235,12 +259,48 @@ def clone(input: Any, *, memory_format: Any = None) -> Any:
 
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """Take over the elements of another sparse tensor."""
+    if layout_word(self) in _COMPRESSED or layout_word(src) in _COMPRESSED:
+        _check_copy(self, src)
     if not is_sparse(self) or not is_sparse(src):
         raise RuntimeError(
             f"copy_() between dense and sparse Tensors is not implemented! Found self type = {_type(self)} and src type = "
             f"{_type(src)}"
         )
+    if layout_word(self) in _COMPRESSED:
+        # As in torch, it keeps its own size.
+        index = tuple(part.clone() for part in src._index)
+        return replace(self, sparse(self._layout, index, src._values_part.to(self._dtype).clone(), self._size, True))
     return replace(self, clone(src) if src._dtype is self._dtype else clone(src).to(self._dtype))
+
+
+_COMPRESSED = ("SparseCsr", "SparseCsc", "SparseBsr", "SparseBsc")
+
+
+def _check_copy(self: Any, src: Any) -> None:
+    """Raise torch's error unless two compressed tensors are alike in layout and number of elements."""
+    if layout_word(self) != layout_word(src):
+        raise RuntimeError(
+            "torch.copy_: copy of sparse compressed tensors having different layouts is not supported. self layout is "
+            f"{layout_word(self)} and src layout is {layout_word(src)}"
+        )
+    if self._nnz() != src._nnz():
+        raise RuntimeError(
+            "torch.copy_: only sparse compressed tensors with the same number of specified elements are supported."
+        )
+    place = 0 if self._layout in BY_ROWS else 1
+    own, other = (tensor._size[tensor._index[0].dim() - 1 + place] for tensor in (self, src))
+    if own != other:
+        raise RuntimeError(
+            f"torch.copy_: expected shapes of self and src to match along dimension {place} for {layout_word(self)} layout but the "
+            f"corresponding dimensions of self and src are {own} and {other}, respectively."
+        )
+    if layout_word(self) in ("SparseBsr", "SparseBsc"):
+        own, other = (list(tensor._values_part.shape[tensor._index[0].dim() :][:2]) for tensor in (self, src))
+        if own != other:
+            raise RuntimeError(
+                "torch.copy_: copy of sparse compressed tensors having different block sizes is not supported. self and src block "
+                f"sizes are {own} and {other}, respectively."
+            )
 
 
 def _type(tensor: Any) -> str:

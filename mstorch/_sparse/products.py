@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 
 from .._core.formats import sparse_coo
+from .._ops import views
 from .._ops._dispatch import finish, type_word
 from .._ops.index import index_select
 from .._ops.join import cat
 from .base import COMPRESSED, index_tensor, is_sparse, like, sparse
-from .convert import to_sparse_coo
+from .convert import to_dense, to_sparse_coo
 from .coo import added, coalesce, flat, taken
-from .elementwise import add
+from .elementwise import add, stored
 from .gradients import where_of
 from .shape import transpose
 
@@ -30,6 +31,10 @@ def _matrix(tensor: Any, name: str) -> None:
 def _times_dense(input: Any, dense: Any) -> Any:
     """A sparse matrix (n, m) by a dense one (m, p): rows of the second, weighted, added up."""
     if tuple(dense.shape)[0] != input._size[1]:
+        if input._layout is not sparse_coo:
+            raise RuntimeError(
+                f"mat1 and mat2 shapes cannot be multiplied ({input._size[0]}x{input._size[1]} and {dense.shape[0]}x{dense.shape[1]})"
+            )
         raise RuntimeError(f"addmm: Argument #3 (dense): Expected dim 0 size {input._size[1]}, got {dense.shape[0]}")
     _same_dtype(input, dense)
     where, values = where_of(input)
@@ -69,7 +74,7 @@ def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     if is_sparse(input) and is_sparse(mat2):
         found = _times_sparse(input, mat2)
         kind = input._layout if input._layout is mat2._layout else sparse_coo
-        return found if kind is sparse_coo else found.to_sparse(layout=kind) if kind in COMPRESSED[:2] else found
+        return stored(found.to_sparse(layout=kind) if kind in COMPRESSED[:2] else found, out)
     if is_sparse(input):
         return finish(_times_dense(input, mat2), out)
     if input.shape[1] != mat2._size[0]:
@@ -86,6 +91,9 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
     if input.dim() != 2 or vec.dim() != 1:
         raise RuntimeError(f"mv: two dim tensor 'self' and one dim tensor 'vec' expected, got {input.dim()}D and {vec.dim()}D")
     if vec.shape[0] != input._size[1]:
+        if input._layout is not sparse_coo:
+            rows, columns = input._size
+            raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{columns}), vec ({vec.shape[0]})")
         raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
     return finish(_times_dense(input, vec.unsqueeze(1)).squeeze(1), out)
 
@@ -119,12 +127,30 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
 
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """``beta * input + alpha * (mat1 @ mat2)`` with a sparse ``mat1``."""
+    if not is_sparse(mat2) and mat2.dim() != 2:
+        raise RuntimeError(f"mat2 must be a matrix, got {mat2.dim()}-D tensor")
     product = mm(mat1, mat2)
+    if is_sparse(product) and not is_sparse(input) and sparse_coo not in (mat1._layout, mat2._layout):
+        product = to_dense(product)
     if is_sparse(product) or is_sparse(input):
-        if not (is_sparse(product) and is_sparse(input)):
+        if is_sparse(product) and not is_sparse(input):
+            raise RuntimeError(
+                "addmm_sparse_dense: expected either 'mat1' to have sparse layout and 'mat2' to have strided layout, got 'mat1' with "
+                f"layout {_layout(mat1)} and 'mat2' with layout {_layout(mat2)}"
+            )
+        if not is_sparse(product):
             raise RuntimeError(f"addmm_sparse_dense: expected strided result tensor, got tensor with layout {_layout(input)}")
-        return add(input * beta, product * alpha)
-    return finish(input * beta + product * alpha, out)
+        return stored(product * alpha if beta == 0 else add(input * beta, product * alpha), out)
+    if is_sparse(mat1) and mat1._layout is not sparse_coo:
+        input = views.expand(input, tuple(product.shape))
+    # With ``beta`` 0 the input is not even looked at.
+    return finish(product * alpha if beta == 0 else input * beta + product * alpha, out)
+
+
+def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """``beta * input + alpha * (mat @ vec)`` with a sparse ``mat``."""
+    product = mv(mat, vec) * alpha
+    return finish(product if beta == 0 else input * beta + product, out)
 
 
 def _layout(tensor: Any) -> str:
@@ -181,6 +207,10 @@ def hspmm(mat1: Any, mat2: Any, *, out: Any = None) -> Any:
 def sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0, out: Any = None) -> Any:
     """``alpha * (mat1 @ mat2)`` at the places of a CSR matrix, plus ``beta`` times it."""
     where, values = where_of(input)
-    rows = index_select(mat1, 0, index_tensor(where[0]))
-    columns = index_select(mat2, 1, index_tensor(where[1])).t()
-    return like(input, (rows * columns).sum(1) * alpha + values * beta)
+    *lead, count, inner = mat1.shape
+    width = mat2.shape[-1]
+    batch = np.ravel_multi_index(tuple(where[:-2]), tuple(lead)) if lead else 0
+    rows = index_select(mat1.reshape((-1, inner)), 0, index_tensor(batch * count + where[-2]))
+    columns = index_select(mat2.mT.reshape((-1, inner)), 0, index_tensor(batch * width + where[-1]))
+    found = (rows * columns).sum(1) * alpha + values * beta
+    return stored(like(input, found.reshape(input._values_part.shape)), out)

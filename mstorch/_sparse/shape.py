@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
+from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from .._ops import join
 from .._ops._dispatch import shape_args, wrap_dim
-from .base import BLOCKED, COMPRESSED, host, index_tensor, is_sparse, replace, sparse
+from .._ops.creation import zeros
+from .base import BLOCKED, COMPRESSED, WORDS, host, index_tensor, is_sparse, replace, sparse
 from .compressed import block_of
 from .convert import to_sparse_coo
 from .coo import coalesce, nothing, taken
@@ -96,6 +97,8 @@ def unsqueeze(input: Any, dim: int) -> Any:
 
 def select(input: Any, dim: int, index: Any) -> Any:
     """The entry ``index`` of dimension ``dim``, which goes away; dense where no sparse dimension is left."""
+    if input._layout in COMPRESSED and input._index[0].dim() > 1 and wrap_dim(dim, input.dim()) >= input._index[0].dim() - 1:
+        raise RuntimeError("select(): selecting sparse dimensions is not supported for batched sparse compressed tensors.")
     source = to_sparse_coo(input)
     dim, at = wrap_dim(dim, source.dim()), int(index)
     length = source._size[dim]
@@ -227,6 +230,41 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     """COO tensors of one size along a new dimension."""
     tensors = tuple(tensors)
     return cat([unsqueeze(tensor, wrap_dim(dim, tensor.dim() + 1)) for tensor in tensors], dim)
+
+
+def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
+    """Give a CSR matrix another size, in place: new rows are empty, rows that go take their elements along."""
+    if self._layout is not sparse_csr:
+        raise NotImplementedError(f"Could not run 'aten::resize_' with arguments from the '{WORDS[self._layout]}CPU' backend.")
+    size = shape_args(sizes)
+    if len(size) < 2:
+        raise RuntimeError(f"torch.resize_: Only batched sparse CSR matrices are supported, but got size {list(size)}")
+    rows, columns = self._size[-2:]
+    if size[-1] < columns:
+        raise RuntimeError(
+            "torch.resize_: Resizing columns of sparse CSR tensors to a smaller value is not supported. The original number of "
+            f"columns is {columns} while the requested new number of columns is {size[-1]}."
+        )
+    if size[:-2] != self._size[:-2]:
+        raise NotImplementedError("mstorch: torch.resize_ keeps the batch dimensions of sparse CSR tensors")
+    starts = host(self._index[0])
+    kept = starts[..., : size[-2] + 1]
+    grown = np.concatenate([kept, np.repeat(kept[..., -1:], max(size[-2] - rows, 0), -1)], -1)
+    count = int(grown.reshape(-1, grown.shape[-1])[:, -1].max(initial=0))
+    batch = self._index[0].dim() - 1
+    part = (slice(None),) * batch + (slice(0, count),)
+    index = self._index[0].new_tensor(grown), self._index[1][part]
+    return replace(self, sparse(sparse_csr, index, self._values_part[part], size, True))
+
+
+def empty_like(input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+               memory_format: Any = None, pin_memory: bool = False) -> Any:  # fmt: skip
+    """A tensor of the same size and layout without specified elements; strided, of zeros, if ``layout`` says so."""
+    if memory_format is not None and layout is not strided:
+        raise RuntimeError("memory format option is only supported by strided tensors")
+    if layout is strided:
+        return zeros(input._size, dtype=dtype or input._dtype, requires_grad=requires_grad)
+    return zeros_like(input, dtype=dtype, layout=layout, requires_grad=requires_grad)
 
 
 def zeros_like(input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 from collections.abc import Iterator
 from typing import Any
 
@@ -116,7 +117,41 @@ def sdp_kernel(
         _sdp.update(before)
 
 
+LinalgBackend = enum.Enum("_LinalgBackend", {"Default": 0, "Cusolver": 1, "Magma": 2})
+BlasBackend = enum.Enum("_BlasBackend", {"Default": 0, "Cublas": 1, "Cublaslt": 2, "Ck": 3})
+_libraries: dict[type, enum.Enum] = {LinalgBackend: LinalgBackend["Default"], BlasBackend: BlasBackend["Cublas"]}
+_BLAS = {"default": "Cublas", "cublas": "Cublas", "hipblas": "Cublas", "cublaslt": "Cublaslt", "hipblaslt": "Cublaslt", "ck": "Ck"}
+_LINALG = {"default": "Default", "cusolver": "Cusolver", "magma": "Magma"}
+_ABSENT = {"Cusolver": "cuSOLVER", "Magma": "MAGMA", "Cublaslt": "cuBLASLt"}
+
+
+def _prefer(kind: Any, words: dict[str, str], backend: Any) -> Any:
+    """Set which of GPU libraries of a kind is preferred, and give that."""
+    if backend is not None:
+        if not isinstance(backend, (str, kind)):
+            raise RuntimeError("Unknown input value type.")
+        if isinstance(backend, str) and backend not in words:
+            raise RuntimeError(f"Unknown input value. Choose from: {', '.join(words)}.")
+        wanted = kind[words[backend]] if isinstance(backend, str) else backend
+        if wanted.name in _ABSENT:
+            library = _ABSENT[wanted.name]
+            raise RuntimeError(f"Cannot set preferred backend to {library} if PyTorch has not been compiled with {library}.")
+        _libraries[kind] = wanted
+    return _libraries[kind]
+
+
+def preferred_linalg_library(backend: Any = None) -> Any:
+    """The GPU library that is preferred for torch.linalg: a note that is kept; RuntimeError for one that is not there."""
+    return _prefer(LinalgBackend, _LINALG, backend)
+
+
+def preferred_blas_library(backend: Any = None) -> Any:
+    """The GPU library that is preferred for products: a note that is kept; RuntimeError for one that is not there."""
+    return _prefer(BlasBackend, _BLAS, backend)
+
+
 __all__ = [
+    "preferred_linalg_library", "preferred_blas_library",
     "is_built", "cuBLASModule", "cufft_plan_cache", "matmul", "enable_flash_sdp", "enable_math_sdp", "enable_mem_efficient_sdp",
     "enable_cudnn_sdp", "flash_sdp_enabled", "math_sdp_enabled", "mem_efficient_sdp_enabled", "cudnn_sdp_enabled", "sdp_kernel",
     "is_flash_attention_available", "can_use_flash_attention", "can_use_efficient_attention", "can_use_cudnn_attention",

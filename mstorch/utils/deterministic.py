@@ -1,6 +1,29 @@
-"""torch.utils.deterministic: how far results are the same in each run."""
+"""torch.utils.deterministic: how far results are the same in each run.
 
-# Whether new memory without values of its own is filled under use_deterministic_algorithms; here it always is, with zeros.
-fill_uninitialized_memory = True
+``fill_uninitialized_memory`` says whether new memory without values of its own is filled, with NaN or the largest integer, under
+``use_deterministic_algorithms``; without that it holds zeros.
+"""
+from __future__ import annotations
 
-__all__ = ["fill_uninitialized_memory"]
+import sys
+from types import ModuleType
+
+from .._core.determinism import state
+
+
+class _Deterministic(ModuleType):
+    """The module, whose switch is looked up and checked."""
+
+    @property
+    def fill_uninitialized_memory(self) -> bool:
+        """Whether memory is filled."""
+        return state["fill"]
+
+    @fill_uninitialized_memory.setter
+    def fill_uninitialized_memory(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise RuntimeError(f"expected a bool, but got {type(mode).__name__}")
+        state["fill"] = mode
+
+
+sys.modules[__name__].__class__ = _Deterministic

@@ -58,3 +58,50 @@ ERRORS = {
 def test_errors(both, name):
     """torch's error types and words."""
     both(ERRORS[name])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "torch.tensor([torch.ones(1), torch.ones(1)])", "torch.tensor([[torch.ones(1)], [torch.ones(1, 1)]])",
+        "torch.tensor([torch.ones(1).double(), 2])", "torch.tensor([2, torch.ones(1).double()])", "torch.tensor([1.0, np.float64(1)])",
+        "torch.tensor([True, torch.tensor(2, dtype=torch.int8)])", "torch.tensor([[np.ones(2, np.float32)], [np.ones(2)]])",
+        "torch.tensor([[2, 3], [torch.ones(2), 3]])", "torch.tensor([1, [2, 3]])", "torch.tensor({1: 2})",
+        "torch.tensor(torch.arange(3.0).untyped_storage(), dtype=torch.float32)", "torch.tensor(torch.arange(3.0).untyped_storage())",
+        "torch.tensor(torch.arange(4.0).storage(), dtype=torch.float64)", "torch.as_tensor(torch.arange(3.0).storage())",
+        "torch.asarray(bytearray(b'12345678'))", "torch.asarray(memoryview(np.arange(4)), dtype=torch.int64)",
+        "torch.asarray(torch.utils.dlpack.to_dlpack(torch.ones(2)))", "torch.asarray([1, 2], copy=False)",
+        "torch.asarray(torch.ones(2), dtype=torch.float64, copy=False)", "torch.asarray(np.float64(3), copy=False)",
+        "torch.asarray(torch.ones(2, requires_grad=True), copy=True)", "torch.asarray([1, 2], requires_grad=True)",
+        "torch.frombuffer([1, 2], dtype=torch.int64)", "torch.frombuffer(bytearray(9), dtype=torch.int64)",
+        "torch.frombuffer(bytearray(9), dtype=torch.int64, offset=9)", "torch.frombuffer(bytearray(9), dtype=torch.int64, count=0)",
+        "torch.frombuffer(bytearray(9), dtype=torch.int64, count=2)", "torch.empty([2, 4, 2**29, 2**29])",
+        "torch.FloatTensor(2, 3, device='cpu').shape", "torch.FloatTensor(device='cuda')", "torch.Tensor(device='cuda')",
+        "torch.cat([torch.empty(0), torch.empty(0).int()], dim=1)", "torch.polar(torch.ones(2), torch.ones(2), out=torch.ones(2))",
+        "torch.Storage is torch.FloatStorage and torch.Storage([1, 2]).tolist()",
+    ],
+)  # fmt: skip
+def test_sources(both, text):
+    both(lambda torch: eval(text, {"torch": torch, "np": np}))
+
+
+def test_asarray_shares_memory(both):
+    def body(torch):
+        buffer, array, tensor = bytearray(8), np.zeros(2), torch.zeros(2)
+        torch.asarray(buffer, dtype=torch.float32).fill_(1)
+        torch.asarray(array, copy=False)[0] = 1
+        torch.asarray(torch.utils.dlpack.to_dlpack(tensor), copy=False)[0] = 1
+        return list(buffer), array, tensor
+
+    both(body)
+
+
+@pytest.mark.parametrize("name, args", [("arange", (0, 4)), ("range", (0, 3)), ("linspace", (0, 4, 4)), ("logspace", (0, 4, 4))])
+@pytest.mark.parametrize("width", [2, 3])
+def test_ranges_fill_a_view(both, name, args, width):
+    def body(torch):
+        base = torch.zeros(2, 3)
+        found = getattr(torch, name)(*args, out=base.narrow(1, 0, width))
+        return found, base
+
+    both(body)

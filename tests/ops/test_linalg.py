@@ -129,3 +129,89 @@ def test_out(both):
         return torch.linalg.inv(torch.eye(2) * 2, out=out) is out, out
 
     both(body, strides=False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "linalg.cholesky(a, out=torch.ones(2, 2, dtype=torch.int32))", "linalg.cholesky(a, out=torch.ones(2, 2))",
+        "linalg.cholesky_ex(a, out=(a.clone(), torch.ones((), dtype=torch.int64)))", "linalg.svdvals(a, out=torch.ones(2))",
+        "linalg.eig(a, out=(torch.ones(2, dtype=torch.complex128), torch.ones(2, 2)))", "linalg.eigvals(a, out=torch.ones(2))",
+        "linalg.pinv(a, out=torch.ones(2, 2, dtype=torch.int32))", "linalg.cond(a, 'fro', out=torch.ones((), dtype=torch.int32))",
+        "linalg.matrix_rank(a, out=torch.ones((), dtype=torch.bool))", "linalg.norm(a, out=torch.ones(()))",
+        "linalg.householder_product(a, a[0], out=torch.ones(2, 2, dtype=torch.int32))", "mm(a, a, out=torch.ones(2, 2))",
+        "cholesky_inverse(a, out=torch.ones(2, 2, dtype=torch.int32))", "dot(a[0], a[0], out=torch.ones(()))",
+        "mv(a, a[0], out=torch.ones(2))", "addmm(a, a, a, out=torch.ones(2, 2))", "linalg.multi_dot([a, a], out=torch.ones(2, 2))",
+        "linalg.vecdot(a, a, out=torch.ones(2))", "linalg.matrix_norm(a, out=torch.ones(()))",
+    ],
+)  # fmt: skip
+def test_out_of_another_dtype(both, text):
+    both(lambda torch: eval(f"torch.{text}", {"torch": torch, "a": torch.eye(2, dtype=torch.float64)}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "linalg.pinv(torch.ones(2))", "linalg.lu(torch.ones(2))", "linalg.lu_factor(torch.ones(3))", "linalg.cond(torch.eye(2), 3)",
+        "linalg.vector_norm(torch.ones(2), 1j)", "linalg.matrix_norm(torch.ones(2, 2), 1j)", "norm(torch.ones(2, 2), 1j)",
+        "linalg.lstsq(torch.ones(2, 3, 2), torch.ones(2))", "linalg.lstsq(torch.ones(2, 2), torch.ones(2, 1).double())",
+        "addr(torch.ones(2, 2), torch.ones(2), torch.ones(2), beta=1j)",
+        "addr(*(torch.ones(n, dtype=torch.int8) for n in ((2, 2), 2, 2)), beta=1.5)",
+        "addr(*(torch.ones(n, dtype=torch.bool) for n in ((2, 2), 2, 2)), beta=2)",
+        "baddbmm(torch.ones(1, 2, 2).double(), torch.ones(1, 2, 2), torch.ones(1, 2, 2))",
+        "baddbmm(torch.ones(1, 2, 2), torch.ones(1, 2, 2), torch.ones(1, 2, 2).double())",
+        "_addmm_activation(torch.ones(2), torch.ones(2, 3) * -0.2, torch.ones(3, 2), use_gelu=True, beta=0.5)",
+    ],
+)  # fmt: skip
+def test_arguments_that_do_not_fit(both, text):
+    both(lambda torch: eval(f"torch.{text}", {"torch": torch}))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_many_small_matrices(both, dtype):
+    array, whole = matrices(40, 3, 5, 4, dtype=dtype), np.random.RandomState(0).randint(-1, 2, (80, 4, 4)).astype(dtype)
+    square, right = matrices(40, 4, 4, dtype=dtype), matrices(40, 4, 2, dtype=dtype)
+    both(lambda torch: torch.linalg.lu_factor_ex(torch.tensor(array)), **LOOSE)
+    both(lambda torch: torch.linalg.lu_factor_ex(torch.tensor(whole)), **LOOSE)  # singular ones among them
+    both(lambda torch: torch.linalg.lu(torch.tensor(array.swapaxes(-1, -2))), **LOOSE)
+    for upper, unit in ((True, False), (False, False), (True, True)):
+        both(lambda torch: torch.linalg.solve_triangular(*map(torch.tensor, (square, right)), upper=upper, unitriangular=unit), **LOOSE)
+    both(lambda torch: torch.tensor(square) @ torch.tensor(right), **LOOSE)
+
+
+def test_preferred_libraries(both):
+    for name in ("preferred_linalg_library", "preferred_blas_library"):
+        for value in (None, "default", "magma", "cublaslt", "none", 3):
+            both(lambda torch: getattr(torch.backends.cuda, name)(value).name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "linalg.solve_triangular(torch.tensor([[1.0, 2], [0, 0]]), torch.ones(2, 1), upper=True)",
+        "linalg.solve_triangular(torch.zeros(40, 2, 2), torch.ones(40, 2, 1), upper=False)",
+        "cholesky_solve(torch.ones(2, 1), torch.tensor([[1.0, 2], [3, 0]]))", "cholesky_inverse(torch.zeros(2, 2))",
+        "cholesky_inverse(torch.diag(torch.tensor([1.0, 0])).expand(2, 2, 2))",
+        "lu_unpack(torch.eye(2), torch.tensor([0, 0], dtype=torch.int32))", "lu_unpack(torch.eye(2), torch.tensor([3, 3], dtype=torch.int32))",
+        "linalg.lu_solve(torch.eye(2), torch.tensor([0, 0], dtype=torch.int32), torch.eye(2))",
+        "linalg.lu_solve(torch.eye(2), torch.tensor([1, 2, 2], dtype=torch.int32), torch.eye(2))",
+        "linalg.lu_solve(torch.eye(2), torch.tensor([[1, 2]], dtype=torch.int32), torch.eye(2))",
+        "linalg.householder_product(torch.eye(3), torch.ones(3, dtype=torch.int32))", "ormqr(torch.eye(3), torch.ones(3), torch.ones(4, 3))",
+        "linalg.householder_product(torch.ones(2, 3, 3), torch.ones(3))", "linalg.lstsq(torch.ones(2, 3), torch.ones(3))",
+        "linalg.pinv(torch.eye(2), rtol=torch.ones(1) + 0j)", "einsum('a->1', torch.ones(2))", "einsum('a->..', torch.ones(2))",
+        "einsum('...,...', torch.ones(3, 2), torch.ones(5, 4, 2))", "einsum('', [])", "einsum('a', 3)",
+        "addr(torch.ones(2, 2), torch.ones(2), torch.ones(2), beta=True)",
+    ],
+)  # fmt: skip
+def test_refusals_and_zeros_on_the_diagonal(both, text):
+    both(lambda torch: eval(f"torch.{text}", {"torch": torch}), strides=False)
+
+
+@pytest.mark.parametrize("name", ["svd", "eig", "eigh"])
+def test_a_loss_of_the_phase_is_refused(both, name):
+    def body(torch):
+        a = torch.tensor(matrices(3, 3, dtype="complex128"), requires_grad=True)
+        vectors = getattr(torch.linalg, name)(a + a.mH if name == "eigh" else a)
+        (vectors[0] + vectors[2] if name == "svd" else vectors[1]).sum().abs().backward()
+
+    both(body)

@@ -70,7 +70,7 @@ def numpy_square(x: np.ndarray) -> np.ndarray:
 define_host("add", numpy_add, (*_ALL, "bool"), _BFLOAT16)
 define_host("sub", numpy_sub, _ALL, _BFLOAT16)
 define_host("mul", numpy_mul, (*_ALL, "bool"), _BFLOAT16)
-define_host("div", numpy_div, ("float16", *FLOATS), _BFLOAT16)
+define_host("div", numpy_div, ("float16", *FLOATS, *COMPLEX), _BFLOAT16)
 define_host("neg", numpy_neg, _ALL, _BFLOAT16)
 define_host("pow", numpy_pow, FLOATS, HALF)
 define_host("scalar_power", numpy_scalar_power, FLOATS, HALF)

@@ -9,6 +9,7 @@ from scipy.linalg import blas
 from ..table import define_host
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS
 
+_SMALL = 256
 _GEMM = {"f": blas.sgemm, "d": blas.dgemm, "F": blas.cgemm, "D": blas.zgemm}
 
 
@@ -37,6 +38,8 @@ def numpy_bmm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if a.dtype.char not in _GEMM or a.size == 0 or b.size == 0:
         return np.matmul(a, b)
     lead = a.shape[:-2]
+    if a.size < _SMALL * np.prod(lead) and b.size < _SMALL * np.prod(lead):
+        return np.matmul(a, b)  # many small products: a call for each costs more than the product
     out = np.empty((*lead, a.shape[-2], b.shape[-1]), a.dtype)
     for place in np.ndindex(*lead):
         out[place] = product(a[place], b[place])

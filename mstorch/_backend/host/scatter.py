@@ -71,7 +71,7 @@ def numpy_scatter_reduce(x: np.ndarray, dim: int, index: np.ndarray, source: np.
             _HOW[how].at(found, key, source)
             if how == "mean":
                 np.add.at(counts, key, np.ones((), found.dtype))
-                found = found / counts if found.dtype.kind == "f" else found // counts
+                found = found / counts if found.dtype.kind in "fc" else found // counts
     return found.reshape(x.shape)
 
 
@@ -86,4 +86,4 @@ define_host("scatter", numpy_scatter, _ADDED, {"bfloat16": "float32"})
 _PUT, _VIA = tuple(name for name in ALL if name not in ("bfloat16", "bool")), {"bfloat16": "float32", "bool": "uint8"}
 define_host("put", numpy_put, _PUT, _VIA)
 define_host("index_write", numpy_index_write, _PUT, _VIA)
-define_host("scatter_reduce", numpy_scatter_reduce, (*FLOATS, *INTS), {**HALF, "bool": "int32"})
+define_host("scatter_reduce", numpy_scatter_reduce, (*FLOATS, *INTS, *COMPLEX), {**HALF, "bool": "int32"})

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from ..raw import Raw, from_numpy
 from ..table import COMPLEX, FLOATS, define
@@ -36,9 +36,17 @@ def loop(core: Callable[..., Arrays], *operands: np.ndarray) -> Arrays:
     return tuple(np.stack(items).reshape((*batch, *np.shape(items[0]))) for items in zip(*parts))
 
 
-def lapack_of(name: str, array: np.ndarray) -> Any:
-    """The LAPACK routine for the dtype of an array."""
-    return getattr(lapack, {"f": "s", "d": "d", "F": "c", "D": "z"}[array.dtype.char] + name)
+def lapack_of(name: str, array: np.ndarray, library: Any = lapack) -> Any:
+    """The LAPACK (or BLAS) routine for the dtype of an array."""
+    return getattr(library, {"f": "s", "d": "d", "F": "c", "D": "z"}[array.dtype.char] + name)
+
+
+_SMALL, _MANY = 32, 16
+
+
+def _many_small(array: np.ndarray) -> bool:
+    """Whether a step for the whole batch at once beats a call of LAPACK for each matrix; NaN and inf are LAPACK's."""
+    return max(array.shape[-2:]) <= _SMALL and array.size > _MANY * array.shape[-1] * array.shape[-2] > 0 and np.isfinite(array).all()
 
 
 def _lu(array: np.ndarray) -> Arrays:
@@ -51,7 +59,30 @@ def _lu(array: np.ndarray) -> Arrays:
 
 def numpy_lu_factor(raw: Raw) -> tuple[Raw, ...]:
     """L and U in one matrix, the rows exchanged (from 1), and the first zero pivot (from 1; 0 if there is none)."""
-    return given(*loop(_lu, raw.asnumpy()))
+    array = raw.asnumpy()
+    return given(*(_lu_of_many(array) if _many_small(array) else loop(_lu, array)))
+
+
+def _lu_of_many(array: np.ndarray) -> Arrays:
+    """The LU factors of many small matrices, a column of all of them at a time."""
+    *batch, rows, columns = array.shape
+    work = array.reshape((-1, rows, columns)).copy()
+    every, size = np.arange(len(work)), min(rows, columns)
+    pivots, info = np.empty((len(work), size), np.int32), np.zeros(len(work), np.int32)
+    for k in range(size):
+        column = work[:, k:, k]
+        weight = np.abs(column.real) + np.abs(column.imag) if column.dtype.kind == "c" else np.abs(column)
+        other = k + weight.argmax(1)
+        pivots[:, k] = other + 1
+        held = work[every, other]
+        work[every, other], work[:, k] = work[:, k], held
+        pivot = work[:, k, k]
+        zero = pivot == 0
+        info[zero & (info == 0)] = k + 1
+        below = work[:, k + 1 :, k]
+        below /= np.where(zero, 1, pivot)[:, None]  # LAPACK leaves a column of zeros as it is
+        work[:, k + 1 :, k + 1 :] -= below[:, :, None] * work[:, k, None, k + 1 :]
+    return work.reshape(array.shape), pivots.reshape((*batch, size)), info.reshape(batch)
 
 
 def _gesv(matrix: np.ndarray, right: np.ndarray) -> Arrays:
@@ -124,12 +155,28 @@ def numpy_eig(raw: Raw) -> tuple[Raw, ...]:
 def _trtrs(matrix: np.ndarray, right: np.ndarray, upper: bool, unit: bool) -> Arrays:
     if right.size == 0 or matrix.size == 0:
         return (right.copy(),)
-    return (lapack_of("trtrs", matrix)(matrix, right, lower=not upper, unitdiag=unit)[0],)
+    # Not LAPACK's trtrs, which leaves the right side as it is where the diagonal has a zero.
+    return (lapack_of("trsm", matrix, blas)(1.0, matrix, right, lower=not upper, diag=unit),)
 
 
 def numpy_solve_triangular(matrix: Raw, right: Raw, upper: bool, unit: bool) -> Raw:
     """The solution of ``matrix @ X = right``, of which one triangle is read."""
-    return given(*loop(lambda a, b: _trtrs(a, b, upper, unit), matrix.asnumpy(), right.asnumpy()))[0]
+    a, b = matrix.asnumpy(), right.asnumpy()
+    if _many_small(a) and b.size:
+        return given(_substituted(a, b, upper, unit))[0]
+    return given(*loop(lambda a, b: _trtrs(a, b, upper, unit), a, b))[0]
+
+
+def _substituted(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
+    """The solutions for many small triangles, a row of all of them at a time."""
+    found, size = b.copy(), a.shape[-1]
+    for k in reversed(range(size)) if upper else range(size):
+        known = slice(k + 1, size) if upper else slice(0, k)
+        found[..., k, :] -= (a[..., k, known, None] * found[..., known, :]).sum(-2)
+        if not unit:
+            with np.errstate(all="ignore"):
+                found[..., k, :] /= a[..., k, k, None]
+    return found
 
 
 def _geqrf(array: np.ndarray) -> Arrays:

@@ -11,7 +11,8 @@ from ..._ops.contract import vdot
 from ..._ops.creation import eye, zeros_like
 from ..._ops.distance import normalize
 from ..._ops.join import cat
-from ..._ops.linalg import householder_product, solve
+from ..._ops.linalg import householder_product
+from ..._ops.linalg_factor import solve
 from ..._ops.linalg_torch import geqrf, matrix_exp
 from ..._ops.matmul import mv
 from ..._ops.native import norm_except_dim

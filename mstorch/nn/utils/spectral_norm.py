@@ -5,7 +5,7 @@ from typing import Any
 
 from ..._core.formats import contiguous_format
 from ..._ops.distance import normalize
-from ..._ops.linalg import multi_dot
+from ..._ops.linalg_products import multi_dot
 from ..._ops.linalg_torch import pinverse
 from ..._ops.matmul import dot, mv
 from ...autograd.grad_mode import no_grad

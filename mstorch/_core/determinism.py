@@ -1,0 +1,35 @@
+"""What ``use_deterministic_algorithms`` asked for: refusals of operations, and memory that is filled."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+state = {"mode": False, "warn_only": False, "fill": True}
+
+
+def refuse(name: str) -> None:
+    """Raise torch's error, or give its warning, for an operation whose result torch does not call deterministic."""
+    if not state["mode"]:
+        return
+    text = f"{name} does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True"
+    end = " to help us prioritize adding deterministic support for this operation."
+    if state["warn_only"]:
+        file = "You can file an issue at https://github.com/pytorch/pytorch/issues"
+        warnings.warn(f"{text}, warn_only=True)'. {file}{end}", UserWarning, stacklevel=3)
+        return
+    raise RuntimeError(
+        f"{text})'. You can turn off determinism just for this operation, or you can use the 'warn_only=True' option, if that's "
+        f"acceptable for your application. You can also file an issue at https://github.com/pytorch/pytorch/issues{end}"
+    )
+
+
+def fill(array: np.ndarray, kind: Any) -> None:
+    """Fill memory that has no values yet as torch does where determinism is asked for: with NaN, or the largest integer."""
+    if not (state["mode"] and state["fill"]):
+        return
+    if kind.category >= 2:
+        array[...] = np.float32(np.nan).astype(array.dtype) if array.dtype.kind != "V" else np.nan
+    else:
+        array[...] = True if kind.category == 0 else np.iinfo(array.dtype).max

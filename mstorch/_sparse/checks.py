@@ -1,0 +1,77 @@
+"""Checks of the parts of sparse tensors by themselves, and conversions between kinds of row indices."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core.dtype import int32, int64
+from .._core.formats import sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
+from .._ops._dispatch import type_word
+from .base import host
+from .compressed import sparse_compressed_tensor
+from .coo import sparse_coo_tensor
+
+
+def _validate_sparse_coo_tensor_args(
+    indices: Any, values: Any, size: Any, is_coalesced: bool | None = None, check_pinning: bool | None = None
+) -> None:
+    """Raise RuntimeError unless the parts make a COO tensor of the size."""
+    sparse_coo_tensor(indices, values, size, is_coalesced=is_coalesced, check_invariants=True)
+
+
+def _validate_sparse_compressed_tensor_args(
+    compressed_indices: Any, plain_indices: Any, values: Any, size: Any, layout: Any, check_pinning: bool | None = None
+) -> None:
+    """Raise RuntimeError unless the parts make a tensor of the compressed layout and size."""
+    sparse_compressed_tensor(compressed_indices, plain_indices, values, size, layout=layout, check_invariants=True)
+
+
+def _validate_sparse_csr_tensor_args(
+    crow_indices: Any, col_indices: Any, values: Any, size: Any, check_pinning: bool | None = None
+) -> None:
+    """Raise RuntimeError unless the parts make a CSR tensor of the size."""
+    _validate_sparse_compressed_tensor_args(crow_indices, col_indices, values, size, sparse_csr)
+
+
+def _validate_sparse_csc_tensor_args(
+    ccol_indices: Any, row_indices: Any, values: Any, size: Any, check_pinning: bool | None = None
+) -> None:
+    """Raise RuntimeError unless the parts make a CSC tensor of the size."""
+    _validate_sparse_compressed_tensor_args(ccol_indices, row_indices, values, size, sparse_csc)
+
+
+def _validate_sparse_bsr_tensor_args(
+    crow_indices: Any, col_indices: Any, values: Any, size: Any, check_pinning: bool | None = None
+) -> None:
+    """Raise RuntimeError unless the parts make a BSR tensor of the size."""
+    _validate_sparse_compressed_tensor_args(crow_indices, col_indices, values, size, sparse_bsr)
+
+
+def _validate_sparse_bsc_tensor_args(
+    ccol_indices: Any, row_indices: Any, values: Any, size: Any, check_pinning: bool | None = None
+) -> None:
+    """Raise RuntimeError unless the parts make a BSC tensor of the size."""
+    _validate_sparse_compressed_tensor_args(ccol_indices, row_indices, values, size, sparse_bsc)
+
+
+def _convert_indices_from_coo_to_csr(input: Any, size: int, *, out_int32: bool = False) -> Any:
+    """Where each of ``size`` rows begins among ascending row indices, and their number."""
+    if input.dim() != 1:
+        raise RuntimeError(f"Input is supposed to be a vector, but got {input.dim()} dimensional tensor.")
+    if input._dtype.category != 1:
+        raise NotImplementedError(f"\"convert_indices_from_coo_to_csr_cpu\" not implemented for '{type_word(input._dtype)}'")
+    starts = np.searchsorted(host(input), np.arange(size + 1))
+    return input.new_tensor(starts, dtype=int32 if out_int32 else int64)
+
+
+def _convert_indices_from_csr_to_coo(
+    crow_indices: Any, col_indices: Any, *, out_int32: bool = False, transpose: bool = False
+) -> Any:
+    """Row and column indices (columns first with ``transpose``) of a CSR matrix, or of a batch of them."""
+    starts, columns = host(crow_indices), host(col_indices)
+    counts = np.diff(starts, axis=-1)
+    batch = np.indices(counts.shape)
+    rows = [np.repeat(place.reshape(-1), counts.reshape(-1)) for place in batch]
+    found = [*rows[:-1], *((columns.reshape(-1), rows[-1]) if transpose else (rows[-1], columns.reshape(-1)))]
+    return col_indices.new_tensor(np.stack(found), dtype=int32 if out_int32 else int64)

@@ -1,0 +1,32 @@
+"""Writes to memory that is read by the same operation: refused where torch refuses them, and nothing is written."""
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "y[:3].copy_(y[1:4])", "y[:4].view(2, 2).t().copy_(y[:4].view(2, 2))", "y.copy_(y)", "y.copy_(y[0])", "y.fill_(y[0])",
+        "torch.add(y[:3], 1, out=y[1:4])", "torch.add(y[:3], 1, out=y[:3])", "torch.sin(y[:3], out=y[1:4])", "y[1:4].mul_(y[:3])",
+        "torch.pow(2.0, y[:3], out=y[1:4])", "torch.pow(y[:3], 2, out=y[1:4])", "torch.where(i > 0, y[:3], y[:3], out=y[1:4])", "torch.clamp(y[:3], 0, 1, out=y[1:4])",
+        "torch.lerp(y[:3], y[:3], 0.5, out=y[1:4])", "y.add_(y[0])", "y[::2].add_(y[1::2])", "y.add_(y)", "y.masked_fill_(y > 0, y[0])",
+        "y.index_add_(0, i, y[:3])", "y.index_copy_(0, i, y[:3])", "y.scatter_(0, i, y[:3])", "y.put_(i, y[:3])", "i.scatter_(0, i, i.clone())",
+        "y.index_put_((i,), y[:3])", "y.__setitem__(i, y[:3])", "y.__setitem__(i[:1], y[0])", "y.index_fill_(0, i, y[0])",
+        "y.__setitem__(slice(0, 3), y[1:4])",
+    ],
+)  # fmt: skip
+def test_overlapping_writes(both, text):
+    def body(torch):
+        y, i = torch.arange(6.0), torch.tensor([0, 1, 2])
+        try:
+            return eval(text, {"torch": torch, "y": y, "i": i}), y
+        except RuntimeError as error:
+            return str(error), y
+
+    both(body)
+
+
+@pytest.mark.parametrize("text", ["ones((3.0, 4))", "ones(2.5)", "zeros('a')", "zeros(2, 3.0)", "empty(torch.tensor([3, 3]))"])
+def test_lengths_that_are_no_integers(both, text):
+    both(lambda torch: eval(f"torch.{text}", {"torch": torch}))
