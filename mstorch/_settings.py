@@ -62,13 +62,15 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 def get_default_device() -> device:
     """Where new tensors live."""
-    return devices.current()
+    return devices.default()
 
 
 def set_default_device(device: Any) -> None:
-    """Choose where new tensors live; MindSpore computes on one device, any other raises."""
-    if device is not None and devices.resolve(device).type != devices.current().type:
+    """Choose where this thread's new tensors live: where MindSpore computes, or on the meta device; any other raises."""
+    found = None if device is None else devices.resolve(device)
+    if found is not None and found.type not in (devices.current().type, "meta"):
         raise RuntimeError(f"mstorch: MindSpore computes on {devices.current()} in this process, not on {device}")
+    devices.defaults.chosen = found
 
 
 def typename(obj: Any) -> str:

@@ -13,22 +13,23 @@ from ._backend.cell import set_value
 from ._backend.raw import ON_CPU, Raw
 from ._core import device as devices
 from ._core.device import device
-from ._core.dtype import by_name, dtype, get_default_dtype
+from ._core.dtype import dtype, get_default_dtype
 from ._core.formats import strided
 from ._core.hooks import warn_if_has_hooks
 from ._core.modes import grad_set_to, modes
 from ._core.naming import NamedAsInTorch
 from ._core.overriding import PLAIN
 from ._core.size import Size
-from ._core.storage import Absent, Counter, Storage, Value
+from ._core.storage import Absent, Counter
 from ._core.tensor_base import (
     NO_LEAF,
     TensorBase,
     array_of,
     auto_of,
-    become,
+    become_apart,
     count_of,
     in_class,
+    is_meta,
     is_tracked,
     require_grad,
     set_tensor_class,
@@ -36,10 +37,10 @@ from ._core.tensor_base import (
     twin,
     value_of,
     whole_storage,
-    window,
 )  # fmt: skip
 from ._ops import creation, from_data, indexing, subclasses, views
 from ._ops._dispatch import wrap_dim
+from ._ops.copying import copy_storage, rebuilt
 from ._tape import border
 from ._tape.node import Node, node_of, shown_name
 
@@ -156,12 +157,12 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         index = devices.current().index
         return -1 if index is None else index
 
-    is_cpu = property(lambda self: devices.current().type == "cpu", doc="Whether the tensor is on the CPU.")
+    is_cpu = property(lambda self: self.device.type == "cpu", doc="Whether the tensor is on the CPU.")
     is_cuda = property(lambda self: devices.current().type == "cuda", doc="Whether the tensor is on a GPU.")
     is_sparse = property(lambda self: False, doc="Whether the layout is sparse COO.")
     is_sparse_csr = property(lambda self: False, doc="Whether the layout is sparse CSR.")
     is_quantized = property(lambda self: False, doc="Whether the elements are quantized.")
-    is_meta = property(lambda self: False, doc="Whether the tensor has no data.")
+    is_meta = property(is_meta, doc="Whether the tensor has no data.")
     is_nested = property(lambda self: False, doc="Whether the tensor is a nested one.")
     is_mkldnn = property(lambda self: False, doc="Whether the layout is oneDNN's.")
 
@@ -191,7 +192,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     def data_ptr(self) -> int:
         """The address of the first element (CPU)."""
-        if not count_of(self._shape):
+        if not count_of(self._shape) or is_meta(self):
             return 0
         return int(array_of(self).__array_interface__["data"][0])
 
@@ -207,6 +208,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def item(self) -> Any:
         """The only element as a Python number."""
         count = count_of(self._shape)
+        if is_meta(self):
+            raise RuntimeError("Tensor.item() cannot be called on meta tensors")
         if count != 1:
             raise RuntimeError(f"a Tensor with {count} elements cannot be converted to Scalar")
         value = array_of(self).reshape(-1)[0]
@@ -219,6 +222,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     def __bool__(self) -> bool:
         count = count_of(self._shape)
+        if is_meta(self):
+            raise RuntimeError("Tensor.item() cannot be called on meta tensors")
         if count != 1:
             if count == 0:
                 raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
@@ -268,7 +273,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return _text(self) if tensor_contents is None else _tensor_str._str_intern(self, tensor_contents=tensor_contents)
 
     def __format__(self, spec: str) -> str:
-        if not self._shape:
+        if not self._shape and not is_meta(self):
             return format(self.item(), spec)
         return object.__format__(self, spec)
 
@@ -283,7 +288,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             return self.detach().cpu().numpy()
         if modes.grad and self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        if not ON_CPU:
+        if not ON_CPU or is_meta(self):
             raise TypeError(
                 f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
                 "memory first."
@@ -529,32 +534,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         payload = payload.view(np.uint16) if self._dtype.name == "bfloat16" else payload
         state = dict(self.__dict__)
         geometry = self._shape, strides_of(self), self._offset
-        return _rebuild, (type(self), payload.copy(), self._dtype.name, geometry, self.requires_grad, state)
-
-
-def _rebuild(
-    cls: type, array: np.ndarray, name: str, geometry: tuple[Any, Any, int], requires_grad: bool, state: dict[str, Any]
-) -> Tensor:
-    flat = from_data.made(array.view(by_name(name).np) if name == "bfloat16" else array)
-    made = window(flat._storage, flat._dtype, *geometry)
-    made._counter = Counter(1)
-    made.__class__ = cls
-    if requires_grad:
-        made.requires_grad_()
-    made.__dict__.update(state)
-    return made
-
-
-def copy_storage(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
-    """A copy of a tensor with its whole storage; copies of tensors that share a storage share theirs (``memo``)."""
-    storage = tensor._storage
-    key = ("storage", id(storage))
-    found = memo.get(key)  # type: ignore[call-overload]
-    if found is None:
-        found = memo[key] = Storage(storage.memory.copy()) if storage.__class__ is not Value else None  # type: ignore[index]
-    if found is None:
-        return tensor.detach().clone()
-    return window(found, tensor._dtype, tensor._shape, strides_of(tensor), tensor._offset)
+        return rebuilt, (type(self), payload.copy(), self._dtype.name, geometry, self.requires_grad, state)
 
 
 def _only(tensor: Tensor) -> Any:
@@ -565,10 +545,11 @@ def _only(tensor: Tensor) -> Any:
 
 def _text(tensor: Tensor) -> str:
     """The repr of a tensor."""
-    array = array_of(tensor)
-    here = devices.current()
+    array = None if is_meta(tensor) else array_of(tensor)
+    here = tensor.device
     return _tensor_str.format_tensor(
-        array.astype(np.float32) if tensor._dtype.name == "bfloat16" else array,
+        array.astype(np.float32) if tensor._dtype.name == "bfloat16" and array is not None else array,
+        shape=tensor._shape,
         dtype_name=tensor._dtype.name,
         requires_grad=tensor.requires_grad,
         grad_fn_name=shown_name(tensor),
@@ -591,9 +572,7 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
     if (new.layout is strided) != (tensor.layout is strided):
         raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
     parameter = tensor._storage.parameter
-    counter = tensor._counter  # views count with it on
-    become(tensor, new)
-    tensor._counter = counter
+    become_apart(tensor, new)
     if parameter is not None and tensor._storage.parameter is None:
         # MindSpore's optimisers know the parameter: it shares the new memory.
         set_value(parameter, value_of(tensor))

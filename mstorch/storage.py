@@ -88,11 +88,11 @@ class UntypedStorage(metaclass=NamedAsInTorch):
     @property
     def device(self) -> device:
         """Where the memory is."""
-        return devices.current()
+        return getattr(self._cell, "device", None) or devices.current()
 
     def nbytes(self) -> int:
         """The size in bytes."""
-        return int(self._flat().nbytes)
+        return int(self._cell.nbytes)
 
     __len__ = size = nbytes
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from typing import Any
 
 from .._backend import runtime
@@ -68,16 +69,29 @@ class device:
     def __enter__(self) -> device:
         """Make new tensors on this device inside of a ``with`` block; raises what a tensor there would raise."""
         resolve(self)
+        defaults.blocks.append(self)
         return self
 
     def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
-        """There is one device to make tensors on, so nothing has changed."""
+        """New tensors live where they did before the block."""
+        defaults.blocks.pop()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (device, (self.type,) if self.index is None else (self.type, self.index))
 
 
+class _Defaults(threading.local):
+    """Where a thread's new tensors live: what the innermost ``with`` block names, else what ``set_default_device`` chose."""
+
+    chosen: device | None = None
+
+    def __init__(self) -> None:
+        self.blocks: list[device] = []
+
+
+defaults = _Defaults()
 _CPU = device("cpu")
+META = device("meta")
 _HERE = _CPU if runtime.device_type() == "cpu" else device(runtime.device_type(), 0)
 
 
@@ -95,10 +109,22 @@ def current() -> device:
     return _HERE
 
 
+def default() -> device:
+    """Where new tensors live that name no device."""
+    if defaults.blocks:
+        return resolve(defaults.blocks[-1])
+    return _HERE if defaults.chosen is None else defaults.chosen
+
+
+def is_meta(wanted: Any) -> bool:
+    """Whether a new tensor for which this device is asked (None: the default) has no memory."""
+    return resolve(wanted) is META
+
+
 def resolve(wanted: Any) -> device:
     """The device for a new tensor; raises what torch raises for one that is not there."""
     if wanted is None:
-        return _HERE
+        return default()
     found = wanted if isinstance(wanted, device) else device(wanted)
     if found.type == "cpu" or found.type == _HERE.type:
         if found.type != "cpu" and (found.index or 0) >= max(1, runtime.device_count()):
@@ -109,7 +135,7 @@ def resolve(wanted: Any) -> device:
     if found.type == "ipu":
         raise RuntimeError("PyTorch is not linked with support for ipu devices")
     if found.type == "meta":
-        raise NotImplementedError("mstorch: the meta device is not available")
+        return META
     raise RuntimeError(
         f"mstorch: no {found.type} device is there; MindSpore computes on {_HERE}"
     )

@@ -12,6 +12,7 @@ class Modes(threading.local):
 
     ``grad``: operations are recorded on the tape. ``native``: the block in which tensors hold MindSpore's values and
     MindSpore's own tape records them, as in a capture and in a Module that MindSpore trains; None outside of one.
+    ``shapes``: operations run for the shapes and dtypes of their results, on tensors without memory.
     ``saved_hooks``: pairs (pack, unpack) for what backward keeps, the innermost last.
     """
 
@@ -19,6 +20,7 @@ class Modes(threading.local):
     inference: bool = False
     native: Any = None
     multithreading: bool = True
+    shapes: bool = False
 
     def __init__(self) -> None:
         self.saved_hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []
@@ -36,3 +38,13 @@ def grad_set_to(enabled: bool) -> Iterator[None]:
         yield
     finally:
         modes.grad = before
+
+
+@contextmanager
+def shapes_only() -> Iterator[None]:
+    """Tensors without memory may be read in the block, as zeros: what is computed of them is taken for its shape."""
+    before, modes.shapes = modes.shapes, True
+    try:
+        yield
+    finally:
+        modes.shapes = before

@@ -72,19 +72,19 @@ class Storage:
 
 
 class Absent:
-    """No memory: what a wrapper subclass has, which keeps its elements elsewhere."""
+    """No memory: what tensors on the meta device have, and a wrapper subclass, which keeps its elements elsewhere."""
 
-    __slots__ = ("device", "version", "__weakref__")
+    __slots__ = ("device", "version", "nbytes", "__weakref__")
 
     moved = False
     shared = None
     parameter = None
     pinned = False
-    nbytes = 0
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: Any, nbytes: int = 0) -> None:
         self.device = device
         self.version = 0
+        self.nbytes = nbytes
 
     @property
     def memory(self) -> np.ndarray:

@@ -1,7 +1,6 @@
 """The layout of a tensor: a window on a storage, and its place in the history of the tape. Methods come in ``_tensor.py``."""
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,10 +11,11 @@ from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
 from .._backend.tape import bump_versions, refuse_in_trace
 from . import determinism
+from .device import META
 from .dtype import OF_MS, OF_NP, dtype
 from .modes import modes
-from .storage import Counter, Storage, Value, face
-from .strides import Strides, contiguous_strides, dense_order, flat_index, normalize, overlaps
+from .storage import Absent, Counter, Storage, Value, face
+from .strides import Strides, contiguous_strides, dense_order, flat_index, normalize
 
 _gather = kernel("storage_gather")
 _scatter = kernel("storage_scatter")
@@ -276,9 +276,11 @@ def array_of(tensor: Any) -> np.ndarray:
         return value_of(tensor).asnumpy()
     if storage.__class__ is Value:
         return value_of(tensor).asnumpy()
+    kind, shape = tensor._dtype, tensor._shape
+    if storage.__class__ is Absent:
+        return _without_memory(storage, kind, shape)
     if storage.parameter is not None:
         storage.follow()
-    kind, shape = tensor._dtype, tensor._shape
     size = kind.itemsize
     if 0 in shape:
         array = np.empty(shape, kind.np)
@@ -289,6 +291,35 @@ def array_of(tensor: Any) -> np.ndarray:
     if not storage.moved:
         tensor._array = array
     return array
+
+
+def _without_memory(storage: Absent, kind: dtype, shape: tuple[int, ...]) -> np.ndarray:
+    if storage.device is not META:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+    if not modes.shapes:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    return np.broadcast_to(np.zeros((), kind.np), shape)
+
+
+def is_meta(tensor: Any) -> bool:
+    """Whether a tensor is on the meta device: it has a shape and a dtype, and no memory."""
+    storage = tensor._storage
+    return storage.__class__ is Absent and storage.device is META
+
+
+def meta_tensor(shape: tuple[int, ...], kind: dtype, strides: Strides | None = None, requires_grad: bool = False) -> Any:
+    """A tensor on the meta device."""
+    steps = contiguous_strides(shape) if strides is None else strides
+    span = 0 if 0 in shape else 1 + sum((length - 1) * step for length, step in zip(shape, steps))
+    made = window(Absent(META, span * kind.itemsize), kind, shape, strides, 0)
+    if requires_grad:
+        require_grad(made, True)
+    return made
+
+
+def to_meta(tensor: Any) -> Any:
+    """A tensor of the same shape, strides and dtype on the meta device."""
+    return meta_tensor(tensor._shape, tensor._dtype, tensor._stride)
 
 
 def value_of(tensor: Any) -> Raw:
@@ -402,100 +433,11 @@ def make_view(
 # Writing
 
 
-_LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
-_VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
-_OVERLAP = (
-    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-    "Please clone() the tensor before performing the operation."
-)
-
-
-def check_history(tensor: Any) -> None:
-    """Raise torch's error if the tensor's history allows no in-place write now."""
-    if not modes.grad or not is_tracked(tensor):
-        return
-    auto = tensor._auto
-    if auto is not None:
-        base = auto.base
-        if base is None:
-            if auto.leaf and tensor._node is None:
-                raise RuntimeError(_LEAF)
-        else:
-            if auto.origin != DEFAULT:
-                raise RuntimeError(refused_view(tensor, auto))
-            if base._node is None:  # the base may take no part: ``arange(6.0).view(2, 3).requires_grad_()``
-                raise RuntimeError(_VIEW_OF_LEAF)
-
-
-_WHY = {
-    MULTIPLE_OUTPUTS: (
-        "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
-        "modified inplace. You should replace the inplace operation by an out-of-place one."
-    ),
-    OF_FUNCTION: (
-        "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
-        "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This "
-        "behavior is forbidden. You can fix this by cloning the output of the custom Function."
-    ),
-    **{origin: (
-        "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
-        f"and the inplace either both inside the {block} block (if you don't want the inplace to be tracked) or both outside (if you "
-        "want the inplace to be tracked)."
-    ) for origin, block in ((WITHOUT_GRAD, "no_grad"), (INFERENCE, "inference_mode"))},
-}  # fmt: skip
-
-
-def refused_view(tensor: Any, auto: Auto, indirect: bool = False) -> str:
-    """torch's message for a view that came about so that it, or (``indirect``) its base, may not be written to."""
-    node = tensor._node
-    written = "and its base or another view of its base has been modified inplace" if indirect else "and is being modified inplace"
-    maker = "" if node is None else f"Output {tensor._number} of {re.sub('Backward[0-9]*$', '', node.name())} is a view"
-    if node is not None and auto.origin in (MULTIPLE_OUTPUTS, OF_FUNCTION):
-        return f"{maker} {written}. {_WHY[auto.origin]}"
-    prefix = f"{maker} of a view which was created in" if node is not None else "A view was created in"
-    if auto.origin == INFERENCE:
-        return f"{prefix} inference mode {written} in normal mode. {_WHY[auto.origin]}"
-    return f"{prefix} no_grad mode {written} with grad mode enabled. {_WHY[auto.origin]}"
-
-
-def check_writable(tensor: Any, uniform: bool = False) -> None:
-    """Raise torch's error if an in-place write to the tensor is not allowed now."""
-    check_history(tensor)
-    if tensor._auto is not None and tensor._auto.inference and not modes.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
-            "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
-        )
-    if not uniform and tensor._stride is not None and overlaps(tensor._shape, tensor._stride):
-        raise RuntimeError(_OVERLAP)
-
-
-def refuse_partial_overlap(target: Any, source: Any, alike: bool = True) -> None:
-    """Raise torch's error if a write to ``target`` would change elements of ``source`` that stand elsewhere in it.
-
-    Without ``alike`` it may not change any of them.
-    """
-    if source._storage is not target._storage or (alike and source is target) or 0 in source._shape or 0 in target._shape:
-        return
-    strides = strides_of(target), strides_of(source)
-    if dense_order(target._shape, strides[0]) is None or dense_order(source._shape, strides[1]) is None:
-        return  # as in torch, only windows without gaps are looked at
-    begins = target._offset * target._dtype.itemsize, source._offset * source._dtype.itemsize
-    ends = [begin + count_of(part._shape) * part._dtype.itemsize for begin, part in zip(begins, (target, source))]
-    if alike and begins[0] == begins[1] and ends[0] == ends[1]:
-        steps = [[step for step, n in zip(own, part._shape) if n > 1] for own, part in zip(strides, (target, source))]
-        apart = steps[0] == steps[1]
-    else:
-        apart = ends[0] <= begins[1] or ends[1] <= begins[0]
-    if not apart:
-        raise RuntimeError(
-            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-            "location. Please clone() the tensor before performing the operation."
-        )
-
-
 def put_array(tensor: Any, values: Any) -> None:
     """Write values (an array that broadcasts to the tensor's shape, of its dtype) into its memory; counted as a write."""
+    if tensor._storage.__class__ is Absent:
+        touch(tensor)
+        return
     if tensor._storage.__class__ is Value or modes.native is not None:
         put_raw(tensor, from_numpy(np.array(np.broadcast_to(values, tensor._shape), tensor._dtype.np, order="C")))
         return

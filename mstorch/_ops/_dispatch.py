@@ -21,19 +21,20 @@ from .._core.strides import channels_last_strides, elementwise_strides, flat_ind
 from .._core.tensor_base import (
     TensorBase,
     array_of,
-    check_writable,
     in_order,
+    is_meta,
     is_tracked,
     laid_out,
+    meta_tensor,
     put_array,
-    refuse_partial_overlap,
     resize,
     strides_of,
     tensor_of,
     turn_into,
     value_of,
     wrap,
-)  # fmt: skip
+)
+from .._core.writable import check_writable, refuse_partial_overlap
 from .._tape.apply import Applied, apply, apply_pair
 from .._tape.node import bare_twin
 from .._tape.windows import assign, detach_snapshot, linear, no_view, settle, snapshot
@@ -139,6 +140,8 @@ def with_format(result: Any, *sources: Any) -> Any:
 
 def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
     """The tensor in another dtype, recorded; its memory has ``strides``."""
+    if is_meta(tensor):
+        return _cast_meta(tensor, kind, strides)
     if modes.native is not None or tensor._storage.__class__ is not Storage:
         return wrap(cast(value_of(tensor), kind.name), strides)
     source, target = tensor._dtype.np, kind.np
@@ -150,6 +153,13 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
         laid._node = made._node
         return laid
     return laid_out(numpy_cast(array_of(tensor), target), strides)
+
+
+def _cast_meta(tensor: Any, kind: dtype, strides: Any) -> Any:
+    if modes.grad and kind.category >= 2 and is_tracked(tensor):
+        source, target = tensor._dtype.np, kind.np
+        return linear(tensor, lambda array: numpy_cast(array, target), lambda array: numpy_cast(array, source), "ToCopyBackward0")
+    return meta_tensor(tensor._shape, kind, strides)
 
 
 def unary(kernel: Kernel, input: Any, out: Any = None, *, to_float: bool = False) -> Any:
@@ -417,8 +427,8 @@ def without_grad() -> Any:
 
 
 def readable(tensor: Any) -> np.ndarray | None:
-    """The values, for a check of arguments; None while a graph is captured, which holds no such check."""
-    return None if capturing() else array_of(tensor)
+    """The values, for a check of arguments; None while a graph is captured, which holds no such check, and where there are none."""
+    return None if capturing() or is_meta(tensor) else array_of(tensor)
 
 
 def capturing() -> bool:

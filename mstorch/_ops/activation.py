@@ -5,7 +5,8 @@ from typing import Any
 
 from .._backend.table import kernel, torch_type_name
 from .._core.dtype import finfo
-from .._core.tensor_base import TensorBase, count_of, refuse_partial_overlap
+from .._core.tensor_base import TensorBase, count_of
+from .._core.writable import refuse_partial_overlap
 from . import views
 from ._autocast import follow
 from ._dispatch import call, finish, in_place, result_strides, type_word, unary, wrap_dim

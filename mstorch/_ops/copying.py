@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .._backend.table import kernel
 from .._core import device as devices
 from .._core.device import device as device_class
@@ -10,6 +12,7 @@ from .._core.dtype import (
     DTYPES,
     bfloat16,
     bool_,
+    by_name,
     complex64,
     complex128,
     dtype,
@@ -23,13 +26,16 @@ from .._core.dtype import (
     uint8,
 )
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
+from .._core.storage import Counter, Storage, Value
 from .._core.strides import channels_last_strides, is_channels_last, normalize, suggests_channels_last
 from .._core.strides import is_contiguous as _strides_contiguous
-from .._core.tensor_base import TensorBase, check_history, check_writable, refuse_partial_overlap, strides_of, touch
+from .._core.tensor_base import TensorBase, is_meta, meta_tensor, strides_of, touch, window
+from .._core.writable import check_history, check_writable, refuse_partial_overlap
 from .._tape.windows import assign
 from ._dispatch import call, cast_tensor, type_word, write_array
 from ._forms import PYTHON_TYPES, accept_forms
 from .creation import preserved_strides
+from .from_data import made as made_of
 from .indexing import fitted, number_as
 
 _clone = kernel("clone")
@@ -95,7 +101,11 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     """``to(dtype)``, ``to(device, dtype)``, ``to(other)``, each with ``non_blocking``, ``copy``, ``memory_format``."""
     kind, target, copy, format_ = parse_to(args, kwargs)
     if target is not None:
-        devices.resolve(target)
+        found = devices.resolve(target)
+        if (found is devices.META) is not is_meta(self):
+            if found is not devices.META:
+                raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+            return meta_tensor(self._shape, kind or self._dtype, self._stride)
     return to_dtype(self, kind or self._dtype, copy, format_)
 
 
@@ -241,6 +251,35 @@ def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_forma
     return self
 
 
+# Copies of whole storages
+
+
+def rebuilt(
+    cls: Any, array: np.ndarray, name: str, geometry: tuple[Any, Any, int], requires_grad: bool, state: dict[str, Any]
+) -> Any:
+    """What a pickle of a tensor becomes."""
+    flat = made_of(array.view(by_name(name).np) if name == "bfloat16" else array)
+    made = window(flat._storage, flat._dtype, *geometry)
+    made._counter = Counter(1)
+    made.__class__ = cls
+    if requires_grad:
+        made.requires_grad_()
+    made.__dict__.update(state)
+    return made
+
+
+def copy_storage(tensor: Any, memo: dict[int, Any]) -> Any:
+    """A copy of a tensor with its whole storage; copies of tensors that share a storage share theirs (``memo``)."""
+    storage = tensor._storage
+    if is_meta(tensor):
+        return meta_tensor(tensor._shape, tensor._dtype, tensor._stride)
+    key = ("storage", id(storage))
+    found = memo.get(key)  # type: ignore[call-overload]
+    if found is None:
+        found = memo[key] = Storage(storage.memory.copy()) if storage.__class__ is not Value else None  # type: ignore[index]
+    if found is None:
+        return tensor.detach().clone()
+    return window(found, tensor._dtype, tensor._shape, strides_of(tensor), tensor._offset)
 
 
 FUNCTIONS = ("clone",)

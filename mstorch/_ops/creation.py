@@ -16,7 +16,7 @@ from .._core.dtype import by_name, dtype, float64, get_default_dtype, int64
 from .._core.formats import preserve_format, strided
 from .._core.promotion import scalar_dtype
 from .._core.strides import channels_last_strides, contiguous_strides, dense_order, elementwise_strides, normalize
-from .._core.tensor_base import TensorBase, in_order, strides_of
+from .._core.tensor_base import TensorBase, in_order, is_meta, meta_tensor, strides_of, to_meta
 from .._core.tensor_base import array_of as memory_of
 from .._mt19937.rounding import fma32, fma64
 from ._dispatch import deliver, python_number, shape_args, type_word
@@ -32,12 +32,14 @@ def _checked_size(size: Sequence[int]) -> tuple[int, ...]:
     return tuple(size)
 
 
-def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool) -> Any:
+def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool, device: Any = None) -> Any:
     size = _checked_size(size)
     if math.prod(size) * kind.itemsize >= 2**63:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)}")
     if math.prod(size[1:]) >= 2**63 or 0 in size and math.prod(max(length, 1) for length in size) >= 2**60:
         raise RuntimeError("Stride calculation overflowed")
+    if devices.is_meta(device):
+        return meta_tensor(size, kind, None, requires_grad)
     if kind.np.kind == "V" or kind.name == "bfloat16":
         array = numpy_cast(np.full(size, value, np.float32), kind.np)
     elif value == 0 and not isinstance(value, float):
@@ -47,13 +49,23 @@ def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool)
     return made(array, requires_grad)
 
 
+def _placed(tensor_: Any, device: Any) -> Any:
+    """A tensor of few elements where it was asked for."""
+    return _leafed(to_meta(tensor_), tensor_.requires_grad) if devices.is_meta(device) else tensor_
+
+
+def _leafed(tensor_: Any, requires_grad: bool) -> Any:
+    if requires_grad:
+        require_leaf(tensor_)
+    return tensor_
+
+
 def scalar_tensor(
     s: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """A 0-d tensor; a floating one unless ``dtype`` says otherwise."""
-    devices.resolve(device)
-    return _filled((), s, dtype or get_default_dtype(), requires_grad)
+    return _filled((), s, dtype or get_default_dtype(), requires_grad, device)
 
 
 def _size_and_out(
@@ -63,7 +75,7 @@ def _size_and_out(
     shape = shape_args(size, name)
     if out is not None:
         return deliver(_filled(shape, value, kind or out._dtype, False), out)
-    return _filled(shape, value, kind or get_default_dtype(), requires_grad)
+    return _filled(shape, value, kind or get_default_dtype(), requires_grad, device)
 
 
 def _unspecified(layout: Any, shape: tuple[int, ...], kind: dtype | None, requires_grad: bool) -> Any:
@@ -144,7 +156,7 @@ def full(
     fill_value = python_number(fill_value)
     if out is not None:
         return deliver(_filled(shape_args((size,)), fill_value, dtype or out._dtype, False), out)
-    return _filled(shape_args((size,)), fill_value, dtype or scalar_dtype(fill_value), requires_grad)
+    return _filled(shape_args((size,)), fill_value, dtype or scalar_dtype(fill_value), requires_grad, device)
 
 
 def empty_strided(
@@ -152,11 +164,13 @@ def empty_strided(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor of the given size and strides, values not defined (zeros here)."""
-    devices.resolve(device)
+    meta = devices.is_meta(device)
     kind = dtype or get_default_dtype()
     size, stride = tuple(size), tuple(stride)
     if len(size) != len(stride):
         raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
+    if meta:
+        return meta_tensor(size, kind, stride, requires_grad)
     span = 0 if 0 in size else 1 + sum((length - 1) * step for length, step in zip(size, stride))
     made_tensor = as_strided(_unset(_filled((span,), 0, kind, False)), size, stride, 0)
     if requires_grad:
@@ -192,10 +206,14 @@ def empty_permuted(
 def _like(
     input: Any, value: Any, kind: dtype | None, device: Any, requires_grad: bool, memory_format: Any = None
 ) -> Any:
-    devices.resolve(device)
+    meta = is_meta(input) if device is None else devices.is_meta(device)
     shape = input._shape
     name = getattr(memory_format, "name", "preserve_format")
-    made_tensor = _filled(shape, value, kind or input._dtype, False)
+    if meta:
+        kept = preserved_strides(shape, strides_of(input)) if name == "preserve_format" and input._stride is not None else None
+        last = normalize(shape, channels_last_strides(shape)) if name.startswith("channels_last") else kept
+        return meta_tensor(shape, kind or input._dtype, last, requires_grad)
+    made_tensor = _filled(shape, value, kind or input._dtype, False, "cpu")
     if name == "channels_last" or name == "channels_last_3d":
         made_tensor = _formatted(made_tensor, memory_format)
     elif name == "preserve_format" and input._stride is not None:
@@ -301,7 +319,7 @@ def arange(
                 stacklevel=2,
             )
         return _deliver_in_order(made(values), out)
-    return made(values, requires_grad)
+    return _placed(made(values, requires_grad), device)
 
 
 def _deliver_in_order(result: Any, out: Any) -> Any:
@@ -372,7 +390,7 @@ def linspace(
     steps = _steps("linspace", start, end, steps)
     start, end, kind = _ends(start, end, steps, dtype or (out._dtype if out is not None else None))
     values = _linspace_array(start, end, steps, kind)
-    return _deliver_in_order(made(values), out) if out is not None else made(values, requires_grad)
+    return _deliver_in_order(made(values), out) if out is not None else _placed(made(values, requires_grad), device)
 
 
 def _linspace_array(start: Any, end: Any, steps: int, kind: dtype) -> np.ndarray:
@@ -434,7 +452,7 @@ def logspace(
         exponents = np.trunc(exponents)
     with np.errstate(all="ignore"):
         values = numpy_cast(np.power(np.asarray(base, exponents.dtype), exponents), kind.np)
-    return _deliver_in_order(made(values), out) if out is not None else made(values, requires_grad)
+    return _deliver_in_order(made(values), out) if out is not None else _placed(made(values, requires_grad), device)
 
 
 def eye(
@@ -449,7 +467,12 @@ def eye(
         raise RuntimeError(f"m must be greater or equal to 0, got {m}")
     kind = dtype or (out._dtype if out is not None else get_default_dtype())
     values = numpy_cast(np.eye(n, n if m is None else m, dtype=np.float32), kind.np)
-    return deliver(made(values), out) if out is not None else made(values, requires_grad)
+    return deliver(made(values), out) if out is not None else _placed(made(values, requires_grad), device)
+
+
+def _beside(tensor_: Any, device: Any) -> Any:
+    """The device for a tensor that is to be like another: that one's, unless another is named."""
+    return tensor_.device if device is None else device
 
 
 def new_tensor(
@@ -464,8 +487,8 @@ def new_tensor(
 ) -> Any:
     """A copy of ``data`` in this tensor's dtype, unless another is given."""
     if isinstance(data, TensorBase):
-        return tensor(data, dtype=dtype or data._dtype, requires_grad=requires_grad)
-    return made(array_of(data, dtype or self._dtype), requires_grad)
+        return tensor(data, dtype=dtype or data._dtype, device=_beside(self, device), requires_grad=requires_grad)
+    return _placed(made(array_of(data, dtype or self._dtype), requires_grad), _beside(self, device))
 
 
 def new_full(
@@ -480,7 +503,7 @@ def new_full(
     pin_memory: bool = False,
 ) -> Any:
     """A tensor of one value in this tensor's dtype, unless another is given."""
-    return full(size, fill_value, dtype=dtype or self._dtype, device=device, requires_grad=requires_grad)
+    return full(size, fill_value, dtype=dtype or self._dtype, device=_beside(self, device), requires_grad=requires_grad)
 
 
 def new_empty(
@@ -493,7 +516,7 @@ def new_empty(
     pin_memory: bool = False,
 ) -> Any:
     """A tensor of this tensor's dtype, values not defined (zeros here)."""
-    return empty(*size, dtype=dtype or self._dtype, device=device, requires_grad=requires_grad)
+    return empty(*size, dtype=dtype or self._dtype, device=_beside(self, device), requires_grad=requires_grad)
 
 
 def new_zeros(
@@ -506,7 +529,7 @@ def new_zeros(
     pin_memory: bool = False,
 ) -> Any:
     """Zeros of this tensor's dtype, unless another is given."""
-    return zeros(*size, dtype=dtype or self._dtype, device=device, requires_grad=requires_grad)
+    return zeros(*size, dtype=dtype or self._dtype, device=_beside(self, device), requires_grad=requires_grad)
 
 
 def new_ones(
@@ -519,7 +542,7 @@ def new_ones(
     pin_memory: bool = False,
 ) -> Any:
     """Ones of this tensor's dtype, unless another is given."""
-    return ones(*size, dtype=dtype or self._dtype, device=device, requires_grad=requires_grad)
+    return ones(*size, dtype=dtype or self._dtype, device=_beside(self, device), requires_grad=requires_grad)
 
 
 def new_empty_strided(
@@ -534,7 +557,7 @@ def new_empty_strided(
     pin_memory: bool = False,
 ) -> Any:
     """A tensor of the given strides and this tensor's dtype, values not defined (zeros here)."""
-    return empty_strided(size, stride, dtype=dtype or self._dtype, device=device, requires_grad=requires_grad)
+    return empty_strided(size, stride, dtype=dtype or self._dtype, device=_beside(self, device), requires_grad=requires_grad)
 
 
 FUNCTIONS = tuple(

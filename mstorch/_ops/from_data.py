@@ -11,7 +11,7 @@ from .._backend.cast import numpy_cast
 from .._core import device as devices
 from .._core.dtype import bool_, dtype, get_default_dtype, int64, of_numpy
 from .._core.promotion import promote_types, scalar_dtype
-from .._core.tensor_base import TensorBase, require_grad, tensor_of, window
+from .._core.tensor_base import TensorBase, meta_tensor, require_grad, tensor_of, to_meta, window
 from .._core.tensor_base import array_of as memory_of
 from ._dispatch import type_word
 from ._forms import accept_forms
@@ -159,7 +159,8 @@ def tensor(
     data: Any, *, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Any:
     """A new leaf tensor with a copy of ``data`` (numbers, nested sequences, NumPy array or tensor)."""
-    devices.resolve(device)
+    if devices.is_meta(device):
+        return _on_meta(data, dtype, requires_grad)
     if isinstance(data, TensorBase):
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
@@ -170,6 +171,16 @@ def tensor(
         kind = dtype or data._dtype
         return made(numpy_cast(memory_of(data), kind.np), requires_grad)
     return made(array_of(data, dtype), requires_grad)
+
+
+def _on_meta(data: Any, kind: dtype | None, requires_grad: bool) -> Any:
+    """The data as a tensor without memory."""
+    like = to_meta(data) if isinstance(data, TensorBase) else to_meta(made(array_of(data, kind)))
+    if kind is not None and kind is not like._dtype:
+        like = meta_tensor(like._shape, kind)
+    if requires_grad:
+        require_leaf(like)
+    return like
 
 
 def array_of(data: Any, kind: dtype | None) -> np.ndarray:
@@ -200,7 +211,8 @@ def array_of(data: Any, kind: dtype | None) -> np.ndarray:
 
 def as_tensor(data: Any, dtype: dtype | None = None, device: Any = None) -> Any:
     """``data`` as a tensor, without a copy where that is possible (a tensor, or an array of the wanted dtype)."""
-    devices.resolve(device)
+    if devices.is_meta(device):
+        return _on_meta(data, dtype, False)
     if isinstance(data, TensorBase):
         return data if dtype is None or dtype is data._dtype else data.to(dtype)
     if isinstance(data, np.ndarray):

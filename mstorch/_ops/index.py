@@ -10,17 +10,8 @@ from .._core import determinism
 from .._core.dtype import bool_, int64
 from .._core.formats import contiguous_format
 from .._core.strides import normalize
-from .._core.tensor_base import (
-    TensorBase,
-    array_of,
-    check_history,
-    check_writable,
-    count_of,
-    in_order,
-    recording,
-    tensor_of,
-    touch,
-)
+from .._core.tensor_base import TensorBase, array_of, count_of, in_order, recording, tensor_of, touch
+from .._core.writable import check_history, check_writable
 from .._tape.apply import apply
 from . import indexing, views
 from ._autocast import follow

@@ -11,16 +11,8 @@ from .._core.dtype import bool_, int64, uint8
 from .._core.modes import modes
 from .._core.storage import Storage
 from .._core.strides import contiguous_strides
-from .._core.tensor_base import (
-    TensorBase,
-    array_of,
-    check_history,
-    check_writable,
-    is_tracked,
-    refuse_partial_overlap,
-    tensor_of,
-    touch,
-)  # fmt: skip
+from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, tensor_of, touch
+from .._core.writable import check_history, check_writable, refuse_partial_overlap
 from .._tape.apply import through
 from .._tape.node import Node, bare_twin, edge_of
 from .._tape.windows import assign, linear, part, settle, snapshot
@@ -206,7 +198,7 @@ def _check_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
         return
     # torch brings the indexed dimensions to the front before it counts them.
     for position, (dim, index) in enumerate(sorted(advanced.items())):
-        if 0 in index._shape:
+        if 0 in index._shape or is_meta(index):
             continue
         values = array_of(index)
         low, high = int(values.min()), int(values.max())
@@ -301,8 +293,6 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         touch(part)
         return
     check_writable(part)
-    if isinstance(value, TensorBase):
-        refuse_partial_overlap(part, value)
     assign(part, fitted(value, part, part._shape))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._backend.table import kernel
 from .._core.dtype import dtype, float32, int64, uint8
-from .._core.tensor_base import array_of, count_of
+from .._core.tensor_base import array_of, count_of, is_meta
 from . import views
 from ._autocast import follow
 from ._dispatch import call, capturing, shape_of, type_word
@@ -31,6 +31,8 @@ def _check_target(target: Any) -> None:
 
 def _classes(target: Any, classes: int, ignore_index: int) -> tuple[np.ndarray, np.ndarray | None]:
     """The target classes, and which of them count if some do not."""
+    if is_meta(target):
+        return np.zeros(shape_of(target), np.int64), None
     values = array_of(target)
     if values.size == 0 or (values.min() >= 0 and values.max() < classes and not 0 <= ignore_index < classes):
         return values, None

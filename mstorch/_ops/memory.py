@@ -14,7 +14,8 @@ from .._core.dlpack import array_of as array_of_capsule
 from .._core.dtype import bfloat16, int16
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format
 from .._core.size import Size
-from .._core.tensor_base import TensorBase, check_history, is_tracked, put_array, strides_of
+from .._core.tensor_base import TensorBase, is_tracked, put_array, strides_of
+from .._core.writable import check_history
 from .._tape.windows import review
 from . import views
 from ._dispatch import cpp_word, shape_args, shape_of, type_word

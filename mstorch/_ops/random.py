@@ -11,10 +11,12 @@ from .._backend import trace
 from .._backend.cast import numpy_cast
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
+from .._core import device as devices
 from .._core.dtype import bfloat16, bool_, dtype, get_default_dtype, int64
 from .._core.generator import drawn_in_slices, engine_of
 from .._core.strides import dense_order
-from .._core.tensor_base import TensorBase, array_of, check_writable, recording, strides_of, value_of, wrap
+from .._core.tensor_base import TensorBase, array_of, is_meta, meta_tensor, recording, strides_of, value_of, wrap
+from .._core.writable import check_writable
 from .._tape.composite import record
 from . import random_device
 from ._dispatch import broadcast_shape, capturing, deliver, shape_args, shape_of, type_word, write_array
@@ -87,8 +89,10 @@ def rand(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """Uniform random numbers in [0, 1)."""
-    engine = engine_of(generator, device)
     kind = _floating(dtype, out, "check_uniform_bounds")
+    if devices.is_meta(device):
+        return meta_tensor(_checked_size(shape_args(size)), kind, None, requires_grad)
+    engine = engine_of(generator, device)
     array = draw("uniform", engine, _checked_size(shape_args(size)), 0.0, 1.0, kind.name)
     return _tensor(array, kind, requires_grad, out)
 
@@ -98,8 +102,10 @@ def randn(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """Normal random numbers of mean 0 and standard deviation 1."""
-    engine = engine_of(generator, device)
     kind = _floating(dtype, out, "normal_kernel_cpu")
+    if devices.is_meta(device):
+        return meta_tensor(_checked_size(shape_args(size)), kind, None, requires_grad)
+    engine = engine_of(generator, device)
     array = draw("normal", engine, _checked_size(shape_args(size)), 0.0, 1.0, kind.name)
     return _tensor(array, kind, requires_grad, out)
 
@@ -131,7 +137,6 @@ def randint(
     requires_grad: bool = False, pin_memory: bool = False, low: Any = None, high: Any = None, size: Any = None,
 ) -> Any:  # fmt: skip
     """Random integers from ``low`` (0) up to but without ``high``: ``randint(high, size)`` or ``randint(low, high, size)``."""
-    engine = engine_of(generator, device)
     values = list(args)
     if size is None:
         size = values.pop()
@@ -142,6 +147,9 @@ def randint(
     kind = dtype or (out._dtype if out is not None else int64)
     low, high = int(low), int(high)
     _check_range(low, high, kind)
+    if devices.is_meta(device):
+        return meta_tensor(_checked_size(tuple(size)), kind, None, requires_grad)
+    engine = engine_of(generator, device)
     array = draw("random_between", engine, _checked_size(tuple(size)), low, high, kind.name)
     return _tensor(array, kind, requires_grad, out)
 
@@ -156,6 +164,8 @@ def randperm(
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     kind = dtype or (out._dtype if out is not None else int64)
     _check_permutation(n, kind)
+    if devices.is_meta(device):
+        return meta_tensor((n,), kind, None, requires_grad)
     return _tensor(draw("permutation", engine, n, kind.name), kind, requires_grad, out)
 
 
@@ -220,8 +230,10 @@ def _in_memory_order(tensor: Any) -> tuple[int, ...] | None:
 
 
 def _drawn(tensor: Any, draw: Any) -> Any:
-    """What ``draw(shape, contiguous)`` gives, laid out as torch fills the tensor."""
+    """What ``draw(shape, contiguous)`` gives, laid out as torch fills the tensor; nothing is drawn for one without memory."""
     shape = shape_of(tensor)
+    if is_meta(tensor):
+        return np.zeros((), tensor._dtype.np)
     order = _in_memory_order(tensor)
     if order is None or is_contiguous(tensor):
         return draw(shape, is_contiguous(tensor))

@@ -16,7 +16,6 @@ from .._core.strides import contiguous_strides, flat_index
 from .._core.tensor_base import (
     TensorBase,
     array_of,
-    check_history,
     count_of,
     is_tracked,
     resize,
@@ -26,6 +25,7 @@ from .._core.tensor_base import (
     turn_into,
     whole_storage,
 )
+from .._core.writable import check_history
 from .._tape.composite import refuse
 from .._tape.windows import review, set_apart
 from . import views

@@ -1,6 +1,7 @@
 """Instances of subclasses of Tensor: how they are made, and what operations make of them unless they say otherwise."""
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -68,9 +69,26 @@ def default_handler(cls: type, func: Callable[..., Any], types: Any, args: Any =
     """What a call with an instance of a subclass becomes: the same on plain tensors, with results of the subclass."""
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
-    with level_set_to(WITHOUT_SUBCLASSES):
-        result = func(*args, **(kwargs or {}))
-        return result if func in UNWRAPPED else convert(result, cls)
+    if _running.functions[-1:] == [func]:
+        # A function of another library asks __torch_function__ again and again: it does not know our way of switching that off.
+        raise TypeError(f"{getattr(func, '__name__', func)} is no function of mstorch and does not take its tensors")
+    _running.functions.append(func)
+    try:
+        with level_set_to(WITHOUT_SUBCLASSES):
+            result = func(*args, **(kwargs or {}))
+            return result if func in UNWRAPPED else convert(result, cls)
+    finally:
+        _running.functions.pop()
+
+
+class _Running(threading.local):
+    """The functions that ``default_handler`` is calling in this thread, the innermost last."""
+
+    def __init__(self) -> None:
+        self.functions: list[Callable[..., Any]] = []
+
+
+_running = _Running()
 
 
 def convert(result: Any, cls: type) -> Any:

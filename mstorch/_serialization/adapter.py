@@ -238,6 +238,8 @@ def build_tensor(
     storage: LoadedStorage, dtype: str, offset: int, size: Sequence[int], stride: Sequence[int], requires_grad: bool
 ) -> Any:
     """Return a tensor that views a storage; all tensors of one storage and dtype share one base."""
+    if storage.device_text == "meta":
+        return build_meta(dtype, size, stride, requires_grad)
     base = storage.bases.get(dtype)
     if base is None:
         base = storage.bases[dtype] = _base(storage, dtype, (storage.nbytes() // ITEMSIZE[dtype],))
@@ -296,8 +298,8 @@ def build_parameter(data: Any, requires_grad: bool) -> Any:
 
 
 def build_meta(dtype: str, size: Sequence[int], stride: Sequence[int], requires_grad: bool) -> Any:
-    """Raise NotImplementedError: mstorch has no meta device."""
-    raise NotImplementedError("mstorch: the meta device is not available, so its tensors cannot be loaded")
+    """Return a tensor on the meta device."""
+    return _module("_core.tensor_base").meta_tensor(tuple(size), dtype_of(dtype), tuple(stride), requires_grad)
 
 
 def as_class(tensor: Any, kind: type) -> Any:

@@ -134,6 +134,9 @@ class _Rules:
         return self.named("torch._tensor", "_rebuild_from_type_v2"), (function, kind, arguments, state or {})
 
     def _plain(self, tensor: Any, hooks: OrderedDict) -> Any:
+        if tensor.is_meta:
+            shape = tuple(tensor.shape), tuple(tensor.stride())
+            return self.named("torch._utils", "_rebuild_meta_tensor_no_storage"), (tensor.dtype, *shape, tensor.requires_grad)
         parts = adapter.tensor_parts(tensor)
         saved = self.table.add(parts.cell, parts.dtype_name, parts.location, parts.array)
         common = (saved, parts.offset, parts.size, parts.stride, parts.requires_grad, hooks)

@@ -10,7 +10,8 @@ from .._core.dtype import bool_
 from .._core.formats import sparse_coo
 from .._core.modes import modes
 from .._core.promotion import can_cast
-from .._core.tensor_base import TensorBase, check_writable, is_tracked
+from .._core.tensor_base import TensorBase, is_tracked
+from .._core.writable import check_writable
 from .._ops import elementwise, views
 from .._ops._dispatch import broadcast_shape, finish, is_number, result_dtype, type_word
 from .._ops.join import cat

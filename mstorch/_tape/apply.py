@@ -2,17 +2,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._backend import tape as native_tape
 from .._backend.raw import MS_DTYPE, NAME_OF_NP, NP_DTYPE, Raw, from_numpy
 from .._backend.table import LOCK, Kernel, forked, kernel, through_mindspore
-from .._core.dtype import OF_MS, dtype
-from .._core.modes import modes
+from .._core.dtype import OF_MS, OF_NP, dtype
+from .._core.modes import modes, shapes_only
 from .._core.storage import Storage
-from .._core.tensor_base import TensorBase, array_of, is_tracked, laid_out, tensor_of, value_of, wrap
+from .._core.tensor_base import (
+    TensorBase,
+    array_of,
+    is_meta,
+    is_tracked,
+    laid_out,
+    meta_tensor,
+    tensor_of,
+    value_of,
+    wrap,
+)
 from .node import FREED, Node, Saved, bare, dressed, edge_of, named, saved_input
 from .saved import attribute, names_of
 
@@ -122,7 +132,48 @@ def _host_inputs(inputs: Sequence[Any]) -> bool:
 def _compute(op: Kernel, name: str, inputs: Sequence[Any], args: Sequence[Any]) -> Any:
     if modes.native is None and _host_inputs(inputs):
         return op.host[name](*[array_of(item) if isinstance(item, TensorBase) else _as_array(item) for item in inputs], *args)
+    if modes.native is None and _without_memory(inputs):
+        _check_meta(op.op)
+        with shapes_only():
+            return _shaped(op.host[name](*map(_as_array, inputs), *args))
     return op[name](*[_as_raw(item) for item in inputs], *map(_as_raw, args))
+
+
+def _without_memory(inputs: Sequence[Any]) -> bool:
+    return any(
+        is_meta(item) if isinstance(item, TensorBase) else isinstance(item, (list, tuple)) and _without_memory(item) for item in inputs
+    )
+
+
+_SHAPED_BY_VALUES = {"nonzero", "masked_select", "bincount", "unique", "repeat_interleave"}
+
+
+def _check_meta(op: str) -> None:
+    if op in _SHAPED_BY_VALUES:
+        raise NotImplementedError(f"The shape of torch.{op}() depends on values, which tensors on the meta device have not")
+
+
+class Shaped(NamedTuple):
+    """What an operation on the meta device gives."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
+def _shaped(value: Any) -> Any:
+    if isinstance(value, (np.ndarray, np.generic)):
+        return Shaped(value.shape, value.dtype)
+    return tuple(map(_shaped, value)) if isinstance(value, (tuple, list)) else value
+
+
+def _arrays(args: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """Tensors among the arguments as arrays; those without memory only beside inputs without memory."""
+    if _without_memory(args):
+        if not _without_memory(inputs):
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        with shapes_only():
+            return tuple(map(_as_array, args))
+    return tuple(map(_as_array, args))
 
 
 def _as_array(item: Any) -> Any:
@@ -150,6 +201,8 @@ def _wrapped(value: Any, strides: Any = None) -> Any:
         return wrap(value, strides)
     if isinstance(value, np.generic):
         return tensor_of(np.asarray(value))
+    if value.__class__ is Shaped:
+        return meta_tensor(value.shape, OF_NP[value.dtype], strides)
     if isinstance(value, (tuple, list)):
         return tuple(_wrapped(item) for item in value)
     return value
@@ -162,7 +215,7 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
     ``inputs`` come first in the kernel's arguments, ``args`` (Python values, arrays) after them. Results have ``strides``.
     """
     if args:
-        args = tuple(map(_as_array, args)) if modes.native is None else args
+        args = _arrays(args, inputs) if modes.native is None else args
     result = _wrapped(_compute(op, kind.name, inputs, args), strides)
     if modes.grad and modes.native is None:
         for item in inputs:
@@ -365,6 +418,9 @@ def through(
     """
     if modes.native is None and _host_inputs(tensors):
         result = _wrapped((host or through_mindspore(function))(*map(_as_array, tensors), *map(_as_array, constants)))
+    elif modes.native is None and _without_memory(tensors):
+        with shapes_only():
+            result = _wrapped(_shaped((host or through_mindspore(function))(*map(_as_array, tensors), *map(_as_array, constants))))
     else:
         result = _wrapped(function(*map(_as_raw, tensors), *map(_as_raw, constants)))
     if modes.grad and modes.native is None and any(is_tracked(item) for item in tensors):

@@ -17,7 +17,6 @@ from .._core.tensor_base import (
     TensorBase,
     array_of,
     is_tracked,
-    refused_view,
     strides_of,
     tensor_of,
     twin,
@@ -25,6 +24,7 @@ from .._core.tensor_base import (
     window,
     wrap,
 )
+from .._core.writable import refused_view
 
 Edge = tuple["Node", int]
 

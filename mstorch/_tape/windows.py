@@ -8,8 +8,8 @@ import numpy as np
 
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
-from .._core.dtype import dtype
-from .._core.modes import grad_set_to, modes
+from .._core.dtype import OF_NP, dtype
+from .._core.modes import grad_set_to, modes, shapes_only
 from .._core.storage import Counter
 from .._core.strides import Strides, contiguous_strides, flat_index
 from .._core.tensor_base import (
@@ -21,9 +21,11 @@ from .._core.tensor_base import (
     array_of,
     auto_of,
     become,
+    is_meta,
     is_tracked,
     make_view,
     make_window,
+    meta_tensor,
     put_array,
     put_raw,
     strides_of,
@@ -62,6 +64,13 @@ class Linear(Node):
 
 def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
     """A linear map of a tensor, recorded; the result has memory of its own."""
+    if is_meta(tensor):
+        with shapes_only():
+            found = np.asarray(forward(array_of(tensor)))
+        result = meta_tensor(found.shape, OF_NP[found.dtype])
+        if modes.grad and is_tracked(tensor):
+            result._node = _linear_node(tensor, forward, back, label)
+        return result
     value = bare(tensor)
     made = _through(forward, value)
     if made.__class__ is np.ndarray and (made.base is not None or made is value) and not repeats(made):
@@ -426,7 +435,9 @@ def detach_snapshot(made: Any) -> None:
 
 def assign(target: Any, made: Any, label: str = "CopyBackwards") -> None:
     """Write a tensor of the target's shape and dtype into it; the target's history becomes that of the written value."""
-    if on_host(target) and on_host(made) and modes.native is None:
+    if is_meta(target):
+        touch(target)
+    elif on_host(target) and on_host(made) and modes.native is None:
         put_array(target, array_of(made))
     else:
         put_raw(target, value_of(made))

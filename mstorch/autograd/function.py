@@ -11,7 +11,8 @@ from typing import Any
 from .._backend import tape
 from .._core.formats import strided
 from .._core.modes import modes
-from .._core.tensor_base import OF_FUNCTION, TensorBase, check_history, is_tracked
+from .._core.tensor_base import OF_FUNCTION, TensorBase, is_tracked
+from .._core.writable import check_history
 from .._ops._dispatch import capturing
 from .._ops.creation import zeros
 from .._tape.node import FREED, Node, Saved, bare_of, bare_twin, dressed, edge_of, named

@@ -104,6 +104,8 @@ def _canonical_mask(
             f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.", stacklevel=2
         )
     if mask._dtype is bool_:
+        if mask.is_meta:
+            return mask.to(target_type)
         return made(np.where(array_of(mask), -np.inf, 0).astype(target_type.np))
     return mask
 

@@ -8,8 +8,9 @@ from typing import Any
 from typing_extensions import Self
 
 from ... import __future__ as switches
+from ..._core import device as devices
 from ..._core.swap import swap_tensors
-from ..._core.tensor_base import auto_of, is_tracked
+from ..._core.tensor_base import auto_of, is_meta, is_tracked
 from ..._ops.copying import parse_to
 from ..._ops.creation import empty_like
 from ..._tensor import Tensor, replace_data
@@ -57,6 +58,11 @@ class ConversionMixin:
 
         def convert(tensor: Tensor) -> Tensor:
             wanted = kind if kind is not None and tensor.dtype.category >= 2 else None
+            if target is not None and is_meta(tensor) and not devices.is_meta(target):
+                raise NotImplementedError(
+                    "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() "
+                    "when moving module from meta to a different device."
+                )
             if format_ is not None and tensor.dim() in (4, 5):
                 return tensor.to(target, wanted, memory_format=format_)
             return tensor.to(target, wanted)

@@ -161,7 +161,7 @@ class RNNBase(Module):
     def _initial(self, input: Tensor, batch: int) -> tuple[Tensor, ...]:
         out_size = self.proj_size if self.proj_size > 0 else self.hidden_size
         sizes = (out_size, self.hidden_size) if self.mode == "LSTM" else (out_size,)
-        return tuple(zeros(self._expected(size, batch), dtype=input.dtype) for size in sizes)
+        return tuple(zeros(self._expected(size, batch), dtype=input.dtype, device=input.device) for size in sizes)
 
     def _run(self, rows: Tensor, batch_sizes: list[int], states: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
         return rnn.run(
@@ -340,7 +340,7 @@ class RNNCellBase(Module):
             raise RuntimeError(f"input has inconsistent input_size: got {x.size(1)} expected {self.input_size}")
         if states is None:
             count = 2 if mode == "LSTM" else 1
-            states = tuple(zeros((x.size(0), self.hidden_size), dtype=x.dtype) for _ in range(count))
+            states = tuple(zeros((x.size(0), self.hidden_size), dtype=x.dtype, device=x.device) for _ in range(count))
         elif not batched:
             states = tuple(state.unsqueeze(0) for state in states)
         for i, state in enumerate(states):

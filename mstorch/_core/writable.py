@@ -1,0 +1,110 @@
+"""Whether a tensor may be written to now: its history, views, and memory that is read at the same time."""
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .modes import modes
+from .strides import dense_order, overlaps
+from .tensor_base import (
+    DEFAULT,
+    INFERENCE,
+    MULTIPLE_OUTPUTS,
+    OF_FUNCTION,
+    WITHOUT_GRAD,
+    Auto,
+    count_of,
+    is_tracked,
+    strides_of,
+)
+
+_LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
+_VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
+_OVERLAP = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+    "Please clone() the tensor before performing the operation."
+)
+
+
+def check_history(tensor: Any) -> None:
+    """Raise torch's error if the tensor's history allows no in-place write now."""
+    if not modes.grad or not is_tracked(tensor):
+        return
+    auto = tensor._auto
+    if auto is not None:
+        base = auto.base
+        if base is None:
+            if auto.leaf and tensor._node is None:
+                raise RuntimeError(_LEAF)
+        else:
+            if auto.origin != DEFAULT:
+                raise RuntimeError(refused_view(tensor, auto))
+            if base._node is None:  # the base may take no part: ``arange(6.0).view(2, 3).requires_grad_()``
+                raise RuntimeError(_VIEW_OF_LEAF)
+
+
+_WHY = {
+    MULTIPLE_OUTPUTS: (
+        "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
+        "modified inplace. You should replace the inplace operation by an out-of-place one."
+    ),
+    OF_FUNCTION: (
+        "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
+        "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This "
+        "behavior is forbidden. You can fix this by cloning the output of the custom Function."
+    ),
+    **{origin: (
+        "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
+        f"and the inplace either both inside the {block} block (if you don't want the inplace to be tracked) or both outside (if you "
+        "want the inplace to be tracked)."
+    ) for origin, block in ((WITHOUT_GRAD, "no_grad"), (INFERENCE, "inference_mode"))},
+}  # fmt: skip
+
+
+def refused_view(tensor: Any, auto: Auto, indirect: bool = False) -> str:
+    """torch's message for a view that came about so that it, or (``indirect``) its base, may not be written to."""
+    node = tensor._node
+    written = "and its base or another view of its base has been modified inplace" if indirect else "and is being modified inplace"
+    maker = "" if node is None else f"Output {tensor._number} of {re.sub('Backward[0-9]*$', '', node.name())} is a view"
+    if node is not None and auto.origin in (MULTIPLE_OUTPUTS, OF_FUNCTION):
+        return f"{maker} {written}. {_WHY[auto.origin]}"
+    prefix = f"{maker} of a view which was created in" if node is not None else "A view was created in"
+    if auto.origin == INFERENCE:
+        return f"{prefix} inference mode {written} in normal mode. {_WHY[auto.origin]}"
+    return f"{prefix} no_grad mode {written} with grad mode enabled. {_WHY[auto.origin]}"
+
+
+def check_writable(tensor: Any, uniform: bool = False) -> None:
+    """Raise torch's error if an in-place write to the tensor is not allowed now."""
+    check_history(tensor)
+    if tensor._auto is not None and tensor._auto.inference and not modes.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
+            "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
+    if not uniform and tensor._stride is not None and overlaps(tensor._shape, tensor._stride):
+        raise RuntimeError(_OVERLAP)
+
+
+def refuse_partial_overlap(target: Any, source: Any, alike: bool = True) -> None:
+    """Raise torch's error if a write to ``target`` would change elements of ``source`` that stand elsewhere in it.
+
+    Without ``alike`` it may not change any of them.
+    """
+    if source._storage is not target._storage or (alike and source is target) or 0 in source._shape or 0 in target._shape:
+        return
+    strides = strides_of(target), strides_of(source)
+    if dense_order(target._shape, strides[0]) is None or dense_order(source._shape, strides[1]) is None:
+        return  # as in torch, only windows without gaps are looked at
+    begins = target._offset * target._dtype.itemsize, source._offset * source._dtype.itemsize
+    ends = [begin + count_of(part._shape) * part._dtype.itemsize for begin, part in zip(begins, (target, source))]
+    if alike and begins[0] == begins[1] and ends[0] == ends[1]:
+        steps = [[step for step, n in zip(own, part._shape) if n > 1] for own, part in zip(strides, (target, source))]
+        apart = steps[0] == steps[1]
+    else:
+        apart = ends[0] <= begins[1] or ends[1] <= begins[0]
+    if not apart:
+        raise RuntimeError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+            "location. Please clone() the tensor before performing the operation."
+        )
