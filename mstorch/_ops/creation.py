@@ -326,7 +326,10 @@ def _deliver_in_order(result: Any, out: Any) -> Any:
     """Store a row of elements in ``out``, whatever its shape; one of another size is resized."""
     if out.numel() == result.numel():
         return deliver(reshape(result, out.shape), out)
-    return deliver(result, out.resize_(result.shape))
+    count = out._counter.version
+    deliver(result, out.resize_(result.shape))
+    out._counter.version = count + 1  # torch counts the new size and the values as one write
+    return out
 
 
 def range(

@@ -344,7 +344,7 @@ def adjoint(input: Any) -> Any:
 def _matrix_transpose(self: Any) -> Any:
     """Matrices in the last two dimensions transposed."""
     if not shape_of(self):
-        return views.alias(self)
+        return self
     if len(shape_of(self)) < 2:
         raise RuntimeError(
             f"tensor.mT is only supported on matrices or batches of matrices. Got {len(shape_of(self))}-D tensor."

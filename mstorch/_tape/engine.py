@@ -11,7 +11,7 @@ import numpy as np
 
 from .._backend.raw import Raw
 from .._core.modes import modes
-from .._core.tensor_base import TensorBase, is_meta, meta_tensor, tensor_of
+from .._core.tensor_base import TensorBase, is_meta, is_tracked, meta_tensor, tensor_of
 from .node import FREED, Accumulate, Edge, Node, bare_of, dressed
 
 
@@ -245,6 +245,8 @@ def _run_pre(node: Node, gradients: list[Any], recorded: bool) -> None:
 def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
     """Add a gradient to a leaf's, and run the hooks that wait for it."""
     tensor = node.tensor
+    if not is_tracked(tensor):
+        return  # it was detached in place since
     if is_meta(tensor):
         gradient = meta_tensor(tensor._shape, tensor._dtype, tensor._stride)
     if node.before:

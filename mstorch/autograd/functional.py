@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._core.formats import contiguous_format
 from .._core.modes import modes
 from .._core.tensor_base import TensorBase
 from .._ops.creation import zeros_like
@@ -194,7 +195,7 @@ def jvp(
 
 
 def _row(output: Any, index: int, inputs: Tensors, create_graph: bool) -> Tensors:
-    seed = zeros_like(output.detach())
+    seed = zeros_like(output.detach(), memory_format=contiguous_format)
     seed.view(-1)[index] = 1
     return _gradients((output,), inputs, (seed,), create_graph, True)
 

@@ -153,3 +153,18 @@ def test_strides_beside_numbers(both: Both, shape: tuple[int, ...]) -> None:
         return tensor * 2, tensor.exp(), tensor.clamp(0, 1), tensor + tensor, torch.where(tensor > 0, tensor, 1.0), 2 / tensor
 
     both(body)
+
+
+def test_a_leaf_that_was_detached_gets_no_gradient(both: Both) -> None:
+    def body(torch: Any) -> Any:
+        leaf = torch.zeros(3, requires_grad=True)
+        total = (leaf * 2).sum()
+        leaf.detach_()
+        total.backward()
+        return leaf.grad, torch.tensor(1.0).mT
+
+    both(body)
+
+
+def test_the_jacobian_of_results_in_another_order(both: Both) -> None:
+    both(lambda torch: torch.autograd.functional.jacobian(lambda x: x.T * 2, torch.ones(2, 3)))
