@@ -5,6 +5,7 @@ import os
 from typing import Any
 
 from ._backend import runtime
+from ._backend.host._blocks import threads
 from ._core import device as devices
 from ._core.determinism import state as _deterministic
 from ._core.device import device
@@ -25,6 +26,7 @@ def set_num_threads(int: int, /) -> None:
         raise RuntimeError("set_num_threads expects a positive integer")
     _threads[0] = int
     runtime.set_threads(int)
+    threads.use(int)
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:

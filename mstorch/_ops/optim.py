@@ -6,14 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.raw import ON_CPU, Raw
-from .._backend.table import forked, kernel
-from .._core.storage import face
-from .._core.tensor_base import array_of, count_of, is_tracked, touch
+from .._backend.host._blocks import in_blocks
+from .._backend.raw import ON_CPU
+from .._core.tensor_base import array_of, is_tracked, touch
 from ._dispatch import capturing
-
-_adam = kernel("adam_step")
-_momentum = kernel("momentum_step")
 
 
 def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
@@ -31,12 +27,6 @@ def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]
     return True
 
 
-def _memory(tensor: Any) -> Raw:
-    """MindSpore's tensor over the tensor's memory, counted as written."""
-    touch(tensor)
-    return face(array_of(tensor))
-
-
 def increment(counter: Any) -> float:
     """Add 1 to a 0-d counter and return it."""
     if not ON_CPU or is_tracked(counter) or capturing():
@@ -48,10 +38,7 @@ def increment(counter: Any) -> float:
     return float(array)
 
 
-_SMALL = 1 << 14  # elements, below which a call of MindSpore's kernel costs more than NumPy's passes over the memory
-
-
-def _small_adam(
+def _adam_arrays(
     param: np.ndarray, grad: np.ndarray, exp_avg: np.ndarray, exp_avg_sq: np.ndarray, step: float, lr: float, beta1: float,
     beta2: float, eps: float,
 ) -> None:  # fmt: skip
@@ -71,25 +58,26 @@ def adam_step(
     param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any, step: float, lr: float, beta1: float, beta2: float, eps: float
 ) -> None:
     """Adam's update of one parameter and its moments, in place; ``step`` counts from 1."""
-    if count_of(param._shape) < _SMALL or forked.here:
-        _small_adam(array_of(param), array_of(grad), array_of(exp_avg), array_of(exp_avg_sq), step, lr, beta1, beta2, eps)
-        for tensor in (param, exp_avg, exp_avg_sq):
-            touch(tensor)
-        return
-    _adam["float32"](
-        _memory(param), face(array_of(grad)), _memory(exp_avg), _memory(exp_avg_sq), step, lr, beta1, beta2, eps
-    )
+    arrays = [array_of(tensor) for tensor in (param, grad, exp_avg, exp_avg_sq)]
+    in_blocks(lambda p, g, m, v: _adam_arrays(p, g, m, v, step, lr, beta1, beta2, eps), arrays)
+    for tensor in (param, exp_avg, exp_avg_sq):
+        touch(tensor)
 
 
 def momentum_step(param: Any, grad: Any, buffer: Any, lr: float, momentum: float) -> None:
     """The update of one parameter and its momentum buffer, in place."""
-    if forked.here:
-        old = array_of(buffer)
-        old *= old.dtype.type(momentum)
-        old += array_of(grad)
-        values = array_of(param)
-        values -= old * old.dtype.type(lr)
-        touch(param)
-        touch(buffer)
-        return
-    _momentum["float32"](_memory(param), face(array_of(grad)), _memory(buffer), lr, momentum)
+    in_blocks(lambda p, g, b: _momentum_arrays(p, g, b, lr, momentum), [array_of(tensor) for tensor in (param, grad, buffer)])
+    touch(param)
+    touch(buffer)
+
+
+def _momentum_arrays(param: np.ndarray, grad: np.ndarray, buffer: np.ndarray, lr: float, momentum: float) -> None:
+    buffer *= buffer.dtype.type(momentum)
+    buffer += grad
+    param -= buffer * buffer.dtype.type(lr)
+
+
+def plain_step(param: Any, grad: Any, lr: float) -> None:
+    """Gradient descent's update of one parameter, in place."""
+    in_blocks(lambda values, slope: np.subtract(values, slope * slope.dtype.type(lr), out=values), [array_of(param), array_of(grad)])
+    touch(param)

@@ -144,6 +144,11 @@ def positive(value: Any) -> Any:
     return _host_array(value) > 0
 
 
+def positive_or_nan(value: Any) -> Any:
+    """Where a value is above zero, or no number, bare."""
+    return np.logical_not(_host_array(value) <= 0)
+
+
 def is_zero(value: Any) -> Any:
     """Where a value is zero, bare."""
     return _host_array(value) == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._ops.optim import can_fuse, momentum_step
+from .._ops.optim import can_fuse, momentum_step, plain_step
 from .._tensor import Tensor
 from .optimizer import (
     Optimizer,
@@ -151,5 +151,7 @@ def _update(params, grads, buffers, *, weight_decay, momentum, lr, dampening, ne
             grad = grad.add(buffer, alpha=momentum) if nesterov else buffer
         if _tracked(lr):
             param.addcmul_(grad, lr, value=-1)
+        elif can_fuse((param,), (grad,)):
+            plain_step(param, grad, _number(lr))
         else:
             param.add_(grad, alpha=-_number(lr))

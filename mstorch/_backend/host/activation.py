@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import erf
 
 from ..table import define_host
+from ._blocks import blocked
 from ._ufunc import FLOATS, HALF, INTS, QUIET, number
 from .math import numpy_sigmoid
 
@@ -26,6 +27,7 @@ def numpy_leaky_relu(x: np.ndarray, slope: float) -> np.ndarray:
     return np.where(x > 0, x, np.multiply(x, number(slope, x), extobj=QUIET))
 
 
+@blocked
 def numpy_gelu(x: np.ndarray) -> np.ndarray:
     """``x`` times the share of a normal distribution below it."""
     found = erf(np.multiply(x, number(0.7071067811865476, x)))
@@ -47,6 +49,22 @@ def numpy_gelu_tanh(x: np.ndarray) -> np.ndarray:
     inner *= x
     inner *= number(0.5, x)
     return np.asarray(inner)
+
+
+@blocked
+def gelu_slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
+    """The gradient of ``gelu`` times ``g``, of floats."""
+    share = erf(np.multiply(x, number(0.7071067811865476, x)))
+    share += number(1, x)
+    share *= number(0.5, x)
+    density = np.multiply(x, x)
+    density *= number(-0.5, x)
+    np.exp(density, out=density)
+    density *= number(0.3989422804014327, x)
+    density *= x
+    share += density
+    share *= g
+    return np.asarray(share)
 
 
 define_host("gelu", numpy_gelu, FLOATS, HALF)

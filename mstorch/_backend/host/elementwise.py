@@ -39,7 +39,14 @@ def numpy_scalar_power(x: np.ndarray, exponent: Any) -> np.ndarray:
 
 def numpy_where(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The first where the condition holds, else the second."""
+    if y.ndim == 0 and x.dtype.char in _BITS and x.shape == condition.shape and y == 0 and not np.signbit(y):
+        # The bits of the first, or none of them: several times faster than NumPy's choice of each element.
+        bits = _BITS[x.dtype.char]
+        return np.asarray(np.bitwise_and(x.view(bits), np.negative(condition.view(np.int8), dtype=bits))).view(x.dtype)
     return np.where(condition, x, y)
+
+
+_BITS = {"f": np.int32, "d": np.int64}
 
 
 def numpy_clamp(x: np.ndarray, low: Any, high: Any) -> np.ndarray:

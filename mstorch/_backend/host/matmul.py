@@ -40,10 +40,21 @@ def numpy_bmm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     lead = a.shape[:-2]
     if a.size < _SMALL * np.prod(lead) and b.size < _SMALL * np.prod(lead):
         return np.matmul(a, b)  # many small products: a call for each costs more than the product
+    gemm: Any = _GEMM[a.dtype.char]
     out = np.empty((*lead, a.shape[-2], b.shape[-1]), a.dtype)
-    for place in np.ndindex(*lead):
-        out[place] = product(a[place], b[place])
+    (left, left_transposed), (right, right_transposed) = _batch(b), _batch(a)
+    for target, first, second in zip(out.reshape(-1, *out.shape[-2:]), left, right):
+        gemm(1.0, first, second, 0.0, target.T, trans_a=1 - left_transposed, trans_b=1 - right_transposed, overwrite_c=1)
     return out
+
+
+def _batch(a: np.ndarray) -> tuple[np.ndarray, int]:
+    """Matrices as BLAS takes them, in columns, and whether they are to be transposed; one copy of all where they need it."""
+    turned = a.swapaxes(-1, -2)
+    if turned.flags.c_contiguous and not a.flags.c_contiguous:
+        return turned.reshape(-1, *turned.shape[-2:]).swapaxes(-1, -2), 0
+    rows = np.ascontiguousarray(a)
+    return rows.reshape(-1, *rows.shape[-2:]).swapaxes(-1, -2), 1
 
 
 def numpy_linear(x: np.ndarray, weight: np.ndarray) -> np.ndarray:

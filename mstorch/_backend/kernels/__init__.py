@@ -18,7 +18,6 @@ from . import (
     math,
     matmul,
     norm,
-    optim,
     padding,
     pool,
     reduce,
@@ -36,7 +35,7 @@ from . import (
 
 __all__ = [
     "activation", "bitwise", "compare", "complex_views", "conv", "count", "ctc", "distance", "elementwise",
-    "embedding", "fft", "index", "join", "linalg", "loss", "math", "matmul", "norm", "optim", "padding",
+    "embedding", "fft", "index", "join", "linalg", "loss", "math", "matmul", "norm", "padding",
     "pool", "reduce", "resample", "rnn", "scan", "scatter", "shape", "small_matmul", "softmax",
     "sort", "special", "storage",
 ]  # fmt: skip

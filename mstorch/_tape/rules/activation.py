@@ -3,13 +3,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from ..._backend.host.activation import gelu_slope
 from .. import vocabulary as v
 from ..apply import rule
 
 
 @rule("relu", keep=("result",))
 def relu(node: Any, g: Any) -> Any:
-    return v.where(v.positive(node.kept(g)), g, 0)
+    return v.where(v.positive_or_nan(node.kept(g)), g, 0)
 
 
 @rule("silu", keep=(0,))
@@ -27,6 +30,8 @@ def leaky_relu(node: Any, g: Any) -> Any:
 @rule("gelu", keep=(0,))
 def gelu(node: Any, g: Any) -> Any:
     x = node.kept(g)
+    if g.__class__ is np.ndarray and g.dtype.char in "fd" and g.ndim:
+        return gelu_slope(x, g)
     share = v.times(v.plus(v.erf(v.times(x, 0.7071067811865476)), 1), 0.5)
     density = v.times(v.exp(v.times(v.mul(x, x), -0.5)), 0.3989422804014327)
     return v.mul(g, v.add(share, v.mul(x, density)))

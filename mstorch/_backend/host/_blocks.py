@@ -1,0 +1,93 @@
+"""Elementwise work on long arrays: in blocks that fit the cache, on several threads (NumPy lets go of the lock)."""
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+# An array of at least so many elements is worth threads; a block of so many stays in a core's cache over all passes.
+LONG = 1 << 16
+BLOCK = 1 << 14
+
+
+class _Threads:
+    """The threads of this process; a forked one begins without."""
+
+    def __init__(self) -> None:
+        self.count = min(os.cpu_count() or 1, 16)
+        self.pool: ThreadPoolExecutor | None = None
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.forget)
+
+    def forget(self) -> None:
+        """In a forked process: the threads stayed behind."""
+        self.pool = None
+        self.count = 1
+
+    def use(self, count: int) -> None:
+        """Work on so many threads from now on."""
+        if count != self.count:
+            self.count, self.pool = count, None
+
+    def run(self, work: Callable[[int, int], None], length: int) -> None:
+        """Call ``work(start, end)`` for parts of a range, one a thread."""
+        if self.count == 1:
+            work(0, length)
+            return
+        if self.pool is None:
+            self.pool = ThreadPoolExecutor(self.count - 1, "mstorch")
+        step = -(-length // self.count)
+        waiting = [self.pool.submit(work, start, min(start + step, length)) for start in range(step, length, step)]
+        work(0, min(step, length))
+        for part in waiting:
+            part.result()
+
+
+threads = _Threads()
+
+
+def in_blocks(step: Callable[..., Any], arrays: Sequence[np.ndarray]) -> None:
+    """Call a step that writes into row-major arrays of one shape on blocks of them."""
+    if arrays[0].size <= BLOCK:
+        step(*arrays)
+        return
+    rows = [array.reshape(-1) for array in arrays]
+
+    def work(start: int, end: int) -> None:
+        for first in range(start, end, BLOCK):
+            step(*[row[first : min(first + BLOCK, end)] for row in rows])
+
+    work(0, rows[0].size)
+
+
+def blocked(kernel: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """An elementwise kernel of arrays of one shape (and numbers after them) that takes long row-major arrays in blocks."""
+
+    @functools.wraps(kernel)
+    def run(x: np.ndarray, *rest: Any) -> np.ndarray:
+        if x.size < LONG or not x.flags.c_contiguous:
+            return kernel(x, *rest)
+        arrays = [x]
+        for item in rest:
+            if item.__class__ is np.ndarray:
+                if item.shape != x.shape or not item.flags.c_contiguous:
+                    return kernel(x, *rest)
+                arrays.append(item)
+        others = rest[len(arrays) - 1 :]
+        rows = [array.reshape(-1) for array in arrays]
+        out = np.empty(x.shape, x.dtype)
+        line = out.reshape(-1)
+
+        def work(start: int, end: int) -> None:
+            for first in range(start, end, BLOCK):
+                last = min(first + BLOCK, end)
+                line[first:last] = kernel(*[row[first:last] for row in rows], *others)
+
+        threads.run(work, x.size)
+        return out
+
+    return run

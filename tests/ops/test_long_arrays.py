@@ -1,0 +1,70 @@
+"""Work on arrays that are long enough for blocks and threads."""
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mstorch
+from mstorch._backend.host._blocks import BLOCK, LONG, threads
+
+Both = Callable[..., Any]
+
+
+@pytest.mark.parametrize("size", [BLOCK - 1, LONG, LONG + BLOCK + 3])
+@pytest.mark.parametrize("name", ["gelu", "relu", "leaky_relu"])
+def test_activations(both: Both, size: int, name: str) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.linspace(-6, 6, size, requires_grad=True)
+        y = getattr(torch.nn.functional, name)(x)
+        (y * torch.linspace(-1, 1, size)).sum().backward()
+        return y, x.grad
+
+    both(body, rtol=1e-5, atol=2e-6)
+
+
+def test_masked_gradients_are_zero_not_nan(both: Both) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.tensor([-1.0, 0.0, 2.0, float("nan")], requires_grad=True)
+        x.relu().backward(torch.tensor([float("inf"), float("nan"), -0.0, 3.0]))
+        return x.grad, torch.where(x > 0, torch.full((4,), float("inf")), 0.0)
+
+    both(body)
+
+
+@pytest.mark.parametrize("optimizer", ["SGD", "SGD momentum", "Adam", "AdamW"])
+def test_optimisers(both: Both, optimizer: str) -> None:
+    def body(torch: Any) -> Any:
+        weight = torch.nn.Parameter(torch.linspace(-1, 1, 3 * BLOCK + 5).reshape(1, -1))
+        options = {"momentum": 0.9} if "momentum" in optimizer else {}
+        steps = getattr(torch.optim, optimizer.split()[0])([weight], lr=0.1, **options)
+        for _ in range(3):
+            steps.zero_grad()
+            (weight**3).sum().backward()
+            steps.step()
+        return weight
+
+    both(body, rtol=2e-5, atol=2e-6)
+
+
+def test_products_of_many_matrices_in_any_order(both: Both) -> None:
+    def body(torch: Any) -> Any:
+        a, b = torch.linspace(-1, 1, 5 * 40 * 3 * 20).reshape(5, 40, 3, 20), torch.linspace(1, -1, 5 * 30 * 3 * 20).reshape(5, 30, 3, 20)
+        rows, columns = a.transpose(1, 2), b.permute(0, 2, 3, 1)
+        return rows @ columns, rows.contiguous() @ columns.contiguous(), (rows @ columns).transpose(-1, -2) @ rows
+
+    both(body, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_process_works_without_the_threads() -> None:
+    x = mstorch.linspace(-3, 3, 4 * LONG)
+    want = mstorch.nn.functional.gelu(x).numpy()
+    assert threads.count == 1 or threads.pool is not None
+    child = os.fork()
+    if child == 0:
+        os._exit(int(not np.array_equal(mstorch.nn.functional.gelu(x).numpy(), want)))
+    assert os.waitpid(child, 0)[1] == 0
