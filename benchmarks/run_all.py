@@ -158,7 +158,7 @@ def summary(rows: list[Row]) -> list[tuple[str, float, float]]:
     for row in rows:
         words = row[0].split(", ")
         group = ", ".join(words[-2:]) if words[-1] in ("forward", "with backward") else " ".join(row[0].split()[:-1])
-        if group and (", " in group or group.split()[0] in ("train", "infer")):
+        if words[-1] in ("forward", "with backward") or group.split()[:1] in (["train"], ["infer"]):
             groups.setdefault(group, []).append(row)
     return [(group, _mean(members), max(row[3] for row in members)) for group, members in groups.items()]
 

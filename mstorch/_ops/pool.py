@@ -17,7 +17,7 @@ _max_pool = kernel("max_pool")
 _max_pool_indices = kernel("max_pool_indices")
 _adaptive_max_pool = kernel("adaptive_max_pool")
 _avg_pool = kernel("avg_pool")
-_adaptive_avg_pool = kernel("adaptive_avg_pool")
+_adaptive_avg_pool, _mean = kernel("adaptive_avg_pool"), kernel("mean")
 
 Sizes = tuple[int, ...]
 _NUMBERS = {1: "one int", 2: "two ints", 3: "three ints"}
@@ -223,7 +223,11 @@ def adaptive_avg_pool(rank: int, input: Any, output_size: Any) -> Any:
             f"{type_word(input._dtype)}"
         )
     refuse_dtype("adaptive_avg_pool3d_cpu" if rank == 3 else "adaptive_avg_pool2d", input._dtype, 2)
-    values = call(_adaptive_avg_pool, (input,), out)
+    if set(out) == {1}:
+        rank_of_input = len(input._shape)
+        values = call(_mean, (input,), tuple(range(rank_of_input - rank, rank_of_input)), True)
+    else:
+        values = call(_adaptive_avg_pool, (input,), out)
     if single:
         return views.squeeze(values, 0)
     # One value of each channel is a mean to torch, in whose memory format three dimensions count too.
