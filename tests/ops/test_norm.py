@@ -34,3 +34,19 @@ def test_accuracy(name: str, scale: float) -> None:
     exact = _run(real_torch, FUNCTIONS[name], scale, "float64")
     for want, got in zip(exact, _run(mstorch, FUNCTIONS[name], scale, "float32")):
         assert np.abs(got - want).max() <= 3e-6 * max(np.abs(want).max(), 1e-30)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4, 5), (4, 3), (2, 3, 6), (0, 3, 2, 2)])
+def test_batch_norm_by_given_statistics(both: Any, shape: tuple[int, ...]) -> None:
+    def body(torch: Any) -> Any:
+        count = 1
+        for length in shape:
+            count *= length
+        x = torch.linspace(-2, 3, count).reshape(shape).requires_grad_()
+        weight, bias = torch.tensor([0.5, 1.0, 2.0], requires_grad=True), torch.tensor([0.1, 0.2, 0.3], requires_grad=True)
+        y = torch.nn.functional.batch_norm(x, torch.tensor([0.1, -0.2, 0.3]), torch.tensor([1.0, 0.5, 2.0]), weight, bias)
+        first = torch.autograd.grad((y**2).sum(), (x, weight, bias), create_graph=True)
+        second = torch.autograd.grad(sum((part**2).sum() for part in first), (x, weight))
+        return y, first, second
+
+    both(body, rtol=1e-4, atol=1e-4, strides=False)

@@ -57,7 +57,9 @@ def numpy_batch_norm_eval(
     wide = _wide(x)[1]
     with np.errstate(all="ignore"):
         scale = weight / np.sqrt(var + number(eps, x))
-        return np.asarray(x * scale.reshape(wide) + (bias - mean * scale).reshape(wide), order="C")
+        found = np.multiply(x, scale.reshape(wide))
+        found += (bias - mean * scale).reshape(wide)
+        return np.asarray(found, order="C")
 
 
 def numpy_batch_norm_grad(
@@ -80,6 +82,6 @@ def numpy_running_average(running: np.ndarray, batch: np.ndarray, factor: float,
 
 
 define_host("batch_norm_train", numpy_batch_norm_train, FLOATS, HALF, spare=True)
-define_host("batch_norm_eval", numpy_batch_norm_eval, FLOATS, HALF, spare=True)
+define_host("batch_norm_eval", numpy_batch_norm_eval, FLOATS, HALF)
 define_host("batch_norm_grad", numpy_batch_norm_grad, FLOATS, HALF, spare=True)
 define_host("running_average", numpy_running_average, FLOATS, HALF)

@@ -82,3 +82,19 @@ def batch_norm_train(node: Any, gradients: Any) -> Any:
     inner = v.sub(v.sub(g, v.div(total, number)), v.mul(normal, v.div(by_normal, number)))
     flat = (shape[1],)
     return v.mul(v.mul(v.reshape(weight, wide), inverse), inner), v.reshape(by_normal, flat), v.reshape(total, flat)
+
+
+@rule("batch_norm_eval", keep=(0, 1, 3, 4), label="NativeBatchNormBackward0")
+def batch_norm_eval(node: Any, g: Any) -> Any:
+    x, weight, mean, var = (node.kept(g, place) for place in range(4))
+    channels = v.shape_of(weight)
+    wide = (1, *channels, *([1] * (len(v.shape_of(x)) - 2)))
+    inverse = v.rsqrt(v.plus(var, node.args[0]))
+    centred = v.sub(x, v.reshape(mean, wide))
+    scale = v.mul(weight, inverse)
+    moved = v.reshape(v.fit(v.mul(g, centred), wide), channels)  # what the scale of each channel would add
+    shifted = v.reshape(v.fit(g, wide), channels)
+    by_var = v.times(v.mul(v.mul(moved, scale), v.mul(inverse, inverse)), -0.5)
+    return (
+        v.mul(g, v.reshape(scale, wide)), v.mul(moved, inverse), shifted, v.neg(v.mul(shifted, scale)), by_var,
+    )  # fmt: skip
