@@ -222,13 +222,11 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     def __bool__(self) -> bool:
         count = count_of(self._shape)
-        if is_meta(self):
-            raise RuntimeError("Tensor.item() cannot be called on meta tensors")
-        if count != 1:
+        if count != 1 and not is_meta(self):
             if count == 0:
                 raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-        return bool(array_of(self).reshape(-1)[0])
+        return bool(self.item())
 
     def __float__(self) -> float:
         return float(_only(self))

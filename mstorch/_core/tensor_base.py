@@ -317,9 +317,9 @@ def meta_tensor(shape: tuple[int, ...], kind: dtype, strides: Strides | None = N
     return made
 
 
-def to_meta(tensor: Any) -> Any:
+def to_meta(tensor: Any, requires_grad: bool = False) -> Any:
     """A tensor of the same shape, strides and dtype on the meta device."""
-    return meta_tensor(tensor._shape, tensor._dtype, tensor._stride)
+    return meta_tensor(tensor._shape, tensor._dtype, tensor._stride, requires_grad)
 
 
 def value_of(tensor: Any) -> Raw:

@@ -86,6 +86,12 @@ def check_writable(tensor: Any, uniform: bool = False) -> None:
         raise RuntimeError(_OVERLAP)
 
 
+SHARED = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please "
+    "clone() the tensor before performing the operation."
+)
+
+
 def refuse_partial_overlap(target: Any, source: Any, alike: bool = True) -> None:
     """Raise torch's error if a write to ``target`` would change elements of ``source`` that stand elsewhere in it.
 
@@ -104,7 +110,4 @@ def refuse_partial_overlap(target: Any, source: Any, alike: bool = True) -> None
     else:
         apart = ends[0] <= begins[1] or ends[1] <= begins[0]
     if not apart:
-        raise RuntimeError(
-            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-            "location. Please clone() the tensor before performing the operation."
-        )
+        raise RuntimeError(SHARED)

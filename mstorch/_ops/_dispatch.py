@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from .._backend.cast import cast, numpy_cast
-from .._backend.raw import Raw
 from .._backend.table import Kernel, kernel
-from .._core.dtype import by_name, dtype, get_default_dtype
+from .._core.dtype import dtype, get_default_dtype
 from .._core.modes import grad_set_to, modes
 from .._core.promotion import WORDS, can_cast, combine, promote_types, scalar_dtype
 from .._core.storage import Storage
@@ -34,7 +33,7 @@ from .._core.tensor_base import (
     value_of,
     wrap,
 )
-from .._core.writable import check_writable, refuse_partial_overlap
+from .._core.writable import SHARED, check_writable, refuse_partial_overlap
 from .._tape.apply import Applied, apply, apply_pair
 from .._tape.node import bare_twin
 from .._tape.windows import assign, detach_snapshot, linear, no_view, settle, snapshot
@@ -68,11 +67,6 @@ def scalar_array(value: Any, kind: dtype) -> np.ndarray:
             # NaN never equals its key, and 0.0 == -0.0 would confuse the two.
             _SCALARS[key] = found
     return found
-
-
-def scalar_raw(value: Any, name: str) -> Raw:
-    """A 0-d raw tensor of a Python number."""
-    return value_of(tensor_of(scalar_array(value, by_name(name)).copy()))
 
 
 def _cpp_name(kind: dtype) -> str:
@@ -140,26 +134,18 @@ def with_format(result: Any, *sources: Any) -> Any:
 
 def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
     """The tensor in another dtype, recorded; its memory has ``strides``."""
-    if is_meta(tensor):
-        return _cast_meta(tensor, kind, strides)
-    if modes.native is not None or tensor._storage.__class__ is not Storage:
+    meta = is_meta(tensor)
+    if not meta and (modes.native is not None or tensor._storage.__class__ is not Storage):
         return wrap(cast(value_of(tensor), kind.name), strides)
     source, target = tensor._dtype.np, kind.np
     if modes.grad and kind.category >= 2 and is_tracked(tensor):
         made = linear(tensor, lambda array: numpy_cast(array, target), lambda array: numpy_cast(array, source), "ToCopyBackward0")
-        if strides is None:
+        if strides is None or meta:
             return made
         laid = laid_out(array_of(made), strides)
         laid._node = made._node
         return laid
-    return laid_out(numpy_cast(array_of(tensor), target), strides)
-
-
-def _cast_meta(tensor: Any, kind: dtype, strides: Any) -> Any:
-    if modes.grad and kind.category >= 2 and is_tracked(tensor):
-        source, target = tensor._dtype.np, kind.np
-        return linear(tensor, lambda array: numpy_cast(array, target), lambda array: numpy_cast(array, source), "ToCopyBackward0")
-    return meta_tensor(tensor._shape, kind, strides)
+    return meta_tensor(tensor._shape, kind, strides) if meta else laid_out(numpy_cast(array_of(tensor), target), strides)
 
 
 def unary(kernel: Kernel, input: Any, out: Any = None, *, to_float: bool = False) -> Any:
@@ -171,8 +157,7 @@ def unary(kernel: Kernel, input: Any, out: Any = None, *, to_float: bool = False
 
 def _unary(kernel: Kernel, input: Any, args: tuple[Any, ...], out: Any, to_float: bool = False) -> Any:
     kind = input._dtype
-    if isinstance(out, TensorBase):
-        refuse_partial_overlap(out, input)
+    _refuse_operands(out, (input,))
     if to_float and kind.category < 2:
         kind = get_default_dtype()
     strides = None if input._stride is None else result_strides((input,), input._shape)
@@ -206,10 +191,7 @@ def elementwise(kernel: Kernel, operands: Sequence[Any], out: Any = None, *, to_
     kind = result_dtype(operands)
     if to_float and kind.category < 2:
         kind = get_default_dtype()
-    if isinstance(out, TensorBase):
-        for operand in operands:
-            if isinstance(operand, TensorBase):
-                refuse_partial_overlap(out, operand)
+    _refuse_operands(out, operands)
     result = elementwise_in(kind, kernel, operands, args)
     return result if out is None else deliver(result, out)
 
@@ -346,6 +328,14 @@ def write_array(target: Any, array: np.ndarray, uniform: bool = False) -> None:
         settle(target, None)
 
 
+def _refuse_operands(out: Any, operands: Sequence[Any]) -> None:
+    """Raise torch's error if ``out`` overlaps in part with an operand of an elementwise operation."""
+    if isinstance(out, TensorBase):
+        for operand in operands:
+            if isinstance(operand, TensorBase):
+                refuse_partial_overlap(out, operand)
+
+
 def refuse_overlap(out: Any, *inputs: Any) -> None:
     """Raise torch's error if ``out`` holds an element twice, or shares one with an input: for what is read while it writes."""
     if out is None or not isinstance(out, TensorBase):
@@ -353,10 +343,7 @@ def refuse_overlap(out: Any, *inputs: Any) -> None:
     check_writable(out)
     for input in inputs:
         if input._storage is out._storage and np.intersect1d(_places(input), _places(out)).size:
-            raise RuntimeError(
-                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-                "location. Please clone() the tensor before performing the operation."
-            )
+            raise RuntimeError(SHARED)
 
 
 def _places(tensor: Any) -> np.ndarray:
@@ -392,10 +379,7 @@ def finish(result: Any, out: Any, *operands: Any) -> Any:
                 no_view(item)
             return result
         return no_view(result)
-    if isinstance(out, TensorBase):
-        for operand in operands:
-            if isinstance(operand, TensorBase):
-                refuse_partial_overlap(out, operand)
+    _refuse_operands(out, operands)
     return deliver(result, out)
 
 

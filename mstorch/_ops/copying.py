@@ -29,7 +29,7 @@ from .._core.formats import channels_last, channels_last_3d, contiguous_format, 
 from .._core.storage import Counter, Storage, Value
 from .._core.strides import channels_last_strides, is_channels_last, normalize, suggests_channels_last
 from .._core.strides import is_contiguous as _strides_contiguous
-from .._core.tensor_base import TensorBase, is_meta, meta_tensor, strides_of, touch, window
+from .._core.tensor_base import TensorBase, is_meta, meta_tensor, strides_of, to_meta, touch, window
 from .._core.writable import check_history, check_writable, refuse_partial_overlap
 from .._tape.windows import assign
 from ._dispatch import call, cast_tensor, type_word, write_array
@@ -272,7 +272,7 @@ def copy_storage(tensor: Any, memo: dict[int, Any]) -> Any:
     """A copy of a tensor with its whole storage; copies of tensors that share a storage share theirs (``memo``)."""
     storage = tensor._storage
     if is_meta(tensor):
-        return meta_tensor(tensor._shape, tensor._dtype, tensor._stride)
+        return to_meta(tensor)
     key = ("storage", id(storage))
     found = memo.get(key)  # type: ignore[call-overload]
     if found is None:

@@ -32,7 +32,8 @@ def _checked_size(size: Sequence[int]) -> tuple[int, ...]:
     return tuple(size)
 
 
-def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool, device: Any = None) -> Any:
+def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool, device: Any = "cpu") -> Any:
+    """A tensor of one value, in memory unless the meta device is asked for (None: the default one)."""
     size = _checked_size(size)
     if math.prod(size) * kind.itemsize >= 2**63:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)}")
@@ -51,13 +52,7 @@ def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool,
 
 def _placed(tensor_: Any, device: Any) -> Any:
     """A tensor of few elements where it was asked for."""
-    return _leafed(to_meta(tensor_), tensor_.requires_grad) if devices.is_meta(device) else tensor_
-
-
-def _leafed(tensor_: Any, requires_grad: bool) -> Any:
-    if requires_grad:
-        require_leaf(tensor_)
-    return tensor_
+    return to_meta(tensor_, tensor_.requires_grad) if devices.is_meta(device) else tensor_
 
 
 def scalar_tensor(
@@ -113,7 +108,7 @@ def ones(
 
 def _unset(tensor_: Any) -> Any:
     """A new tensor whose values are not defined, filled where determinism is asked for."""
-    if determinism.state["mode"]:
+    if determinism.state["mode"] and not is_meta(tensor_):
         determinism.fill(memory_of(tensor_), tensor_._dtype)
     return tensor_
 
@@ -213,7 +208,7 @@ def _like(
         kept = preserved_strides(shape, strides_of(input)) if name == "preserve_format" and input._stride is not None else None
         last = normalize(shape, channels_last_strides(shape)) if name.startswith("channels_last") else kept
         return meta_tensor(shape, kind or input._dtype, last, requires_grad)
-    made_tensor = _filled(shape, value, kind or input._dtype, False, "cpu")
+    made_tensor = _filled(shape, value, kind or input._dtype, False)
     if name == "channels_last" or name == "channels_last_3d":
         made_tensor = _formatted(made_tensor, memory_format)
     elif name == "preserve_format" and input._stride is not None:

@@ -16,6 +16,7 @@ from ._dispatch import (
     binary,
     call,
     cast_tensor,
+    cpp_word,
     deliver,
     elementwise,
     elementwise_in,
@@ -398,7 +399,7 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
     for other in (end, weight):
         if isinstance(other, TensorBase) and other._dtype is not input._dtype:
             name = "end" if other is end else "weight"
-            raise RuntimeError(f"expected dtype {_cpp(input._dtype)} for `{name}` but got dtype {_cpp(other._dtype)}")
+            raise RuntimeError(f"expected dtype {cpp_word(input._dtype)} for `{name}` but got dtype {cpp_word(other._dtype)}")
     if input._dtype.category < 2:
         raise NotImplementedError(f"\"lerp_kernel_scalar\" not implemented for '{type_word(input._dtype)}'")
     if _halves(input, end):
@@ -420,16 +421,6 @@ def _rest(weight: Any, kind: dtype) -> Any:
     if kind.name in ("float64", "complex128") or isinstance(weight, complex):
         return 1 - weight
     return float(np.float32(1) - np.float32(weight))
-
-
-_CPP = {
-    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int",
-    "int32": "int", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-}  # fmt: skip
-
-
-def _cpp(kind: dtype) -> str:
-    return _CPP.get(kind.name, kind.name)
 
 
 absolute, absolute_, divide, true_divide, multiply, negative = abs, abs_, div, div, mul, neg

@@ -25,7 +25,6 @@ from .reduce import sum as sum_of
 from .scatter import index_add
 
 _embedding = kernel("embedding")
-_embedding_sparse = kernel("embedding_sparse")
 
 
 def _check_type(input: Any, name: str) -> None:

@@ -21,6 +21,7 @@ from ._dispatch import (
     call,
     cast_tensor,
     contiguous_copy,
+    cpp_word,
     deliver,
     expect_out_dtype,
     finish,
@@ -143,7 +144,7 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
     """A copy with ``value`` (a number or a tensor of no dimensions) where the mask holds; both shapes broadcast."""
     if mask._dtype is not bool_:
         raise RuntimeError(
-            f"masked_fill_ only supports boolean masks, but got mask with dtype {_CPP.get(mask._dtype.name, mask._dtype.name)}"
+            f"masked_fill_ only supports boolean masks, but got mask with dtype {cpp_word(mask._dtype)}"
         )
     name = input._dtype.name
     if isinstance(value, TensorBase):
@@ -165,12 +166,6 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
     filler = value if isinstance(value, TensorBase) else tensor_of(scalar_array(python_number(value), input._dtype).copy())
     filler = filler if filler._dtype is input._dtype else cast_tensor(filler, input._dtype)
     return apply(_where, input._dtype, (mask, filler, input), label="MaskedFillBackward0")
-
-
-_CPP = {
-    "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
-    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
-}  # fmt: skip
 
 
 def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
@@ -322,7 +317,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     """A copy with the elements of ``source``, in order, where the mask holds."""
     if mask._dtype is not bool_:
         raise RuntimeError(
-            f"masked_scatter_ only supports boolean masks, but got mask with dtype {_CPP.get(mask._dtype.name, mask._dtype.name)}"
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype {cpp_word(mask._dtype)}"
         )
     if source._dtype is not input._dtype:
         raise RuntimeError(

@@ -10,7 +10,6 @@ from .. import _mt19937
 from .._backend import trace
 from .._backend.cast import numpy_cast
 from .._backend.raw import Raw, from_numpy
-from .._backend.table import kernel
 from .._core import device as devices
 from .._core.dtype import bfloat16, bool_, dtype, get_default_dtype, int64
 from .._core.generator import drawn_in_slices, engine_of
@@ -25,8 +24,6 @@ from .copying import is_contiguous
 from .creation import _checked_size, empty_like
 from .from_data import made
 from .views import permute
-
-_unmoved = kernel("unmoved_by")
 
 
 def draw(name: str, engine: Any, *args: Any) -> Any:

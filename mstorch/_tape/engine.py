@@ -11,7 +11,7 @@ import numpy as np
 
 from .._backend.raw import Raw
 from .._core.modes import modes
-from .._core.tensor_base import TensorBase, is_meta, is_tracked, meta_tensor, tensor_of
+from .._core.tensor_base import TensorBase, is_meta, is_tracked, tensor_of, to_meta
 from .node import FREED, Accumulate, Edge, Node, bare_of, dressed
 
 
@@ -248,7 +248,7 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
     if not is_tracked(tensor):
         return  # it was detached in place since
     if is_meta(tensor):
-        gradient = meta_tensor(tensor._shape, tensor._dtype, tensor._stride)
+        gradient = to_meta(tensor)
     if node.before:
         given = (dressed(gradient),)
         for hook in list(node.before.values()):

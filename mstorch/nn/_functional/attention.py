@@ -11,7 +11,7 @@ from ..._core.dtype import bfloat16, bool_, float16, float32
 from ..._core.tensor_base import array_of, value_of
 from ..._ops import views
 from ..._ops._autocast import follow
-from ..._ops._dispatch import cast_tensor, shape_of
+from ..._ops._dispatch import cast_tensor, cpp_word, shape_of
 from ..._ops.compare import where
 from ..._ops.creation import zeros
 from ..._ops.dropout import dropout
@@ -40,8 +40,8 @@ def scaled_dot_product_attention(
         )
     if not query._dtype is key._dtype is value._dtype:
         raise RuntimeError(
-            f"Expected query, key, and value to have the same dtype, but got query.dtype: {_c(query)} key.dtype: {_c(key)} and "
-            f"value.dtype: {_c(value)} instead."
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {cpp_word(query._dtype)} key.dtype: {cpp_word(key._dtype)} and "
+            f"value.dtype: {cpp_word(value._dtype)} instead."
         )
     if is_causal:
         if attn_mask is not None:
@@ -52,7 +52,7 @@ def scaled_dot_product_attention(
     if attn_mask is not None and attn_mask._dtype is not bool_ and attn_mask._dtype is not query._dtype:
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-            f"{_c(attn_mask)} and  query.dtype: {_c(query)} instead."
+            f"{cpp_word(attn_mask._dtype)} and  query.dtype: {cpp_word(query._dtype)} instead."
         )
     if enable_gqa:
         key = repeat_interleave(key, q[-3] // shape_of(key)[-3], -3)
@@ -83,12 +83,6 @@ def scaled_dot_product_attention(
         weights = dropout(weights, dropout_p, True)
     found = matmul(weights, value)
     return found if half is None else cast_tensor(found, half)
-
-
-def _c(tensor: Any) -> str:
-    return {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int"}.get(
-        tensor._dtype.name, tensor._dtype.name
-    )
 
 
 def _canonical_mask(
