@@ -37,7 +37,7 @@ from ._tensor_str import set_printoptions
 
 # Operations, in the order of torch's documentation
 from ._ops.from_data import (
-    tensor, as_tensor, asarray, from_numpy, frombuffer,
+    tensor, as_tensor, asarray, from_numpy, frombuffer, from_dlpack,
 )  # fmt: skip
 from ._ops.creation import (
     scalar_tensor, zeros, ones, empty, full, empty_strided, empty_permuted, zeros_like, ones_like, empty_like,
@@ -130,7 +130,7 @@ from ._ops.measure import (
     norm, dist, renorm, cov, corrcoef, cross,
 )  # fmt: skip
 from ._ops.memory import (
-    from_dlpack, to_dlpack, as_strided_, dequantize, is_distributed, is_inference, get_device, int_repr,
+    to_dlpack, as_strided_, dequantize, is_distributed, is_inference, get_device, int_repr,
 )  # fmt: skip
 from ._ops.native import (
     native_layer_norm, native_group_norm, native_batch_norm, batch_norm_update_stats, native_dropout,

@@ -397,27 +397,19 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
     ) -> None:
         """Accumulate into the leaves the gradient of this tensor (times ``gradient``, needed unless it is a scalar)."""
-        from .autograd import backward
-
-        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        _autograd().backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Call ``hook(grad)`` whenever a gradient for the tensor is computed; what it returns replaces the gradient."""
-        from .autograd.graph import register_tensor_hook
-
-        return register_tensor_hook(self, hook)
+        return _autograd().graph.register_tensor_hook(self, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
         """Call ``hook(tensor)`` after a gradient was accumulated into this leaf."""
-        from .autograd.graph import register_post_accumulate_hook
-
-        return register_post_accumulate_hook(self, hook)
+        return _autograd().graph.register_post_accumulate_hook(self, hook)
 
     def retain_grad(self) -> None:
         """Let ``grad`` be filled for a tensor that is not a leaf."""
-        from .autograd.graph import retain_grad
-
-        retain_grad(self)
+        _autograd().graph.retain_grad(self)
 
     @property
     def retains_grad(self) -> bool:
@@ -533,6 +525,13 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         state = dict(self.__dict__)
         geometry = self._shape, strides_of(self), self._offset
         return rebuilt, (type(self), payload.copy(), self._dtype.name, geometry, self.requires_grad, state)
+
+
+def _autograd() -> Any:
+    """The public room of autograd, which stands above this one."""
+    from . import autograd
+
+    return autograd
 
 
 def _only(tensor: Tensor) -> Any:

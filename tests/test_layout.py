@@ -23,8 +23,7 @@ ROOMS = ["_version", "_mt19937", "_backend", "_core", "_tape", "return_types", "
 UPWARD = {
     "_core/generator.py": "_ops",  # get_state() gives a tensor
     "_ops/creation.py": "_sparse",  # layout=torch.sparse_*
-    "_ops/memory.py": "storage",  # storage(), untyped_storage()
-    "_ops/shape.py": "storage",  # set_() takes a storage
+    "_ops/_storages.py": "storage",  # storage() gives one, set_() takes one
     "_tensor.py": "autograd",  # backward(), register_hook(), retain_grad()
 }
 

@@ -236,10 +236,16 @@ def _number_to_the(base: Any, exponent: Any, kind: dtype, out: Any) -> Any:
     return finish(result, out, exponent)
 
 
+def _compare() -> Any:
+    """The file of comparisons, which is written with this one's arithmetic."""
+    from . import compare
+
+    return compare
+
+
 def _tensor_integer_power(input: Any, exponent: Any, kind: dtype, out: Any) -> Any:
     """Integers to the power of an integer tensor; a negative power of anything but 1 and -1 is 0."""
-    from .compare import eq, lt, where
-
+    eq, lt, where = _compare().eq, _compare().lt, _compare().where
     negative = lt(exponent, 0)
     if not isinstance(input, TensorBase) and input in (0, 1) or not bool(array_of(negative).any()):
         return elementwise(_integer_power, (input, exponent), out)
@@ -410,8 +416,7 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
         near = builtins.abs(weight) < 0.5
         result = add(input, mul(step, weight)) if near else sub(end, mul(step, _rest(weight, input._dtype)))
     else:
-        from .compare import lt, where
-
+        lt, where = _compare().lt, _compare().where
         result = where(lt(abs(weight), 0.5), add(input, mul(step, weight)), sub(end, mul(step, sub(1, weight))))
     return finish(result, out, input, end, weight)
 

@@ -9,10 +9,12 @@ import numpy as np
 
 from .._backend.cast import numpy_cast
 from .._core import device as devices
-from .._core.dtype import bool_, dtype, get_default_dtype, int64, of_numpy
+from .._core.dlpack import array_of as array_of_capsule
+from .._core.dtype import bfloat16, bool_, dtype, get_default_dtype, int64, of_numpy
 from .._core.promotion import promote_types, scalar_dtype
-from .._core.tensor_base import TensorBase, meta_tensor, require_grad, tensor_of, to_meta, window
+from .._core.tensor_base import TensorBase, is_tracked, meta_tensor, require_grad, tensor_of, to_meta, window
 from .._core.tensor_base import array_of as memory_of
+from . import views
 from ._dispatch import type_word
 from ._forms import accept_forms
 
@@ -219,8 +221,6 @@ def as_tensor(data: Any, dtype: dtype | None = None, device: Any = None) -> Any:
         shared = from_numpy(data)
         return shared if dtype is None or dtype is shared._dtype else shared.to(dtype)
     if hasattr(data, "__dlpack__"):
-        from .memory import from_dlpack
-
         shared = from_dlpack(data)
         return shared if dtype is None or dtype is shared._dtype else shared.to(dtype)
     return made(array_of(data, dtype))
@@ -230,8 +230,6 @@ def asarray(
     obj: Any, *, dtype: dtype | None = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Any:
     """``obj`` as a tensor; ``copy`` True always copies, False never does (ValueError if it must), None if needed."""
-    from .memory import from_dlpack
-
     devices.resolve(device)
     if isinstance(obj, TensorBase):
         shared = obj
@@ -362,5 +360,18 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
     return found
 
 
-FUNCTIONS = ("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer")
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:
+    """A tensor over the memory of another library's array, or of a capsule; a copy if asked for."""
+    devices.resolve(device)
+    if isinstance(ext_tensor, TensorBase):
+        if is_tracked(ext_tensor):
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        return ext_tensor.clone() if copy else views.detach(ext_tensor)
+    capsule = ext_tensor.__dlpack__() if hasattr(ext_tensor, "__dlpack__") else ext_tensor
+    array, narrow = array_of_capsule(capsule)
+    found = views.view(from_numpy(array), bfloat16) if narrow else from_numpy(array)
+    return found.clone() if copy else found
+
+
+FUNCTIONS = ("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "from_dlpack")
 accept_forms(globals())

@@ -10,8 +10,7 @@ import numpy as np
 from .._backend.cast import numpy_cast
 from .._core import device as devices
 from .._core.dlpack import CPU, capsule_of
-from .._core.dlpack import array_of as array_of_capsule
-from .._core.dtype import bfloat16, int16
+from .._core.dtype import int16
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format
 from .._core.size import Size
 from .._core.tensor_base import TensorBase, is_tracked, put_array, strides_of
@@ -20,31 +19,25 @@ from .._tape.windows import review
 from . import views
 from ._dispatch import cpp_word, shape_args, shape_of, type_word
 from ._forms import accept_forms
+from ._storages import storages
 from .copying import is_contiguous
 from .creation import empty
 from .from_data import array_of, made
-from .from_data import from_numpy as tensor_of
 
 
 def untyped_storage(self: Any) -> Any:
     """The tensor's memory as bytes, shared with the tensor."""
-    from ..storage import untyped_storage
-
-    return untyped_storage(self)
+    return storages().untyped_storage(self)
 
 
 def storage(self: Any) -> Any:
     """The tensor's memory as elements of its dtype, shared with the tensor."""
-    from ..storage import typed_storage
-
-    return typed_storage(self)
+    return storages().typed_storage(self)
 
 
 def storage_type(self: Any) -> Any:
     """The class of the tensor's storage: ``FloatStorage`` for float32."""
-    from .. import storage
-
-    return getattr(storage, f"{type_word(self._dtype)}Storage", storage.TypedStorage)
+    return getattr(storages(), f"{type_word(self._dtype)}Storage", storages().TypedStorage)
 
 
 def is_shared(self: Any) -> bool:
@@ -160,9 +153,7 @@ def new(self: Any, *args: Any, device: Any = None) -> Any:
         expect_dtype(self._dtype, args[0])
         return views.detach(args[0])
     if len(args) == 1 and hasattr(args[0], "untyped"):
-        from ..storage import tensor_over
-
-        return tensor_over(args[0], self._dtype)
+        return storages().tensor_over(args[0], self._dtype)
     if len(args) == 1 and not isinstance(args[0], (int, Size)):
         return made(array_of(args[0], self._dtype))
     return empty(*(args or (0,)), dtype=self._dtype)
@@ -336,25 +327,12 @@ def dlpack_device(self: Any) -> tuple[int, int]:
     return CPU, 0
 
 
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:
-    """A tensor over the memory of another library's array, or of a capsule; a copy if asked for."""
-    devices.resolve(device)
-    if isinstance(ext_tensor, TensorBase):
-        if is_tracked(ext_tensor):
-            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-        return ext_tensor.clone() if copy else views.detach(ext_tensor)
-    capsule = ext_tensor.__dlpack__() if hasattr(ext_tensor, "__dlpack__") else ext_tensor
-    array, narrow = array_of_capsule(capsule)
-    found = views.view(tensor_of(array), bfloat16) if narrow else tensor_of(array)
-    return found.clone() if copy else found
-
-
 def to_dlpack(tensor: Any) -> Any:
     """A DLPack capsule over the tensor's memory."""
     return dlpack(tensor)
 
 
-FUNCTIONS = ("from_dlpack", "to_dlpack", "as_strided_", "dequantize", "is_distributed", "is_inference", "get_device", "int_repr")
+FUNCTIONS = ("to_dlpack", "as_strided_", "dequantize", "is_distributed", "is_inference", "get_device", "int_repr")
 METHODS = tuple(
     "untyped_storage storage storage_type is_shared share_memory_ is_pinned pin_memory const_data_ptr dim_order resize resize_as "
     "new apply_ map_ map2_ module_load as_strided_ record_stream reinforce dequantize is_distributed int_repr".split()

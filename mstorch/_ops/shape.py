@@ -26,11 +26,12 @@ from .._core.tensor_base import (
     whole_storage,
 )
 from .._core.writable import check_history
-from .._tape.composite import refuse
+from .._tape.composite import record, refuse
 from .._tape.windows import review, set_apart
 from . import views
 from ._dispatch import accept_numpy_names, call, deliver, finish, shape_args, shape_of, wrap_dim
 from ._forms import accept_forms
+from ._storages import storages
 from .complex_views import view_as_complex, view_as_real
 from .creation import zeros_like
 from .index import keep_layout
@@ -141,11 +142,9 @@ def as_strided_scatter(
             "expected src to have a size equal to the slice of self. src size = "
             f"{list(shape_of(src))}, slice size = {list(size)}"
         )
-    from .linalg_factor import attach
-
     where = tensor_of(np.ascontiguousarray(positions, np.int64))
     found = put_flat(input.detach(), where, src.detach(), False)
-    return attach("AsStridedScatterBackward0", _as_strided_scatter_backward, (input, src), (found,), where)[0]
+    return record("AsStridedScatterBackward0", _as_strided_scatter_backward, (input, src), (found,), where)[0]
 
 
 def _as_strided_scatter_backward(gradients: Any, outputs: Any, inputs: Any, where: Any) -> Any:
@@ -501,9 +500,7 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
         turn_into(self, self.new_empty((0,)))
         return self
     if not isinstance(source, TensorBase):
-        from ..storage import tensor_over
-
-        source = tensor_over(source, self._dtype)
+        source = storages().tensor_over(source, self._dtype)
     if source._dtype is not self._dtype:
         raise RuntimeError(
             f"Could not set tensor of type {source._dtype.name} to a tensor of type {self._dtype.name}"

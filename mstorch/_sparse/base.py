@@ -184,10 +184,8 @@ class SparseTensor(Tensor):
         """The gradient of a leaf, at the places that it specifies."""
         if not self._own_leaf:
             return None
-        from .gradients import masked_gradient
-
         found = self._values_part.grad
-        return None if found is None else masked_gradient(self, found)
+        return None if found is None else _gradients().masked_gradient(self, found)
 
     @grad.setter
     def grad(self, value: Any) -> None:
@@ -196,9 +194,7 @@ class SparseTensor(Tensor):
             return
         if not isinstance(value, SparseTensor) or value._size != self._size:
             raise RuntimeError("assigned grad has data of a different size or layout")
-        from .gradients import values_at
-
-        self._values_part.grad = values_at(value, self)
+        self._values_part.grad = _gradients().values_at(value, self)
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Start (or stop) recording operations on a leaf; returns the tensor."""
@@ -234,11 +230,9 @@ class SparseTensor(Tensor):
         self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
     ) -> None:
         """Accumulate into the leaves the gradient of this tensor times ``gradient``, a sparse one of the same size."""
-        from .gradients import values_at
-
         if gradient is None:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
-        self._values_part.backward(values_at(gradient, self), retain_graph, create_graph, inputs)
+        self._values_part.backward(_gradients().values_at(gradient, self), retain_graph, create_graph, inputs)
 
     def detach(self) -> Any:
         """The same elements outside of autograd."""
@@ -331,3 +325,10 @@ def index_tensor(array: np.ndarray) -> Any:
 def layout_word(tensor: Any) -> str:
     """The layout's name in torch's messages."""
     return WORDS[tensor._layout] if is_sparse(tensor) else "Strided"
+
+
+def _gradients() -> Any:
+    """The file of gradients, which makes sparse tensors."""
+    from . import gradients
+
+    return gradients

@@ -40,7 +40,8 @@ def scaled_dot_product_attention(
         )
     if not query._dtype is key._dtype is value._dtype:
         raise RuntimeError(
-            f"Expected query, key, and value to have the same dtype, but got query.dtype: {cpp_word(query._dtype)} key.dtype: {cpp_word(key._dtype)} and "
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {cpp_word(query._dtype)} "
+            f"key.dtype: {cpp_word(key._dtype)} and "
             f"value.dtype: {cpp_word(value._dtype)} instead."
         )
     if is_causal:

@@ -134,13 +134,16 @@ class CellMixin:
         if self._compiled_call_impl is not None:
             return self._compiled_call_impl(*args, **kwargs)
         if graph_mode():
-            from ..._compile import graph_mode_call
-
-            return graph_mode_call(self, args, kwargs)  # type: ignore[arg-type]  # only a Module has this mixin
+            return _compiler().graph_mode_call(self, args, kwargs)  # type: ignore[arg-type]  # only a Module has this mixin
         return self._call_impl(*args, **kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Let calls of this module run as graphs; the arguments are those of ``torch.compile``."""
-        from ..._compile import compile
+        self.__dict__["_compiled_call_impl"] = _compiler().compile(self._call_impl, *args, **kwargs)
 
-        self.__dict__["_compiled_call_impl"] = compile(self._call_impl, *args, **kwargs)
+
+def _compiler() -> Any:
+    """The room of captured graphs, which knows modules."""
+    from ... import _compile
+
+    return _compile
