@@ -32,14 +32,13 @@ def _checked_size(size: Sequence[int]) -> tuple[int, ...]:
     return tuple(size)
 
 
-def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool, device: Any = "cpu") -> Any:
-    """A tensor of one value, in memory unless the meta device is asked for (None: the default one)."""
+def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool, meta: bool = False) -> Any:
     size = _checked_size(size)
     if math.prod(size) * kind.itemsize >= 2**63:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)}")
     if math.prod(size[1:]) >= 2**63 or 0 in size and math.prod(max(length, 1) for length in size) >= 2**60:
         raise RuntimeError("Stride calculation overflowed")
-    if devices.is_meta(device):
+    if meta:
         return meta_tensor(size, kind, None, requires_grad)
     if kind.np.kind == "V" or kind.name == "bfloat16":
         array = numpy_cast(np.full(size, value, np.float32), kind.np)
@@ -50,9 +49,9 @@ def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool,
     return made(array, requires_grad)
 
 
-def _placed(tensor_: Any, device: Any) -> Any:
-    """A tensor of few elements where it was asked for."""
-    return to_meta(tensor_, tensor_.requires_grad) if devices.is_meta(device) else tensor_
+def _placed(tensor_: Any, meta: bool) -> Any:
+    """A tensor of few elements, or one without memory in its place."""
+    return to_meta(tensor_, tensor_.requires_grad) if meta else tensor_
 
 
 def scalar_tensor(
@@ -60,17 +59,17 @@ def scalar_tensor(
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """A 0-d tensor; a floating one unless ``dtype`` says otherwise."""
-    return _filled((), s, dtype or get_default_dtype(), requires_grad, device)
+    return _filled((), s, dtype or get_default_dtype(), requires_grad, devices.is_meta(device))
 
 
 def _size_and_out(
     name: str, size: tuple[Any, ...], out: Any, value: Any, kind: dtype | None, device: Any, requires_grad: bool
 ) -> Any:
-    devices.resolve(device)
+    meta = devices.is_meta(device)
     shape = shape_args(size, name)
     if out is not None:
         return deliver(_filled(shape, value, kind or out._dtype, False), out)
-    return _filled(shape, value, kind or get_default_dtype(), requires_grad, device)
+    return _filled(shape, value, kind or get_default_dtype(), requires_grad, meta)
 
 
 def _unspecified(layout: Any, shape: tuple[int, ...], kind: dtype | None, requires_grad: bool) -> Any:
@@ -145,13 +144,13 @@ def full(
 ) -> Any:  # fmt: skip
     """A tensor of one value; its dtype is inferred from the value."""
     _strided_only(layout)
-    devices.resolve(device)
+    meta = devices.is_meta(device)
     if isinstance(fill_value, TensorBase):
         fill_value = fill_value.item()
     fill_value = python_number(fill_value)
     if out is not None:
         return deliver(_filled(shape_args((size,)), fill_value, dtype or out._dtype, False), out)
-    return _filled(shape_args((size,)), fill_value, dtype or scalar_dtype(fill_value), requires_grad, device)
+    return _filled(shape_args((size,)), fill_value, dtype or scalar_dtype(fill_value), requires_grad, meta)
 
 
 def empty_strided(
@@ -270,7 +269,7 @@ def arange(
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``start, start + step, …`` below ``end``: integers if all three are, else floats of the default dtype."""
-    devices.resolve(device)
+    meta = devices.is_meta(device)
     if end is None:
         start, end = None, start
     if end is None:
@@ -314,7 +313,7 @@ def arange(
                 stacklevel=2,
             )
         return _deliver_in_order(made(values), out)
-    return _placed(made(values, requires_grad), device)
+    return _placed(made(values, requires_grad), meta)
 
 
 def _deliver_in_order(result: Any, out: Any) -> Any:
@@ -384,11 +383,11 @@ def linspace(
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``steps`` evenly spaced values from ``start`` to ``end``, both included."""
-    devices.resolve(device)
+    meta = devices.is_meta(device)
     steps = _steps("linspace", start, end, steps)
     start, end, kind = _ends(start, end, steps, dtype or (out._dtype if out is not None else None))
     values = _linspace_array(start, end, steps, kind)
-    return _deliver_in_order(made(values), out) if out is not None else _placed(made(values, requires_grad), device)
+    return _deliver_in_order(made(values), out) if out is not None else _placed(made(values, requires_grad), meta)
 
 
 def _linspace_array(start: Any, end: Any, steps: int, kind: dtype) -> np.ndarray:
@@ -441,7 +440,7 @@ def logspace(
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``steps`` values from ``base**start`` to ``base**end``, evenly spaced on a logarithmic scale."""
-    devices.resolve(device)
+    meta = devices.is_meta(device)
     steps = _steps("logspace", start, end, steps)
     start, end, kind = _ends(start, end, steps, dtype or (out._dtype if out is not None else None))
     wide = float64 if kind.category <= 1 or kind.name == "float64" else kind
@@ -450,7 +449,7 @@ def logspace(
         exponents = np.trunc(exponents)
     with np.errstate(all="ignore"):
         values = numpy_cast(np.power(np.asarray(base, exponents.dtype), exponents), kind.np)
-    return _deliver_in_order(made(values), out) if out is not None else _placed(made(values, requires_grad), device)
+    return _deliver_in_order(made(values), out) if out is not None else _placed(made(values, requires_grad), meta)
 
 
 def eye(
@@ -458,14 +457,14 @@ def eye(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The n by m identity matrix."""
-    devices.resolve(device)
+    meta = devices.is_meta(device)
     if n < 0:
         raise RuntimeError(f"n must be greater or equal to 0, got {n}")
     if m is not None and m < 0:
         raise RuntimeError(f"m must be greater or equal to 0, got {m}")
     kind = dtype or (out._dtype if out is not None else get_default_dtype())
     values = numpy_cast(np.eye(n, n if m is None else m, dtype=np.float32), kind.np)
-    return deliver(made(values), out) if out is not None else _placed(made(values, requires_grad), device)
+    return deliver(made(values), out) if out is not None else _placed(made(values, requires_grad), meta)
 
 
 def _beside(tensor_: Any, device: Any) -> Any:
@@ -486,7 +485,7 @@ def new_tensor(
     """A copy of ``data`` in this tensor's dtype, unless another is given."""
     if isinstance(data, TensorBase):
         return tensor(data, dtype=dtype or data._dtype, device=_beside(self, device), requires_grad=requires_grad)
-    return _placed(made(array_of(data, dtype or self._dtype), requires_grad), _beside(self, device))
+    return _placed(made(array_of(data, dtype or self._dtype), requires_grad), devices.is_meta(_beside(self, device)))
 
 
 def new_full(
