@@ -154,7 +154,7 @@ def define_host(
 ) -> None:
     """Enter the kernel that serves an operation on host memory: a function of NumPy arrays, which gives fresh memory.
 
-    A ``spare`` one serves in forked processes only: MindSpore's is faster, or is what MindSpore's tape differentiates.
+    A ``spare`` one serves in forked processes only: MindSpore's is faster.
     """
     rows = SPARE if spare else HOST
     if op in rows:

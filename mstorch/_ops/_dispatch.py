@@ -197,8 +197,9 @@ def elementwise(kernel: Kernel, operands: Sequence[Any], out: Any = None, *, to_
 
 
 def elementwise_in(
-    kind: dtype, kernel: Kernel, operands: Sequence[Any], args: tuple[Any, ...] = (), numbers_as_tensors: bool = True
-) -> Any:
+    kind: dtype, kernel: Kernel, operands: Sequence[Any], args: tuple[Any, ...] = (), numbers_as_tensors: bool = True,
+    label: str | None = None,
+) -> Any:  # fmt: skip
     """An elementwise operation computed in a dtype; numbers among the operands are tensors to torch, but for bounds and the like."""
     tensors = [operand for operand in operands if isinstance(operand, TensorBase)]
     if not tensors:  # torch takes two numbers as 0-d tensors
@@ -217,7 +218,7 @@ def elementwise_in(
         elif operand._dtype is not kind:
             operand = cast_tensor(operand, kind)
         inputs.append(operand)
-    return apply(kernel, kind, tuple(inputs), args, strides=strides)
+    return apply(kernel, kind, tuple(inputs), args, label=label, strides=strides)
 
 
 def expect_tensor(name: str, value: Any, position: int = 1) -> None:

@@ -125,7 +125,7 @@ def celu(input: Any, alpha: float = 1.0) -> Any:
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     _floating("elu_cpu", input)
-    return _apply(_elu, "celu", input, alpha, 1, 1 / alpha)
+    return call(_elu, (input,), alpha, 1, 1 / alpha, label="CeluBackward0", strides=result_strides((input,), input._shape))
 
 
 def gelu(input: Any, *, approximate: str = "none") -> Any:

@@ -266,7 +266,8 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     kind = result_dtype(operands)
     if kind.category == 1:
         _check_range(kind, min, max)
-    return finish(elementwise_in(kind, _clamp, (input, min, max), numbers_as_tensors=False), out, *operands)
+    label = "ClampBackward0" if isinstance(min, TensorBase) or isinstance(max, TensorBase) else "ClampBackward1"
+    return finish(elementwise_in(kind, _clamp, (input, min, max), numbers_as_tensors=False, label=label), out, *operands)
 
 
 def _check_range(kind: dtype, *bounds: Any) -> None:

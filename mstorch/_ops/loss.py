@@ -112,7 +112,7 @@ def binary_cross_entropy(
         )
     if input._dtype is not target._dtype:
         raise RuntimeError(f"Found dtype {type_word(target._dtype)} but expected {type_word(input._dtype)}")
-    values = readable(input)
+    values = readable(input if input._dtype.itemsize != 2 else input.detach().float())
     if values is not None and values.size and not (values.min() >= 0 and values.max() <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
     loss = call(_bce, (input, target)) if count_of(input._shape) else mul(input, target)

@@ -85,12 +85,12 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
 
 def reflection_pad(input: Any, pads: tuple[int, ...]) -> Any:
     """The elements mirrored at the edges of the last one or two dimensions; ``pad`` has checked the arguments."""
-    return with_format(call(_pad_like, (input,), pads, "reflect"), input)
+    return with_format(call(_pad_like, (input,), pads, "reflect", label=f"ReflectionPad{len(pads) // 2}DBackward0"), input)
 
 
 def replication_pad(input: Any, pads: tuple[int, ...]) -> Any:
     """The elements at the edges repeated; ``pad`` has checked the arguments."""
-    return with_format(call(_pad_like, (input,), pads, "replicate"), input)
+    return with_format(call(_pad_like, (input,), pads, "replicate", label=f"ReplicationPad{len(pads) // 2}DBackward0"), input)
 
 
 follow(globals())

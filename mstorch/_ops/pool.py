@@ -138,15 +138,20 @@ def max_pool(
         f"max_pool{rank}d", rank, input, kernel_size, stride, padding, dilation, ceil_mode, indices
     )
     if indices:
-        values, positions = call(_max_pool_indices, (input,), *numbers)
+        values, positions = call(_max_pool_indices, (input,), *numbers, label=_label("MaxPool", rank, "WithIndices"))
         if single:
             return views.squeeze(values, 0), views.squeeze(positions, 0)
         return with_format(values, input), with_format(positions, input)
     if rank == 1:
         refuse_dtype("max_pool1d_impl", input._dtype, 2)
     refuse_dtype(f"max_pool{rank}d", input._dtype)
-    values = call(_max_pool, (input,), *numbers)
+    values = call(_max_pool, (input,), *numbers, label=_label("MaxPool", rank, "WithIndices"))
     return views.squeeze(values, 0) if single else with_format(values, input)
+
+
+def _label(name: str, rank: int, rest: str = "") -> str:
+    """torch's name of a pool's node; a line is pooled as an image of height 1 there."""
+    return f"{name}{max(rank, 2)}D{rest}Backward0"
 
 
 def _formatted(rank: int, values: Any, input: Any) -> Any:
@@ -166,7 +171,8 @@ def avg_pool(
     )
     if input._dtype is not int64:
         refuse_dtype("avg_pool3d_out_frame" if rank == 3 else "avg_pool2d", input._dtype, 2)
-        values = call(_avg_pool, (input,), kernel_, stride_, padding_, out, count_include_pad, divisor_override)
+        numbers = (kernel_, stride_, padding_, out, count_include_pad, divisor_override)
+        values = call(_avg_pool, (input,), *numbers, label=_label("AvgPool", rank))
     else:
         # The sums of integers are divided as integers are.
         wide = input.to(float64)
@@ -227,7 +233,7 @@ def adaptive_avg_pool(rank: int, input: Any, output_size: Any) -> Any:
         rank_of_input = len(input._shape)
         values = call(_mean, (input,), tuple(range(rank_of_input - rank, rank_of_input)), True)
     else:
-        values = call(_adaptive_avg_pool, (input,), out)
+        values = call(_adaptive_avg_pool, (input,), out, label=_label("AdaptiveAvgPool", rank))
     if single:
         return views.squeeze(values, 0)
     # One value of each channel is a mean to torch, in whose memory format three dimensions count too.
@@ -238,7 +244,7 @@ def adaptive_max_pool(rank: int, input: Any, output_size: Any) -> tuple[Any, Any
     """Largest values of windows that divide the input into ``output_size`` parts, and their positions."""
     input, single, out = _adaptive(rank, f"adaptive_max_pool{rank}d", input, output_size)
     refuse_dtype("adaptive_max_pool3d_cpu" if rank == 3 else "adaptive_max_pool2d", input._dtype, 2)
-    values, positions = call(_adaptive_max_pool, (input,), out)
+    values, positions = call(_adaptive_max_pool, (input,), out, label=_label("AdaptiveMaxPool", rank))
     if single:
         return views.squeeze(values, 0), views.squeeze(positions, 0)
     return _formatted(rank, values, input), _formatted(rank, positions, input)

@@ -135,7 +135,7 @@ def _check_not_empty(name: str, shape: tuple[int, ...], dims: tuple[int, ...], w
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
 
 
-def _extreme(kernel_: Any, name: str, input: Any, dim: Any, keepdim: bool) -> Any:
+def _extreme(kernel_: Any, name: str, input: Any, dim: Any, keepdim: bool, label: str | None = None) -> Any:
     shape = shape_of(input)
     dims = wrap_dims(dim, len(shape))
     _check_not_empty(name, shape, dims, dim is None or dim == ())
@@ -144,7 +144,7 @@ def _extreme(kernel_: Any, name: str, input: Any, dim: Any, keepdim: bool) -> An
         raise NotImplementedError(f"\"{word}\" not implemented for '{type_word(input._dtype)}'")
     if count_of(input._shape) == 0:
         return _empty_result(input, shape, dims, keepdim)
-    return call(kernel_, (input,), dims, keepdim)
+    return call(kernel_, (input,), dims, keepdim, label=label)
 
 
 def _empty_result(input: Any, shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> Any:
@@ -260,7 +260,7 @@ def _whole(kernel_: Any, name: str, input: Any) -> Any:
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "
             "argument."
         )
-    return _extreme(kernel_, name, input, None, False)
+    return _extreme(kernel_, name, input, None, False, f"{name.capitalize()}Backward1")
 
 
 def _truth(kernel_: Any, name: str, input: Any, dim: Any, keepdim: bool, out: Any) -> Any:

@@ -1,24 +1,21 @@
 """Writing, adding and reducing elements into positions that index tensors name."""
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from .._backend.table import kernel
 from .._core.dtype import int64
 from .._core.formats import contiguous_format
 from .._core.tensor_base import TensorBase, count_of
-from .._tape.apply import through
 from . import views
 from ._autocast import follow
-from ._dispatch import accept_numpy_names, finish, shape_of, type_word, wrap_dim
+from ._dispatch import accept_numpy_names, call, finish, shape_of, type_word, wrap_dim
 from ._positions import check_index_dim, check_range, index_tensor
 
 _scatter = kernel("scatter")
 _put = kernel("put")
 _index_write = kernel("index_write")
 _reduce = kernel("scatter_reduce")
-
 
 
 
@@ -76,20 +73,11 @@ def scatter(
 
 
 def _scattered(input: Any, dim: int, positions: Any, source: Any, how: str) -> Any:
-    def kernel_(raw: Any, values: Any, places: Any, rows: Any = _scatter) -> Any:
-        return rows[kind.name](raw, dim, places, values, how)
-
-    kind = input._dtype
-    label = "ScatterAddBackward0" if how == "add" else "ScatterBackward0"
-    return through(label, kernel_, (input, source), (positions,), host=partial(kernel_, rows=_scatter.host))
+    return call(_scatter, (input, source), dim, positions, how, label="ScatterAddBackward0" if how == "add" else "ScatterBackward0")
 
 
 def _reduced(input: Any, dim: int, positions: Any, source: Any, how: str, include_self: bool) -> Any:
-    def kernel_(raw: Any, values: Any, places: Any, rows: Any = _reduce) -> Any:
-        return rows[kind.name](raw, dim, places, values, how, include_self)
-
-    kind = input._dtype
-    return through("ScatterReduceBackward0", kernel_, (input, source), (positions,), host=partial(kernel_, rows=_reduce.host))
+    return call(_reduce, (input, source), dim, positions, how, include_self)
 
 
 def scatter_add(input: Any, dim: int, index: Any, src: Any, *, out: Any = None) -> Any:
@@ -121,11 +109,7 @@ def scatter_reduce(
 
 def put_flat(input: Any, index: Any, source: Any, accumulate: bool) -> Any:
     """A copy with ``source`` put (or added) at flat positions."""
-    def kernel_(raw: Any, values: Any, places: Any, rows: Any = _put) -> Any:
-        return rows[kind.name](raw, places, values, accumulate)
-
-    kind = input._dtype
-    return through("PutBackward0", kernel_, (input, source), (index,), host=partial(kernel_, rows=_put.host))
+    return call(_put, (input, source), index, accumulate)
 
 
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, out: Any = None) -> Any:
@@ -173,12 +157,8 @@ def _index_written(input: Any, dim: int, positions: Any, source: Any, accumulate
     if not positions._shape:
         positions = views.reshape(positions, (1,))
 
-    def kernel_(raw: Any, values: Any, places: Any, rows: Any = _index_write) -> Any:
-        return rows[kind.name](raw, dim, places, values, accumulate)
-
-    kind = input._dtype
     label = "IndexAddBackward0" if accumulate else "IndexCopyBackward0"
-    return through(label, kernel_, (input, source), (positions,), host=partial(kernel_, rows=_index_write.host))
+    return call(_index_write, (input, source), dim, positions, accumulate, label=label)
 
 
 def index_copy(input: Any, dim: int, index: Any, source: Any, *, out: Any = None) -> Any:

@@ -48,7 +48,7 @@ _triangle = kernel("triangle")
 def _triangular(name: str, input: Any, diagonal: int, lower: bool, out: Any) -> Any:
     if len(shape_of(input)) < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-    return finish(call(_triangle, (input,), diagonal, lower), out)
+    return finish(call(_triangle, (input,), diagonal, lower, label=f"{name.capitalize()}Backward0"), out)
 
 
 def tril(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:

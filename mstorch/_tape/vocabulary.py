@@ -1,13 +1,13 @@
 """What rules are written with: operations that compute on bare values and are recorded on tensors."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._backend.raw import from_numpy
-from .._core.tensor_base import TensorBase, tensor_of
+from .._core.tensor_base import TensorBase, is_tracked, tensor_of
 from .apply import Primitive, apply, constant, dtype_name, shape_of
 from .node import bare
 from .windows import linear
@@ -117,6 +117,7 @@ def bare_condition(value: Any) -> Any:
 
 
 power, softmax, rsqrt = Primitive("pow"), Primitive("softmax"), Primitive("rsqrt")
+abs_, log1p, log2 = Primitive("abs"), Primitive("log1p"), Primitive("log2")
 mapped = _mapped
 
 
@@ -134,29 +135,30 @@ def zeros(shape: tuple[int, ...], kind: Any) -> np.ndarray:
     return np.zeros(shape, kind.np)
 
 
-def _host_array(value: Any) -> np.ndarray:
+def host_array(value: Any) -> np.ndarray:
+    """A value as a bare array, for conditions and counts, which are not differentiated."""
     found = bare_condition(value)
     return found if found.__class__ is np.ndarray else found.asnumpy()
 
 
 def positive(value: Any) -> Any:
     """Where a value is above zero, bare."""
-    return _host_array(value) > 0
+    return host_array(value) > 0
 
 
 def positive_or_nan(value: Any) -> Any:
     """Where a value is above zero, or no number, bare."""
-    return np.logical_not(_host_array(value) <= 0)
+    return np.logical_not(host_array(value) <= 0)
 
 
 def is_zero(value: Any) -> Any:
     """Where a value is zero, bare."""
-    return _host_array(value) == 0
+    return np.asarray(host_array(value) == 0)
 
 
 def at_least_zero(value: Any) -> Any:
     """Where a real value is zero or above, bare; a complex one counts as such."""
-    array = _host_array(value)
+    array = host_array(value)
     return np.ones(array.shape, bool) if array.dtype.kind == "c" else array >= 0
 
 
@@ -170,12 +172,57 @@ sgn, erf = Primitive("sgn"), Primitive("erf")
 
 def signs(value: Any) -> np.ndarray:
     """-1, 0 or 1 for each element of a real value, bare; 0 for a NaN, as torch's ``sign`` gives."""
-    array = _host_array(value)
+    array = host_array(value)
     return np.asarray(np.greater(array, 0).astype(array.dtype) - np.less(array, 0).astype(array.dtype))
 
 
 def shares(first: Any, second: Any) -> tuple[np.ndarray, np.ndarray]:
     """How much of a maximum's gradient each of two real values gets, bare: equal ones a half each, with a NaN both all."""
-    x, y = _host_array(first), _host_array(second)
+    x, y = host_array(first), host_array(second)
     equal = np.asarray(x == y) * 0.5
     return np.asarray(1 - (x < y) - equal).astype(x.dtype), np.asarray(1 - (x > y) - equal).astype(x.dtype)
+
+
+def wide(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Arithmetic of a rule in float32 where its values are bare arrays of half precision, rounded once at the end."""
+
+    def computed(*values: Any) -> Any:
+        first = values[0]
+        if first.__class__ is not np.ndarray or first.dtype.itemsize != 2:
+            return function(*values)
+        found = function(*[value.astype(np.float32) if value.__class__ is np.ndarray else value for value in values])
+        return found.astype(first.dtype)
+
+    return computed
+
+
+def less_than(value: Any, bound: float) -> np.ndarray:
+    """Where a value is below a number, bare."""
+    array = comparable(value)
+    return np.less(array, array.dtype.type(bound))
+
+
+def at_most(value: Any, bound: float) -> np.ndarray:
+    """Where a value is a number or below it, bare."""
+    array = comparable(value)
+    return np.less_equal(array, array.dtype.type(bound))
+
+
+def above(value: Any, bound: float) -> np.ndarray:
+    """Where a value is above a number, bare."""
+    array = comparable(value)
+    return np.greater(array, array.dtype.type(bound))
+
+
+def comparable(value: Any) -> np.ndarray:
+    """A value as a bare array that can be compared with numbers: half precision in float32."""
+    array = host_array(value)
+    return array.astype(np.float32) if array.dtype.itemsize == 2 else array
+
+
+def flat_in(found: Any, value: Any) -> Any:
+    """A gradient whose slope in ``value`` is zero nearly everywhere: recorded as depending on it, as torch's is."""
+    if not isinstance(found, TensorBase) or not is_tracked(value):
+        return found
+    nothing = np.zeros(value._shape, value._dtype.np)
+    return add(found, fit(_mapped(value, lambda _: nothing, lambda _: nothing, "ZerosLikeBackward0"), found._shape))

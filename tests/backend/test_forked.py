@@ -90,7 +90,7 @@ def _gradients(t: Any) -> Any:
 def _refused(t: Any) -> str:
     x = t.ones(3, requires_grad=True)
     try:
-        x.digamma().sum().backward()
+        x.logcumsumexp(0).sum().backward()
     except RuntimeError as error:
         return str(error)
     return "no error"

@@ -79,27 +79,27 @@ def _softplus_one(x: np.ndarray) -> np.ndarray:
     return np.maximum(x, number(0, x)) + np.log1p(np.exp(-np.abs(x)))
 
 
-def _spare(op: str, function: Any, dtypes: tuple[str, ...] = FLOATS) -> None:
-    """What MindSpore's kernel serves outside of forked processes; numbers are taken in the dtype of the array."""
+def _enter(op: str, function: Any, dtypes: tuple[str, ...] = FLOATS) -> None:
+    """A kernel of an array and numbers, which are taken in the dtype of the array."""
 
     def kernel(x: np.ndarray, *rest: Any) -> np.ndarray:
         with np.errstate(all="ignore"):
             values = [item if item.__class__ is np.ndarray else number(item, x) for item in rest]
             return np.asarray(function(x, *values)).astype(x.dtype, copy=False)
 
-    define_host(op, kernel, dtypes, HALF, spare=True)
+    define_host(op, kernel, dtypes, HALF)
 
 
-_spare("hardtanh", lambda x, low, high: np.minimum(np.maximum(x, low), high), (*FLOATS, *INTS))
-_spare("prelu", lambda x, weight: np.where(x > 0, x, x * weight))
-_spare("elu", lambda x, alpha, scale, inner: np.where(x > 0, x * scale, np.expm1(np.minimum(x, x.dtype.type(0)) * inner) * (alpha * scale)))
-_spare("mish", lambda x: x * np.tanh(_softplus_one(x)))
-_spare("softplus", lambda x, beta, bound: np.where(x * beta > bound, x, _softplus_one(x * beta) / beta))
-_spare("logsigmoid", lambda x: -_softplus_one(-x))
-_spare("hardsigmoid", lambda x: np.clip(x + number(3, x), number(0, x), number(6, x)) / number(6, x))
-_spare("hardswish", lambda x: x * np.clip(x + number(3, x), number(0, x), number(6, x)) / number(6, x))
-_spare("softshrink", lambda x, bound: np.maximum(x - bound, number(0, x)) + np.minimum(x + bound, number(0, x)))
-_spare("hardshrink", lambda x, bound: np.where(np.abs(x) <= bound, number(0, x), x))
-_spare("threshold", lambda x, bound, value: np.where(x <= bound, value, x))
-_spare("tanhshrink", lambda x: x - np.tanh(x))
-_spare("softsign", lambda x: x / (np.abs(x) + number(1, x)))
+_enter("hardtanh", lambda x, low, high: np.minimum(np.maximum(x, low), high), (*FLOATS, *INTS))
+_enter("prelu", lambda x, weight: np.where(x > 0, x, x * weight))
+_enter("elu", lambda x, alpha, scale, inner: np.where(x > 0, x * scale, np.expm1(np.minimum(x, x.dtype.type(0)) * inner) * (alpha * scale)))
+_enter("mish", lambda x: x * np.tanh(_softplus_one(x)))
+_enter("softplus", lambda x, beta, bound: np.where(x * beta > bound, x, _softplus_one(x * beta) / beta))
+_enter("logsigmoid", lambda x: -_softplus_one(-x))
+_enter("hardsigmoid", lambda x: np.clip(x + number(3, x), number(0, x), number(6, x)) / number(6, x))
+_enter("hardswish", lambda x: x * np.clip(x + number(3, x), number(0, x), number(6, x)) / number(6, x))
+_enter("softshrink", lambda x, bound: np.maximum(x - bound, number(0, x)) + np.minimum(x + bound, number(0, x)))
+_enter("hardshrink", lambda x, bound: np.where(np.abs(x) <= bound, number(0, x), x))
+_enter("threshold", lambda x, bound, value: np.where(x <= bound, value, x))
+_enter("tanhshrink", lambda x: x - np.tanh(x))
+_enter("softsign", lambda x: x / (np.abs(x) + number(1, x)))

@@ -83,7 +83,7 @@ define_host("pow", numpy_pow, FLOATS, HALF)
 define_host("scalar_power", numpy_scalar_power, FLOATS, HALF)
 define_host("where", numpy_where)
 define_host("clamp", numpy_clamp, REAL, _BFLOAT16)
-define_host("abs", numpy_abs, (*INTS, "float16", *FLOATS), _BFLOAT16)
+define_host("abs", numpy_abs, (*INTS, "float16", *FLOATS, *COMPLEX), _BFLOAT16)
 define_host("square", numpy_square, _ALL, _BFLOAT16)
 define_host("sqrt", one(np.sqrt), FLOATS, HALF)
 define_host("rsqrt", numpy_rsqrt, FLOATS, HALF)
@@ -127,15 +127,41 @@ def numpy_trunc_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def numpy_sign(x: np.ndarray) -> np.ndarray:
-    """-1, 0 or 1."""
-    return np.asarray(np.sign(x, extobj=QUIET))
+    """-1, 0 or 1; 0 for a NaN, as in torch."""
+    return np.asarray(np.subtract(x > 0, x < 0, dtype=np.int8)).astype(x.dtype)
 
 
+def numpy_integer_divide(x: np.ndarray, y: np.ndarray, how: str) -> np.ndarray:
+    """A quotient of integers rounded by ``how`` (floor, trunc), or what it leaves (remainder, fmod); the divisor holds no zero."""
+    if how in ("remainder", "fmod"):
+        return np.asarray((np.remainder if how == "remainder" else np.fmod)(x, y))
+    quotient = np.floor_divide(x, y, extobj=QUIET)
+    if how == "trunc" and x.dtype.kind == "i":
+        quotient = quotient + ((np.fmod(x, y) != 0) & ((x < 0) != (y < 0)))
+    return np.asarray(quotient, x.dtype)
+
+
+def numpy_sgn(x: np.ndarray) -> np.ndarray:
+    """The number of modulus 1 in the direction of a complex one; 0 for 0."""
+    size = np.absolute(x)
+    return np.asarray(np.divide(x, np.where(size == 0, size.dtype.type(1), size), extobj=QUIET))
+
+
+def numpy_signbit(x: np.ndarray) -> np.ndarray:
+    """Whether the sign bit is set, also of -0.0 and of NaN."""
+    return np.asarray(np.signbit(x) if x.dtype.kind == "f" else x < 0)
+
+
+_SMALL = {**_BFLOAT16, "bool": "uint8"}
+define_host("integer_divide", numpy_integer_divide, INTS, {"bool": "uint8"})
+define_host("gcd", two(np.gcd), INTS, {"bool": "uint8"})
+define_host("signbit", numpy_signbit, (*INTS, "float16", *FLOATS), _SMALL)
 define_host("integer_power", numpy_integer_power, INTS, {"bool": "uint8"})
-define_host("fmod", _counted("fmod"), FLOATS, HALF, spare=True)
-define_host("remainder", _counted("remainder"), FLOATS, HALF, spare=True)
-define_host("floor_divide", numpy_floor_divide, FLOATS, HALF, spare=True)
-define_host("trunc_divide", numpy_trunc_divide, FLOATS, HALF, spare=True)
-define_host("fmax", two(np.fmax), (*INTS, "float16", *FLOATS), {**_BFLOAT16, "bool": "uint8"})
-define_host("fmin", two(np.fmin), (*INTS, "float16", *FLOATS), {**_BFLOAT16, "bool": "uint8"})
-define_host("sign", numpy_sign, (*INTS, "float16", *FLOATS), {**_BFLOAT16, "bool": "uint8"}, spare=True)
+define_host("fmod", _counted("fmod"), FLOATS, HALF)
+define_host("remainder", _counted("remainder"), FLOATS, HALF)
+define_host("floor_divide", numpy_floor_divide, FLOATS, HALF)
+define_host("trunc_divide", numpy_trunc_divide, FLOATS, HALF)
+define_host("fmax", two(np.fmax), (*INTS, "float16", *FLOATS), _SMALL)
+define_host("fmin", two(np.fmin), (*INTS, "float16", *FLOATS), _SMALL)
+define_host("sign", numpy_sign, (*INTS, "float16", *FLOATS), _SMALL)
+define_host("sgn", lambda x: numpy_sgn(x) if x.dtype.kind == "c" else numpy_sign(x), (*INTS, "float16", *FLOATS, *COMPLEX), _SMALL)

@@ -1,4 +1,4 @@
-"""Fourier transforms and complex numbers on the host: for forked processes, which MindSpore's kernels do not reach."""
+"""Fourier transforms and complex numbers on the host."""
 from __future__ import annotations
 
 from typing import Any
@@ -36,13 +36,7 @@ def numpy_angle(x: np.ndarray) -> np.ndarray:
     return np.asarray(np.where(np.isnan(x), x, np.where(x < 0, x.dtype.type(np.pi), x.dtype.type(0))))
 
 
-def numpy_modulus(x: np.ndarray) -> np.ndarray:
-    """The modulus, a real number."""
-    return np.asarray(np.absolute(x))
-
-
-define_host("fft", numpy_fft, COMPLEX, spare=True)
-define_host("complex", _complex, FLOATS, spare=True)
-define_host("polar", numpy_polar, FLOATS, spare=True)
-define_host("angle", numpy_angle, (*FLOATS, *COMPLEX), spare=True)
-define_host("abs", numpy_modulus, COMPLEX, spare=True)
+define_host("fft", numpy_fft, COMPLEX)
+define_host("complex", _complex, FLOATS)
+define_host("polar", numpy_polar, FLOATS)
+define_host("angle", numpy_angle, (*FLOATS, *COMPLEX))

@@ -30,5 +30,5 @@ def numpy_binary_cross_entropy(x: np.ndarray, target: np.ndarray) -> np.ndarray:
         return np.asarray((target - x.dtype.type(1)) * np.maximum(np.log1p(-x), bound) - target * np.maximum(np.log(x), bound))
 
 
-define_host("nll", numpy_nll, FLOATS, HALF, spare=True)
-define_host("binary_cross_entropy", numpy_binary_cross_entropy, FLOATS, HALF, spare=True)
+define_host("nll", numpy_nll, FLOATS, HALF)
+define_host("binary_cross_entropy", numpy_binary_cross_entropy, FLOATS, HALF)

@@ -40,9 +40,20 @@ def numpy_round(x: np.ndarray, decimals: int) -> np.ndarray:
         return np.asarray(np.rint(x * scale) / scale if decimals > 0 else np.rint(x / scale) * scale)
 
 
+def numpy_frexp(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each number as a mantissa of size 0.5 to 1 and an exponent of two, int32."""
+    mantissa, exponent = np.frexp(x)
+    return np.asarray(mantissa), np.asarray(exponent, np.int32)
+
+
 def numpy_frac(x: np.ndarray) -> np.ndarray:
     """What comes after the point, with the sign."""
     return np.asarray(np.subtract(x, np.trunc(x), extobj=QUIET))
+
+
+def numpy_heaviside(x: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """0 below zero and for a NaN, 1 above, the given value at zero."""
+    return np.where(x == 0, values, np.asarray(x > 0).astype(x.dtype))
 
 
 def _xlog(function: Any) -> Any:
@@ -62,22 +73,16 @@ def numpy_logit(x: np.ndarray, low: float | None = None, high: float | None = No
         return np.asarray(np.log(x / (number(1, x) - x)))
 
 
-# What MindSpore's kernels serve outside of forked processes.
 for _name, _function in {"asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "exp2": np.exp2}.items():
-    define_host(_name, one(_function), FLOATS, HALF, spare=True)
+    define_host(_name, one(_function), FLOATS, HALF)
 for _name, _function in {
-    "atan2": np.arctan2, "hypot": np.hypot, "copysign": np.copysign, "heaviside": np.heaviside, "logaddexp": np.logaddexp,
+    "atan2": np.arctan2, "hypot": np.hypot, "copysign": np.copysign, "heaviside": numpy_heaviside, "logaddexp": np.logaddexp,
     "logaddexp2": np.logaddexp2, "xlogy": _xlog(np.log), "xlog1py": _xlog(np.log1p),
 }.items():  # fmt: skip
-    define_host(_name, two(_function) if isinstance(_function, np.ufunc) else _function, FLOATS, HALF, spare=True)
-for _name, _function in {
-    "erfc": special.erfc, "lgamma": special.gammaln, "ndtr": special.ndtr, "log_ndtr": special.log_ndtr, "i0": special.i0,
-    "i0e": special.i0e, "i1": special.i1, "i1e": special.i1e, "entr": special.entr, "bessel_j0": special.j0, "bessel_j1": special.j1,
-    "bessel_y0": special.y0, "bessel_y1": special.y1, "modified_bessel_k0": special.k0, "modified_bessel_k1": special.k1,
-    "scaled_modified_bessel_k0": special.k0e, "scaled_modified_bessel_k1": special.k1e,
-}.items():  # fmt: skip
-    define_host(_name, lambda x, function=_function: np.asarray(function(x)), FLOATS, HALF, spare=True)
-define_host("round", numpy_round, FLOATS, HALF, spare=True)
-define_host("frac", numpy_frac, FLOATS, HALF, spare=True)
-define_host("sinc", lambda x: np.asarray(np.sinc(x)).astype(x.dtype, copy=False), FLOATS, HALF, spare=True)
-define_host("logit", numpy_logit, FLOATS, HALF, spare=True)
+    define_host(_name, two(_function) if isinstance(_function, np.ufunc) else _function, FLOATS, HALF)
+define_host("round", numpy_round, FLOATS, HALF)
+define_host("frac", numpy_frac, FLOATS, HALF)
+define_host("sinc", lambda x: np.asarray(np.sinc(x)).astype(x.dtype, copy=False), FLOATS, HALF)
+define_host("logit", numpy_logit, FLOATS, HALF)
+define_host("nextafter", two(np.nextafter), FLOATS, HALF)
+define_host("frexp", numpy_frexp, (*FLOATS, "float16"))

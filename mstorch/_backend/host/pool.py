@@ -1,11 +1,15 @@
-"""Pooling on the host, by windows: for forked processes, which MindSpore's kernels do not reach."""
+"""Pooling on the host: each place of the windows is one strided slice of the input, and the slices are compared or added up."""
 from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from ..kernels.windows import adaptive_table, outside_windows, strided_table
 from ..table import define_host
-from ._ufunc import FLOATS, HALF, INTS, number
+from ._ufunc import FLOATS, HALF, INTS
 from .resample import windows
 
 Sizes = tuple[int, ...]
@@ -18,9 +22,13 @@ def _pick(
     n, c = x.shape[:2]
     if not x.size or not table.shape[1]:
         return np.zeros((n, c, *out), x.dtype), np.zeros((n, c, *out), np.int64)
-    lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    lowest = lowest_of(x)
     columns = windows(x, table, lowest)
-    index = np.asarray(table[columns.argmax(2), np.arange(table.shape[1])], np.int64, order="C")
+    place = columns.argmax(2)
+    if outside is not None or (table < 0).any() and (columns.max(2) == lowest).any():  # what is as low as the padding
+        hit = (columns == columns.max(2, keepdims=True)) & (table >= 0)
+        place = np.where(hit.any(2), hit.argmax(2), place)
+    index = np.asarray(table[place, np.arange(table.shape[1])], np.int64, order="C")
     values = np.take_along_axis(np.ascontiguousarray(x).reshape(n, c, -1), index, 2)
     if outside is not None:
         empty, first = outside
@@ -28,9 +36,72 @@ def _pick(
     return values.reshape(n, c, *out), index.reshape(n, c, *out)
 
 
+def slices(kernel: Sizes, stride: Sizes, dilation: Sizes, out: Sizes) -> Iterator[tuple[Any, ...]]:
+    """For each place in the windows the key of its elements, one for each window, in a padded input."""
+    for place in itertools.product(*map(range, kernel)):
+        yield (..., *(slice(k * d, k * d + (o - 1) * s + 1, s) for k, s, d, o in zip(place, stride, dilation, out)))
+
+
+def padded(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes, fill: Any) -> np.ndarray:
+    """The input with all that the windows reach around it."""
+    reach = [(o - 1) * s + (k - 1) * d + 1 for k, s, d, o in zip(kernel, stride, dilation, out)]
+    after = [max(r - n - p, 0) for r, n, p in zip(reach, x.shape[2:], padding)]
+    if not any(padding) and not any(after):
+        return x
+    whole = np.full((*x.shape[:2], *(p + n + a for n, p, a in zip(x.shape[2:], padding, after))), fill, x.dtype)
+    whole[inner(x.shape[2:], padding)] = x
+    return whole
+
+
+def inner(sizes: Sizes, padding: Sizes) -> tuple[Any, ...]:
+    """Where the input stands in the padded one."""
+    return (..., *(slice(p, p + n) for n, p in zip(sizes, padding)))
+
+
+def lowest_of(x: np.ndarray) -> Any:
+    """What is below every other value of a dtype."""
+    return -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+
+
 def numpy_max_pool(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> np.ndarray:
     """(N, C, *spatial) → (N, C, *out): the largest value of each window."""
-    return numpy_max_pool_indices(x, kernel, stride, padding, dilation, out)[0]
+    if not x.size or 0 in out:
+        return np.zeros((*x.shape[:2], *out), x.dtype)
+    whole = padded(x, kernel, stride, padding, dilation, out, lowest_of(x))
+    found = None
+    for key in slices(kernel, stride, dilation, out):
+        found = np.array(whole[key], order="C") if found is None else np.maximum(found, whole[key], out=found)
+    assert found is not None
+    return found
+
+
+def largest_places(
+    x: np.ndarray, y: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
+) -> list[np.ndarray]:
+    """For each place in the windows, where it is the one that ``max_pool`` took: the first of equals, a NaN before all."""
+    low = lowest_of(x)
+    whole = padded(x, kernel, stride, padding, dilation, out, low)
+    inside = None
+    if whole is not x and (y == low).any():  # what is as low as the padding
+        inside = padded(np.ones((1, 1, *x.shape[2:]), bool), kernel, stride, padding, dilation, out, False)
+    missing = np.isnan(y) if y.dtype.kind == "f" else None
+    if missing is not None and not missing.any():
+        missing = None
+    taken: np.ndarray | None = None
+    places = []
+    for key in slices(kernel, stride, dilation, out):
+        hit = whole[key] == y
+        if missing is not None:
+            hit |= missing & np.isnan(whole[key])
+        if inside is not None:
+            hit &= inside[key]
+        if taken is None:
+            taken = hit.copy()
+        else:
+            hit &= ~taken
+            taken |= hit
+        places.append(hit)
+    return places
 
 
 def numpy_max_pool_indices(
@@ -52,16 +123,31 @@ def numpy_avg_pool(
     """(N, C, *spatial) → (N, C, *out): the mean of each window."""
     if not x.size or 0 in out:
         return np.zeros((*x.shape[:2], *out), x.dtype)
-    total = windows(x, strided_table(x.shape[2:], kernel, stride, padding, (1,) * len(kernel), out)).sum(2, dtype=x.dtype)
-    total = total.reshape(*x.shape[:2], *out)
-    if divisor is not None:
-        return np.asarray(total / number(divisor, x), x.dtype)
-    counts = np.ones((), np.int64)
-    for n, k, s, p, o in zip(x.shape[2:], kernel, stride, padding, out):
+    total = window_sums(x, kernel, stride, padding, out)
+    return np.asarray(total / window_counts(x.shape[2:], kernel, stride, padding, out, include_pad, divisor).astype(x.dtype), x.dtype)
+
+
+def window_sums(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes) -> np.ndarray:
+    """(N, C, *spatial) → (N, C, *out): the sum of each window."""
+    ones = (1,) * len(kernel)
+    whole = padded(x, kernel, stride, padding, ones, out, 0)
+    total = None
+    for key in slices(kernel, stride, ones, out):
+        total = np.array(whole[key], order="C") if total is None else np.add(total, whole[key], out=total)
+    assert total is not None
+    return total
+
+
+def window_counts(
+    sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, include_pad: bool, divisor: int | None
+) -> np.ndarray:
+    """By how many elements each sum is divided, int64."""
+    counts = np.full((), 1 if divisor is None else divisor, np.int64)
+    for n, k, s, p, o in zip(sizes, kernel, stride, padding, out) if divisor is None else ():
         start = np.arange(o) * s - p
         stop = np.minimum(start + k, n + p)
         counts = counts[..., None] * (stop - start if include_pad else np.minimum(stop, n) - np.maximum(start, 0))
-    return np.asarray(total / counts.astype(x.dtype), x.dtype)
+    return counts
 
 
 def numpy_adaptive_avg_pool(x: np.ndarray, out: Sizes) -> np.ndarray:
@@ -73,8 +159,8 @@ def numpy_adaptive_avg_pool(x: np.ndarray, out: Sizes) -> np.ndarray:
     return np.asarray(total / (table >= 0).sum(0).astype(x.dtype)).reshape(*x.shape[:2], *out)
 
 
-define_host("max_pool", numpy_max_pool, (*FLOATS, *INTS), HALF, spare=True)
-define_host("max_pool_indices", numpy_max_pool_indices, (*FLOATS, *INTS), HALF, spare=True)
-define_host("adaptive_max_pool", numpy_adaptive_max_pool, (*FLOATS, *INTS), HALF, spare=True)
-define_host("avg_pool", numpy_avg_pool, FLOATS, HALF, spare=True)
-define_host("adaptive_avg_pool", numpy_adaptive_avg_pool, FLOATS, HALF, spare=True)
+define_host("max_pool", numpy_max_pool, (*FLOATS, *INTS), HALF)
+define_host("max_pool_indices", numpy_max_pool_indices, (*FLOATS, *INTS), HALF)
+define_host("adaptive_max_pool", numpy_adaptive_max_pool, (*FLOATS, *INTS), HALF)
+define_host("avg_pool", numpy_avg_pool, FLOATS, HALF)
+define_host("adaptive_avg_pool", numpy_adaptive_avg_pool, FLOATS, HALF)

@@ -96,4 +96,4 @@ def numpy_p_norm(x: np.ndarray, p: float, dims: Dims, keepdim: bool, share: bool
         return np.asarray(total if p == 1 else np.power(total, number(1 / p, x)), x.dtype)
 
 
-define_host("p_norm", numpy_p_norm, FLOATS, HALF, spare=True)
+define_host("p_norm", numpy_p_norm, FLOATS, HALF)

@@ -50,7 +50,7 @@ def numpy_fold(x: np.ndarray, sizes: Sizes, kernel: Sizes, dilation: Sizes, padd
     return np.take(flat, index, 2).sum(2, dtype=x.dtype).reshape(n, c, *sizes)
 
 
-define_host("along", numpy_along, FLOATS, HALF, spare=True)
+define_host("along", numpy_along, FLOATS, HALF)
 define_host("pick_along", numpy_pick_along)
-define_host("im2col", numpy_unfold, (*FLOATS, *COMPLEX), HALF, spare=True)
-define_host("col2im", numpy_fold, (*FLOATS, *COMPLEX), HALF, spare=True)
+define_host("im2col", numpy_unfold, (*FLOATS, *COMPLEX), HALF)
+define_host("col2im", numpy_fold, (*FLOATS, *COMPLEX), HALF)

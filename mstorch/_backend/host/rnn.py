@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ._ufunc import QUIET, number
+from ..table import define_host
+from ._ufunc import FLOATS, HALF, QUIET, number
 from .matmul import product
 
 Saved = tuple[Any, ...]
@@ -137,3 +138,30 @@ SEQUENCES: dict[str, tuple[Any, Any]] = {
     "RNN_TANH": _plain(np.tanh, lambda y: number(1, y) - y * y),
     "RNN_RELU": _plain(_relu, lambda y: (y > 0).astype(y.dtype)),
 }
+
+
+def numpy_lstm_cell(gates: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Gates (N, 4H) in the order input, forget, cell, output, and the cell (N, H) → the next hidden state and cell."""
+    size = cell.shape[-1]
+    part = np.array(gates)
+    _sigmoid_(part[..., : 2 * size])
+    _sigmoid_(part[..., 3 * size :])
+    found = np.tanh(part[..., 2 * size : 3 * size])
+    found *= part[..., :size]
+    found += part[..., size : 2 * size] * cell
+    return part[..., 3 * size :] * np.tanh(found), found
+
+
+def numpy_gru_cell(from_input: np.ndarray, from_hidden: np.ndarray, hidden: np.ndarray) -> np.ndarray:
+    """Gates (N, 3H) in the order reset, update, new, and the hidden state (N, H) → the next hidden state."""
+    size = hidden.shape[-1]
+    part = from_input[..., : 2 * size] + from_hidden[..., : 2 * size]
+    _sigmoid_(part)
+    new = part[..., :size] * from_hidden[..., 2 * size :]
+    new += from_input[..., 2 * size :]
+    np.tanh(new, out=new)
+    return np.asarray(new + part[..., size:] * (hidden - new))
+
+
+define_host("lstm_cell", numpy_lstm_cell, FLOATS, HALF)
+define_host("gru_cell", numpy_gru_cell, FLOATS, HALF)

@@ -51,7 +51,7 @@ def _latest(x: np.ndarray, function: Any, dim: int) -> np.ndarray:
 
 define_host("cumsum", _running(np.add), (*_NUMBERS, *COMPLEX), HALF)
 define_host("cumprod", _running(np.multiply), (*_NUMBERS, *COMPLEX), HALF)
-define_host("running_sum", numpy_running_sum, FLOATS, HALF, spare=True)
+define_host("running_sum", numpy_running_sum, FLOATS, HALF)
 define_host("cummax_indices", numpy_cummax_indices, _NUMBERS, _VIA)
 define_host("cummin_indices", numpy_cummin_indices, _NUMBERS, _VIA)
 define_host("logcumsumexp", _running(np.logaddexp), FLOATS, HALF)

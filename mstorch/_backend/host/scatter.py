@@ -12,7 +12,7 @@ _HOW: dict[str, Any] = {"sum": np.add, "mean": np.add, "prod": np.multiply, "ama
 _ADDED = (*FLOATS, *INTS, *COMPLEX, "float16", "bool")
 
 
-def _places(x: np.ndarray, dim: int, index: np.ndarray) -> tuple[Any, ...]:
+def places_along(x: np.ndarray, dim: int, index: np.ndarray) -> tuple[Any, ...]:
     """NumPy's key for an index along a dimension, whose other dimensions run along those of ``x``."""
     grid = np.ogrid[tuple(slice(n) for n in index.shape)]
     return tuple(index if d == dim else grid[d] for d in range(index.ndim))
@@ -22,19 +22,19 @@ def _lifted(x: np.ndarray) -> np.ndarray:
     return x if x.ndim else x.reshape(1)
 
 
-def numpy_scatter(x: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray, how: str) -> np.ndarray:
+def numpy_scatter(x: np.ndarray, source: np.ndarray, dim: int, index: np.ndarray, how: str) -> np.ndarray:
     """``source`` written ("none") or added ("add") at ``index`` along a dimension; source and index are of one shape."""
     found = np.array(_lifted(x), order="C")
     if index.size:
         index, source = _lifted(index), _lifted(source)
         if how == "add":
-            np.add.at(found, _places(found, dim, index), source)
+            np.add.at(found, places_along(found, dim, index), source)
         else:
-            found[_places(found, dim, index)] = source
+            found[places_along(found, dim, index)] = source
     return found.reshape(x.shape)
 
 
-def numpy_put(x: np.ndarray, index: np.ndarray, source: np.ndarray, accumulate: bool) -> np.ndarray:
+def numpy_put(x: np.ndarray, source: np.ndarray, index: np.ndarray, accumulate: bool) -> np.ndarray:
     """``source`` put (or added) at flat positions, which may count from the end."""
     found = np.array(x, order="C").reshape(-1)
     if accumulate:
@@ -44,7 +44,7 @@ def numpy_put(x: np.ndarray, index: np.ndarray, source: np.ndarray, accumulate: 
     return found.reshape(x.shape)
 
 
-def numpy_index_write(x: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray, accumulate: bool) -> np.ndarray:
+def numpy_index_write(x: np.ndarray, source: np.ndarray, dim: int, index: np.ndarray, accumulate: bool) -> np.ndarray:
     """The entries ``index`` (a vector) of a dimension replaced by, or increased by, those of ``source``."""
     found = np.array(_lifted(x), order="C")
     if index.size and x.size:
@@ -57,12 +57,12 @@ def numpy_index_write(x: np.ndarray, dim: int, index: np.ndarray, source: np.nda
     return found.reshape(x.shape)
 
 
-def numpy_scatter_reduce(x: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray, how: str, include_self: bool) -> np.ndarray:
+def numpy_scatter_reduce(x: np.ndarray, source: np.ndarray, dim: int, index: np.ndarray, how: str, include_self: bool) -> np.ndarray:
     """``source`` combined into ``x`` at ``index``: "sum", "prod", "mean", "amax" or "amin"."""
     found = np.array(_lifted(x), order="C")
     if index.size:
         index, source = _lifted(index), _lifted(source)
-        key = _places(found, dim, index)
+        key = places_along(found, dim, index)
         counts = np.ones(found.shape, found.dtype)
         if not include_self:
             found[key] = _start(how, found.dtype)

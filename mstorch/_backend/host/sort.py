@@ -23,7 +23,26 @@ def numpy_argsort(x: np.ndarray, dim: int, descending: bool) -> np.ndarray:
 
 def numpy_topk_indices(x: np.ndarray, k: int, dim: int, largest: bool) -> np.ndarray:
     """The indices of the ``k`` largest (or smallest) elements in order; NaN counts as larger than every number."""
-    return np.asarray(np.take(numpy_argsort(x, dim, largest), range(k), dim), order="C")
+    count = x.shape[dim] if x.ndim else 1
+    if not x.size or not x.ndim or count < 64 or 4 * k > count or (x.dtype.kind == "f" and np.isnan(x).any()):
+        return np.asarray(np.take(numpy_argsort(x, dim, largest), range(k), dim), order="C")
+    if not k:
+        return np.zeros([k if d == dim else n for d, n in enumerate(x.shape)], np.int64)
+    rows = np.moveaxis(x, dim, -1)
+    order = rows if not largest else _reversed_order(rows)
+    # The k-th decides: all below it count, and of those equal to it the first, as many as are left.
+    bound = np.partition(order, k - 1, -1)[..., k - 1 : k]
+    below, equal = order < bound, order == bound
+    chosen = below | (equal & (np.cumsum(equal, -1) <= k - below.sum(-1, keepdims=True)))
+    places = np.nonzero(chosen)[-1].reshape(*rows.shape[:-1], k)
+    values = np.take_along_axis(order, places, -1)
+    found = np.take_along_axis(places, np.argsort(values, -1, kind="stable"), -1)
+    return np.array(np.moveaxis(found, -1, dim), np.int64, order="C")
+
+
+def _reversed_order(x: np.ndarray) -> np.ndarray:
+    """Numbers in whose order the largest come first; of integers the complement, which cannot overflow."""
+    return -x if x.dtype.kind == "f" else ~x
 
 
 def numpy_searchsorted(sequence: np.ndarray, values: np.ndarray, right: bool) -> np.ndarray:
@@ -39,6 +58,6 @@ def numpy_searchsorted(sequence: np.ndarray, values: np.ndarray, right: bool) ->
     return found
 
 
-define_host("argsort", numpy_argsort, _KINDS, _WIDE, spare=True)
-define_host("topk_indices", numpy_topk_indices, _KINDS, _WIDE, spare=True)
-define_host("searchsorted", numpy_searchsorted, (*_KINDS, "bool"), {"float16": "float32", "bfloat16": "float32"}, spare=True)
+define_host("argsort", numpy_argsort, _KINDS, _WIDE)
+define_host("topk_indices", numpy_topk_indices, _KINDS, _WIDE)
+define_host("searchsorted", numpy_searchsorted, (*_KINDS, "bool"), {"float16": "float32", "bfloat16": "float32"})

@@ -49,20 +49,20 @@ def _flat_add(raw: Raw, positions: Raw, source: Raw) -> Raw:
     return _add(raw, positions, source)
 
 
-def ops_scatter(raw: Raw, dim: int, index: Raw, source: Raw, how: str) -> Raw:
+def ops_scatter(raw: Raw, source: Raw, dim: int, index: Raw, how: str) -> Raw:
     """``source`` written ("none") or added ("add") at ``index`` along a dimension; source and index are of one shape."""
     if index.size == 0:
         return unwritten(raw, source)
     if not raw.shape:
         one = (1,)
-        return _reshape(ops_scatter(_reshape(raw, one), 0, _reshape(index, one), _reshape(source, one), how), ())
+        return _reshape(ops_scatter(_reshape(raw, one), _reshape(source, one), 0, _reshape(index, one), how), ())
     # TensorScatterElements writes from several threads at once and loses additions (MindSpore 2.10).
     positions = dim_positions(tuple(raw.shape), dim, index)
     write = _flat_add if how == "add" else _update
     return _reshape(write(_reshape(raw, (-1,)), positions, _reshape(source, (-1,))), tuple(raw.shape))
 
 
-def composed_put(raw: Raw, index: Raw, source: Raw, accumulate: bool) -> Raw:
+def composed_put(raw: Raw, source: Raw, index: Raw, accumulate: bool) -> Raw:
     """``source`` put (or added) at flat positions, which may count from the end."""
     if index.size == 0:
         return unwritten(raw, source)
@@ -71,14 +71,12 @@ def composed_put(raw: Raw, index: Raw, source: Raw, accumulate: bool) -> Raw:
     return _reshape(write(_reshape(raw, (-1,)), positions, _reshape(source, (-1,))), tuple(raw.shape))
 
 
-def composed_index_write(raw: Raw, dim: int, index: Raw, source: Raw, accumulate: bool) -> Raw:
+def composed_index_write(raw: Raw, source: Raw, dim: int, index: Raw, accumulate: bool) -> Raw:
     """The entries ``index`` (a vector) of a dimension replaced by, or increased by, those of ``source``."""
     if index.size == 0 or raw.size == 0:
         return unwritten(raw, source)
     if not raw.shape:
-        return _reshape(
-            composed_index_write(_reshape(raw, (1,)), 0, index, _reshape(source, (index.size,)), accumulate), ()
-        )
+        return _reshape(composed_index_write(_reshape(raw, (1,)), _reshape(source, (index.size,)), 0, index, accumulate), ())
     order = (dim, *(d for d in range(len(raw.shape)) if d != dim))
     if dim:
         raw, source = _transpose(raw, order), _transpose(source, order)
@@ -181,7 +179,7 @@ def _reduce_backward(
 _reduce_node = node("ScatterReduceBackward", _reduced, _reduce_backward)
 
 
-def composed_scatter_reduce(raw: Raw, dim: int, index: Raw, source: Raw, how: str, include_self: bool) -> Raw:
+def composed_scatter_reduce(raw: Raw, source: Raw, dim: int, index: Raw, how: str, include_self: bool) -> Raw:
     """``source`` combined into ``raw`` at ``index``: "sum", "prod", "mean", "amax" or "amin"."""
     if index.size == 0:
         return unwritten(raw, source)

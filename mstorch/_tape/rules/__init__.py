@@ -1,2 +1,24 @@
 """Gradients of operations, one file a family. Importing the room fills the table."""
-from . import activation, conv, elementwise, index, join, loss, math, matmul, norm, reduce, softmax, storage  # noqa: F401
+from . import (  # noqa: F401
+    activation,
+    conv,
+    elementwise,
+    fft,
+    index,
+    join,
+    loss,
+    math,
+    matmul,
+    norm,
+    padding,
+    pool,
+    reduce,
+    resample,
+    rnn,
+    scan,
+    scatter,
+    shape,
+    softmax,
+    special,
+    storage,
+)

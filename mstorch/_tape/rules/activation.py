@@ -1,6 +1,7 @@
 """Gradients of activations."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from ..apply import rule
 
 @rule("relu", keep=("result",))
 def relu(node: Any, g: Any) -> Any:
-    return v.where(v.positive_or_nan(node.kept(g)), g, 0)
+    result = node.kept(g)
+    return v.flat_in(v.where(v.positive_or_nan(result), g, 0), result)
 
 
 @rule("silu", keep=(0,))
@@ -24,7 +26,8 @@ def silu(node: Any, g: Any) -> Any:
 
 @rule("leaky_relu", keep=(0,))
 def leaky_relu(node: Any, g: Any) -> Any:
-    return v.where(v.positive(node.kept(g)), g, v.times(g, node.args[0]))
+    x = node.kept(g)
+    return v.flat_in(v.where(v.positive(x), g, v.times(g, node.args[0])), x)
 
 
 @rule("gelu", keep=(0,))
@@ -45,3 +48,106 @@ def gelu_tanh(node: Any, g: Any) -> Any:
     slope = v.times(v.plus(v.times(squared, 3 * 0.044715), 1), 0.7978845608028654)
     by_inner = v.mul(v.mul(x, v.plus(v.neg(v.mul(inner, inner)), 1)), slope)
     return v.mul(g, v.times(v.add(v.plus(inner, 1), by_inner), 0.5))
+
+
+@rule("hardtanh", keep=(0,))
+def hardtanh(node: Any, g: Any) -> Any:
+    x, (low, high) = node.kept(g), node.args
+    return v.flat_in(v.where(v.at_most(x, low) | v.at_most(v.neg(x), -high), 0, g), x)
+
+
+@rule("prelu", keep=(0, 1), label="PreluKernelBackward0")
+def prelu(node: Any, g: Any) -> Any:
+    x, weight = node.kept(g, 0), node.kept(g, 1)
+    return (
+        None if node.edges[0] is None else v.flat_in(v.where(v.positive(x), g, v.mul(g, weight)), x),
+        None if node.edges[1] is None else v.fit(v.where(v.at_least_zero(x), 0, v.mul(g, x)), node.shapes[1]),
+    )
+
+
+@rule("elu", keep=(0,))
+def elu(node: Any, g: Any) -> Any:
+    alpha, scale, inner = node.args
+    x = node.kept(g)
+    below = v.at_most(x, 0)
+    slope = v.wide(lambda g, x: v.mul(g, v.times(v.exp(v.times(v.where(v.less_than(x, 0), x, 0), inner)), alpha * scale * inner)))
+    return v.where(below, slope(g, x), v.times(g, scale))
+
+
+_softplus = v.Primitive("softplus")
+
+
+@v.wide
+def _mish_slope(g: Any, x: Any) -> Any:
+    inner = v.tanh(_softplus(x, 1, math.inf))
+    return v.mul(g, v.add(inner, v.mul(v.mul(x, v.sigmoid(x)), v.plus(v.neg(v.mul(inner, inner)), 1))))
+
+
+@rule("mish", keep=(0,))
+def mish(node: Any, g: Any) -> Any:
+    return _mish_slope(g, node.kept(g))
+
+
+@rule("softplus", keep=(0,))
+def softplus(node: Any, g: Any) -> Any:
+    beta, bound = node.args
+    x = node.kept(g)
+    slope = v.wide(lambda g, x: v.mul(g, v.sigmoid(v.times(x, beta))))
+    return v.where(v.above(v.times(x, beta), bound), g, slope(g, x))
+
+
+@rule("logsigmoid", keep=(0,), label="LogSigmoidBackward0")
+def logsigmoid(node: Any, g: Any) -> Any:
+    return v.wide(lambda g, x: v.mul(g, v.sigmoid(v.neg(x))))(g, node.kept(g))
+
+
+def _within(x: Any, low: float, high: float) -> np.ndarray:
+    return v.above(x, low) & v.less_than(x, high)
+
+
+@rule("hardsigmoid", keep=(0,))
+def hardsigmoid(node: Any, g: Any) -> Any:
+    return v.where(_within(node.kept(g), -3, 3), v.wide(lambda g: v.times(g, 1 / 6))(g), 0)
+
+
+@rule("hardswish", keep=(0,))
+def hardswish(node: Any, g: Any) -> Any:
+    x = node.kept(g)
+    slope = v.wide(lambda g, x: v.mul(g, v.plus(v.times(x, 1 / 3), 0.5)))
+    return v.where(v.at_most(x, -3), 0, v.where(v.less_than(x, 3), slope(g, x), g))
+
+
+def _shrink(op: str) -> None:
+    @rule(op, keep=(0,))
+    def outside(node: Any, g: Any) -> Any:
+        x, bound = node.kept(g), node.args[0]
+        return v.flat_in(v.where(v.at_most(x, bound) & v.at_most(v.neg(x), bound), 0, g), x)
+
+
+_shrink("softshrink")
+_shrink("hardshrink")
+
+
+@rule("threshold", keep=(0,))
+def threshold(node: Any, g: Any) -> Any:
+    x = node.kept(g)
+    return v.flat_in(v.where(v.at_most(x, node.args[0]), 0, g), x)
+
+
+@rule("tanhshrink", keep=(0,), label="SubBackward0")
+def tanhshrink(node: Any, g: Any) -> Any:
+    def slope(g: Any, x: Any) -> Any:
+        inner = v.tanh(x)
+        return v.mul(g, v.mul(inner, inner))
+
+    return v.wide(slope)(g, node.kept(g))
+
+
+@rule("softsign", keep=(0,), label="DivBackward0")
+def softsign(node: Any, g: Any) -> Any:
+    def slope(g: Any, x: Any) -> Any:
+        size = v.abs_(x)
+        below = v.plus(size, 1)
+        return v.sub(v.div(g, below), v.mul(g, v.div(v.div(size, below), below)))
+
+    return v.wide(slope)(g, node.kept(g))

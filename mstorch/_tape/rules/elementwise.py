@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Constant, rule
 
 
 @rule("add")
@@ -129,6 +129,72 @@ _extreme("minimum")
 def abs(node: Any, g: Any) -> Any:
     x = node.kept(g)
     if node.kind.category < 3:
-        return v.mul(g, v.like(v.signs(x), g))
+        return v.flat_in(v.mul(g, v.like(v.signs(x), g)), x)
     kind, real = node.kind.np, np.zeros((), node.kind.np).real.dtype
     return v.mul(v.mapped(g, lambda array: array.astype(kind), lambda array: array.real.astype(real), "ToCopyBackward0"), v.sgn(x))
+
+
+@rule("clamp", keep=(0, 1, 2))
+def clamp(node: Any, g: Any) -> Any:
+    x, low, high = (None if item is None else v.host_array(node.kept(g, place)) for place, item in enumerate(_given(node)))
+    inside: Any = np.ones(node.shapes[0], bool)
+    below = above = np.zeros((), bool)
+    if low is not None:
+        inside, below = inside & (x >= low), x < low
+    if high is not None:
+        inside, above = inside & (x <= high), x > high
+    if low is not None and high is not None:
+        below, above = below & (low < high), above | (high < low)
+    edges = node.edges
+    return tuple(
+        None if edges[place] is None else v.fit(v.where(np.asarray(chosen), g, 0), node.shapes[place])
+        for place, chosen in enumerate((inside, below, above))
+    )
+
+
+def _given(node: Any) -> list[Any]:
+    return [None if item.__class__ is Constant and item.array is None else item for item in node.saved]
+
+
+def _extreme_number(op: str) -> None:
+    """The larger or smaller of two, of which a NaN is none."""
+
+    @rule(op, keep=(0, 1))
+    def chosen(node: Any, g: Any) -> Any:
+        x, y = v.host_array(node.kept(g, 0)), v.host_array(node.kept(g, 1))
+        mine = np.asarray((x >= y if op == "fmax" else x <= y) | np.isnan(y))
+        return (
+            None if node.edges[0] is None else v.fit(v.where(mine, g, 0), node.shapes[0]),
+            None if node.edges[1] is None else v.fit(v.where(~mine, g, 0), node.shapes[1]),
+        )
+
+
+_extreme_number("fmax")
+_extreme_number("fmin")
+
+
+def _remainder(op: str, quotient: Any) -> None:
+    @rule(op, keep=(0, 1))
+    def rest(node: Any, g: Any) -> Any:
+        other = None
+        if node.edges[1] is not None:
+            x, y = v.bare_condition(node.kept(g, 0)), v.bare_condition(node.kept(g, 1))
+            if node.kind.itemsize == 2 and op == "fmod":  # torch rounds the quotient before it cuts it
+                x, y = v.div(x, y), v.constant(1, y)
+            whole = v.like(v.host_array(quotient(x, y)), g)
+            other = v.fit(v.neg(v.mul(g, whole)), node.shapes[1])
+        return None if node.edges[0] is None else v.fit(g, node.shapes[0]), other
+
+
+_remainder("fmod", v.Primitive("trunc_divide"))
+_remainder("remainder", v.Primitive("floor_divide"))
+
+
+def _flat(op: str) -> None:
+    @rule(op, label="DivBackward1")
+    def zero(node: Any, g: Any) -> Any:
+        return tuple(None if edge is None else v.fit(v.times(g, 0), shape) for edge, shape in zip(node.edges, node.shapes))
+
+
+_flat("floor_divide")
+_flat("trunc_divide")

@@ -18,3 +18,36 @@ def cross_entropy(node: Any, g: Any) -> Any:
     wanted[np.arange(rows), target] = 1
     share = v.sub(v.softmax(x, 1), v.like(wanted, g))
     return v.mul(share, v.div(g, v.constant(rows, g)))
+
+
+@rule("nll", label="NllLossBackward0")
+def nll(node: Any, g: Any) -> Any:
+    target, weights = node.args
+    shape = node.shapes[0]
+    place = target[:, None, :]
+
+    def placed(array: np.ndarray) -> np.ndarray:
+        whole = np.zeros(shape, array.dtype)
+        np.put_along_axis(whole, place, np.negative(array * weights)[:, None, :], 1)
+        return whole
+
+    def taken(array: np.ndarray) -> np.ndarray:
+        return -np.take_along_axis(array, place, 1)[:, 0, :] * weights
+
+    return v.mapped(g, placed, taken, "NllLossBackward0")
+
+
+@rule("binary_cross_entropy", keep=(0, 1))
+def binary_cross_entropy(node: Any, g: Any) -> Any:
+    x, target = node.kept(g, 0), node.kept(g, 1)
+    by_x = by_target = None
+    if node.edges[0] is not None:
+        by_x = v.wide(_by_probability)(g, x, target)
+    if node.edges[1] is not None:
+        by_target = v.wide(lambda g, x: v.mul(g, v.sub(v.log1p(v.neg(x)), v.log(x))))(g, x)
+    return by_x, by_target
+
+
+def _by_probability(g: Any, x: Any, target: Any) -> Any:
+    spread = v.mul(x, v.plus(v.neg(x), 1))
+    return v.mul(g, v.div(v.sub(x, target), v.where(v.less_than(spread, 1e-12), 1e-12, spread)))

@@ -6,7 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import dtype_name, rule
+
+
+def _acosh_slope(x: Any) -> Any:
+    if dtype_name(x).startswith("complex"):
+        return v.mul(v.rsqrt(v.plus(x, -1)), v.rsqrt(v.plus(x, 1)))
+    return v.rsqrt(v.plus(v.mul(x, x), -1))
+
 
 # By the result where that is cheaper, as torch does; else by the argument.
 OF_RESULT: dict[str, Callable[[Any], Any]] = {
@@ -14,6 +21,8 @@ OF_RESULT: dict[str, Callable[[Any], Any]] = {
     "expm1": lambda y: v.plus(y, 1),
     "tanh": lambda y: v.plus(v.neg(v.mul(y, y)), 1),
     "sigmoid": lambda y: v.mul(y, v.plus(v.neg(y), 1)),
+    "tan": lambda y: v.plus(v.mul(y, y), 1),
+    "exp2": lambda y: v.times(y, math.log(2)),
 }
 OF_ARGUMENT: dict[str, Callable[[Any], Any]] = {
     "log": v.reciprocal,
@@ -25,13 +34,22 @@ OF_ARGUMENT: dict[str, Callable[[Any], Any]] = {
     "cos": lambda x: v.neg(v.sin(x)),
     "sinh": v.cosh,
     "cosh": v.sinh,
+    "asin": lambda x: v.rsqrt(v.plus(v.neg(v.mul(x, x)), 1)),
+    "acos": lambda x: v.neg(v.rsqrt(v.plus(v.neg(v.mul(x, x)), 1))),
+    "atan": lambda x: v.reciprocal(v.plus(v.mul(x, x), 1)),
+    "asinh": lambda x: v.rsqrt(v.plus(v.mul(x, x), 1)),
+    "acosh": _acosh_slope,
+    "atanh": lambda x: v.reciprocal(v.plus(v.neg(v.mul(x, x)), 1)),
 }
+LABELS = {"log1p": "Log1PBackward0", "expm1": "Expm1Backward0"}
 
 
 def _enter(op: str, keep: Any, derivative: Callable[[Any], Any]) -> None:
-    @rule(op, keep=(keep,))
+    slope = v.wide(lambda g, value: v.mul(g, v.conj(derivative(value))))
+
+    @rule(op, keep=(keep,), label=LABELS.get(op))
     def chained(node: Any, g: Any) -> Any:
-        return v.mul(g, v.conj(derivative(node.kept(g))))
+        return slope(g, node.kept(g))
 
 
 for _op, _derivative in OF_RESULT.items():
@@ -48,3 +66,87 @@ def _flat(op: str) -> None:
 
 for _op in ("floor", "ceil", "trunc", "round", "sign"):
     _flat(_op)
+
+
+@rule("frac")
+def frac(node: Any, g: Any) -> Any:
+    return g
+
+
+@v.wide
+def _sinc_slope(g: Any, x: Any) -> Any:
+    turned = v.times(x, math.pi)
+    below = v.mul(turned, x)
+    flat = v.is_zero(below)
+    slope = v.div(v.sub(v.mul(turned, v.cos(turned)), v.sin(turned)), v.where(flat, 1, below))
+    return v.where(flat, 0, v.mul(g, v.conj(slope)))
+
+
+@rule("sinc", keep=(0,))
+def sinc(node: Any, g: Any) -> Any:
+    return _sinc_slope(g, node.kept(g))
+
+
+@rule("logit", keep=(0,))
+def logit(node: Any, g: Any) -> Any:
+    x, (low, high) = node.kept(g), node.args
+    slope = v.wide(lambda g, x: v.div(g, v.mul(v.plus(x, 0), v.plus(v.neg(x), 1))))(g, x)
+    if low is None:
+        return v.where(v.less_than(x, 0) | v.less_than(v.neg(x), -1), math.nan, slope)
+    return v.where(v.less_than(x, low) | v.less_than(v.neg(x), -high), 0, slope)
+
+
+def _of_two(op: str, slopes: Callable[[Any, Any, Any, Any], tuple[Any, Any]], label: str | None = None) -> None:
+    """A rule of two operands from their slopes, which are functions of the operands, the result and the gradient."""
+    first_slope, second_slope = (v.wide(lambda *values, place=place: slopes(*values)[place]()) for place in (0, 1))
+
+    @rule(op, keep=(0, 1, "result"), label=label)
+    def chained(node: Any, g: Any) -> Any:
+        values = (g, node.kept(g, 0), node.kept(g, 1), node.kept(g, 2))
+        first, second = node.edges
+        return (
+            None if first is None else v.fit(first_slope(*values), node.shapes[0]),
+            None if second is None else v.fit(second_slope(*values), node.shapes[1]),
+        )
+
+
+def _inverse_square(x: Any, y: Any) -> Any:
+    total = v.add(v.mul(x, x), v.mul(y, y))
+    flat = v.is_zero(total)
+    return v.where(flat, 0, v.reciprocal(v.where(flat, 1, total)))
+
+
+def _nothing(g: Any) -> Callable[[], Any]:
+    return lambda: v.times(g, 0)
+
+
+def _same_sign(g: Any, x: Any, result: Any) -> Any:
+    flat = v.is_zero(x)
+    return v.where(flat, 0, v.mul(g, v.div(result, v.where(flat, 1, x))))
+
+
+def _log_share(g: Any, x: Any, other: Any) -> Any:
+    return v.div(g, v.plus(v.exp(v.sub(other, x)), 1))
+
+
+def _log2_share(g: Any, x: Any, other: Any) -> Any:
+    return v.div(g, v.plus(v.exp(v.times(v.sub(other, x), math.log(2))), 1))
+
+
+def _log_where(x: Any, other: Any, logarithm: Any, least: float) -> Any:
+    """``logarithm(other)``, 0 where x is 0 and the logarithm is none."""
+    flat = v.is_zero(x) & v.at_most(other, least)
+    return v.where(flat, 0, logarithm(v.where(flat, 1, other)))
+
+
+_of_two("atan2", lambda g, x, y, _: (
+    lambda: v.mul(v.mul(g, y), _inverse_square(x, y)), lambda: v.mul(v.mul(g, v.neg(x)), _inverse_square(x, y)),
+))  # fmt: skip
+_of_two("hypot", lambda g, x, y, result: (lambda: v.mul(g, v.div(x, result)), lambda: v.mul(g, v.div(y, result))))
+_of_two("copysign", lambda g, x, y, result: (lambda: _same_sign(g, x, result), _nothing(g)))
+_of_two("logaddexp", lambda g, x, y, _: (lambda: _log_share(g, x, y), lambda: _log_share(g, y, x)))
+_of_two("logaddexp2", lambda g, x, y, _: (lambda: _log2_share(g, x, y), lambda: _log2_share(g, y, x)))
+_of_two("xlogy", lambda g, x, y, _: (lambda: v.mul(g, _log_where(x, y, v.log, 0)), lambda: v.div(v.mul(g, x), y)))
+_of_two("xlog1py", lambda g, x, y, _: (
+    lambda: v.mul(g, _log_where(x, y, v.log1p, -1)), lambda: v.div(v.mul(g, x), v.plus(y, 1)),
+), "SpecialXlog1PyBackward0")  # fmt: skip

@@ -3,8 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Primitive, rule
 
 
 def restored(node: Any, g: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
@@ -28,3 +30,71 @@ def mean(node: Any, g: Any) -> Any:
     for dim in dims if node.shapes[0] else ():
         count *= node.shapes[0][dim]
     return v.spread(v.div(restored(node, g, dims, keepdim), v.constant(count, g)), node.shapes[0])
+
+
+def _extreme(op: str) -> None:
+    @rule(op, keep=(0, "result"))
+    def shared(node: Any, g: Any) -> Any:
+        dims, keepdim = node.args
+        x, y = v.host_array(node.kept(g, 0)), v.host_array(node.kept(g, 1))
+        if not x.ndim or not dims:
+            return g
+        whole = y.reshape([1 if d in dims else n for d, n in enumerate(x.shape)])
+        chosen = np.asarray(x == whole)
+        if type(node).label in ("MaxBackward1", "MinBackward1"):  # which pass NaN on; amax and amin divide by no elements
+            chosen |= np.isnan(x) & np.isnan(whole)
+        with np.errstate(all="ignore"):
+            share = (1 / chosen.sum(dims, keepdims=True)).astype(np.float64) * chosen
+        return v.mul(v.spread(restored(node, g, dims, keepdim), x.shape), v.like(share.astype(x.dtype), g))
+
+
+_extreme("amax")
+_extreme("amin")
+
+_cumprod = Primitive("cumprod")
+
+
+def _moved(value: Any) -> Any:
+    """One place on along the last dimension, a one in front."""
+    first = v.like(np.asarray(np.eye(1, value.shape[-1], dtype=v.host_array(value).dtype)[0]), value)
+
+    def on(array: np.ndarray) -> np.ndarray:
+        found = np.zeros_like(array)
+        found[..., 1:] = array[..., :-1]
+        return found
+
+    def off(array: np.ndarray) -> np.ndarray:
+        found = np.zeros_like(array)
+        found[..., :-1] = array[..., 1:]
+        return found
+
+    return v.add(v.mapped(value, on, off, "SliceBackward0"), first)
+
+
+def _turned(value: Any) -> Any:
+    return v.mapped(value, lambda array: array[..., ::-1], lambda array: array[..., ::-1], "FlipBackward0")
+
+
+def _products_without(x: Any) -> Any:
+    """For each element the product of the others along the last dimension, exact where some are zero."""
+    last = len(v.shape_of(x)) - 1
+    before = _moved(_cumprod(x, last))
+    behind = _turned(_moved(_cumprod(_turned(x), last)))
+    return v.mul(before, behind)
+
+
+@rule("prod", keep=(0, "result"), label="ProdBackward0")
+def prod(node: Any, g: Any) -> Any:
+    dims, keepdim = node.args
+    shape = node.shapes[0]
+    if not shape or not dims:
+        return g
+    x, g = node.kept(g, 0), restored(node, g, dims, keepdim)
+    if not v.is_zero(x).any():
+        result = v.reshape(node.kept(g, 1), tuple(1 if d in dims else n for d, n in enumerate(shape)))
+        return v.mul(g, v.conj(v.div(result, x)))
+    rest = tuple(d for d in range(len(shape)) if d not in dims)
+    order = (*rest, *dims)
+    flat = v.reshape(v.permute(x, order), (*(shape[d] for d in rest), -1))
+    others = v.permute(v.reshape(_products_without(flat), tuple(shape[d] for d in order)), [int(i) for i in np.argsort(order)])
+    return v.mul(g, v.conj(others))

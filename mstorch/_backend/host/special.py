@@ -1,0 +1,56 @@
+"""Special functions on the host, by SciPy."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from ..table import define_host
+from ._ufunc import FLOATS, HALF
+
+
+def numpy_lgamma(x: np.ndarray) -> np.ndarray:
+    """The logarithm of the size of the gamma function, infinite at both ends."""
+    return np.where(np.isinf(x), np.abs(x), special.gammaln(x))
+
+
+for _name, _function in {
+    "erfc": special.erfc, "lgamma": numpy_lgamma, "ndtr": special.ndtr, "log_ndtr": special.log_ndtr, "i0": special.i0,
+    "i0e": special.i0e, "i1": special.i1, "i1e": special.i1e, "entr": special.entr, "bessel_j0": special.j0, "bessel_j1": special.j1,
+    "bessel_y0": special.y0, "bessel_y1": special.y1, "modified_bessel_k0": special.k0, "modified_bessel_k1": special.k1,
+    "scaled_modified_bessel_k0": special.k0e, "scaled_modified_bessel_k1": special.k1e,
+}.items():  # fmt: skip
+    define_host(_name, lambda x, function=_function: np.asarray(function(x)), FLOATS, HALF)
+
+
+def _in_double(function: Any) -> Any:
+    """What SciPy computes well in double precision only."""
+
+    def kernel(x: np.ndarray, *rest: Any) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            values = (item.astype(np.float64) if item.__class__ is np.ndarray else item for item in (x, *rest))
+            return np.asarray(function(*values), x.dtype)
+
+    return kernel
+
+
+def _trigamma(x: np.ndarray) -> np.ndarray:
+    """By reflection left of 1/2, where the zeta function of SciPy is undefined."""
+    left = x < 0.5
+    mirrored = special.zeta(2.0, np.where(left, 1 - x, x))
+    return np.where(left, (np.pi / np.sin(np.pi * x)) ** 2 - mirrored, mirrored)
+
+
+def numpy_polygamma(x: np.ndarray, order: int) -> np.ndarray:
+    """The derivative of some order of the digamma function, of double precision."""
+    if order < 2:
+        return np.asarray(_trigamma(x) if order else special.psi(x))
+    return np.asarray((-1.0) ** (order + 1) * special.gamma(order + 1.0) * special.zeta(order + 1.0, x))
+
+
+for _name, _function in {
+    "erfinv": special.erfinv, "erfcx": special.erfcx, "ndtri": special.ndtri, "digamma": special.psi, "polygamma": numpy_polygamma,
+    "gammainc": special.gammainc, "gammaincc": special.gammaincc, "zeta": special.zeta, "airy_ai": lambda x: special.airy(x)[0],
+}.items():  # fmt: skip
+    define_host(_name, _in_double(_function), FLOATS, HALF)

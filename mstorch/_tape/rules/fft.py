@@ -1,0 +1,35 @@
+"""Gradients of Fourier transforms: the transform the other way, with the same scale."""
+from __future__ import annotations
+
+from typing import Any
+
+from .. import vocabulary as v
+from ..apply import Primitive, rule
+
+_ADJOINT = {"backward": "forward", "ortho": "ortho", "forward": "backward", None: "forward"}
+_fft = Primitive("fft")
+
+
+@rule("fft", label="FftC2CBackward0")
+def fft(node: Any, g: Any) -> Any:
+    dims, inverse, norm = node.args
+    return _fft(g, dims, not inverse, _ADJOINT[norm])
+
+
+@rule("complex")
+def complex(node: Any, g: Any) -> Any:
+    wide, real = g.dtype if not hasattr(g, "_dtype") else g._dtype.np, node.kind.np
+
+    def of_real(array: Any) -> Any:
+        return array.real.astype(real)
+
+    def of_imaginary(array: Any) -> Any:
+        return array.imag.astype(real)
+
+    first, second = node.edges
+    return (
+        None if first is None else v.fit(v.mapped(g, of_real, lambda array: array.astype(wide), "RealBackward0"), node.shapes[0]),
+        None if second is None else v.fit(
+            v.mapped(g, of_imaginary, lambda array: array.astype(wide) * wide.type(1j), "ImagBackward0"), node.shapes[1]
+        ),
+    )  # fmt: skip

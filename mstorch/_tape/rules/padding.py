@@ -1,0 +1,30 @@
+"""Gradients of padding: linear maps and their transposes."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._backend.host.padding import numpy_pad, numpy_pad_like
+from .. import vocabulary as v
+from ..apply import rule
+
+
+@rule("pad", label="ConstantPadNdBackward0")
+def pad(node: Any, g: Any) -> Any:
+    pads = node.args[0]
+    back = tuple(-n for n in pads)
+    return v.mapped(g, lambda array: numpy_pad(array, back, 0), lambda array: numpy_pad(array, pads, 0), "ConstantPadNdBackward0")
+
+
+@rule("pad_like", label="ReflectionPadBackward0")
+def pad_like(node: Any, g: Any) -> Any:
+    shape = node.shapes[0]
+    sources = numpy_pad_like(np.arange(int(np.prod(shape))).reshape(shape), *node.args)
+
+    def gathered(array: np.ndarray) -> np.ndarray:
+        found = np.zeros(int(np.prod(shape)), array.dtype)
+        np.add.at(found, sources.reshape(-1), array.reshape(-1))
+        return found.reshape(shape)
+
+    return v.mapped(g, gathered, lambda array: numpy_pad_like(array, *node.args), "ReflectionPadBackward0")

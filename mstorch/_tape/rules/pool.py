@@ -1,0 +1,117 @@
+"""Gradients of pooling."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._backend.host.pool import inner, largest_places, padded, slices, window_counts, window_sums
+from ..._backend.kernels.windows import adaptive_table
+from .. import vocabulary as v
+from ..apply import rule
+
+Sizes = tuple[int, ...]
+
+
+@rule("max_pool", keep=(0, "result"), label="MaxPool2DWithIndicesBackward0")
+def max_pool(node: Any, g: Any) -> Any:
+    kernel, stride, padding, dilation, out = node.args
+    shape = node.shapes[0]
+    x, y = (v.comparable(node.kept(g, place)) for place in (0, 1))
+    if not x.size or not y.size:
+        return v.like(v.zeros(shape, node.kind), g)
+    places = largest_places(x, y, *node.args)
+    keys = list(slices(kernel, stride, dilation, out))
+    apart = all(s >= k and d == 1 for k, s, d in zip(kernel, stride, dilation))
+
+    def given(array: np.ndarray) -> np.ndarray:
+        empty = np.zeros(shape, array.dtype)
+        whole = padded(empty, kernel, stride, padding, dilation, out, 0)
+        for hit, key in zip(places, keys):
+            if apart:
+                np.copyto(whole[key], array, where=hit)
+            else:
+                whole[key] += np.where(hit, array, array.dtype.type(0))
+        return whole if whole is empty else np.array(whole[inner(shape[2:], padding)], order="C")
+
+    def taken(array: np.ndarray) -> np.ndarray:
+        whole = padded(array, kernel, stride, padding, dilation, out, 0)
+        found = np.zeros(y.shape, array.dtype)
+        for hit, key in zip(places, keys):
+            found += np.where(hit, whole[key], array.dtype.type(0))
+        return found
+
+    return v.flat_in(v.mapped(g, given, taken, "MaxPool2DWithIndicesBackwardBackward0"), node.kept(g, 0))
+
+
+def _by_position(node: Any, gradients: Any) -> Any:
+    """The gradient at the positions that a pooling gave as its second result."""
+    g = gradients[0]
+    shape = node.shapes[0]
+    rows, length = shape[0] * shape[1], int(np.prod(shape[2:]))
+    index = v.host_array(node.kept(g))
+    flat = (index.reshape(rows, -1) + np.arange(rows)[:, None] * length).reshape(-1)
+    own = index.shape
+
+    def given(array: np.ndarray) -> np.ndarray:
+        whole = np.zeros(rows * length, array.dtype)
+        np.add.at(whole, flat, array.reshape(-1))
+        return whole.reshape(shape)
+
+    def taken(array: np.ndarray) -> np.ndarray:
+        return array.reshape(-1)[flat].reshape(own)
+
+    return v.mapped(g, given, taken, "MaxPool2DWithIndicesBackwardBackward0")
+
+
+rule("max_pool_indices", keep=("result1",), label="MaxPool2DWithIndicesBackward0")(_by_position)
+rule("adaptive_max_pool", keep=("result1",), label="AdaptiveMaxPool2DBackward0")(_by_position)
+
+
+@rule("avg_pool", label="AvgPool2DBackward0")
+def avg_pool(node: Any, g: Any) -> Any:
+    kernel, stride, padding, out, include_pad, divisor = node.args
+    shape = node.shapes[0]
+    if 0 in shape or 0 in out:
+        return v.like(v.zeros(shape, node.kind), g)
+    ones = (1,) * len(kernel)
+    counts = window_counts(shape[2:], kernel, stride, padding, out, include_pad, divisor)
+
+    def spread(array: np.ndarray) -> np.ndarray:
+        empty = np.zeros(shape, array.dtype)
+        whole = padded(empty, kernel, stride, padding, ones, out, 0)
+        share = array / counts.astype(array.dtype)
+        for key in slices(kernel, stride, ones, out):
+            whole[key] += share
+        return whole if whole is empty else np.array(whole[inner(shape[2:], padding)], order="C")
+
+    def means(array: np.ndarray) -> np.ndarray:
+        return np.asarray(window_sums(array, kernel, stride, padding, out) / counts.astype(array.dtype))
+
+    return v.mapped(g, spread, means, "AvgPool2DBackwardBackward0")
+
+
+@rule("adaptive_avg_pool", label="AdaptiveAvgPool2DBackward0")
+def adaptive_avg_pool(node: Any, g: Any) -> Any:
+    (out,) = node.args
+    shape = node.shapes[0]
+    if 0 in shape or 0 in out:
+        return v.like(v.zeros(shape, node.kind), g)
+    table = adaptive_table(shape[2:], out)
+    inside = table >= 0
+    counts, positions, windows = inside.sum(0), table[inside], np.nonzero(inside)[1]
+    length = int(np.prod(shape[2:]))
+
+    def spread(array: np.ndarray) -> np.ndarray:
+        share = array.reshape(-1, len(counts)) / counts.astype(array.dtype)
+        whole = np.zeros((length, share.shape[0]), array.dtype)
+        np.add.at(whole, positions, share.T[windows])
+        return np.array(whole.T, order="C").reshape(shape)
+
+    def means(array: np.ndarray) -> np.ndarray:
+        rows = array.reshape(-1, length).T[positions]
+        whole = np.zeros((len(counts), rows.shape[1]), array.dtype)
+        np.add.at(whole, windows, rows)
+        return np.array((whole / counts[:, None].astype(array.dtype)).T, order="C").reshape(*shape[:2], *out)
+
+    return v.mapped(g, spread, means, "AdaptiveAvgPool2DBackwardBackward0")

@@ -1,0 +1,52 @@
+"""Gradients of linear maps along an axis, and of windows as columns."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._backend.host.resample import numpy_fold, numpy_pick_along, numpy_unfold
+from ..._backend.table import kernel
+from .. import vocabulary as v
+from ..apply import rule
+
+_along = kernel("along")
+
+
+@rule("along", label="UpsampleBackward0")
+def along(node: Any, g: Any) -> Any:
+    matrix, axis = node.args
+    turned, run = np.ascontiguousarray(matrix.T), _along.host[node.kind.name]
+    return v.mapped(g, lambda array: run(array, turned, axis), lambda array: run(array, matrix, axis), "UpsampleBackward0")
+
+
+@rule("pick_along", label="UpsampleNearestBackward0")
+def pick_along(node: Any, g: Any) -> Any:
+    positions, axis = node.args
+    shape = node.shapes[0]
+
+    def gathered(array: np.ndarray) -> np.ndarray:
+        found = np.zeros((shape[axis], *shape[:axis], *shape[axis + 1 :]), array.dtype)
+        np.add.at(found, positions, np.moveaxis(array, axis, 0))
+        return np.moveaxis(found, 0, axis)
+
+    return v.mapped(g, gathered, lambda array: numpy_pick_along(array, positions, axis), "UpsampleNearestBackward0")
+
+
+@rule("im2col", label="Im2ColBackward0")
+def im2col(node: Any, g: Any) -> Any:
+    kernel, dilation, padding, stride, out = node.args
+    sizes = node.shapes[0][2:]
+    return v.mapped(
+        g, lambda array: numpy_fold(array, sizes, kernel, dilation, padding, stride, out),
+        lambda array: numpy_unfold(array, kernel, dilation, padding, stride, out), "Im2ColBackward0",
+    )  # fmt: skip
+
+
+@rule("col2im", label="Col2ImBackward0")
+def col2im(node: Any, g: Any) -> Any:
+    sizes, kernel, dilation, padding, stride, blocks = node.args
+    return v.mapped(
+        g, lambda array: numpy_unfold(array, kernel, dilation, padding, stride, blocks),
+        lambda array: numpy_fold(array, sizes, kernel, dilation, padding, stride, blocks), "Col2ImBackward0",
+    )  # fmt: skip

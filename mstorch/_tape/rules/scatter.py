@@ -1,0 +1,122 @@
+"""Gradients of writing and adding up elements by position."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._backend.host.scatter import places_along
+from .. import vocabulary as v
+from ..apply import Primitive, rule
+
+
+class Places:
+    """Positions in an array of some shape: values taken from there, added up there, and zeros written there."""
+
+    def __init__(self, key: Any, shape: tuple[int, ...], own: tuple[int, ...]) -> None:
+        self.key, self.shape, self.own = key, shape or (1,), own
+        self.outer = shape
+
+    def _taken(self, array: np.ndarray) -> np.ndarray:
+        return np.asarray(array.reshape(self.shape)[self.key]).reshape(self.own)
+
+    def _added(self, array: np.ndarray) -> np.ndarray:
+        whole = np.zeros(self.shape, array.dtype)
+        np.add.at(whole, self.key, array.reshape(whole[self.key].shape))
+        return whole.reshape(self.outer)
+
+    def _without(self, array: np.ndarray) -> np.ndarray:
+        rest = np.array(array.reshape(self.shape))
+        rest[self.key] = 0
+        return rest.reshape(self.outer)
+
+    def take(self, value: Any) -> Any:
+        """The values at the positions."""
+        return v.mapped(value, self._taken, self._added, "GatherBackward0")
+
+    def add(self, value: Any) -> Any:
+        """Zeros with values added at the positions."""
+        return v.mapped(value, self._added, self._taken, "ScatterAddBackward0")
+
+    def without(self, value: Any) -> Any:
+        """A whole array with zeros at the positions."""
+        return v.mapped(value, self._without, self._without, "ScatterBackward1")
+
+    def gradients(self, node: Any, g: Any, adds: bool) -> tuple[Any, Any]:
+        """What an array and the source that was written to it, or added, get."""
+        return (
+            None if node.edges[0] is None else g if adds else self.without(g),
+            None if node.edges[1] is None else self.take(g),
+        )
+
+
+def _along(shape: tuple[int, ...], dim: int, index: np.ndarray, own: tuple[int, ...]) -> Places:
+    wide = index if index.ndim else index.reshape(1)
+    return Places(places_along(wide, dim, wide), shape, own)
+
+
+@rule("scatter", label="ScatterBackward0")
+def scatter(node: Any, g: Any) -> Any:
+    dim, index, how = node.args
+    return _along(node.shapes[0], dim, index, node.shapes[1]).gradients(node, g, how == "add")
+
+
+@rule("put")
+def put(node: Any, g: Any) -> Any:
+    index, accumulate = node.args
+    shape = node.shapes[0]
+    flat = (int(np.prod(shape)),)
+    places = Places((index.reshape(-1),), flat, node.shapes[1])
+    first, second = places.gradients(node, v.reshape(g, flat), accumulate)
+    return None if first is None else v.reshape(first, shape), second
+
+
+@rule("index_write", label="IndexAddBackward0")
+def index_write(node: Any, g: Any) -> Any:
+    dim, index, accumulate = node.args
+    shape, own = node.shapes
+    return Places((slice(None),) * dim + (index,), shape, own).gradients(node, g, accumulate)
+
+
+_reduced = Primitive("scatter_reduce")
+
+
+@rule("scatter_reduce", keep=(0, 1, "result"))
+def scatter_reduce(node: Any, g: Any) -> Any:
+    dim, index, how, include_self = node.args
+    places = _along(node.shapes[0], dim, index, node.shapes[1])
+    x, source, result = node.kept(g, 0), node.kept(g, 1), node.kept(g, 2)
+    if how == "prod":
+        by_x, by_source = _of_product(node, g, places, x, source, result)
+    elif how in ("amax", "amin"):
+        mine, theirs = v.like(_equal(x, result), g), v.like(_equal(source, places.take(result)), g)
+        ties = v.add(mine, places.add(theirs))
+        share = v.div(g, v.where(v.is_zero(ties), 1, ties))
+        by_x, by_source = v.mul(mine, share), v.mul(theirs, places.take(share))
+    else:
+        by_x = g if how == "sum" else v.div(g, v.like(_counts(node, places, include_self), g))
+        by_source = places.take(by_x)
+    return by_x if include_self else places.without(by_x), by_source
+
+
+def _equal(first: Any, second: Any) -> np.ndarray:
+    array = v.host_array(first)
+    return np.asarray(array == v.host_array(second)).astype(array.dtype)
+
+
+def _counts(node: Any, places: Places, include_self: bool) -> np.ndarray:
+    """How many elements each mean is of, at least 1."""
+    ones = np.ones(node.shapes[0], node.kind.np)
+    rest = v.bare_condition(ones if include_self else places.without(ones))
+    return np.maximum(rest + places.add(np.ones(node.shapes[1], node.kind.np)), ones)
+
+
+def _of_product(node: Any, g: Any, places: Places, x: Any, source: Any, result: Any) -> tuple[Any, Any]:
+    """torch's: by division where nothing is zero; a zero that is alone gets the product of the others."""
+    nonzero = v.where(v.is_zero(x), 1, x)
+    by_x = v.div(v.mul(g, _reduced(nonzero, source, *node.args)), nonzero)
+    zero = v.is_zero(source)
+    single = zero & (v.host_array(places.take(places.add(zero.astype(node.kind.np)))) == 1)
+    others = _reduced(x, v.where(single, 1, source), *node.args)
+    divided = v.div(places.take(v.mul(g, result)), v.where(zero, 1, source))
+    return by_x, v.where(single, places.take(v.mul(g, others)), divided)

@@ -1,0 +1,99 @@
+"""Gradients of special functions: error, gamma and Bessel functions."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import vocabulary as v
+from ..apply import Primitive, rule
+
+_erfcx, _digamma, _polygamma, _lgamma, _zeta = (Primitive(op) for op in ("erfcx", "digamma", "polygamma", "lgamma", "zeta"))
+_i0, _i0e, _i1, _i1e = (Primitive(op) for op in ("i0", "i0e", "i1", "i1e"))
+
+_TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
+_ROOT_TWO_PI = math.sqrt(2 * math.pi)
+
+
+def _density(x: Any) -> Any:
+    return v.times(v.exp(v.times(v.mul(x, x), -0.5)), 1 / _ROOT_TWO_PI)
+
+
+def _of_first_order(slope: Callable[[Any], Any], x: Any) -> Any:
+    """A slope that divides by x, and its limit where x is too small for that (or no number, as in torch)."""
+    array = v.host_array(x)
+    small = ~(np.abs(array) > np.finfo(array.dtype).eps)
+    return v.where(small, 0.5, slope(v.where(small, 1, x)))
+
+
+def _signed(x: Any, value: Any) -> Any:
+    return v.mul(v.like(v.signs(x), value), value)
+
+
+# The slope from the argument and the result, and torch's name of the node.
+_SLOPES: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
+    "erfc": ("ErfcBackward0", lambda x, y: v.times(v.exp(v.neg(v.mul(x, x))), -_TWO_BY_ROOT_PI)),
+    "erfinv": ("ErfinvBackward0", lambda x, y: v.times(v.exp(v.mul(y, y)), 1 / _TWO_BY_ROOT_PI)),
+    "erfcx": ("SpecialErfcxBackward0", lambda x, y: v.plus(v.times(v.mul(x, y), 2), -_TWO_BY_ROOT_PI)),
+    "ndtr": ("SpecialNdtrBackward0", lambda x, y: _density(x)),
+    "ndtri": ("SpecialNdtriBackward0", lambda x, y: v.times(v.exp(v.times(v.mul(y, y), 0.5)), _ROOT_TWO_PI)),
+    "log_ndtr": (
+        "SpecialLogNdtrBackward0", lambda x, y: v.times(v.reciprocal(_erfcx(v.times(x, -math.sqrt(0.5)))), math.sqrt(2 / math.pi)),
+    ),
+    "lgamma": ("LgammaBackward0", lambda x, y: _digamma(x)),
+    "digamma": ("DigammaBackward0", lambda x, y: _polygamma(x, 1)),
+    "entr": ("SpecialEntrBackward0", lambda x, y: v.plus(v.neg(v.log(x)), -1)),
+    "i0": ("I0Backward0", lambda x, y: _i1(x)),
+    "i0e": ("SpecialI0EBackward0", lambda x, y: v.sub(_i1e(x), _signed(x, y))),
+    "i1": ("SpecialI1Backward0", lambda x, y: _of_first_order(lambda x: v.sub(_i0(x), v.div(y, x)), x)),
+    "i1e": ("SpecialI1EBackward0", lambda x, y: _of_first_order(lambda x: v.sub(v.sub(_i0e(x), _signed(x, y)), v.div(y, x)), x)),
+}  # fmt: skip
+
+
+def _enter(op: str, label: str, slope: Callable[[Any, Any], Any]) -> None:
+    whole = v.wide(lambda g, x, y: v.mul(g, slope(x, y)))
+
+    @rule(op, keep=(0, "result"), label=label)
+    def chained(node: Any, g: Any) -> Any:
+        return whole(g, node.kept(g, 0), node.kept(g, 1))
+
+
+for _op, (_label, _slope) in _SLOPES.items():
+    _enter(_op, _label, _slope)
+
+
+@rule("polygamma", keep=(0,))
+def polygamma(node: Any, g: Any) -> Any:
+    order = node.args[0] + 1
+    return v.wide(lambda g, x: v.mul(g, _polygamma(x, order)))(g, node.kept(g))
+
+
+def _without(node: Any, words: str) -> None:
+    if node.edges[0] is not None:
+        raise NotImplementedError(f"the derivative for '{words}' is not implemented.")
+
+
+def _incomplete(op: str, label: str, sign: int) -> None:
+    def slope(g: Any, a: Any, x: Any) -> Any:
+        density = v.exp(v.sub(v.mul(v.plus(a, -1), v.log(x)), v.add(x, _lgamma(a))))
+        return v.times(v.mul(g, density), sign)
+
+    whole = v.wide(slope)
+
+    @rule(op, keep=(0, 1), label=label)
+    def incomplete(node: Any, g: Any) -> Any:
+        _without(node, "igamma: input" if sign > 0 else "igammac: input")
+        return None, v.fit(whole(g, node.kept(g, 0), node.kept(g, 1)), node.shapes[1])
+
+
+_incomplete("gammainc", "IgammaBackward0", 1)
+_incomplete("gammaincc", "IgammacBackward0", -1)
+
+
+@rule("zeta", keep=(0, 1), label="SpecialZetaBackward0")
+def zeta(node: Any, g: Any) -> Any:
+    _without(node, "zeta")
+    slope = v.wide(lambda g, s, q: v.neg(v.mul(g, v.mul(s, _zeta(v.plus(s, 1), q)))))
+    return None, v.fit(slope(g, node.kept(g, 0), node.kept(g, 1)), node.shapes[1])
