@@ -30,8 +30,8 @@ _INIT = ("constant_", "kaiming_uniform_", "normal_", "uniform_")
 # Functions that draw random numbers: within a map (torch.vmap) they draw for all slices.
 _DRAWS = frozenset((
     "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson binomial dropout alpha_dropout "
-    "feature_dropout feature_alpha_dropout dropout1d dropout2d dropout3d gumbel_softmax bernoulli_ normal_ uniform_ exponential_ cauchy_ "
-    "geometric_ log_normal_ random_ dropout_ alpha_dropout_ feature_dropout_ feature_alpha_dropout_ kaiming_uniform_ rrelu rrelu_"
+    "feature_dropout feature_alpha_dropout dropout1d dropout2d dropout3d gumbel_softmax rrelu bernoulli_ normal_ uniform_ exponential_ "
+    "cauchy_ geometric_ log_normal_ random_ dropout_ alpha_dropout_ feature_dropout_ feature_alpha_dropout_ kaiming_uniform_ rrelu_"
 ).split())  # fmt: skip
 
 _NOT_ENTERED_METHODS = frozenset(

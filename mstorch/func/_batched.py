@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 import textwrap
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -43,13 +42,14 @@ NO_LEAF = (
 class Map:
     """One running ``vmap``: how deep it is nested (from 1), how many slices it has, and how random numbers are drawn."""
 
-    __slots__ = ("depth", "size", "randomness", "levels", "draw")
+    __slots__ = ("depth", "size", "randomness", "levels", "draw", "ended")
 
-    def __init__(self, size: int, randomness: str, levels: int, draw: Callable[..., Any]) -> None:
+    def __init__(self, size: int, randomness: str, draw: Callable[..., Any]) -> None:
         self.depth = len(state.maps) + 1
         self.size = size
         self.randomness = randomness
-        self.levels = levels  # how many levels of differentiation it stands in
+        self.levels = state.levels  # how many levels of differentiation it stands in
+        self.ended = False
         self.draw = lambda function, args, kwargs: draw(self, function, args, kwargs)
 
     def __enter__(self) -> Map:
@@ -58,6 +58,7 @@ class Map:
 
     def __exit__(self, *exc: Any) -> None:
         state.maps.pop()
+        self.ended = True
 
 
 class outside:
@@ -90,15 +91,6 @@ class within:
 
     def __exit__(self, *exc: Any) -> None:
         state.maps = self.held
-
-
-class _Differentiating(threading.local):
-    """How many levels of differentiation the thread is in."""
-
-    levels = 0
-
-
-differentiating = _Differentiating()
 
 
 def _refusing(error: type[Exception], words: str) -> Any:
@@ -177,15 +169,22 @@ class BatchedTensor(Tensor):
         return steps if dim is None else steps[wrapped(dim, len(steps))]
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether each slice is row-major, the mapped dimension in front."""
+        """Whether each slice is row-major."""
         if memory_format is not None and str(memory_format) != "torch.contiguous_format":
             raise RuntimeError("NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format")
-        return front(self).is_contiguous()
+        step = 1
+        if 0 in self._shape:
+            return True
+        for length, own in zip(reversed(self._shape), reversed(self.stride())):
+            if length != 1 and own != step:
+                return False
+            step *= length
+        return True
 
     @property
     def requires_grad(self) -> bool:
         """Whether a level of differentiation within the map follows the tensor."""
-        return differentiating.levels > self.map.levels and is_tracked(core(self))
+        return state.levels > self.map.levels and is_tracked(core(self))
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -252,6 +251,10 @@ class BatchedTensor(Tensor):
 
     item = _refusing(RuntimeError, NO_ITEM)
     __float__ = __int__ = __complex__ = __index__ = item
+    def retain_grad(self) -> None:
+        """Raises RuntimeError: gradients are kept outside of maps."""
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+
     __bool__ = is_nonzero = _refusing(RuntimeError, NO_BRANCH)
     numpy = tolist = data_ptr = __array__ = _refusing(RuntimeError, NO_MEMORY)
     backward = _refusing(RuntimeError, NO_BACKWARD)
@@ -427,6 +430,8 @@ def take(public: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, An
             map = other
     if map is None:
         return NotImplemented
+    if map.ended:
+        raise RuntimeError(_ESCAPED)
     known = _found.get(public)
     if known is None:
         key = spoken(public).removeprefix("torch.")
@@ -435,9 +440,14 @@ def take(public: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, An
         return known[0](Op(public, map, known[1]), args, kwargs)
 
 
+_ESCAPED = (
+    "Either your tensor may have escaped from inside a function being vmapped and this is a user error (see "
+    "https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal functorch error in `gen_vmap_plumbing` Please "
+    "file an issue if it looks like the latter"
+)
 MAPPERS.append(take)
 
 __all__ = [
-    "RULES", "BatchedTensor", "Map", "Op", "Rule", "aligned", "as_batched", "batched", "core", "differentiating", "dressed_like",
+    "RULES", "BatchedTensor", "Map", "Op", "Rule", "aligned", "as_batched", "batched", "core", "dressed_like",
     "everywhere", "find_rules_by", "front", "innermost", "is_of", "maps_of", "outside", "public", "take", "within", "wrapped",
 ]  # fmt: skip

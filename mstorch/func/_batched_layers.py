@@ -7,7 +7,7 @@ from typing import Any
 from .._core.tensor_base import TensorBase
 from ._batched import RULES, Map, Op, as_batched, batched, front, innermost, is_of, outside, within
 from ._batched_loop import by_slices, expanded, looped, unmapped_error
-from ._batched_rules import bound, pointwise, ruled
+from ._batched_rules import bound, in_line, pointwise, pointwise_in_place, ruled
 
 Given = dict[str, Any]
 
@@ -292,7 +292,9 @@ def _certain(name: str, args: tuple[Any, ...]) -> bool:
 
 
 _BY_SIZE = frozenset(("rand", "randn"))
-_BY_TENSOR = frozenset(("rand_like", "randn_like", "randint_like", "dropout", "alpha_dropout", "bernoulli", "poisson"))
+_BY_TENSOR = frozenset(
+    "rand_like randn_like randint_like dropout alpha_dropout bernoulli poisson _standard_gamma _sample_dirichlet".split()
+)
 
 
 def _different(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -307,6 +309,9 @@ def _different(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             size = next((value for value in args if isinstance(value, (tuple, list))), None) or kwargs.pop("size", ())
             return batched(op(*given, (map.size, *size), **kwargs), 0, map)
         tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
+        if name in ("normal", "binomial") and tensors and not isinstance(kwargs.get("size"), (tuple, list)):
+            spread = iter(in_line(op, [batched(expanded(tensor, map), 0, map) for tensor in tensors]))
+            return batched(op(*(next(spread) if isinstance(value, TensorBase) else value for value in args), **kwargs), 0, map)
         if name in _BY_TENSOR and len(tensors) == 1 and args and tensors[0] is args[0] and not kwargs.get("inplace") and not args[3:]:
             return batched(op(expanded(args[0], map), *args[1:], **kwargs), 0, map)
     return looped(op, args, kwargs)
@@ -329,18 +334,26 @@ def drawn(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return pointwise(op, args, kwargs)
     if op.map.randomness == "different":
         return _different(op, args, kwargs)
+    if op.map.randomness == "same" and op.name in _BY_VALUES:
+        raise RuntimeError(_NOT_SAME)
     return looped(op, args, kwargs, args[0] if kwargs.get("inplace") else None)
+
+
+_BY_VALUES = frozenset(("bernoulli", "multinomial", "normal", "poisson", "binomial", "_standard_gamma", "_sample_dirichlet"))
+_NOT_SAME = "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
 
 
 @ruled(_DRAWN_IN_PLACE + " " + " ".join(f"nn.init.{name}" for name in ("uniform_", "normal_", "trunc_normal_")))
 def drawn_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Numbers drawn into a tensor of the map."""
     target = args[0]
+    further = innermost((*args[1:], *kwargs.values())) is not None
+    if op.map.randomness == "same" and further:
+        raise RuntimeError(_NOT_SAME)
     if not is_of(target, op.map):
         raise unmapped_error(op)
-    if op.map.randomness == "different" and innermost((*args[1:], *kwargs.values())) is None:
-        op(front(target), *args[1:], **kwargs)
-        return target
+    if op.map.randomness == "different":
+        return pointwise_in_place(op, args, kwargs)
     return looped(op, args, kwargs, target)
 
 

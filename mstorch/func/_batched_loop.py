@@ -12,7 +12,7 @@ from .._core.trees import tree_flatten, tree_unflatten
 from ._batched import NO_BRANCH, NO_ITEM, BatchedTensor, Map, Op, batched, front, is_of, public
 
 # What ``torch._C._functorch`` sets: whether such calls are allowed, and whether they warn.
-fallback = {"enabled": True, "warned": False}
+fallback = {"enabled": True, "warned": True}
 loops: dict[str, int] = {}  # how often each function was computed slice by slice
 
 
@@ -81,9 +81,7 @@ def by_slices(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if kwargs.get("out") is not None:
         raise RuntimeError(f"Batching rule not implemented for aten::{op.name}.out; the fallback path doesn't work on out= or view ops.")
     if not fallback["enabled"]:
-        raise RuntimeError(
-            f"Batching rule not implemented for aten::{op.name}. We could not generate a fallback: it is switched off."
-        )
+        raise RuntimeError(f"aten::{op.name} hit the vmap fallback which is currently disabled")
     target = args[0] if args and is_in_place(op.name) else None
     if target is not None and not is_of(target, op.map):
         raise unmapped_error(op)

@@ -180,13 +180,13 @@ rules(
     "lgamma log log10 log1p log2 logit mvlgamma nan_to_num neg negative polygamma positive rad2deg real reciprocal relu relu6 resolve_conj "
     "resolve_neg round rsqrt sgn sigmoid sign signbit sin sinc sinh sqrt square tan tanh trunc celu elu gelu hardshrink hardsigmoid "
     "hardswish hardtanh leaky_relu logsigmoid log_sigmoid_backward mish selu silu softplus softshrink softsign tanhshrink imag "
-    "bernoulli_elementwise clone to type float double half bfloat16 int long short byte bool char cfloat cdouble chalf cpu cuda "
+    "clone to type float double half bfloat16 int long short byte bool char cfloat cdouble chalf cpu cuda "
     "alias detach zeros_like ones_like full_like empty_like  fill zero type_as "
     "nn.functional.threshold nn.functional.logsigmoid",
     pointwise,
 )  # fmt: skip
 _POINTWISE_IN_PLACE = (
-    "addcdiv addcmul lerp fill zero abs clamp clip copy where add sub mul div eq ne lt le gt ge"  # beside those above
+    "addcdiv addcmul lerp zero abs clamp clip copy where add sub mul div eq ne lt le gt ge"  # beside those above
 ).split()
 
 
@@ -240,10 +240,15 @@ def along(*names: str) -> Rule:
                 return by_slices(op, args, kwargs)
             given[name] = shifted(op, dim, rank)
         if rank == 0:
+            if op.name in _TURNS:
+                return batched(tensor.value, tensor.bdim, op.map)
             return as_batched(unfolded(op(value.unsqueeze(1), **given)), 0, op.map)
         return as_batched(op(value, **given), 0, op.map)
 
     return rule
+
+
+_TURNS = frozenset(("transpose", "swapdims", "swapaxes"))
 
 
 def _has_map(given: Arguments) -> bool:
@@ -486,7 +491,7 @@ def find(key: str, public: Any) -> Rule:
     if name in _OF_A_SLICE:
         return of_a_slice
     name = _OPERATORS.get(name, name)
-    if owner in ("", "Tensor", "functional", "nn.functional") and name in RULES:
+    if owner in ("", "Tensor", "functional", "nn.functional", "_functions.implicit") and name in RULES:
         return RULES[name]
     if owner == "special" and name not in _NOT_SPECIAL:
         return pointwise

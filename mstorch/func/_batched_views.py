@@ -208,6 +208,36 @@ def flip(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return batched(front(tensor).flip(shifted(op, dims, len(tensor._shape))), 0, op.map)
 
 
+@ruled("clone")
+def clone(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A copy; one in a memory format has it behind the mapped dimension."""
+    wanted = str(kwargs.get("memory_format"))
+    if wanted in ("torch.channels_last", "torch.channels_last_3d"):
+        raise RuntimeError("NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format or "
+                           "torch.contiguous_format (got ChannelsLast)")  # fmt: skip
+    if wanted == "torch.contiguous_format":
+        return batched(op(front(args[0]), **kwargs), 0, op.map)
+    return batched(op(args[0].value, **kwargs), args[0].bdim, op.map)
+
+
+@ruled("fill fill_")
+def fill(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """One number everywhere, or one for each slice."""
+    given = bound(op, args, kwargs)
+    target, value = given["input"], given["value"]
+    in_place = op.name == "fill_"
+    if in_place and not is_of(target, op.map):
+        raise unmapped_error(op)
+    if not is_of(value, op.map):
+        found = op(target.value, value)
+        return target if in_place else batched(found, target.bdim, op.map)
+    if value._shape:
+        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {len(value._shape)} dimensions.")
+    with within(op.map):
+        found = value.to(target._dtype).expand(target._shape)
+        return target.copy_(found) if in_place else found.clone()
+
+
 @ruled("contiguous")
 def contiguous(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Row-major behind the mapped dimension."""

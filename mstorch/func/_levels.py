@@ -22,7 +22,6 @@ from ._batched import (
     aligned,
     batched,
     core,
-    differentiating,
     dressed_like,
     everywhere,
     innermost,
@@ -184,12 +183,12 @@ class recording:
         self.leaves: list[Node] = []
         _BLOCKS.append(self)
         modes.grad = True
-        differentiating.levels += 1
+        state.levels += 1
         return self
 
     def __exit__(self, *exc: Any) -> None:
         _BLOCKS.pop()
-        differentiating.levels -= 1
+        state.levels -= 1
         if _BLOCKS:
             _BLOCKS[-1].leaves.extend(self.leaves)
         modes.grad = self.outer

@@ -9,11 +9,11 @@ from typing import Any
 from .._core import generator
 from .._core.tensor_base import TensorBase
 from .._core.trees import broadcast_to, tree_flatten, tree_unflatten
-from . import _batched_index, _batched_products, _batched_views
-from ._batched import Map, batched, differentiating, is_of, public, wrapped
+from . import _batched_function, _batched_index, _batched_products, _batched_views
+from ._batched import Map, batched, is_of, public, wrapped
 from ._batched_layers import draw
 
-RULE_ROOMS = (_batched_index, _batched_products, _batched_views)  # rules are entered where they are defined
+RULE_ROOMS = (_batched_function, _batched_index, _batched_products, _batched_views)  # rules are entered where they are defined
 _MODES = ("error", "different", "same")
 
 
@@ -127,7 +127,7 @@ def vmap(
 
     def run(leaves: list[Any], dims: list[Any], spec: Any, kwargs: dict[str, Any], size: int) -> tuple[list[Any], list[Any], Any]:
         refusing = generator.randomness("error") if randomness == "error" else contextlib.nullcontext()
-        with Map(size, randomness, differentiating.levels, draw) as map, refusing:
+        with Map(size, randomness, draw) as map, refusing:
             values = [leaf if dim is None else batched(leaf, dim, map) for leaf, dim in zip(leaves, dims)]
             result = func(*tree_unflatten(values, spec), **kwargs)
         flat, out_spec = tree_flatten(result)
