@@ -18,7 +18,7 @@ from ._core.formats import strided
 from ._core.hooks import warn_if_has_hooks
 from ._core.modes import grad_set_to, modes
 from ._core.naming import NamedAsInTorch
-from ._core.overriding import PLAIN
+from ._core.overriding import PLAIN, refuse_in_transform, state
 from ._core.size import Size
 from ._core.storage import Absent, Counter
 from ._core.tensor_base import (
@@ -332,6 +332,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Start (or stop) recording operations on a leaf; returns the tensor."""
+        if state.levels and requires_grad:
+            refuse_in_transform("requires_grad_()", " (or perhaps using torch.autograd.functional.* APIs)")
         if requires_grad == is_tracked(self):
             return self
         if requires_grad:
@@ -375,7 +377,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
                 raise RuntimeError("can't assign Variable as its own grad")
             if value._dtype is not self._dtype:
                 raise RuntimeError(
-                    f"attempting to assign a gradient with dtype '{_spoken(value)}' to a tensor with dtype '{_spoken(self)}'. "
+                    f"attempting to assign a gradient with dtype '{value._dtype.name}' to a tensor with dtype '{self._dtype.name}'. "
                     "Please ensure that the gradient and the tensor have the same dtype"
                 )
             if value.shape != self.shape:
@@ -554,10 +556,6 @@ def _text(tensor: Tensor) -> str:
         class_name=type(tensor).__name__,
         default_dtype_name=get_default_dtype().name,
     )
-
-
-def _spoken(tensor: Tensor) -> str:
-    return f"{tensor._dtype.name}"
 
 
 def replace_data(tensor: Tensor, new: Tensor) -> None:

@@ -3,6 +3,7 @@
     python -m tests.sweeps trace       # where an operator's forward reads tensors on the host while it is captured
     python -m tests.sweeps gradgrad    # gradgradcheck of what torch marks as twice differentiable
     python -m tests.sweeps gradgrad -k norm
+    python -m tests.sweeps vmap        # operators mapped over two slices, against the loop over the slices
     python -m tests.sweeps errors      # samples that torch refuses: the type of the error and its key sentence
 
 ``tests/test_sweeps.py`` runs a part of this in the suite.
@@ -23,7 +24,7 @@ import mstorch
 from mstorch._backend import trace
 from mstorch._core.storage import NativeBlock
 from mstorch._core.tensor_base import value_of, wrap
-from tests import databases
+from tests import batching, databases
 
 # Above so many numbers in all inputs a sample is not tried: one of the small ones stands for it.
 LARGEST = 200
@@ -149,6 +150,8 @@ def _error_items(info: Any, name: str) -> dict[str, Callable[[], None]]:
 
 def items(kind: str) -> dict[str, Callable[[], None]]:
     """The checks of a sweep by operator, in the database's order."""
+    if kind == "vmap":
+        return batching.items()
     found: dict[str, Callable[[], None]] = {}
     for name, info in databases.operators():
         if kind == "errors":
@@ -162,7 +165,7 @@ def items(kind: str) -> dict[str, Callable[[], None]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("kind", choices=("trace", "gradgrad", "errors"))
+    parser.add_argument("kind", choices=("trace", "gradgrad", "vmap", "errors"))
     parser.add_argument("-k", default="", help="only names that match this pattern")
     options = parser.parse_args()
     checks = items(options.kind)

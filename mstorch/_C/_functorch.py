@@ -1,36 +1,68 @@
-"""torch._C._functorch: tensors of transforms. Those of ``torch.func`` here give their functions plain tensors."""
+"""torch._C._functorch: what the tensors of ``torch.vmap`` are, and what calls without a batching rule become."""
 from __future__ import annotations
 
 from typing import Any
 
+from ..func._batched import BatchedTensor
+from ..func._batched_loop import fallback
+
 
 def is_batchedtensor(tensor: Any) -> bool:
-    """False: ``vmap`` and the gradients of ``torch.func`` give their functions plain tensors."""
+    """Whether a tensor is one of a ``vmap`` that is running."""
+    return type(tensor) is BatchedTensor
+
+
+is_functorch_wrapped_tensor = is_batchedtensor
+
+
+def is_gradtrackingtensor(tensor: Any) -> bool:
+    """False: the gradients of ``torch.func`` give their functions plain tensors."""
     return False
 
 
-is_legacy_batchedtensor = is_gradtrackingtensor = is_functionaltensor = is_functorch_wrapped_tensor = is_batchedtensor
+is_legacy_batchedtensor = is_functionaltensor = is_gradtrackingtensor
 
-# torch computes an operation without a batching rule slice by slice, where that is allowed, and says so where asked to. Here
-# ``vmap`` runs the whole function so: no operation is worse off than another, and there is nothing to forbid or to warn of.
-_fallback = {"enabled": True, "warned": False}
+
+def get_unwrapped(tensor: Any) -> Any:
+    """The tensor that one of ``vmap`` stands for. Raises RuntimeError for others."""
+    if type(tensor) is not BatchedTensor:
+        raise RuntimeError("No wrappers present!")
+    return tensor.value
+
+
+def maybe_get_bdim(tensor: Any) -> int:
+    """The dimension of the tensor underneath that ``vmap`` maps over; -1 for other tensors."""
+    return tensor.bdim if type(tensor) is BatchedTensor else -1
+
+
+def maybe_get_level(tensor: Any) -> int:
+    """How deep the ``vmap`` is nested that the tensor is of, from 1; -1 for other tensors."""
+    return tensor.map.depth if type(tensor) is BatchedTensor else -1
 
 
 def _is_vmap_fallback_enabled() -> bool:
     """What ``_set_vmap_fallback_enabled`` chose: True at first."""
-    return _fallback["enabled"]
+    return fallback["enabled"]
 
 
 def _set_vmap_fallback_enabled(enabled: bool) -> None:
-    """Choose whether operations without a batching rule are allowed in ``vmap``: there is none here."""
-    _fallback["enabled"] = enabled
+    """Choose whether operations without a batching rule are computed slice by slice, or refused."""
+    fallback["enabled"] = enabled
+
+
+def _set_vmap_fallback_warning_enabled(enabled: bool) -> None:
+    """Choose whether operations without a batching rule warn in ``vmap``."""
+    fallback["warned"] = enabled
+
+
+_legacy = {"warned": False}
 
 
 def are_vmap_fallback_warnings_enabled() -> bool:
     """What ``display_vmap_fallback_warnings`` chose: False at first."""
-    return _fallback["warned"]
+    return _legacy["warned"]
 
 
 def display_vmap_fallback_warnings(enabled: bool) -> None:
-    """Choose whether operations without a batching rule warn in ``vmap``: there is none here."""
-    _fallback["warned"] = enabled
+    """Remember whether torch's ``vmap`` before ``torch.func`` should warn, which is in neither library any more."""
+    _legacy["warned"] = enabled

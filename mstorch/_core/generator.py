@@ -59,14 +59,15 @@ class Generator:
             state = self._engine.get_state()
         return made(np.frombuffer(state, np.uint8).copy())
 
-    def set_state(self, new_state: Any) -> None:
-        """Continue from a state that ``get_state`` gave."""
+    def set_state(self, new_state: Any) -> Generator:
+        """Continue from a state that ``get_state`` gave; returns the generator."""
         if not isinstance(new_state, TensorBase):
             raise TypeError(f"set_state(): argument 'new_state' must be Tensor, not {type(new_state).__name__}")
         if new_state._dtype.name != "uint8":
             raise TypeError("RNG state must be a torch.ByteTensor")
         with self._engine.lock:
             self._engine.set_state(value_of(new_state).asnumpy().reshape(-1))
+        return self
 
     def clone_state(self) -> Generator:
         """Another generator at the same place of the same stream."""

@@ -47,15 +47,24 @@ ON, WITHOUT_SUBCLASSES, OFF = 0, 1, 2
 
 
 class _State(threading.local):
-    """A thread's modes, the innermost last, and how much of overriding is on."""
+    """A thread's modes and the maps that it runs (torch.vmap), the innermost last, and how much of overriding is on.
+
+    ``levels``: of differentiation (torch.func) that the thread is in.
+    """
 
     level = ON
+    levels = 0
 
     def __init__(self) -> None:
         self.modes: list[Any] = []
+        self.maps: list[Any] = []
 
 
 state = _State()
+# What computes calls with the tensors of a map (torch.vmap): given by the room of the transforms, NotImplemented for other calls.
+MAPPERS: list[Function] = []
+# The same for ``autograd.Function``s within any transform of torch.func.
+FUNCTION_TRANSFORMS: list[Function] = []
 
 
 def disabled(*args: Any, **kwargs: Any) -> Any:
@@ -189,7 +198,45 @@ def dispatch(
             if operator:
                 return NotImplemented
             raise TypeError(_refused(public, found))
+    for mapper in MAPPERS:
+        result = mapper(public, function, args, kwargs)
+        if result is not NotImplemented:
+            return result
     return (form if formed and form is not None else function)(*args, **kwargs)
+
+
+def refuse_in_transform(name: str, further: str = "") -> None:
+    """Raise torch's error for what no function that is being differentiated may do."""
+    raise RuntimeError(
+        f"You are attempting to call Tensor.{name}{further} inside of a function being transformed by a functorch transform. This is "
+        f"unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call {name} outside "
+        "of a function being transformed instead."
+    )
+
+
+def drawing(function: Function) -> Function:
+    """A function that draws random numbers: the map that is running says for how many slices."""
+
+    @functools.wraps(function)
+    def drawn(*args: Any, **kwargs: Any) -> Any:
+        return state.maps[-1].draw(drawn, args, kwargs) if state.maps else function(*args, **kwargs)
+
+    return drawn
+
+
+def for_maps(function: Function) -> Function:
+    """A function made of operations of this library, not of public ones: a map computes it as one."""
+
+    @functools.wraps(function)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        if state.maps:
+            for mapper in MAPPERS:
+                result = mapper(mapped, function, args, kwargs)
+                if result is not NotImplemented:
+                    return result
+        return function(*args, **kwargs)
+
+    return mapped
 
 
 _IN_PYTHON = ("torch.nn.", "torch.functional.")  # torch's functions there speak otherwise than those written in C++

@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from .._core.overriding import entered_property, entry, is_entry
+from .._core.overriding import drawing, entered_property, entry, is_entry
 from .._ops.subclasses import UNWRAPPED
 from .._sparse.dispatch import FORMS, FUNCTION_FORMS, STRIDED_METHOD_FORMS
 from .._tensor import Tensor
@@ -26,6 +26,13 @@ _NOT_ENTERED = frozenset({"is_tensor", "broadcast_shapes", "sym_fresh_size", *(
 _OF_DATA = frozenset("tensor as_tensor asarray from_numpy frombuffer from_file scalar_tensor from_dlpack".split())
 # torch.nn.init's others are made of these and of methods.
 _INIT = ("constant_", "kaiming_uniform_", "normal_", "uniform_")
+
+# Functions that draw random numbers: within a map (torch.vmap) they draw for all slices.
+_DRAWS = frozenset((
+    "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson binomial dropout alpha_dropout "
+    "feature_dropout feature_alpha_dropout dropout1d dropout2d dropout3d gumbel_softmax rrelu bernoulli_ normal_ uniform_ exponential_ "
+    "cauchy_ geometric_ log_normal_ random_ dropout_ alpha_dropout_ feature_dropout_ feature_alpha_dropout_ kaiming_uniform_ rrelu_"
+).split())  # fmt: skip
 
 _NOT_ENTERED_METHODS = frozenset(
     "__new__ __init__ __init_subclass__ __class__ __hash__ __iter__ __getattribute__ __setattr__ __delattr__ __subclasshook__ "
@@ -70,8 +77,12 @@ def enter_namespace(namespace: dict[str, Any], module: str, known: dict[Function
         function = namespace[name]
         if function not in known:
             form = {**FORMS, **FUNCTION_FORMS}.get(name) if module in _FACES else None
-            known[function] = entry(function, module, name, form=form, data=name in _OF_DATA)
+            known[function] = entry(_drawing(function, name), module, name, form=form, data=name in _OF_DATA)
         namespace[name] = known[function]
+
+
+def _drawing(function: Function, name: str) -> Function:
+    return drawing(function) if name in _DRAWS else function
 
 
 def _is_operation(name: str, value: Any) -> bool:
@@ -89,7 +100,7 @@ def enter_class() -> None:
             continue
         if isinstance(value, types.FunctionType) and not is_entry(value):
             form = STRIDED_METHOD_FORMS.get(name)
-            entered: Any = entry(value, _HOME, f"Tensor.{name}", form=form, public=_known_as(name))
+            entered: Any = entry(_drawing(value, name), _HOME, f"Tensor.{name}", form=form, public=_known_as(name))
             if hasattr(entered, "__signature__"):
                 entered.__signature__ = _of_method(entered.__signature__)
             setattr(Tensor, name, entered)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._core.dtype import float64
+from .._core.overriding import drawing, for_maps
 from .._ops.compare import where
 from .._ops.random import _sample_dirichlet as _draw_dirichlet
 from .._ops.random import _standard_gamma as _draw_gamma
@@ -89,6 +90,7 @@ def _gamma_fitted(a: Any, x: Any) -> Any:
     return (_horner(v, columns[:4]) / _horner(v, columns[4:])).exp()
 
 
+@for_maps
 def _standard_gamma_grad(self: Tensor, output: Tensor) -> Tensor:
     """How gamma samples ``output`` move with their concentrations ``self``; same shapes."""
     with no_grad():
@@ -159,6 +161,7 @@ def _beta_fitted(x: Any, a: Any, total: Any) -> Any:
     return part(_BETA_FIT[0]) / part(_BETA_FIT[1]) * (x * (total.digamma() - a.digamma()) / (total - a))
 
 
+@for_maps
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
     """How shares ``x`` of Dirichlet samples move with their concentrations, divided by 1 - x; same shapes."""
     with no_grad():
@@ -198,11 +201,15 @@ class _SampleDirichlet(Function):
         raise RuntimeError("derivative for aten::_sample_dirichlet is not implemented")
 
 
+@for_maps
+@drawing
 def _standard_gamma(self: Tensor, generator: Any = None) -> Tensor:
     """Gamma random numbers of the concentrations in ``self`` and rate 1, with a gradient."""
     return _StandardGamma.apply(self, generator)
 
 
+@for_maps
+@drawing
 def _sample_dirichlet(self: Tensor, generator: Any = None) -> Tensor:
     """Dirichlet random numbers of the concentrations in the last dimension; no gradient, as in torch (``Dirichlet`` has one)."""
     return _SampleDirichlet.apply(self, generator)

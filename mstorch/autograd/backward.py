@@ -8,6 +8,7 @@ import numpy as np
 
 from .._backend import tape
 from .._core.modes import grad_set_to, modes
+from .._core.overriding import for_maps
 from .._core.tensor_base import TensorBase, count_of, is_tracked, tensor_of
 from .._ops._dispatch import capturing, cast_tensor
 from .._ops.join import stack
@@ -110,6 +111,7 @@ def _refuse_in_graph() -> None:
         raise RuntimeError("mstorch: backward() in the middle of a network that MindSpore trains; MindSpore computes the gradients")
 
 
+@for_maps
 def backward(
     tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
     grad_variables: Any = None, inputs: Any = None,
@@ -137,6 +139,7 @@ def backward(
     engine.run(starts, keep, create_graph, only=only)
 
 
+@for_maps
 def grad(
     outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
     only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False,

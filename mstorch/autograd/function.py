@@ -11,6 +11,7 @@ from typing import Any
 from .._backend import tape
 from .._core.formats import strided
 from .._core.modes import modes
+from .._core.overriding import FUNCTION_TRANSFORMS, state
 from .._core.tensor_base import OF_FUNCTION, TensorBase, is_tracked
 from .._core.writable import check_history
 from .._ops._dispatch import capturing
@@ -167,7 +168,7 @@ class Function:
     and ``backward(ctx, *grad_outputs)``, which returns one gradient, or None, for each argument. Call ``apply``.
     """
 
-    generate_vmap_rule = False  # ``vmap`` runs a Function for each slice in any case
+    generate_vmap_rule = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(
@@ -218,7 +219,7 @@ class Function:
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        """Compute the results for a batch: a rule that other implementations need."""
+        """Compute the results for a batch (``torch.vmap``), and give the dimension of each that the batch lies along."""
         raise NotImplementedError(
             "To use autograd.Function with vmap, you must either override the vmap staticmethod or set generate_vmap_rule=True."
         )
@@ -237,6 +238,11 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run ``forward`` on the arguments and record its backward."""
+        if state.maps or state.levels:
+            for transform in FUNCTION_TRANSFORMS:
+                found = transform(cls, args, kwargs)
+                if found is not NotImplemented:
+                    return found
         apart = cls.setup_context is not Function.setup_context
         if apart:
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from .._core.hooks import Hooks, RemovableHandle
 from .._core.modes import modes
+from .._core.overriding import refuse_in_transform, state
 from .._core.tensor_base import TensorBase, auto_of, is_tracked
 from .._tape.engine import running
 from .._tape.node import Node, dressed, edge_of, node_of
@@ -58,6 +59,8 @@ def register_post_accumulate_hook(tensor: Any, hook: Callable[[Any], None]) -> R
 
 def retain_grad(tensor: Any) -> None:
     """Fill ``tensor.grad`` in backward although it is not a leaf."""
+    if state.levels:
+        refuse_in_transform("retain_grad()")
     if not is_tracked(tensor):
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     node = node_of(tensor)

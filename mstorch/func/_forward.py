@@ -15,6 +15,7 @@ from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
 from .._core.trees import TreeSpec, shown, tree_flatten, tree_unflatten
 from .._tape import engine
 from .._tape.node import bare, edge_of
+from ._batched import aligned, batched, core, dressed_like, innermost, is_of, maps_of, outside, public
 from ._levels import fresh, recording, seed_of
 from ._reverse import Pull, jacobian, jacrev
 
@@ -28,21 +29,24 @@ class Push:
         with recording():
             self.dummies: list[Any] = []
             for output in self.pull.outputs:
-                dummy = tensor_of(np.zeros(output._shape, output._dtype.np))
+                dummy = tensor_of(np.zeros(core(output)._shape, output._dtype.np))
                 if output._dtype.category >= 2:
                     auto_of(dummy).leaf = True
-                self.dummies.append(dummy)
+                self.dummies.append(dressed_like(output, dummy))
             # The dummies are leaves of this level too: with recording on, the gradients depend on them.
             self.gradients = level.gradients(self.pull.outputs, self.dummies, True)
 
     def push(self, tangents: Sequence[Any]) -> list[Any]:
         """The derivative of each output along the directions."""
         level = self.pull.level
-        followed = level.followed or any(is_tracked(tangent) for tangent in tangents)
+        followed = level.followed or any(is_tracked(core(tangent)) for tangent in tangents)
+        further = innermost([tangent for tangent in tangents if any(map not in level.maps for map in maps_of(tangent))])
+        if further is not None and further not in level.maps:
+            return self._by_slices(tangents, further)
         roots = [
-            (gradient, seed_of(tangent, gradient))
+            (core(gradient), core(aligned(seed_of(tangent, gradient), gradient)))
             for gradient, tangent in zip(self.gradients, tangents)
-            if gradient is not None and is_tracked(gradient)
+            if gradient is not None and is_tracked(core(gradient))
         ]
         places = [i for i, output in enumerate(self.pull.outputs) if output._dtype.category >= 2]
         with recording() as mode:
@@ -50,14 +54,23 @@ class Push:
             found: Sequence[Any] = [None] * len(places)
             if roots and places:
                 pairs: list[Any] = [(edge_of(root), seed if followed else bare(seed)) for root, seed in roots]
-                found = engine.run(pairs, True, followed, [edge_of(self.dummies[i]) for i in places])
+                found = engine.run(pairs, True, followed, [edge_of(core(self.dummies[i])) for i in places])
         results: list[Any] = [None] * len(self.pull.outputs)
         for place, value in zip(places, found):
-            results[place] = None if value is None else fresh(value)
+            results[place] = None if value is None else dressed_like(self.dummies[place], fresh(value))
         return [
-            tensor_of(np.zeros(dummy._shape, dummy._dtype.np)) if result is None else result
+            dressed_like(dummy, tensor_of(np.zeros(core(dummy)._shape, dummy._dtype.np))) if result is None else result
             for result, dummy in zip(results, self.dummies)
         ]
+
+    def _by_slices(self, tangents: Sequence[Any], map: Any) -> list[Any]:
+        """The derivatives where the directions are mapped over and the function was not: a pass for each slice."""
+        with outside(map.depth):
+            rows = [
+                self.push([tangent.value.select(tangent.bdim, index) if is_of(tangent, map) else tangent for tangent in tangents])
+                for index in range(map.size)
+            ]
+            return [batched(public("stack")(list(parts)), 0, map) for parts in zip(*rows)]
 
     @property
     def independent(self) -> bool:

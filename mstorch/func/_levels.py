@@ -12,12 +12,24 @@ from typing import Any
 import numpy as np
 
 from .._core.modes import modes
+from .._core.overriding import state
 from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
 from .._core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
-from .._ops._dispatch import cast_tensor
 from .._tape import engine
 from .._tape.node import Accumulate, Node, bare, bare_twin, dressed, edge_of, named
 from .._tape.windows import Linear
+from ._batched import (
+    aligned,
+    batched,
+    core,
+    dressed_like,
+    everywhere,
+    innermost,
+    is_of,
+    maps_of,
+    outside,
+    public,
+)
 
 
 def _same(array: np.ndarray) -> np.ndarray:
@@ -34,32 +46,39 @@ def _alias(tensor: Any, source: Any) -> Any:
 
 
 class Level:
-    """Inputs to differentiate with respect to. Made and used with recording on."""
+    """Inputs to differentiate with respect to. Made and used with recording on.
+
+    Within maps (``vmap``) an input counts as mapped over by all of them: each slice has a gradient of its own.
+    """
 
     def __init__(self, inputs: Sequence[Any], outer: bool) -> None:
         self.dtypes = [tensor._dtype for tensor in inputs]
         self.shapes = [tensor._shape for tensor in inputs]
         self.followed = False
+        self.maps = list(state.maps)
         self._outer = outer
         self._own: set[Node] = set()
         self.tensors = []
         for tensor in inputs:
             if tensor._dtype.category < 2:
                 raise RuntimeError("only Tensors of floating point dtype can require gradients")
-            if outer and is_tracked(tensor):
+            if self.maps:
+                tensor = everywhere(tensor, self.maps)
+            held = core(tensor)
+            if outer and is_tracked(held):
                 self.followed = True
-                made = _alias(tensor, tensor)
+                made = _alias(held, held)
             else:
-                leaf = bare_twin(tensor)
+                leaf = bare_twin(held)
                 auto_of(leaf).leaf = True
-                made = _alias(tensor, leaf)
+                made = _alias(held, leaf)
                 end = edge_of(leaf)
                 assert end is not None
                 self._own.add(end[0])
                 if _BLOCKS:
                     _BLOCKS[-1].leaves.append(end[0])
-            self.tensors.append(made)
-        self.ends = [edge_of(tensor) for tensor in self.tensors]
+            self.tensors.append(dressed_like(tensor, made))
+        self.ends = [edge_of(core(tensor)) for tensor in self.tensors]
 
     def look_at(self, outputs: Sequence[Any]) -> None:
         """Find out whether the outputs depend on tensors that are followed from outside."""
@@ -74,21 +93,40 @@ class Level:
     def gradients(self, outputs: Sequence[Any], seeds: Sequence[Any], followed: bool | None = None) -> list[Any]:
         """The gradients of the inputs, for a gradient of each output; None where an output does not depend on an input."""
         create = self.followed if followed is None else followed
+        further = innermost([seed for seed in seeds if any(map not in self.maps for map in maps_of(seed))])
+        if further is not None and further not in self.maps:
+            return self._by_slices(outputs, seeds, create, further)
         roots = []
         for tensor, seed in zip(outputs, seeds):
-            edge = edge_of(tensor) if is_tracked(tensor) else None
-            if edge is not None:
-                roots.append((edge, seed if create else bare(seed)))
+            held = core(tensor)
+            edge = edge_of(held) if is_tracked(held) else None
+            if edge is None or any(map not in maps_of(tensor) for map in self.maps):
+                continue  # it does not depend on the inputs
+            value = core(aligned(seed, tensor))
+            roots.append((edge, value if create else bare(value)))
         if not roots:
             return [None] * len(self.tensors)
         found = engine.run(roots, True, create, self.ends)
-        return [None if item is None else fresh(item) for item in found]
+        return [None if item is None else dressed_like(like, fresh(item)) for item, like in zip(found, self.tensors)]
+
+    def _by_slices(self, outputs: Sequence[Any], seeds: Sequence[Any], create: bool, map: Any) -> list[Any]:
+        """The gradients where the seeds are mapped over and the function was not: a pass for each slice."""
+        rows = []
+        with outside(map.depth):
+            for index in range(map.size):
+                given = [seed.value.select(seed.bdim, index) if is_of(seed, map) else seed for seed in seeds]
+                rows.append(self.gradients(outputs, given, create))
+            if not rows:
+                return [batched(like.new_zeros((0, *like._shape)), 0, map) for like in self.tensors]
+            return [
+                None if parts[0] is None else batched(public("stack")(list(parts)), 0, map) for parts in zip(*rows)
+            ]
 
     def wrapped(self, found: Sequence[Any]) -> list[Any]:
         """Gradients as tensors, zeros for None."""
         return [
-            tensor_of(np.zeros(shape, kind.np)) if gradient is None else gradient
-            for gradient, shape, kind in zip(found, self.shapes, self.dtypes)
+            dressed_like(like, tensor_of(np.zeros(core(like)._shape, like._dtype.np))) if gradient is None else gradient
+            for gradient, like in zip(found, self.tensors)
         ]
 
 
@@ -101,7 +139,8 @@ def fresh(value: Any) -> Any:
 
 def _leaves_below(tensors: Sequence[Any]) -> set[Node]:
     """The ends of the graph that tensors depend on."""
-    waiting = [edge[0] for edge in (edge_of(tensor) for tensor in tensors if is_tracked(tensor)) if edge is not None]
+    held = [core(tensor) for tensor in tensors]
+    waiting = [edge[0] for edge in (edge_of(tensor) for tensor in held if is_tracked(tensor)) if edge is not None]
     seen: set[Node] = set(waiting)
     ends: set[Node] = set()
     while waiting:
@@ -117,12 +156,13 @@ def _leaves_below(tensors: Sequence[Any]) -> set[Node]:
 
 def _cut(value: Any) -> Any:
     """A tensor of the same values without history."""
-    return bare_twin(value) if isinstance(value, TensorBase) and is_tracked(value) else value
+    held = core(value)
+    return dressed_like(value, bare_twin(held)) if isinstance(held, TensorBase) and is_tracked(held) else value
 
 
 def seed_of(cotangent: Any, output: Any) -> Any:
     """A gradient to begin with, in the output's dtype."""
-    return cotangent if cotangent._dtype is output._dtype else cast_tensor(cotangent, output._dtype)
+    return cotangent if cotangent._dtype is output._dtype else cotangent.to(output._dtype)
 
 
 def one_hot(output: Any, index: int) -> Any:
@@ -143,10 +183,12 @@ class recording:
         self.leaves: list[Node] = []
         _BLOCKS.append(self)
         modes.grad = True
+        state.levels += 1
         return self
 
     def __exit__(self, *exc: Any) -> None:
         _BLOCKS.pop()
+        state.levels -= 1
         if _BLOCKS:
             _BLOCKS[-1].leaves.extend(self.leaves)
         modes.grad = self.outer

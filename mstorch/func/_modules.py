@@ -11,6 +11,7 @@ from .._ops.join import stack
 from ..nn.modules.batchnorm import _BatchNorm
 from ..nn.modules.module import Module
 from ..nn.utils.stateless import called
+from ._batched import BatchedTensor, core
 
 
 def functional_call(
@@ -104,10 +105,15 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
 
 def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
-    """The tensor itself: within a transform tensors are what they seem, so that they can be printed as they are."""
+    """What is underneath a tensor of ``vmap``, to be looked at: of all maps, or of the innermost one.
+
+    Raises ValueError for what is no tensor.
+    """
     if not isinstance(tensor, TensorBase):
         raise ValueError(f"debug_unwrap(): expected a Tensor, got {type(tensor)}")
-    return tensor
+    if type(tensor) is not BatchedTensor:
+        return tensor
+    return core(tensor) if recurse else tensor.value
 
 
 __all__ = [

@@ -12,8 +12,8 @@ from .._core.modes import modes
 from .._core.tensor_base import TensorBase, is_tracked, tensor_of
 from .._core.trees import TreeSpec, shown, tree_flatten, tree_unflatten
 from .._ops.creation import zeros
-from .._ops.join import stack
 from ..autograd.graph import disable_saved_tensors_hooks
+from ._batched import core, dressed_like, public
 from ._levels import Level, entered_arguments, flat_tensors, one_hot, recording, seed_of
 
 _NO_HOOKS = (
@@ -48,7 +48,7 @@ def _value_and_grad(
         if output.is_complex():
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
         level.look_at([output])
-        seed = tensor_of(np.ones((), output._dtype.np))
+        seed = dressed_like(output, tensor_of(np.ones(core(output)._shape, output._dtype.np)))
         gradients = level.wrapped(level.gradients([output], [seed]))
         spec = tree_flatten(picked)[1]
         return tree_unflatten(gradients, spec), level.left(output), level.left(aux)
@@ -143,7 +143,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
                     f"The size of the cotangent {tuple(leaf.shape)} must match the size of the output {tuple(output.shape)}"
                 )
         outside = modes.grad if create_graph is None else create_graph
-        followed = outside and (pull.level.followed or any(is_tracked(leaf) for leaf in leaves))
+        followed = outside and (pull.level.followed or any(is_tracked(core(leaf)) for leaf in leaves))
         found = pull.pull([seed_of(leaf, output) for leaf, output in zip(leaves, pull.outputs)], followed)
         return found[:1] if single else found
 
@@ -173,7 +173,7 @@ def jacobian_rows(pull: Pull) -> Any:
             blocks = []
             for row, own, kind in zip(rows, level.shapes, level.dtypes):
                 shape = (*output.shape, *own)
-                blocks.append(stack(row).reshape(shape) if row else zeros(shape, dtype=kind))
+                blocks.append(public("stack")(row).reshape(shape) if row else zeros(shape, dtype=kind))
             trees.append(tree_unflatten(blocks, inner))
     return level.left(tree_unflatten(trees, pull.spec))
 

@@ -1,22 +1,19 @@
 """vmap: a function of single examples applied to batches."""
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from .._core import generator
-from .._core.formats import strided
-from .._core.tensor_base import TensorBase, array_of, recording
+from .._core.tensor_base import TensorBase
 from .._core.trees import broadcast_to, tree_flatten, tree_unflatten
-from .._ops.creation import zeros
-from .._ops.join import stack
-from .._ops.views import movedim, select
-from .._tape.node import on_host
-from .._tape.windows import window_of_all
+from . import _batched_function, _batched_index, _batched_products, _batched_views
+from ._batched import Map, batched, is_of, public, wrapped
+from ._batched_layers import draw
 
+RULE_ROOMS = (_batched_function, _batched_index, _batched_products, _batched_views)  # rules are entered where they are defined
 _MODES = ("error", "different", "same")
 
 
@@ -54,7 +51,7 @@ def _input_dims(name: str, in_dims: Any, args: tuple[Any, ...]) -> tuple[list[An
                 f"{words}{dim} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor arguments, "
                 "please use None as the respective in_dim"
             )
-        rank = len(leaf.shape)  # type: ignore[attr-defined]
+        rank = len(leaf._shape)
         if not -rank <= dim < rank:
             raise ValueError(
                 f"{words}{dim} for some input, but that input is a Tensor of dimensionality {rank} so expected in_dim to "
@@ -94,73 +91,23 @@ def _output_dims(name: str, out_dims: Any, spec: Any, single: bool) -> list[Any]
     return dims
 
 
-def _joined(name: str, results: list[list[Any]], dims: list[Any], empty: bool) -> list[Any]:
-    """The results of the examples, each stacked along its dimension."""
-    joined = []
-    for values, dim in zip(zip(*results), dims):
-        if dim is None:
-            values = tuple(value.part if isinstance(value, _Given) else value for value in values)
-            _check_alike(name, values)
-            joined.append(values[0])
-            continue
-        for value in values:
-            if not isinstance(value, (TensorBase, _Given)):
-                raise ValueError(
-                    f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(value)}. Did you mean to set "
-                    "out_dims= to None for output?"
-                )
-        first = values[0]
-        if isinstance(first, _Given) and all(
-            isinstance(value, _Given) and value.leaf is first.leaf and value.dim == first.dim for value in values
-        ):
-            joined.append(first.leaf if first.dim == dim else movedim(first.leaf, first.dim, dim))
-            continue
-        values = tuple(value.part if isinstance(value, _Given) else value for value in values)
-        whole = zeros((0, *values[0].shape), dtype=values[0].dtype) if empty else _whole(values)
-        joined.append(whole if dim == 0 else movedim(whole, 0, dim))
-    return joined
-
-
-class _Given(NamedTuple):
-    """A result that is the slice of an argument itself: the whole result is that argument."""
-
-    leaf: Any
-    dim: int
-    part: Any
-
-
-def _whole_of(result: Any, values: Sequence[Any], leaves: Sequence[Any], dims: Sequence[Any]) -> Any:
-    for value, leaf, dim in zip(values, leaves, dims):
-        if result is value and dim is not None:
-            return _Given(leaf, dim, value)
-    return result
-
-
-def _check_alike(name: str, values: Sequence[Any]) -> None:
-    """What is not stacked must be the same for all examples."""
-    first = values[0]
-    for value in values[1:]:
-        if isinstance(value, TensorBase) and value is not first and not _equal(value, first):
+def _unwrapped(name: str, value: Any, dim: Any, map: Map) -> Any:
+    """A result with the mapped dimension in its place."""
+    if dim is None:
+        if is_of(value, map):
             raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
-
-
-def _equal(one: Any, other: Any) -> bool:
-    if not isinstance(other, TensorBase) or one.shape != other.shape or not (on_host(one) and on_host(other)):
-        return False
-    return np.array_equal(array_of(one), array_of(other), equal_nan=one._dtype.category >= 2)
-
-
-def _whole(values: Sequence[Any]) -> Any:
-    """The results of the examples, stacked: where they are views, a view of the same memory."""
-    if any(value.layout is not strided for value in values):
-        return stack(values)
-    found = window_of_all(values)
-    if found is None:
-        return stack(values)
-    if recording(values):
-        made = stack(values)
-        found._node, found._number = made._node, made._number
-    return found
+        return value
+    if not isinstance(value, TensorBase):
+        raise ValueError(
+            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(value)}. Did you mean to set out_dims= to None for "
+            "output?"
+        )
+    if not is_of(value, map):
+        shape = value._shape
+        place = wrapped(dim, len(shape) + 1)
+        return value.unsqueeze(place).expand(*shape[:place], map.size, *shape[place:])
+    place = wrapped(dim, len(value._shape) + 1)
+    return value.value if place == value.bdim else value.value.movedim(value.bdim, place)
 
 
 def vmap(
@@ -168,11 +115,9 @@ def vmap(
 ) -> Callable[..., Any]:
     """A function that applies ``func`` to each slice of its positional arguments along ``in_dims`` and stacks the results.
 
-    ``in_dims`` and ``out_dims`` are ints or trees like the arguments' and the results'; None: not mapped over. ``randomness``:
-    random operations are an error, draw the "same" numbers for each slice, or "different" ones. Differs from torch: ``func``
-    runs once for each slice, on tensors that are what they seem, so that it may branch on values and call ``.item()``; a
-    change in place of something that is not mapped over happens for each slice; "different" numbers that are drawn with
-    values of a slice are drawn slice after slice, all others for ``chunk_size`` slices at once, as in torch.
+    ``func`` runs once, on tensors that hide the mapped dimension: it cannot branch on their values. ``in_dims`` and ``out_dims``
+    are ints or trees like the arguments' and the results'; None: not mapped over. ``randomness``: random operations are an
+    error, draw the "same" numbers for each slice, or "different" ones. ``chunk_size``: at most so many slices at once.
     """
     if randomness not in _MODES:
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
@@ -180,41 +125,40 @@ def vmap(
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
     name = getattr(func, "__name__", repr(func))
 
+    def run(leaves: list[Any], dims: list[Any], spec: Any, kwargs: dict[str, Any], size: int) -> tuple[list[Any], list[Any], Any]:
+        refusing = generator.randomness("error") if randomness == "error" else contextlib.nullcontext()
+        with Map(size, randomness, draw) as map, refusing:
+            values = [leaf if dim is None else batched(leaf, dim, map) for leaf, dim in zip(leaves, dims)]
+            result = func(*tree_unflatten(values, spec), **kwargs)
+        flat, out_spec = tree_flatten(result)
+        dims_out = _output_dims(name, out_dims, out_spec, isinstance(result, TensorBase))
+        return [_unwrapped(name, value, dim, map) for value, dim in zip(flat, dims_out)], dims_out, out_spec
+
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         leaves, dims, spec = _input_dims(name, in_dims, args)
         size = _batch_size(leaves, dims)
-        results: list[list[Any]] = []
-        out_spec: Any = None
-        step = min(chunk_size or size, size) or 1
+        if chunk_size is None or chunk_size >= size:
+            found, _, out_spec = run(leaves, dims, spec, kwargs, size)
+            return tree_unflatten(found, out_spec)
         source = generator.default_generator
-        before = source.get_state() if step < size and randomness == "same" else None
-        for start in range(0, max(size, 1), step):
-            # Each chunk draws for itself, and "same" numbers are the same in all of them.
-            count = min(step, max(size, 1) - start)
+        before = source.get_state() if randomness == "same" else None
+        chunks = []
+        for start in range(0, size, chunk_size):
+            # "same" numbers are the same in all chunks.
             if before is not None:
                 source.set_state(before)
-            with generator.randomness(randomness, count) as begin_slice:
-                for i in range(start, start + count):
-                    begin_slice()
-                    values = [_slice(leaf, dim, i, size) for leaf, dim in zip(leaves, dims)]
-                    result = func(*tree_unflatten(values, spec), **kwargs)
-                    flat, out_spec = tree_flatten(result)
-                    results.append([_whole_of(item, values, leaves, dims) for item in flat])
-        single = isinstance(result, TensorBase)
-        dims_out = _output_dims(name, out_dims, out_spec, single)
-        return tree_unflatten(_joined(name, results, dims_out, size == 0), out_spec)
+            count = min(chunk_size, size - start)
+            parts = [leaf if dim is None else leaf.narrow(dim, start, count) for leaf, dim in zip(leaves, dims)]
+            found, dims_out, out_spec = run(parts, dims, spec, kwargs, count)
+            chunks.append(found)
+        return tree_unflatten([_whole(parts, dim) for parts, dim in zip(zip(*chunks), dims_out)], out_spec)
 
     return wrapper
 
 
-def _slice(leaf: Any, dim: int | None, index: int, size: int) -> Any:
-    if dim is None:
-        return leaf
-    if size == 0:  # one run on zeros tells the shapes of the results
-        shape = leaf.shape
-        return zeros((*shape[:dim], *shape[dim + 1 :]), dtype=leaf.dtype)
-    return select(leaf, dim, index)
+def _whole(parts: Sequence[Any], dim: int | None) -> Any:
+    return parts[0] if dim is None else public("cat")(list(parts), dim)
 
 
 __all__ = ["vmap"]

@@ -4,6 +4,7 @@ Differs from torch: there is no MaskedTensor, and masks are dense.
 """
 from __future__ import annotations
 
+from .._core.overriding import for_maps
 from .normalizations import log_softmax, logaddexp, normalize, softmax, softmin
 from .reductions import (
     amax,
@@ -26,3 +27,6 @@ __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
     "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
 ]  # fmt: skip
+
+for _name in __all__:
+    globals()[_name] = for_maps(globals()[_name])

@@ -1,0 +1,453 @@
+"""Tensors of a map (``torch.vmap``): values with one dimension that the mapped function does not see.
+
+A ``BatchedTensor`` belongs to one running map. A call that it takes part in is computed once, on the values underneath, by
+the batching rule of the function; maps within maps nest the tensors, the innermost map's outside.
+"""
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from .._core.overriding import MAPPERS, disabled, spoken, state
+from .._core.size import Size
+from .._core.tensor_base import TensorBase, is_tracked
+from .._tensor import Tensor
+
+Call = tuple[Any, ...]
+Rule = Callable[..., Any]
+
+NO_ITEM = (
+    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please try to "
+    "rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug "
+    "report."
+)
+NO_BRANCH = (
+    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, please "
+    "file an issue at https://github.com/pytorch/pytorch/issues ."
+)
+NO_MEMORY = "Cannot access data pointer of Tensor that doesn't have storage"
+NO_BACKWARD = (
+    "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp instead or "
+    "call backward() outside of functorch transforms."
+)
+NO_LEAF = (
+    "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of a function "
+    "being transformed by a functorch transform. This is unsupported, please attempt to use the functorch transforms (e.g. grad, "
+    "vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a function being transformed instead."
+)
+
+
+class Map:
+    """One running ``vmap``: how deep it is nested (from 1), how many slices it has, and how random numbers are drawn."""
+
+    __slots__ = ("depth", "size", "randomness", "levels", "draw", "ended")
+
+    def __init__(self, size: int, randomness: str, draw: Callable[..., Any]) -> None:
+        self.depth = len(state.maps) + 1
+        self.size = size
+        self.randomness = randomness
+        self.levels = state.levels  # how many levels of differentiation it stands in
+        self.ended = False
+        self.draw = lambda function, args, kwargs: draw(self, function, args, kwargs)
+
+    def __enter__(self) -> Map:
+        state.maps.append(self)
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        state.maps.pop()
+        self.ended = True
+
+
+class outside:
+    """A block as it runs outside of a map: further out than ``depth``."""
+
+    __slots__ = ("depth", "held")
+
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
+
+    def __enter__(self) -> None:
+        self.held = state.maps
+        state.maps = self.held[: self.depth - 1]
+
+    def __exit__(self, *exc: Any) -> None:
+        state.maps = self.held
+
+
+class within:
+    """A block as it runs inside of a map that may have ended."""
+
+    __slots__ = ("map", "held")
+
+    def __init__(self, map: Map) -> None:
+        self.map = map
+
+    def __enter__(self) -> None:
+        self.held = state.maps
+        state.maps = [*self.held[: self.map.depth - 1], self.map]
+
+    def __exit__(self, *exc: Any) -> None:
+        state.maps = self.held
+
+
+def _refusing(error: type[Exception], words: str) -> Any:
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise error(words)
+
+    return refuse
+
+
+class BatchedTensor(Tensor):
+    """A tensor whose ``value`` has one dimension more, ``bdim``, along which ``map`` runs."""
+
+    __slots__ = ("value", "bdim", "map")
+    value: Any
+    bdim: int
+    map: Map
+
+    __torch_function__ = disabled
+
+    # What a tensor is asked about itself
+
+    @property
+    def _shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        shape = self.value._shape
+        return shape[: self.bdim] + shape[self.bdim + 1 :]
+
+    @property
+    def _dtype(self) -> Any:  # type: ignore[override]
+        return self.value._dtype
+
+    # Autograd follows the values.
+    _node = _auto = property(lambda self: None)  # type: ignore[assignment]
+    _number = property(lambda self: 0)  # type: ignore[assignment]
+
+    @property
+    def _storage(self) -> Any:  # type: ignore[override]
+        raise NotImplementedError("mstorch: this function does not take the tensors of vmap")
+
+    _array = _raw = _counter = _offset = _stride = _storage  # type: ignore[assignment]
+
+    @property
+    def shape(self) -> Size:
+        """The length of each dimension that the function sees."""
+        return tuple.__new__(Size, self._shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.value._shape) - 1
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return len(self.value._shape) - 1
+
+    ndimension = dim
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the elements."""
+        return self.value._dtype
+
+    @property
+    def device(self) -> Any:
+        """Where the values live."""
+        return self.value.device
+
+    @property
+    def layout(self) -> Any:
+        """How the elements are kept."""
+        return self.value.layout
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The step in memory along each dimension, or along one."""
+        steps = self.value.stride()
+        steps = steps[: self.bdim] + steps[self.bdim + 1 :]
+        return steps if dim is None else steps[wrapped(dim, len(steps))]
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether each slice is row-major."""
+        if memory_format is not None and str(memory_format) != "torch.contiguous_format":
+            raise RuntimeError("NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format")
+        step = 1
+        if 0 in self._shape:
+            return True
+        for length, own in zip(reversed(self._shape), reversed(self.stride())):
+            if length != 1 and own != step:
+                return False
+            step *= length
+        return True
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether a level of differentiation within the map follows the tensor."""
+        return state.levels > self.map.levels and is_tracked(core(self))
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if value:
+            raise RuntimeError(NO_LEAF)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Raises RuntimeError: leaves are made outside of maps."""
+        if requires_grad:
+            raise RuntimeError(NO_LEAF)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no operation that is followed made the tensor."""
+        return not self.requires_grad or core(self).is_leaf
+
+    @property
+    def grad_fn(self) -> Any:
+        """The recorded operation that made the values."""
+        return core(self).grad_fn if self.requires_grad else None
+
+    @property
+    def grad(self) -> None:
+        """None: gradients are accumulated outside of maps."""
+        return None
+
+    @property
+    def data(self) -> Any:
+        """Raises RuntimeError."""
+        raise RuntimeError("accessing `data` under vmap transform is not allowed")
+
+    @data.setter
+    def data(self, new: Any) -> None:
+        raise RuntimeError("mutating directly with `.data` under vmap transform is not allowed.")
+
+    @property
+    def _version(self) -> int:
+        return core(self)._version
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of its operation the tensor is."""
+        return 0
+
+    @property
+    def _base(self) -> None:
+        return None
+
+    def _is_view(self) -> bool:
+        return False
+
+    def storage_offset(self) -> int:
+        """The position in the storage of the first element."""
+        return core(self).storage_offset()
+
+    def is_inference(self) -> bool:
+        """Whether the values were made in inference mode."""
+        return core(self).is_inference()
+
+    def is_set_to(self, tensor: Any) -> bool:
+        """Whether both show the same part of the same storage."""
+        return isinstance(tensor, BatchedTensor) and core(self).is_set_to(core(tensor))
+
+    item = _refusing(RuntimeError, NO_ITEM)
+    __float__ = __int__ = __complex__ = __index__ = item
+    def retain_grad(self) -> None:
+        """Raises RuntimeError: gradients are kept outside of maps."""
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+
+    __bool__ = is_nonzero = _refusing(RuntimeError, NO_BRANCH)
+    numpy = tolist = data_ptr = __array__ = _refusing(RuntimeError, NO_MEMORY)
+    backward = _refusing(RuntimeError, NO_BACKWARD)
+    __deepcopy__ = __copy__ = __reduce_ex__ = storage = untyped_storage = _refusing(
+        NotImplementedError, "Cannot access storage of BatchedTensorImpl"
+    )
+
+    def __contains__(self, element: Any) -> bool:
+        raise RuntimeError(NO_ITEM)
+
+    def __format__(self, spec: str) -> str:
+        if not self.ndim:
+            raise RuntimeError(NO_ITEM)
+        return object.__format__(self, spec)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        inner = textwrap.indent(repr(self.value), "    ")
+        return f"BatchedTensor(lvl={self.map.depth}, bdim={self.bdim}, value=\n{inner}\n)"
+
+
+_new = object.__new__
+
+
+def batched(value: Any, bdim: int, map: Map) -> Any:
+    """A tensor of a map over a value."""
+    made = _new(BatchedTensor)
+    made.value, made.bdim, made.map = value, bdim, map
+    return made
+
+
+def as_batched(result: Any, bdim: int, map: Map) -> Any:
+    """The tensors in a result as tensors of a map."""
+    if isinstance(result, TensorBase):
+        return batched(result, bdim, map)
+    if isinstance(result, (tuple, list)):
+        items = [as_batched(item, bdim, map) for item in result]
+        return type(result)(*items) if hasattr(result, "_fields") and not hasattr(result, "n_fields") else type(result)(items)
+    return result
+
+
+def is_of(tensor: Any, map: Map) -> bool:
+    """Whether a value is a tensor of a map."""
+    return type(tensor) is BatchedTensor and tensor.map is map
+
+
+def core(tensor: Any) -> Any:
+    """The tensor under all maps."""
+    while type(tensor) is BatchedTensor:
+        tensor = tensor.value
+    return tensor
+
+
+def dressed_like(tensor: Any, made: Any) -> Any:
+    """``made``, of the geometry of the tensor under all maps, as a tensor of the maps of ``tensor``."""
+    return batched(dressed_like(tensor.value, made), tensor.bdim, tensor.map) if type(tensor) is BatchedTensor else made
+
+
+def front(tensor: BatchedTensor) -> Any:
+    """The value with the mapped dimension in front."""
+    return tensor.value.movedim(tensor.bdim, 0) if tensor.bdim else tensor.value
+
+
+def wrapped(dim: int, rank: int) -> int:
+    """A dimension counted from the front; IndexError if it is not one of ``rank`` dimensions (one, where there are none)."""
+    limit = rank or 1
+    if not -limit <= dim < limit:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")
+    return dim % limit
+
+
+def public(name: str) -> Any:
+    """The public function of a name in the torch namespace, which takes tensors of maps."""
+    return getattr(sys.modules[_HOME], name)
+
+
+_HOME = __name__.partition(".")[0]
+
+
+# Which maps a tensor is of
+
+
+def maps_of(tensor: Any) -> list[Map]:
+    """The maps that a tensor is of, the outermost first."""
+    found = []
+    while type(tensor) is BatchedTensor:
+        found.append(tensor.map)
+        tensor = tensor.value
+    return found[::-1]
+
+
+def everywhere(tensor: Any, maps: Sequence[Map]) -> Any:
+    """A tensor as one of all of these maps (the outermost first), with the same slices where it was not mapped over."""
+    if not maps:
+        return tensor
+    *rest, last = maps
+    if is_of(tensor, last):
+        return batched(everywhere(tensor.value, rest), tensor.bdim, last)
+    with outside(last.depth):
+        spread = tensor.expand(last.size, *tensor._shape)
+    return batched(everywhere(spread, rest), 0, last)
+
+
+def aligned(tensor: Any, like: Any) -> Any:
+    """A tensor of the logical shape of ``like`` with the maps of ``like``, mapped dimensions in the same places."""
+    if type(like) is not BatchedTensor:
+        return tensor
+    map = like.map
+    with outside(map.depth):
+        if is_of(tensor, map):
+            value = tensor.value if tensor.bdim == like.bdim else tensor.value.movedim(tensor.bdim, like.bdim)
+        else:
+            shape = tensor._shape
+            value = tensor.unsqueeze(like.bdim).expand(*shape[: like.bdim], map.size, *shape[like.bdim :])
+    return batched(aligned(value, like.value), like.bdim, map)
+
+
+# Calls
+
+
+class Op:
+    """A call in a map: the public function, computed further out, and the map."""
+
+    __slots__ = ("public", "map", "key")
+
+    def __init__(self, public: Any, map: Map, key: str) -> None:
+        self.public, self.map, self.key = public, map, key
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.public(*args, **kwargs)
+
+    @property
+    def name(self) -> str:
+        """The last part of the function's name."""
+        return self.key.rpartition(".")[2]
+
+
+RULES: dict[str, Rule] = {}
+_found: dict[Any, tuple[Rule, str]] = {}
+_find: list[Callable[[str, Any], Rule]] = []
+
+
+def find_rules_by(finder: Callable[[str, Any], Rule]) -> None:
+    """Let ``finder(key, public)`` choose the rule of a function that is called in a map for the first time."""
+    _find[:] = [finder]
+
+
+def innermost(values: Iterable[Any]) -> Map | None:
+    """The innermost map that a tensor among the values is of."""
+    found: Map | None = None
+    for value in values:
+        kind = type(value)
+        if kind is BatchedTensor:
+            own = value.map
+        elif isinstance(value, (tuple, list)):
+            own = innermost(value)
+        elif kind is slice:
+            own = innermost((value.start, value.stop, value.step))
+        elif kind is dict:
+            own = innermost(value.values())
+        else:
+            continue
+        if own is not None and (found is None or own.depth > found.depth):
+            found = own
+    return found
+
+
+def take(public: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a call becomes with tensors of a map among its arguments; NotImplemented if there are none."""
+    map = innermost(args)
+    if kwargs:
+        other = innermost(kwargs.values())
+        if map is None or other is not None and other.depth > map.depth:
+            map = other
+    if map is None:
+        return NotImplemented
+    if map.ended:
+        raise RuntimeError(_ESCAPED)
+    known = _found.get(public)
+    if known is None:
+        key = spoken(public).removeprefix("torch.")
+        known = _found[public] = _find[0](key, public), key
+    with outside(map.depth):
+        return known[0](Op(public, map, known[1]), args, kwargs)
+
+
+_ESCAPED = (
+    "Either your tensor may have escaped from inside a function being vmapped and this is a user error (see "
+    "https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal functorch error in `gen_vmap_plumbing` Please "
+    "file an issue if it looks like the latter"
+)
+MAPPERS.append(take)
+
+__all__ = [
+    "RULES", "BatchedTensor", "Map", "Op", "Rule", "aligned", "as_batched", "batched", "core", "dressed_like",
+    "everywhere", "find_rules_by", "front", "innermost", "is_of", "maps_of", "outside", "public", "take", "within", "wrapped",
+]  # fmt: skip

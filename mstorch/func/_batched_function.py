@@ -1,0 +1,255 @@
+"""autograd in maps: functions that users define, and gradients asked for inside of a mapped function."""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._core.overriding import FUNCTION_TRANSFORMS, state
+from .._core.tensor_base import TensorBase, is_tracked, tensor_of
+from .._core.trees import broadcast_to, tree_flatten, tree_map, tree_unflatten
+from ..autograd.function import Function
+from ._batched import (
+    NO_BACKWARD,
+    BatchedTensor,
+    Map,
+    Op,
+    aligned,
+    batched,
+    core,
+    dressed_like,
+    innermost,
+    is_of,
+    outside,
+    within,
+)
+from ._batched_layers import draw
+from ._batched_loop import looped
+from ._batched_rules import bound, ruled
+
+_HOME = __name__.partition(".")[0]
+_MORE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+
+
+class VmapInfo(NamedTuple):
+    """What the ``vmap`` staticmethod of a Function is told of the map."""
+
+    batch_size: int
+    randomness: str
+
+
+def apply_in_transform(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``cls.apply`` within a transform; NotImplemented if it is computed as outside."""
+    if cls.__module__.partition(".")[0] == _HOME:
+        return NotImplemented  # the library's own work on plain tensors
+    if cls.setup_context is Function.setup_context:
+        raise RuntimeError(
+            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
+            f"setup_context staticmethod. {_MORE}"
+        )
+    if not state.maps:
+        return NotImplemented
+    name, own = cls.__name__, cls.vmap is not Function.vmap
+    if cls.generate_vmap_rule and own:
+        raise RuntimeError(
+            f"You tried to vmap over {name}, but it has both generate_vmap_rule=True and an overridden vmap staticmethod. Please set "
+            f"generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity. {_MORE}"
+        )
+    if not (cls.generate_vmap_rule or own):
+        raise RuntimeError(
+            f"You tried to vmap over {name}, but it does not have vmap support. Please override and implement the vmap staticmethod or "
+            f"set generate_vmap_rule=True. {_MORE}"
+        )
+    given = inspect.signature(cls.forward).bind(*args, **kwargs)
+    given.apply_defaults()
+    if any(isinstance(value, TensorBase) for value in given.kwargs.values()):
+        raise NotImplementedError(
+            f"Run forward pass of {name} with kwarg-only Tensor args is not supported: kwarg-only Tensor args are not supported."
+        )
+    args = given.args
+    map = innermost(args)
+    if map is None:
+        return NotImplemented
+    with outside(map.depth):
+        return _by_own_rule(cls, map, args) if own else _by_generated_rule(cls, map, args)
+
+
+FUNCTION_TRANSFORMS.append(apply_in_transform)
+
+
+def _values(map: Map, tree: Any) -> tuple[Any, Any]:
+    """A tree with the values of the map's tensors, and one with the dimensions they are mapped over along (None: not)."""
+    return (
+        tree_map(lambda leaf: leaf.value if is_of(leaf, map) else leaf, tree),
+        tree_map(lambda leaf: leaf.bdim if is_of(leaf, map) else None, tree),
+    )
+
+
+def _tensors(map: Map, tree: Any, dims: Sequence[Any]) -> Any:
+    """A tree of values as one of the map's tensors."""
+    leaves, spec = tree_flatten(tree)
+    return tree_unflatten(
+        [leaf if dim is None or not isinstance(leaf, TensorBase) else batched(leaf, dim, map) for leaf, dim in zip(leaves, dims)], spec
+    )
+
+
+def _by_own_rule(cls: type[Function], map: Map, args: tuple[Any, ...]) -> Any:
+    values, dims = _values(map, args)
+    found = cls.vmap(VmapInfo(map.size, map.randomness), dims, *values)
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise RuntimeError(
+            "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the "
+            f"output. Got a {type(found)} instead"
+        )
+    output, out_dims = found
+    spec = tree_flatten(output)[1]
+    flat = broadcast_to(out_dims, spec, lambda leaf: leaf is None)
+    if flat is None:
+        raise RuntimeError(
+            "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
+            f"out_dims={out_dims} to be compatible with the structure of `output`. out_dims has structure {tree_flatten(out_dims)[1]} "
+            f"but output has structure {spec}. {_MORE}"
+        )
+    return _tensors(map, output, flat)
+
+
+class _Context:
+    """What ``setup_context`` and ``backward`` of a Function see: the map's tensors, where values are kept."""
+
+    def __init__(self, ctx: Any, map: Map, dims: Sequence[Any] = ()) -> None:
+        self.__dict__["_kept"] = (ctx, map, list(dims))
+
+    def later(self, map: Map) -> _Context:
+        """The same context in the map of backward."""
+        ctx, _, dims = self._kept
+        made = _Context(ctx, map, dims)
+        made.__dict__.update({name: value for name, value in self.__dict__.items() if name != "_kept"})
+        return made
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep the values."""
+        ctx, map, dims = self._kept
+        dims[:] = [tensor.bdim if is_of(tensor, map) else None for tensor in tensors]
+        ctx.save_for_backward(*(tensor.value if is_of(tensor, map) else tensor for tensor in tensors))
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What was kept, as tensors of the map."""
+        ctx, map, dims = self._kept
+        return _tensors(map, tuple(ctx.saved_tensors), dims)
+
+    saved_variables = saved_tensors
+
+    def mark_dirty(self, *args: Any) -> None:
+        """Say which inputs were changed in place."""
+        self._kept[0].mark_dirty(*(tensor.value if type(tensor) is BatchedTensor else tensor for tensor in args))
+
+    def mark_non_differentiable(self, *args: Any) -> None:
+        """Say which outputs have no gradient."""
+        self._kept[0].mark_non_differentiable(*(tensor.value if type(tensor) is BatchedTensor else tensor for tensor in args))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_kept"][0], name)
+
+
+def _by_generated_rule(cls: type[Function], map: Map, args: tuple[Any, ...]) -> Any:
+    """The Function's own methods, run on tensors of the map within a Function of the values."""
+    values, in_dims = _values(map, args)
+    dims_in = tree_flatten(in_dims, lambda leaf: leaf is None)[0]
+    shapes = [leaf._shape if isinstance(leaf, TensorBase) else None for leaf in tree_flatten(args)[0]]
+    dims_out: list[Any] = []
+    inner: list[_Context] = []
+
+    def forward(*given: Any) -> Any:
+        with within(map):
+            output = cls.forward(*_tensors(map, given, dims_in))
+        found, dims = _values(map, output)
+        dims_out[:] = tree_flatten(dims, lambda leaf: leaf is None)[0]
+        return found
+
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        inner[:] = [_Context(ctx, map)]
+        with within(map):
+            cls.setup_context(inner[0], _tensors(map, inputs, dims_in), _tensors(map, output, dims_out))
+
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        with Map(map.size, map.randomness, draw) as again:
+            given = [
+                gradient if gradient is None or dim is None else batched(gradient, dim, again) for gradient, dim in zip(gradients, dims_out)
+            ]
+            found = cls._backward(inner[0].later(again), *given)
+            found = found if isinstance(found, tuple) else (found,)
+            fitted = [_fitted(gradient, shape) for gradient, shape in zip(found, shapes)]
+        return tuple(_of_values(again, gradient, dim) for gradient, dim in zip(fitted, dims_in)) + found[len(fitted) :]
+
+    methods = {"forward": forward, "setup_context": setup_context, "backward": backward}
+    generated: Any = type(f"Vmapped{cls.__name__}", (Function,), {
+        "generate_vmap_rule": True, **{name: staticmethod(method) for name, method in methods.items()},
+    })  # fmt: skip
+    return _tensors(map, generated.apply(*values), dims_out)
+
+
+def _fitted(gradient: Any, shape: tuple[int, ...] | None) -> Any:
+    """A gradient of the shape of the input, as the function sees it."""
+    return gradient if gradient is None or shape is None or gradient._shape == shape else gradient.sum_to_size(shape)
+
+
+def _of_values(map: Map, gradient: Any, dim: int | None) -> Any:
+    """The gradient of an input's value: a sum over the slices where the input is not mapped over."""
+    if gradient is None:
+        return None
+    if is_of(gradient, map):
+        if dim is None:
+            return gradient.value.sum(gradient.bdim)
+        return gradient.value.movedim(gradient.bdim, dim)
+    if dim is None:
+        return gradient
+    shape = gradient._shape
+    return gradient.unsqueeze(dim).expand(*shape[:dim], map.size, *shape[dim:])
+
+
+# Gradients inside of a mapped function
+
+
+def _tuple(value: Any) -> tuple[Any, ...]:
+    return () if value is None else (value,) if isinstance(value, TensorBase) else tuple(value)
+
+
+@ruled("autograd.backward.backward")
+def backward_inside(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Refused."""
+    raise RuntimeError(NO_BACKWARD)
+
+
+@ruled("autograd.backward.grad")
+def grad_inside(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Gradients for mapped gradients of outputs that are not: a pass for each slice; others are those of the values."""
+    given = bound(op, args, kwargs)
+    outputs, inputs = _tuple(given.pop("input")), _tuple(given.pop("inputs"))
+    seeds = _tuple(given.pop("grad_outputs", None))
+    if innermost((*outputs, *inputs)) is None:
+        keep = given.pop("retain_graph", None)
+        given["retain_graph"] = True if op.map.size > 1 else keep
+        return looped(op, (outputs, inputs, seeds or None), given)
+    for number, output in enumerate(outputs):
+        if not output.requires_grad:
+            raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
+    if given.get("is_grads_batched") or given.get("materialize_grads"):
+        raise NotImplementedError("mstorch: autograd.grad() of mapped tensors with batched or materialized gradients")
+    if any(not is_tracked(core(tensor)) for tensor in inputs):
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
+    full = []
+    for output, seed in zip(outputs, seeds or (None,) * len(outputs)):
+        if seed is None:
+            if output.numel() != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            full.append(tensor_of(np.ones(core(output)._shape, output._dtype.np)))
+        else:
+            full.append(core(aligned(seed, output)))
+    found = op([core(output) for output in outputs], [core(tensor) for tensor in inputs], full, **given)
+    return tuple(None if one is None else dressed_like(like, one) for one, like in zip(found, inputs))
+
+
+__all__ = ["VmapInfo", "apply_in_transform"]

@@ -1,0 +1,276 @@
+"""Batching rules of indexing: by numbers and slices, by tensors of places, by masks."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core.dtype import bool_, uint8
+from .._core.tensor_base import TensorBase
+from .._ops.creation import arange
+from .._ops.from_data import as_tensor
+from ._batched import BatchedTensor, Op, batched, front, is_of
+from ._batched_loop import by_slices, expanded, unmapped_error
+from ._batched_rules import bound, ruled, shifted
+
+NO_MASK = (
+    "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a boolean mask."
+)
+
+
+class Places:
+    """An index: what views can do (``basic``), and tensors of places in the view's dimensions (``tensors``, None for all)."""
+
+    def __init__(self, index: Any, rank: int) -> None:
+        items = list(index) if isinstance(index, tuple) else [index]
+        self.refused = any(isinstance(item, (bool, np.bool_)) for item in items)
+        self.basic: list[Any] = []
+        self.tensors: list[Any] = []
+        items = [self._advanced(item) for item in items]
+        used = sum(_dims_of(item) for item in items)
+        if not any(item is Ellipsis for item in items):
+            items.append(Ellipsis)
+        for item in items:
+            if item is Ellipsis:
+                self._keep(max(rank - used, 0))
+            elif isinstance(item, TensorBase):
+                wide = _dims_of(item)
+                self.basic.extend([slice(None)] * wide)
+                if wide > 1 or item._dtype is bool_:
+                    self.tensors.extend(item.nonzero().unbind(1))
+                else:
+                    self.tensors.append(item)
+            else:
+                self.basic.append(item)
+                if not isinstance(item, int):
+                    self.tensors.append(None)
+        while self.tensors and self.tensors[-1] is None:
+            self.tensors.pop()
+
+    def _keep(self, count: int) -> None:
+        self.basic.extend([slice(None)] * count)
+        self.tensors.extend([None] * count)
+
+    @staticmethod
+    def _advanced(item: Any) -> Any:
+        if isinstance(item, (list, tuple, np.ndarray)):
+            item = as_tensor(item)
+        if isinstance(item, TensorBase):
+            if item._dtype in (bool_, uint8) and type(item) is BatchedTensor:
+                raise RuntimeError(NO_MASK)
+            if item._dtype is uint8:
+                return item.bool()
+        return item
+
+    @property
+    def plain(self) -> bool:
+        """Whether a view is all there is."""
+        return not self.tensors
+
+    @property
+    def chosen(self) -> list[int]:
+        """The dimensions that tensors choose in."""
+        return [place for place, item in enumerate(self.tensors) if item is not None]
+
+    @property
+    def adjacent(self) -> bool:
+        """Whether these dimensions follow on each other."""
+        chosen = self.chosen
+        return chosen[-1] - chosen[0] + 1 == len(chosen)
+
+
+def _dims_of(item: Any) -> int:
+    """How many dimensions an item of an index uses up."""
+    if item is None or item is Ellipsis or isinstance(item, bool):
+        return 0
+    if isinstance(item, TensorBase) and item._dtype is bool_:
+        return len(item._shape)
+    return 1
+
+
+def _found(op: Op, value: Any, mapped: bool, places: Places) -> tuple[Any, int, int]:
+    """The index into the values; how many dimensions the tensors of places make, and where those stand for the function."""
+    tensors = [item for item in places.tensors if item is not None]
+    wide = max(len(item._shape) for item in tensors)
+    lined = iter(_lined(op, tensors, wide))
+    index = [slice(None) if item is None else next(lined) for item in places.tensors]
+    at = places.chosen[0] if places.adjacent else 0
+    if mapped:
+        count = arange(op.map.size)
+        index = [count.reshape(-1, *(1,) * wide), *index]
+    return tuple(index), wide, at
+
+
+def _lined(op: Op, tensors: Sequence[Any], wide: int) -> list[Any]:
+    found = []
+    for item in tensors:
+        if is_of(item, op.map):
+            value = front(item)
+            item = value.reshape(op.map.size, *(1,) * (wide - len(value._shape) + 1), *value._shape[1:])
+        found.append(item)
+    return found
+
+
+def _whole(op: Op, places: Places) -> bool:
+    """Whether a tensor of places is of the map, or the result's order needs care."""
+    return any(is_of(item, op.map) for item in places.tensors if item is not None) or not places.adjacent
+
+
+@ruled("Tensor.__getitem__")
+def getitem(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Part of a tensor."""
+    tensor, index = args
+    mapped = is_of(tensor, op.map)
+    if _has_places_in_slices(index, op):
+        return by_slices(op, args, kwargs)
+    places = Places(index, len(tensor._shape))
+    if places.refused:
+        return by_slices(op, args, kwargs)
+    if not mapped:
+        view = tensor[tuple(places.basic)]
+        found, wide, at = _found(op, view, False, places)
+        result = view[found]
+        return batched(result, at, op.map)
+    value = front(tensor)[(slice(None), *places.basic)]
+    if places.plain:
+        return batched(value, 0, op.map)
+    if not _whole(op, places):
+        return batched(value[(slice(None), *(slice(None) if item is None else item for item in places.tensors))], 0, op.map)
+    found, wide, at = _found(op, value, True, places)
+    result = value[found]
+    # Next to the count of the slices the dimensions of the places stay in front; else they go there.
+    if at and wide:
+        result = result.movedim(tuple(range(1, 1 + wide)), tuple(range(1 + at, 1 + at + wide)))
+    return batched(result, 0, op.map)
+
+
+def _has_places_in_slices(index: Any, op: Op) -> bool:
+    items = index if isinstance(index, tuple) else (index,)
+    for item in items:
+        if isinstance(item, slice) and any(isinstance(end, TensorBase) for end in (item.start, item.stop, item.step)):
+            return True
+        if isinstance(item, (list, tuple)) and any(isinstance(part, TensorBase) for part in item):
+            return True
+    return False
+
+
+def _put(op: Op, target: Any, index: Any, value: Any, accumulate: bool) -> None:
+    """Write into part of a tensor of the map."""
+    places = Places(index, len(target._shape))
+    inner = front(target)[(slice(None), *places.basic)]
+    if places.plain:
+        inner.copy_(_valued(op, value, len(inner._shape) - 1, inner))
+        return
+    found, wide, at = _found(op, inner, True, places)
+    rank = len(inner._shape) - 1 - len(places.chosen) + wide
+    value = _valued(op, value, rank, inner)
+    if at and wide and isinstance(value, TensorBase):
+        lead = len(value._shape) - rank
+        if lead <= 0:
+            value = value.reshape(*(1,) * (rank - len(value._shape)), *value._shape)
+            lead = 0
+        value = value.movedim(tuple(range(lead + at, lead + at + wide)), tuple(range(lead, lead + wide)))
+    if accumulate:
+        inner.index_put_(found, value, accumulate=True)
+    else:
+        inner[found] = value
+
+
+def _valued(op: Op, value: Any, rank: int, like: Any) -> Any:
+    """A value to write, its dimensions in line with those written to."""
+    if not is_of(value, op.map):
+        return value if isinstance(value, TensorBase) else as_tensor(value, dtype=like._dtype)
+    found = front(value)
+    while len(found._shape) - 1 > rank and found._shape[1] == 1:
+        found = found.squeeze(1)
+    return found.reshape(op.map.size, *(1,) * (rank - len(found._shape) + 1), *found._shape[1:])
+
+
+@ruled("Tensor.__setitem__")
+def setitem(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Write into part of a tensor."""
+    target, index, value = args
+    if not is_of(target, op.map):
+        Places(index, len(target._shape))
+        raise unmapped_error(op)
+    items = index if isinstance(index, tuple) else (index,)
+    if any(isinstance(item, bool) for item in items) or _has_places_in_slices(index, op):
+        return by_slices(op, args, kwargs)
+    if any(type(item) is BatchedTensor and item._dtype in (bool_, uint8) for item in items):
+        if len(items) == 1 and not isinstance(value, TensorBase) and items[0]._shape == target._shape:
+            raise RuntimeError(NO_MASK)
+    _put(op, target, index, value, False)
+    return None
+
+
+@ruled("index_put index_put_ _unsafe_index_put")
+def index_put(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Values put, or added, at places."""
+    given = bound(op, args, kwargs)
+    target, indices, values = given["input"], tuple(given["indices"]), given["values"]
+    if op.name.endswith("_"):
+        if not is_of(target, op.map):
+            raise unmapped_error(op)
+    else:
+        target = batched(expanded(target, op.map).clone(), 0, op.map)
+    index = tuple(slice(None) if item is None else item for item in indices)
+    _put(op, target, index, values, bool(given.get("accumulate", False)))
+    return target
+
+
+@ruled("index_select")
+def index_select(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Parts at places along a dimension."""
+    given = bound(op, args, kwargs)
+    tensor, dim, index = given["input"], given["dim"], given["index"]
+    rank = len(tensor._shape)
+    if given.get("out") is not None or not rank or len(index._shape) != 1:
+        return by_slices(op, args, kwargs)
+    if not is_of(index, op.map):
+        return batched(op(front(tensor), shifted(op, dim, rank), index), 0, op.map)
+    place = shifted(op, dim, rank) - 1
+    return getitem(op, (tensor, (*(slice(None),) * place, index)), {})
+
+
+@ruled("index_fill index_fill_ index_add index_add_ index_copy index_copy_")
+def index_write(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Written at places along a dimension, which all slices share."""
+    given = bound(op, args, kwargs)
+    target, index = given["input"], given["index"]
+    in_place = op.name.endswith("_")
+    if in_place and not is_of(target, op.map):
+        raise unmapped_error(op)
+    rank = len(target._shape)
+    if given.get("out") is not None or not rank or is_of(index, op.map) or is_of(given.get("value"), op.map):
+        return by_slices(op, args, kwargs)
+    given["dim"] = shifted(op, given["dim"], rank)
+    if "source" in given:
+        if len(given["source"]._shape) != rank:
+            return by_slices(op, args, kwargs)
+        given["source"] = expanded(given["source"], op.map)
+    result = op(expanded(given.pop("input"), op.map), **given)
+    return target if in_place else batched(result, 0, op.map)
+
+
+@ruled("take")
+def take(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Elements at places of the flattened tensor."""
+    given = bound(op, args, kwargs)
+    tensor, index = given["input"], given["index"]
+    if given.get("out") is not None:
+        return by_slices(op, args, kwargs)
+    flat = batched(front(tensor).flatten(1) if tensor._shape else front(tensor).unsqueeze(1), 0, op.map) if is_of(
+        tensor, op.map
+    ) else tensor.reshape(-1)
+    return getitem(op, (flat, (index,)), {})
+
+
+@ruled("take_along_dim")
+def take_along_dim(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Elements at places along a dimension, broadcast."""
+    given = bound(op, args, kwargs)
+    if given.get("dim") is None or len(given["input"]._shape) != len(given["indices"]._shape):
+        return by_slices(op, args, kwargs)
+    dim = shifted(op, given["dim"], len(given["input"]._shape))
+    return batched(op(expanded(given["input"], op.map), expanded(given["indices"], op.map), dim), 0, op.map)

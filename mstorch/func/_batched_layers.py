@@ -1,0 +1,366 @@
+"""Batching rules of layers: norms, pooling, embeddings, losses, dropout; and of random numbers."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .._core.tensor_base import TensorBase
+from ._batched import RULES, Map, Op, as_batched, batched, front, innermost, is_of, outside, within
+from ._batched_loop import by_slices, expanded, looped, unmapped_error
+from ._batched_rules import bound, in_line, pointwise, pointwise_in_place, ruled
+
+Given = dict[str, Any]
+
+
+# Norms
+
+_STATISTICS = (
+    "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, were not "
+    "batched.\nIf you are using a module and do not need eval mode, please set `track_running_stats` to be False.If you are using a "
+    "prebuilt module and do not need eval mode, please see the functorch website for resources on how to patch your module to work "
+    "with vmap"
+)
+
+
+def _affine(op: Op, found: Any, weight: Any, bias: Any, shape: tuple[int, ...]) -> Any:
+    """What a norm gives, times a weight and plus a bias of a shape."""
+    with within(op.map):
+        if weight is not None:
+            found = found * weight.reshape(shape)
+        return found if bias is None else found + bias.reshape(shape)
+
+
+@ruled("layer_norm nn.functional.layer_norm rms_norm nn.functional.rms_norm")
+def layer_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Norms over the last dimensions."""
+    given = bound(op, args, kwargs)
+    input, shape = given.pop("input"), given.pop("normalized_shape")
+    weight, bias = given.get("weight"), given.get("bias")
+    if is_of(input, op.map) and not is_of(weight, op.map) and not is_of(bias, op.map):
+        return batched(op(front(input), shape, **given), 0, op.map)
+    given.pop("weight", None)
+    given.pop("bias", None)
+    if not is_of(input, op.map):
+        found = op(input, shape, **given)
+    else:
+        found = batched(op(front(input), shape, **given), 0, op.map)
+    return _affine(op, found, weight, bias, tuple(shape) if isinstance(shape, (tuple, list)) else (shape,))
+
+
+@ruled("group_norm nn.functional.group_norm")
+def group_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Norms over groups of channels of each sample."""
+    given = bound(op, args, kwargs)
+    input, weight, bias = given.pop("input"), given.pop("weight", None), given.pop("bias", None)
+    if not is_of(input, op.map) or len(input._shape) < 2:
+        return by_slices(op, args, kwargs)
+    value = front(input)
+    lead = value._shape[:2]
+    found = op(value.reshape(math.prod(lead), *value._shape[2:]), **given).reshape(value._shape)
+    return _affine(op, batched(found, 0, op.map), weight, bias, (-1, *(1,) * (len(value._shape) - 3)))
+
+
+def _statistics(tensor: Any, map: Map) -> Any:
+    return None if tensor is None else expanded(tensor, map).reshape(-1)
+
+
+@ruled("batch_norm nn.functional.batch_norm")
+def batch_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Norms over the batch: the slices' channels side by side."""
+    given = bound(op, args, kwargs)
+    input, weight, bias = given.pop("input"), given.pop("weight", None), given.pop("bias", None)
+    mean, var = given.pop("running_mean", None), given.pop("running_var", None)
+    training = bool(given.get("training", False))
+    written = training and mean is not None
+    if written and is_of(input, op.map) and not (is_of(mean, op.map) and is_of(var, op.map)):
+        raise RuntimeError(_STATISTICS)
+    if len(input._shape) < 2 or "cudnn_enabled" in given:
+        return by_slices(op, args, kwargs)
+    value = expanded(input, op.map)
+    size, count, channels, *rest = value._shape
+    flat_mean, flat_var = _statistics(mean, op.map), _statistics(var, op.map)
+    found = op(value.movedim(0, 1).reshape(count, size * channels, *rest), flat_mean, flat_var, **given)
+    if written:
+        # The flat statistics may be copies.
+        front(mean).copy_(flat_mean.reshape(size, channels))
+        front(var).copy_(flat_var.reshape(size, channels))
+    found = batched(found.reshape(count, size, channels, *rest), 1, op.map)
+    return _affine(op, found, weight, bias, (-1, *(1,) * len(rest)))
+
+
+@ruled("instance_norm nn.functional.instance_norm")
+def instance_norm(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Norms of each channel of each sample."""
+    given = bound(op, args, kwargs)
+    input, weight, bias = given.pop("input"), given.pop("weight", None), given.pop("bias", None)
+    if given.pop("running_mean", None) is not None or not given.get("use_input_stats", True) or not is_of(input, op.map):
+        return by_slices(op, args, kwargs)
+    given.pop("running_var", None)
+    value = front(input)
+    found = op(value.reshape(math.prod(value._shape[:2]), *value._shape[2:]), **given).reshape(value._shape)
+    return _affine(op, batched(found, 0, op.map), weight, bias, (-1, *(1,) * (len(value._shape) - 3)))
+
+
+# Images: functions of (N, C, *) or (C, *)
+
+
+def _images(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], spatial: int) -> Any:
+    given = bound(op, args, kwargs)
+    names = [name for name, value in given.items() if isinstance(value, TensorBase)]
+    ranks = {len(given[name]._shape) for name in names}
+    if len(ranks) != 1 or ranks & {spatial + 1, spatial + 2} != ranks or given.get("out") is not None or kwargs.get("inplace"):
+        return by_slices(op, args, kwargs)
+    values = {name: expanded(given[name], op.map) for name in names}
+    single = ranks == {spatial + 1}
+    if single:
+        given.update(values)
+        return as_batched(op(given.pop("input"), **given), 0, op.map)
+    lead = next(iter(values.values()))._shape[:2]
+    values = {name: value.reshape(value._shape[0] * value._shape[1], *value._shape[2:]) for name, value in values.items()}
+    given.update(values)
+    return as_batched(_parted(op(given.pop("input"), **given), lead), 0, op.map)
+
+
+def _parted(result: Any, lead: tuple[int, ...]) -> Any:
+    if isinstance(result, TensorBase):
+        return result.reshape(*lead, *result._shape[1:])
+    items = [_parted(item, lead) for item in result]
+    return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
+
+
+def _image_rule(spatial: int) -> Any:
+    def rule(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return _images(op, args, kwargs, spatial)
+
+    return rule
+
+
+for _spatial in (1, 2, 3):
+    for _name in ("max_pool", "avg_pool", "adaptive_avg_pool", "adaptive_max_pool", "lp_pool"):
+        for _suffix in ("d", "d_with_indices"):
+            RULES[f"{_name}{_spatial}{_suffix}"] = _image_rule(_spatial)
+for _name in ("pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "unfold", "fold"):
+    RULES[f"nn.functional.{_name}"] = _image_rule({"fold": 1}.get(_name, 2))
+RULES["pixel_shuffle"] = RULES["pixel_unshuffle"] = _image_rule(2)
+
+
+@ruled(
+    "nn.functional.interpolate nn.functional.upsample nn.functional.grid_sample nn.functional.local_response_norm grid_sampler "
+    "affine_grid_generator"
+)
+def resized(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Functions of (N, C, *) alone: batches of batches in one."""
+    given = bound(op, args, kwargs)
+    names = [name for name, value in given.items() if isinstance(value, TensorBase)]
+    if any(len(given[name]._shape) < 3 for name in names):
+        return by_slices(op, args, kwargs)
+    values = {name: expanded(given[name], op.map) for name in names}
+    lead = next(iter(values.values()))._shape[:2]
+    values = {name: value.reshape(value._shape[0] * value._shape[1], *value._shape[2:]) for name, value in values.items()}
+    given.update(values)
+    return as_batched(_parted(op(given.pop("input"), **given), lead), 0, op.map)
+
+
+@ruled("nn.functional.pad constant_pad_nd")
+def pad(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """More at the ends of the last dimensions."""
+    given = bound(op, args, kwargs)
+    input = given.pop("input")
+    if given.get("mode", "constant") == "constant":
+        widths = given.get("pad", ())
+        if not isinstance(widths, (tuple, list)) or len(widths) > 2 * len(input._shape):
+            return by_slices(op, args, kwargs)
+        return batched(op(front(input), **given), 0, op.map)
+    return _images(op, args, kwargs, len(given["pad"]) // 2)
+
+
+# Embeddings
+
+
+@ruled("embedding nn.functional.embedding")
+def embedding(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Rows of a table: of one table, or of each slice's own."""
+    given = bound(op, args, kwargs)
+    places, table = given.pop("input"), given.pop("weight")
+    if given.get("max_norm") is not None or given.get("sparse"):
+        return by_slices(op, args, kwargs)
+    if not is_of(table, op.map):
+        return batched(op(places.value, table, **given), places.bdim, op.map)
+    if given.get("padding_idx") is not None or given.get("scale_grad_by_freq"):
+        return by_slices(op, args, kwargs)
+    with within(op.map):
+        return table[places]
+
+
+# Losses
+
+
+def _reduced(op: Op, found: Any, reduction: Any, count: Any = None) -> Any:
+    """The loss of each slice: as it is, its mean, or its sum."""
+    with within(op.map):
+        if reduction == "none":
+            return found
+        if reduction == "sum":
+            return found.sum()
+        return found.mean() if count is None else found.sum() / count
+
+
+_LOSSES = (
+    "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits poisson_nll_loss soft_margin_loss "
+    "hinge_embedding_loss margin_ranking_loss kl_div gaussian_nll_loss"
+)
+
+
+@ruled(_LOSSES + " " + " ".join(f"nn.functional.{name}" for name in _LOSSES.split()))
+def elementwise_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Losses of each element, then their mean or sum."""
+    given = bound(op, args, kwargs)
+    reduction = given.pop("reduction", "mean")
+    named = [name for name, value in given.items() if isinstance(value, TensorBase)]
+    shapes = {given[name]._shape for name in named}
+    old = given.get("size_average") is not None or given.get("reduce") is not None
+    if old or len(shapes) != 1 or reduction not in ("none", "mean", "sum", "batchmean") or "pos_weight" in named:
+        return by_slices(op, args, kwargs)
+    values = {name: expanded(given[name], op.map) for name in named}
+    given.update(values)
+    found = batched(op(given.pop("input"), reduction="none", **given), 0, op.map)
+    if "weight" in named and op.name in ("mse_loss", "l1_loss"):
+        return by_slices(op, args, kwargs)
+    if reduction == "batchmean":
+        return _reduced(op, found, "mean", found._shape[0] if found._shape else 1)
+    return _reduced(op, found, reduction)
+
+
+@ruled("nn.functional.cross_entropy nn.functional.nll_loss nll_loss cross_entropy_loss")
+def class_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Losses of classes: (C), (N, C) or (N, C, *), and the mean over what counts."""
+    given = bound(op, args, kwargs)
+    input, target = given.pop("input"), given.pop("target")
+    reduction, weight = given.pop("reduction", "mean"), given.get("weight")
+    odd = given.get("size_average") is not None or given.get("reduce") is not None or is_of(weight, op.map)
+    rank = len(input._shape)
+    soft = target._shape == input._shape and target._dtype.category == 2
+    if odd or not rank or (given.get("label_smoothing") and weight is not None) or reduction not in ("none", "mean", "sum"):
+        return by_slices(op, args, kwargs)
+    if not soft and len(target._shape) != rank - 1 and not (rank == 1 and not target._shape):
+        return by_slices(op, args, kwargs)
+    logits, wanted = expanded(input, op.map), expanded(target, op.map)
+    lead = logits._shape[:1] if rank == 1 else logits._shape[:2]
+    if rank > 1:
+        logits = logits.reshape(math.prod(lead), *logits._shape[2:])
+        wanted = wanted.reshape(math.prod(lead), *wanted._shape[2:])
+    found = op(logits, wanted, reduction="none", **given)
+    found = batched(found if rank == 1 else found.reshape(*lead, *found._shape[1:]), 0, op.map)
+    if reduction != "mean":
+        return _reduced(op, found, reduction)
+    classes = input._shape[0 if rank == 1 else 1]
+    if soft:
+        return _reduced(op, found, "mean", max(math.prod(input._shape) // max(classes, 1), 1))
+    with within(op.map):
+        counted = target != given.get("ignore_index", -100)
+        if weight is None:
+            count = counted.sum().to(input._dtype)
+        else:
+            count = (weight[target.where(counted, 0)] * counted).sum()
+        return _reduced(op, found, "mean", count)
+
+
+# Random numbers
+
+
+def draw(map: Map, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a function that draws numbers gives within a map, none of whose tensors is among the arguments."""
+    name = function.__name__
+    if map.randomness == "same" or kwargs.get("training") is False or _certain(name, args):
+        with outside(map.depth):
+            return function(*args, **kwargs)
+    if name.endswith("_") and map.randomness == "different":
+        raise RuntimeError(
+            "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. If this is "
+            "necessary for your usage, please file an issue with functorch."
+        )
+    if map.randomness == "error":
+        with outside(map.depth):
+            return function(*args, **kwargs)  # refused where the numbers are drawn
+    with outside(map.depth):
+        return _different(Op(function, map, name), args, kwargs)
+
+
+def _certain(name: str, args: tuple[Any, ...]) -> bool:
+    """Whether a dropout is switched off."""
+    return name.endswith("dropout") and len(args) > 2 and not args[2]
+
+
+_BY_SIZE = frozenset(("rand", "randn"))
+_BY_TENSOR = frozenset(
+    "rand_like randn_like randint_like dropout alpha_dropout bernoulli poisson _standard_gamma _sample_dirichlet".split()
+)
+
+
+def _different(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Numbers for all slices at once, as torch draws them."""
+    map, name = op.map, op.name
+    if kwargs.get("out") is None and map.size:
+        if name in _BY_SIZE:
+            size = args[0] if args and isinstance(args[0], (tuple, list)) else args or kwargs.pop("size", ())
+            return batched(op((map.size, *size), **kwargs), 0, map)
+        if name == "randint":
+            given = [value for value in args if not isinstance(value, (tuple, list))]
+            size = next((value for value in args if isinstance(value, (tuple, list))), None) or kwargs.pop("size", ())
+            return batched(op(*given, (map.size, *size), **kwargs), 0, map)
+        tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
+        if name in ("normal", "binomial") and tensors and not isinstance(kwargs.get("size"), (tuple, list)):
+            spread = iter(in_line(op, [batched(expanded(tensor, map), 0, map) for tensor in tensors]))
+            return batched(op(*(next(spread) if isinstance(value, TensorBase) else value for value in args), **kwargs), 0, map)
+        if name in _BY_TENSOR and len(tensors) == 1 and args and tensors[0] is args[0] and not kwargs.get("inplace") and not args[3:]:
+            return batched(op(expanded(args[0], map), *args[1:], **kwargs), 0, map)
+    return looped(op, args, kwargs)
+
+
+_DRAWN_BY_TENSOR = (
+    "bernoulli multinomial normal poisson binomial dropout alpha_dropout feature_dropout feature_alpha_dropout dropout1d dropout2d "
+    "dropout3d gumbel_softmax rand_like randn_like randint_like _standard_gamma _sample_dirichlet"
+)
+_DRAWN_IN_PLACE = (
+    "bernoulli_ normal_ uniform_ exponential_ cauchy_ geometric_ log_normal_ random_ dropout_ alpha_dropout_ feature_dropout_ "
+    "feature_alpha_dropout_"
+)
+
+
+@ruled(_DRAWN_BY_TENSOR + " " + " ".join(f"nn.functional.{name}" for name in _DRAWN_BY_TENSOR.split()))
+def drawn(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Numbers drawn with tensors of the map."""
+    if (kwargs.get("training") is False or _certain(op.name, args)) and "dropout" in op.name:
+        return pointwise(op, args, kwargs)
+    if op.map.randomness == "different":
+        return _different(op, args, kwargs)
+    if op.map.randomness == "same" and op.name in _BY_VALUES:
+        raise RuntimeError(_NOT_SAME)
+    return looped(op, args, kwargs, args[0] if kwargs.get("inplace") else None)
+
+
+_BY_VALUES = frozenset(("bernoulli", "multinomial", "normal", "poisson", "binomial", "_standard_gamma", "_sample_dirichlet"))
+_NOT_SAME = "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
+
+
+@ruled(_DRAWN_IN_PLACE + " " + " ".join(f"nn.init.{name}" for name in ("uniform_", "normal_", "trunc_normal_")))
+def drawn_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Numbers drawn into a tensor of the map."""
+    target = args[0]
+    further = innermost((*args[1:], *kwargs.values())) is not None
+    if op.map.randomness == "same" and further:
+        raise RuntimeError(_NOT_SAME)
+    if not is_of(target, op.map):
+        raise unmapped_error(op)
+    if op.map.randomness == "different":
+        return pointwise_in_place(op, args, kwargs)
+    return looped(op, args, kwargs, target)
+
+
+@ruled("nn.functional.rrelu rrelu rrelu_ nn.functional.rrelu_")
+def rrelu(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Leaky slopes; those drawn in training are refused."""
+    given = bound(op, args, kwargs)
+    if given.get("training"):
+        raise RuntimeError(f"vmap: we do not yet support aten::{op.name}. Please file an issue")
+    return pointwise(op, args, kwargs)

@@ -1,0 +1,517 @@
+"""Batching rules that serve many functions: elementwise ones, those along dimensions, those that take leading dimensions."""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from .._core.promotion import promote_types
+from .._core.tensor_base import TensorBase
+from .._tensor import Tensor
+from ._batched import RULES, BatchedTensor, Map, Op, Rule, as_batched, batched, find_rules_by, front, is_of, wrapped
+from ._batched_loop import by_slices, expanded, is_in_place, unmapped_error
+
+Arguments = dict[str, Any]
+
+
+def rules(names: str, rule: Rule) -> None:
+    """Enter a rule for functions of these names."""
+    for name in names.split():
+        RULES[name] = rule
+
+
+def ruled(names: str) -> Callable[[Rule], Rule]:
+    """Enter the function below as the rule of these names."""
+
+    def enter(rule: Rule) -> Rule:
+        rules(names, rule)
+        return rule
+
+    return enter
+
+
+# Arguments by name
+
+_parameters: dict[Any, tuple[list[str], dict[str, Any], str | None]] = {}
+_OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", "axes": "dims"}
+
+
+def _parameters_of(public: Any) -> tuple[list[str], dict[str, Any], str | None]:
+    found = _parameters.get(public)
+    if found is None:
+        names, defaults, rest = [], {}, None
+        for parameter in inspect.signature(_written_out(public)).parameters.values():
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                rest = parameter.name
+            elif parameter.kind is not parameter.VAR_KEYWORD:
+                if rest is None and parameter.kind is not parameter.KEYWORD_ONLY:
+                    names.append(parameter.name)
+                if parameter.default is not parameter.empty:
+                    defaults[parameter.name] = parameter.default
+        found = _parameters[public] = names, defaults, rest
+    return found
+
+
+def _written_out(public: Any) -> Any:
+    """A function, or the one that its generated form (``add_``, ``unsqueeze_copy``) was made of."""
+    name = public.__name__
+    base = name.removesuffix("_copy") if name.endswith("_copy") else name[:-1] if is_in_place(name) and not name.startswith("__") else ""
+    return getattr(Tensor, base, public) if base else public
+
+
+def bound(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+    """The arguments that were given, by name: the first one as ``input``, the rest of positional ones as ``*``."""
+    names, _, rest = _parameters_of(op.public)
+    given = dict(zip(names, args))
+    if len(args) > len(names):
+        if rest is None:
+            raise TypeError(f"{op.name}() takes {len(names)} positional arguments but {len(args)} were given")
+        given["*"] = args[len(names) :]
+    for name, value in kwargs.items():
+        given[_OTHER_NAMES.get(name, name) if name not in names else name] = value
+    if names and names[0] != "input" and names[0] in given:
+        given = {"input": given.pop(names[0]), **given}
+    return given
+
+
+def default_of(op: Op, name: str) -> Any:
+    """The default of a parameter."""
+    return _parameters_of(op.public)[1].get(name)
+
+
+# Elementwise
+
+
+def _category_fixed(tensors: list[Any], ranks: list[int], values: list[Any], op: Op) -> None:
+    """Let 0-d tensors of the map count as 0-d in type promotion, though their values have a dimension."""
+    kinds = [tensor._dtype for tensor, rank in zip(tensors, ranks) if rank]
+    if not kinds:
+        for place, tensor in enumerate(tensors):
+            if not is_of(tensor, op.map):
+                values[place] = values[place].unsqueeze(0)
+        return
+    common = kinds[0]
+    for kind in kinds[1:]:
+        common = promote_types(common, kind)
+    for place, (tensor, rank) in enumerate(zip(tensors, ranks)):
+        kind = tensor._dtype
+        if not rank and is_of(tensor, op.map) and kind is not common and 0 < kind.category <= common.category:
+            values[place] = values[place].to(common)
+
+
+def in_line(op: Op, tensors: list[Any], rank: int | None = None, promote: bool = False) -> list[Any]:
+    """The values, the mapped dimension in front, with as many dimensions behind it as ``rank`` or the longest has."""
+    ranks = [len(tensor._shape) for tensor in tensors]
+    rank = max(ranks) if rank is None else rank
+    values = []
+    for tensor, own in zip(tensors, ranks):
+        if not is_of(tensor, op.map):
+            values.append(tensor)
+            continue
+        value = front(tensor)
+        if own < rank:
+            shape = value._shape
+            value = value.reshape(shape[0], *(1,) * (rank - own), *shape[1:])
+        values.append(value)
+    if promote and 0 in ranks and len(tensors) > 1:
+        _category_fixed(tensors, ranks, values, op)
+    return values
+
+
+def pointwise(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The rule of functions of broadcast tensors, each element for itself."""
+    if kwargs.get("out") is not None:
+        return by_slices(op, args, kwargs)
+    if kwargs.get("inplace"):
+        _check_target(op, args[0])
+    places = [place for place, value in enumerate(args) if isinstance(value, TensorBase)]
+    names = [name for name, value in kwargs.items() if isinstance(value, TensorBase)]
+    tensors = [args[place] for place in places] + [kwargs[name] for name in names]
+    if len(tensors) == 1:
+        values, bdim = [tensors[0].value], tensors[0].bdim
+    elif _alike(tensors, op.map):
+        values, bdim = [tensor.value for tensor in tensors], tensors[0].bdim
+    else:
+        values, bdim = in_line(op, tensors, promote=True), 0
+    given = list(args)
+    for place, value in zip(places, values):
+        given[place] = value
+    named = dict(kwargs, **dict(zip(names, values[len(places) :])))
+    result = op(*given, **named)
+    return args[0] if named.get("inplace") else as_batched(result, bdim, op.map)
+
+
+def _alike(tensors: list[Any], map: Map) -> bool:
+    """Whether the values of all are of one shape, mapped over along one dimension."""
+    first = tensors[0]
+    return all(
+        type(tensor) is BatchedTensor and tensor.map is map and tensor.bdim == first.bdim and tensor.value._shape == first.value._shape
+        for tensor in tensors
+    )
+
+
+def _check_target(op: Op, target: Any) -> None:
+    if not is_of(target, op.map):
+        raise unmapped_error(op)
+
+
+def pointwise_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The rule of their forms that write to the first tensor."""
+    target = args[0]
+    _check_target(op, target)
+    tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
+    values = in_line(op, tensors, len(target._shape), promote=True)
+    replaced = iter(values)
+    given = [next(replaced) if isinstance(value, TensorBase) else value for value in args]
+    named = {name: next(replaced) if isinstance(value, TensorBase) else value for name, value in kwargs.items()}
+    op(*given, **named)
+    return target
+
+
+rules(
+    "add sub subtract mul multiply div divide true_divide floor_divide remainder fmod pow float_power atan2 arctan2 copysign hypot "
+    "logaddexp logaddexp2 nextafter maximum minimum fmax fmin ldexp xlogy heaviside gcd lcm rsub lerp addcmul addcdiv where clamp clip "
+    "clamp_min clamp_max eq ne lt le gt ge not_equal less less_equal greater greater_equal isclose logical_and logical_or "
+    "logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift __rsub__ __rdiv__ "
+    "__rfloordiv__ __rmod__ __rpow__ __floordiv__ __eq__ __and__ __or__ __xor__ __lshift__ __rshift__ __rlshift__ __rrshift__ __invert__ "
+    "__neg__ __abs__ __pos__ complex polar threshold "
+    "abs absolute acos acosh angle arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh ceil conj conj_physical cos cosh "
+    "deg2rad digamma erf erfc erfinv exp exp2 expm1 fix floor frac frexp igamma igammac i0 isfinite isinf isnan isneginf isposinf isreal "
+    "lgamma log log10 log1p log2 logit mvlgamma nan_to_num neg negative polygamma positive rad2deg real reciprocal relu relu6 resolve_conj "
+    "resolve_neg round rsqrt sgn sigmoid sign signbit sin sinc sinh sqrt square tan tanh trunc celu elu gelu hardshrink hardsigmoid "
+    "hardswish hardtanh leaky_relu logsigmoid log_sigmoid_backward mish selu silu softplus softshrink softsign tanhshrink imag "
+    "clone to type float double half bfloat16 int long short byte bool char cfloat cdouble chalf cpu cuda "
+    "alias detach zeros_like ones_like full_like empty_like  fill zero type_as "
+    "nn.functional.threshold nn.functional.logsigmoid",
+    pointwise,
+)  # fmt: skip
+_POINTWISE_IN_PLACE = (
+    "addcdiv addcmul lerp zero abs clamp clip copy where add sub mul div eq ne lt le gt ge"  # beside those above
+).split()
+
+
+@ruled("type_as Tensor.to Tensor.type")
+def cast_like(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Casts: another tensor among the arguments is asked for its dtype only."""
+    first, *rest = args
+    rest = [value.value if type(value) is BatchedTensor else value for value in rest]
+    named = {name: value.value if type(value) is BatchedTensor else value for name, value in kwargs.items()}
+    if not is_of(first, op.map):
+        return op(first, *rest, **named)
+    if str(kwargs.get("memory_format")) in ("torch.channels_last", "torch.channels_last_3d"):
+        return by_slices(op, args, kwargs)
+    result = op(first.value, *rest, **named)
+    return as_batched(result, first.bdim, op.map)
+
+
+# Along dimensions
+
+
+def shifted(op: Op, dim: Any, rank: int) -> Any:
+    """Dimensions of the function as those of the values with the mapped one in front."""
+    if isinstance(dim, (tuple, list)):
+        return tuple(shifted(op, one, rank) for one in dim)
+    return wrapped(int(dim), rank) + 1
+
+
+def unfolded(result: Any, place: int = 1) -> Any:
+    """Results without the dimension that stood for none."""
+    if isinstance(result, TensorBase):
+        return result.squeeze(place) if len(result._shape) > place else result
+    if isinstance(result, (tuple, list)):
+        items = [unfolded(item, place) for item in result]
+        return type(result)(*items) if hasattr(result, "_fields") and not hasattr(result, "n_fields") else type(result)(items)
+    return result
+
+
+def along(*names: str) -> Rule:
+    """The rule of functions of one tensor along dimensions, which are given by these names."""
+
+    def rule(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        given = bound(op, args, kwargs)
+        tensor = given.pop("input")
+        if "*" in given or not is_of(tensor, op.map) or given.get("out") is not None or _has_map(given):
+            return by_slices(op, args, kwargs)
+        rank = len(tensor._shape)
+        value = front(tensor)
+        for name in names:
+            dim = given.get(name, default_of(op, name))
+            if dim is None or dim == () and isinstance(dim, tuple):
+                return by_slices(op, args, kwargs)
+            given[name] = shifted(op, dim, rank)
+        if rank == 0:
+            if op.name in _TURNS:
+                return batched(tensor.value, tensor.bdim, op.map)
+            return as_batched(unfolded(op(value.unsqueeze(1), **given)), 0, op.map)
+        return as_batched(op(value, **given), 0, op.map)
+
+    return rule
+
+
+_TURNS = frozenset(("transpose", "swapdims", "swapaxes"))
+
+
+def _has_map(given: Arguments) -> bool:
+    return any(type(value) is BatchedTensor for value in given.values())
+
+
+rules(
+    "cumsum cumprod cummax cummin logcumsumexp softmax log_softmax softmin sort argsort topk kthvalue mode msort flip "
+    "logsumexp nn.functional.normalize glu special.logsumexp special.softmax special.log_softmax diff fft.fft fft.ifft fft.rfft "
+    "fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 aminmax",
+    along("dim"),
+)  # fmt: skip
+rules(
+    "Tensor.unflatten unflatten unbind narrow select split chunk split_with_sizes unsafe_split unsafe_chunk unsafe_split_with_sizes",
+    along("dim"),
+)
+rules("narrow_copy select_copy split_copy unbind_copy split_with_sizes_copy", along("dim"))
+rules("Tensor.unfold", along("dimension"))
+rules("flatten", along("start_dim", "end_dim"))
+rules("diagonal diagonal_copy linalg.diagonal", along("dim1", "dim2"))
+rules("movedim moveaxis", along("source", "destination"))
+rules("fft.fftn fft.ifftn fft.rfftn fft.irfftn", along("dim"))
+rules("fft.fftshift fft.ifftshift", along("dim"))
+for _name, _dims in (("transpose", "dim0 dim1"), ("swapdims", "dim0 dim1"), ("swapaxes", "axis0 axis1")):
+    rules(f"{_name} {_name}_copy", along(*_dims.split()))
+RULES["msort"] = lambda op, args, kwargs: batched(front(args[0]).sort(1)[0], 0, op.map)
+
+# Reductions: of all dimensions, or of some
+
+_TUPLES = frozenset("sum mean amax amin var std var_mean std_mean any all nansum nanmean count_nonzero norm linalg.vector_norm".split())
+_WHOLE = {"max": "amax", "min": "amin"}
+
+
+def reduction(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The rule of sums and their like."""
+    if op.name in _WHOLE and (len(args) > 1 and isinstance(args[1], TensorBase) or "other" in kwargs):
+        return pointwise(op, args, kwargs)
+    given = bound(op, args, kwargs)
+    tensor = given.pop("input")
+    if given.get("out") is not None or _has_map(given) or not isinstance(tensor, BatchedTensor) or given.get("p") == "nuc":
+        return by_slices(op, args, kwargs)
+    if isinstance(given.get("dim"), bool):  # var(unbiased)
+        given["unbiased"] = given.pop("dim")
+    dim = given.pop("dim", None)
+    if "*" in given:
+        dim = given.pop("*")
+        dim = dim[0] if len(dim) == 1 and isinstance(dim[0], (tuple, list)) else dim
+    rank = len(tensor._shape)
+    value = front(tensor)
+    if dim is not None and not (isinstance(dim, (tuple, list)) and not dim):
+        given["dim"] = shifted(op, dim, rank)
+        if rank == 0:
+            given.pop("keepdim", None)
+            return as_batched(op(value.unsqueeze(1), **given), 0, op.map)
+        return as_batched(op(value, **given), 0, op.map)
+    keep = given.pop("keepdim", False)
+    name = op.key.removeprefix("Tensor.")
+    if name in _WHOLE:
+        return batched(getattr(value.reshape(op.map.size, -1), _WHOLE[name])(1), 0, op.map)
+    if name in _TUPLES:
+        value = value if rank else value.unsqueeze(1)
+        result = op(value, dim=tuple(range(1, max(rank, 1) + 1)), **given, **({"keepdim": True} if keep and rank else {}))
+        return as_batched(result, 0, op.map)
+    count = 1
+    for length in tensor._shape:
+        count *= length
+    result = op(value.reshape(op.map.size, count), dim=1, **given)
+    if name in ("median", "nanmedian"):
+        result = result[0]
+    elif keep and rank:
+        result = result.reshape(op.map.size, *(1,) * rank)
+    return as_batched(result, 0, op.map)
+
+
+rules(
+    "sum mean amax amin var std var_mean std_mean any all nansum nanmean count_nonzero prod argmax argmin max min median nanmedian "
+    "aminmax norm linalg.vector_norm",
+    reduction,
+)
+
+
+@ruled("aminmax")
+def aminmax(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Both ends; of all elements where no dimension is named."""
+    if kwargs.get("dim") is not None:
+        return along("dim")(op, args, kwargs)
+    if kwargs or len(args) > 1:
+        return by_slices(op, args, kwargs)
+    return as_batched(op(front(args[0]).reshape(op.map.size, -1), dim=1), 0, op.map)
+
+
+@ruled("cumsum_ cumprod_ sort_")
+def along_in_place(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Scans that write to their tensor."""
+    given = bound(op, args, kwargs)
+    tensor = given.pop("input")
+    _check_target(op, tensor)
+    if not tensor._shape or "dim" not in given:
+        return by_slices(op, args, kwargs)
+    given["dim"] = shifted(op, given["dim"], len(tensor._shape))
+    op(front(tensor), **given)
+    return tensor
+
+
+# Several tensors along one dimension, each of the same rank
+
+
+def along_many(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The rule of gather and scatter: tensors of one rank, none broadcast against another."""
+    given = bound(op, args, kwargs)
+    tensors = {name: value for name, value in given.items() if isinstance(value, TensorBase)}
+    ranks = {len(value._shape) for value in tensors.values()}
+    if len(ranks) != 1 or ranks == {0} or given.get("out") is not None or not isinstance(given.get("dim"), int):
+        return by_slices(op, args, kwargs)
+    target = given["input"]
+    if is_in_place(op.name):
+        _check_target(op, target)
+    given["dim"] = shifted(op, given["dim"], ranks.pop())
+    for name, value in tensors.items():
+        given[name] = expanded(value, op.map)
+    result = op(given.pop("input"), **given)
+    return target if is_in_place(op.name) else as_batched(result, 0, op.map)
+
+
+rules("gather scatter scatter_add scatter_reduce scatter_ scatter_add_ scatter_reduce_ linalg.cross", along_many)
+
+
+# Functions that take any leading dimensions
+
+
+def leading(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The rule of functions of the last dimensions: leading ones are batches to them, and broadcast."""
+    if kwargs.get("out") is not None:
+        return by_slices(op, args, kwargs)
+    tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
+    replaced = iter(in_line(op, tensors))
+    given = [next(replaced) if isinstance(value, TensorBase) else value for value in args]
+    named = {name: next(replaced) if isinstance(value, TensorBase) else value for name, value in kwargs.items()}
+    return as_batched(op(*given, **named), 0, op.map)
+
+
+def of_matrices(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``leading`` for functions of matrices: tensors with fewer dimensions are theirs to refuse."""
+    if any(isinstance(value, TensorBase) and len(value._shape) < 2 for value in (*args, *kwargs.values())):
+        return by_slices(op, args, kwargs)
+    return leading(op, args, kwargs)
+
+
+rules(
+    "inverse det logdet slogdet cholesky cholesky_inverse cholesky_solve qr svd pinverse triangular_solve matrix_exp tril triu "
+    "linalg.inv linalg.det linalg.slogdet linalg.cholesky linalg.cholesky_ex linalg.qr linalg.svd linalg.svdvals linalg.eig "
+    "linalg.eigvals linalg.eigh linalg.eigvalsh linalg.inv_ex linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.matrix_exp "
+    "linalg.matrix_power matrix_power linalg.solve_triangular linalg.ldl_factor geqrf "
+    "linalg.matrix_rank linalg.cond adjoint cdist logdet linalg.pinv mH mT linalg.ldl_factor_ex",
+    of_matrices,
+)
+
+
+_MATRICES_AND = {  # dimensions that each tensor has besides leading ones
+    "linalg.householder_product": (2, 1), "orgqr": (2, 1), "ormqr": (2, 1, 2), "lu_solve": (2, 2, 1), "linalg.lu_solve": (2, 1, 2),
+    "linalg.ldl_solve": (2, 1, 2), "lu_unpack": (2, 1), "linalg.vecdot": (1, 1),
+}  # fmt: skip
+
+
+def of_matrices_and_vectors(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The rule of functions of the last dimensions, of which each tensor has a number of its own."""
+    own = _MATRICES_AND[op.key.removeprefix("Tensor.")]
+    given = args[: len(own)]
+    if kwargs.get("out") is not None or "dim" in kwargs or any(
+        not isinstance(value, TensorBase) or len(value._shape) < count for value, count in zip(given, own)
+    ) or len(given) < len(own):  # fmt: skip
+        return by_slices(op, args, kwargs)
+    lead = max(len(value._shape) - count for value, count in zip(given, own))
+    values = []
+    for value, count in zip(given, own):
+        found = expanded(value, op.map)
+        shape = found._shape
+        values.append(found.reshape(shape[0], *(1,) * (lead + count + 1 - len(shape)), *shape[1:]))
+    return as_batched(op(*values, *args[len(own) :], **kwargs), 0, op.map)
+
+
+rules(" ".join(_MATRICES_AND), of_matrices_and_vectors)
+
+
+# Which rule a function has
+
+_OPERATORS = {
+    "__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_", "__ifloordiv__": "floor_divide_",
+    "__imod__": "remainder_", "__ipow__": "pow_", "__iand__": "bitwise_and_", "__ior__": "bitwise_or_", "__ixor__": "bitwise_xor_",
+    "__ilshift__": "bitwise_left_shift_", "__irshift__": "bitwise_right_shift_",
+}  # fmt: skip
+_NOT_SPECIAL = frozenset(("logsumexp", "softmax", "log_softmax"))
+
+
+def _own(name: str) -> Rule:
+    def rule(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return getattr(args[0], name)(*args[1:], **kwargs)
+
+    return rule
+
+
+def _property(name: str) -> Rule:
+    if name in vars(BatchedTensor):
+        return lambda op, args, kwargs: getattr(args[0], name)
+    if name in RULES:
+        return lambda op, args, kwargs: RULES[name](op, args, kwargs)
+    return lambda op, args, kwargs: getattr(args[0].value, name)
+
+
+_OF_A_SLICE = frozenset(
+    "is_complex is_floating_point is_signed is_conj is_neg is_same_size result_type numel nelement size element_size get_device "
+    "is_nonzero_shape __len__ has_names is_tensor is_pinned is_shared is_coalesced __dir__ is_distributed is_inference is_contiguous "
+    "__hash__ stride".split()
+)
+
+
+def of_a_slice(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Questions about shapes and dtypes, put to a tensor of the shape of one slice."""
+
+    def shaped(value: Any) -> Any:
+        if not is_of(value, op.map):
+            return value
+        return value.value.select(value.bdim, 0) if op.map.size else value.value.new_zeros(value._shape)
+
+    return op(*map(shaped, args), **{name: shaped(value) for name, value in kwargs.items()})
+
+
+def find(key: str, public: Any) -> Rule:
+    """The rule of the function of a name."""
+    owner, _, name = key.rpartition(".")
+    if name in ("__get__", "__set__", "__delete__"):
+        held = owner.rpartition(".")[2]
+        if name == "__get__":
+            return _property(held)
+        return _own_write(held) if held in vars(BatchedTensor) else by_slices
+    if key in RULES:
+        return RULES[key]
+    if owner == "Tensor" and name in vars(BatchedTensor):
+        return _own(name)
+    if name in _OF_A_SLICE:
+        return of_a_slice
+    name = _OPERATORS.get(name, name)
+    if owner in ("", "Tensor", "functional", "nn.functional", "_functions.implicit") and name in RULES:
+        return RULES[name]
+    if owner == "special" and name not in _NOT_SPECIAL:
+        return pointwise
+    if owner in ("", "Tensor", "nn.functional") and is_in_place(name):
+        base = name[:-1]
+        if RULES.get(base) is pointwise or base in _POINTWISE_IN_PLACE:
+            return pointwise_in_place
+    return by_slices
+
+
+def _own_write(name: str) -> Rule:
+    def rule(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return setattr(args[0], name, args[1])
+
+    return rule
+
+
+find_rules_by(find)
+
+__all__ = [
+    "along", "bound", "default_of", "in_line", "leading", "of_matrices", "pointwise", "pointwise_in_place", "reduction", "ruled", "rules",
+    "shifted", "unfolded",
+]  # fmt: skip
