@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...distributed._collectives import without_group
+from ...distributed._world import default_group
 from ..modules.module import Module
 
 
@@ -21,7 +21,7 @@ class DistributedDataParallel(Module):
         batched_grad_copy: bool = False, forward_sync_buffers: bool | None = None,
     ) -> None:  # fmt: skip
         if process_group is None:
-            without_group()
+            default_group()
         raise NotImplementedError("mstorch: DistributedDataParallel has no process group")
 
 
