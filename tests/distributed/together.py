@@ -49,7 +49,7 @@ def work(library, module, folder):
     dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=timedelta(seconds=20))
     results = {}
     cases = importlib.import_module(module)
-    for name, case in vars(cases).items():
+    for name, case in list(vars(cases).items()):
         if name.startswith("case_"):
             torch.manual_seed(0)
             print(name, file=sys.stderr, flush=True)
