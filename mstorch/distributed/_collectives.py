@@ -1,184 +1,340 @@
-"""What needs a process group: torch's names and parameters, and its error where there is no group."""
+"""Collectives on tensors: what all processes of a group do together."""
 from __future__ import annotations
 
-import ast
-import inspect
 import warnings
 from collections.abc import Callable
-from typing import Any, NoReturn
+from datetime import timedelta
+from typing import Any
 
-from mstorch import Tensor
+from mstorch import Tensor, view_as_real
 
-from ._types import ReduceOp
+from .._core.dtype import complex64, float32, float64
+from .._core.overriding import dispatch, overrides
+from ._settings import (
+    AllreduceOptions,
+    AllToAllOptions,
+    BarrierOptions,
+    BroadcastOptions,
+    GatherOptions,
+    ReduceOptions,
+    ReduceScatterOptions,
+    ScatterOptions,
+    supports_complex,
+)
+from ._types import Backend, ReduceOp
+from ._work import Work
+from ._world import chosen, default_group, get_backend, get_group_rank, outside, warn_outside
 
-MISSING = "Default process group has not been initialized, please make sure to call init_process_group."
-
-
-def without_group() -> NoReturn:
-    """Raises torch's ValueError of a program that has made no group."""
-    raise ValueError(MISSING)
-
-
-_ENDS = "group=None, async_op=False"
 _COALESCED = "`torch.distributed.{}` will be deprecated. If you must use it, please revisit our documentation later at " + (
     "https://pytorch.org/docs/main/distributed.html#collective-functions"
 )
 _SINGLE = "`torch.distributed.{}` is deprecated. Please use `torch.distributed.{}` instead."
 
-# name: (parameters, what it does with a group)
-_TABLE = {
-    "all_gather": (f"tensor_list, tensor, {_ENDS}", "Collects the tensors of a group."),
-    "all_gather_coalesced": (f"output_tensor_lists, input_tensor_list, {_ENDS}", "Collects lists of tensors."),
-    "all_gather_into_tensor": (f"output_tensor, input_tensor, {_ENDS}", "Collects the tensors of a group in one."),
-    "all_gather_object": ("object_list, obj, group=None", "Collects the objects of a group."),
-    "all_gather_single": (f"output_tensor, input_tensor, {_ENDS}", "Collects the tensors of a group in one."),
-    "all_reduce": (f"tensor, op=SUM, {_ENDS}", "Sums a tensor over a group."),
-    "all_reduce_coalesced": (f"tensors, op=SUM, {_ENDS}", "Sums several tensors over a group."),
-    "all_to_all": (f"output_tensor_list, input_tensor_list, {_ENDS}", "Sends a tensor to each process of a group."),
-    "all_to_all_single": (
-        f"output, input, output_split_sizes=None, input_split_sizes=None, {_ENDS}", "Sends a part of a tensor to each process of a group."
-    ),
-    "barrier": (f"{_ENDS}, device_ids=None, timeout=None", "Waits for the group's other processes."),
-    "broadcast": ("tensor, src=None, group=None, async_op=False, group_src=None", "Sends a tensor to a group."),
-    "broadcast_object_list": ("object_list, src=None, group=None, device=None, group_src=None", "Sends objects to a group."),
-    "gather": ("tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None", "Collects tensors in one process."),
-    "gather_object": ("obj, object_gather_list=None, dst=None, group=None, group_dst=None", "Collects objects in one process."),
-    "get_backend": ("group=None", "The name of a group's backend."),
-    "get_backend_config": ("group=None", "The backends of a group by kind of device."),
-    "get_process_group_ranks": ("group", "The numbers of a group's processes."),
-    "get_rank": ("group=None", "The number of this process in a group."),
-    "get_world_size": ("group=None", "The number of processes in a group."),
-    "irecv": ("tensor, src=None, group=None, tag=0, group_src=None", "Begins to receive a tensor."),
-    "isend": ("tensor, dst=None, group=None, tag=0, group_dst=None", "Begins to send a tensor."),
-    "monitored_barrier": ("group=None, timeout=None, wait_all_ranks=False", "Waits for the others, and tells who did not come."),
-    "new_group": (
-        "ranks=None, timeout=None, backend=None, pg_options=None, use_local_synchronization=False, group_desc=None, device_id=None, "
-        "sort_ranks=True", "A further group.",
-    ),
-    "new_subgroups_by_enumeration": (
-        "ranks_per_subgroup_list, timeout=None, backend=None, pg_options=None, group_desc=None", "Groups of given processes."
-    ),
-    "recv": ("tensor, src=None, group=None, tag=0, group_src=None", "Receives a tensor."),
-    "recv_object_list": ("object_list, src=None, group=None, device=None, group_src=None, use_batch=False", "Receives objects."),
-    "reduce": ("tensor, dst=None, op=SUM, group=None, async_op=False, group_dst=None", "Sums a tensor for one process."),
-    "reduce_scatter": (f"output, input_list, op=SUM, {_ENDS}", "Sums tensors, one for each process."),
-    "reduce_scatter_single": (f"output, input, op=SUM, {_ENDS}", "Sums a tensor, of which each process gets a part."),
-    "reduce_scatter_tensor": (f"output, input, op=SUM, {_ENDS}", "Sums a tensor, of which each process gets a part."),
-    "scatter": ("tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None", "Receives one of a process's tensors."),
-    "scatter_object_list": (
-        "scatter_object_output_list, scatter_object_input_list=None, src=None, group=None, group_src=None",
-        "Receives one of a process's objects.",
-    ),
-    "send": ("tensor, dst=None, group=None, tag=0, group_dst=None", "Sends a tensor."),
-    "send_object_list": ("object_list, dst=None, group=None, device=None, group_dst=None, use_batch=False", "Sends objects."),
-    "shrink_group": ("ranks_to_exclude, group=None, shrink_flags=0, pg_options=None", "A group without some of its processes."),
-}  # fmt: skip
-_DEPRECATED = {
-    "all_gather_coalesced": _COALESCED.format("all_gather_coalesced"),
-    "all_reduce_coalesced": _COALESCED.format("all_reduce_coalesced"),
-    "all_gather_into_tensor": _SINGLE.format("all_gather_into_tensor", "all_gather_single"),
-    "reduce_scatter_tensor": _SINGLE.format("reduce_scatter_tensor", "reduce_scatter_single"),
-}
 
-
-def _signature(parameters: str) -> inspect.Signature:
-    found = []
-    for part in parameters.split(", "):
-        name, given, default = part.partition("=")
-        value: Any = inspect.Parameter.empty
-        if given:
-            value = ReduceOp.SUM if default == "SUM" else ast.literal_eval(default)
-        found.append(inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=value))
-    return inspect.Signature(found)
-
-
-def _made(name: str, parameters: str, text: str) -> Callable[..., Any]:
-    """A function that takes torch's parameters and says that there is no group."""
-    signature = _signature(parameters)
-
-    def function(*args: Any, **kwargs: Any) -> NoReturn:
-        try:
-            signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{name}() {error}") from None
-        if name in _DEPRECATED:
-            warnings.warn(_DEPRECATED[name], FutureWarning, stacklevel=2)
-        without_group()
-
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = __package__
-    function.__doc__ = f"{text} ValueError without a group."
-    function.__signature__ = signature  # type: ignore[attr-defined]
-    return function
-
-
-FUNCTIONS = {name: _made(name, *row) for name, row in _TABLE.items()}
-
-
-def new_subgroups(
-    group_size: int | None = None, group: Any = None, timeout: Any = None, backend: Any = None, pg_options: Any = None,
-    group_desc: str | None = None,
-) -> NoReturn:  # fmt: skip
-    """Groups of as many processes each. ValueError without a group, and without a size where there are no devices to count."""
-    if group_size is None:
-        raise ValueError(
-            "Default group size only takes effect when CUDA is available."
-            "If your subgroup using a backend that does not depend on CUDA,please pass in 'group_size' correctly."
+def check_tensor(value: Any, name: str) -> None:
+    """TypeError for what is no tensor."""
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n             but got {type(value)} instead."
         )
-    without_group()
 
 
-def split_group(
-    parent_pg: Any = None, split_ranks: list[Any] | None = None, timeout: Any = None, pg_options: Any = None,
-    group_desc: str | None = None, backend: Any = None,
-) -> NoReturn:  # fmt: skip
-    """Parts of a group. ValueError without one."""
-    if not split_ranks:
-        raise ValueError("split_ranks cannot be None or empty")
-    without_group()
+def check_tensors(value: Any, name: str) -> None:
+    """TypeError for what is no list of tensors."""
+    text = f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n             but got {type(value)}"
+    if not isinstance(value, list):
+        raise TypeError(f"{text} instead.")
+    if not all(isinstance(one, Tensor) for one in value):
+        raise TypeError(f"{text} with elements of type {[type(one) for one in value]}.")
 
 
-def _registered(group: Any) -> None:
-    if group is not None:
-        raise ValueError(f"Group {group} is not registered, please create group with torch.distributed.new_group API")
+def _check_dtypes(*tensors: Any) -> None:
+    seen = None
+    for tensor in tensors:
+        kind = tensor.dtype
+        if kind.is_complex:
+            kind = float32 if kind is complex64 else float64
+        if seen is not None and seen is not kind:
+            raise ValueError(f"Invalid usage of tensors with different dtypesFound {seen} and  {tensor.dtype}")
+        seen = kind
 
 
-def get_global_rank(group: Any, group_rank: int) -> int:
-    """The number among all processes of one of a group: the same for the group of all. ValueError for another group."""
-    _registered(group)
-    return group_rank
+def real(tensor: Any) -> Any:
+    """A tensor, or the pairs of real numbers that a complex one is."""
+    return view_as_real(tensor.detach()) if tensor.is_complex() else tensor
 
 
-def get_group_rank(group: Any, global_rank: int) -> int:
-    """The number in a group of one of all processes: the same for the group of all. ValueError for another group."""
-    _registered(group)
-    return global_rank
+def member_of(group: Any, global_rank: int | None, group_rank: int | None) -> int:
+    """The number in a group, from that or from the one among all. ValueError for both or neither."""
+    if group_rank is not None:
+        if global_rank is not None:
+            raise ValueError("Can't specify both group_rank and global_rank")
+        return group_rank
+    if global_rank is None:
+        raise ValueError("Must specify global_rank or group_rank")
+    return get_group_rank(group, global_rank)
 
 
-def get_pg_count() -> int:
-    """How many groups there are: 0."""
-    return 0
+def taken_over(function: Callable[..., Any], *tensors: Any) -> bool:
+    """Whether a tensor's class takes the call."""
+    return any(map(overrides, tensors))
 
 
-class P2POp:
-    """A sending or receiving for ``batch_isend_irecv``. ValueError without a group."""
-
-    def __init__(
-        self, op: Callable[..., Any], tensor: Any, peer: int | None = None, group: Any = None, tag: int = 0, group_peer: int | None = None
-    ) -> None:
-        if op not in (FUNCTIONS["isend"], FUNCTIONS["irecv"]):
-            raise ValueError(
-                "Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or ``torch.distributed.irecv``."
-            )
-        if not isinstance(tensor, Tensor):
-            raise TypeError(
-                "Invalid function argument. Expected parameter `tensor` of type torch.Tensor\n"
-                f"             but got {type(tensor)} instead."
-            )
-        without_group()
+def _ended(work: Any, async_op: bool) -> Any:
+    if async_op:
+        return work
+    work.wait()
+    return None
 
 
-def batch_isend_irecv(p2p_op_list: list[P2POp]) -> NoReturn:
-    """Begins several sendings and receivings. None can be made here, so the list is wrong: ValueError, IndexError if it is empty."""
-    p2p_op_list[0]
-    raise ValueError("Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``.")
+def _options(make: Callable[[], Any], async_op: bool, **more: Any) -> Any:
+    options = make()
+    options.asyncOp = async_op
+    for name, value in more.items():
+        setattr(options, name, value)
+    return options
+
+
+def broadcast(tensor: Any, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None) -> Any:
+    """Fill ``tensor`` with that of process ``src``. None, or a Work with ``async_op``; ValueError without a group."""
+    if overrides(tensor):
+        return dispatch(broadcast, broadcast, (tensor, src, group, async_op, group_src), {})
+    found = chosen(group)
+    source = member_of(found, src, group_src)
+    check_tensor(tensor, "tensor")
+    if outside(found):
+        return warn_outside("broadcast")
+    return _ended(found.broadcast([real(tensor)], _options(BroadcastOptions, async_op, rootRank=source)), async_op)
+
+
+def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
+    """Replace ``tensor`` by the combination of all processes'. None, or a Work with ``async_op``; ValueError without a group."""
+    if overrides(tensor):
+        return dispatch(all_reduce, all_reduce, (tensor, op, group, async_op), {})
+    check_tensor(tensor, "tensor")
+    if outside(group):
+        return warn_outside("all_reduce")
+    if tensor.is_complex() and not supports_complex(op):
+        raise ValueError(f"all_reduce does not support {op} on complex tensors")
+    return _ended(chosen(group).allreduce([real(tensor)], _options(AllreduceOptions, async_op, reduceOp=op)), async_op)
+
+
+def all_reduce_coalesced(tensors: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
+    """``all_reduce`` of several tensors; a future with ``async_op``. Deprecated."""
+    warnings.warn(_COALESCED.format("all_reduce_coalesced"), FutureWarning, stacklevel=2)
+    tensors = [tensors] if isinstance(tensors, Tensor) else tensors
+    check_tensors(tensors, "tensor")
+    _check_dtypes(*tensors)
+    if outside(group):
+        return warn_outside("all_reduce_coalesced")
+    if any(tensor.is_complex() for tensor in tensors) and not supports_complex(op):
+        raise ValueError(f"all_reduce does not support {op} on complex tensors")
+    work = chosen(group).allreduce_coalesced([real(one) for one in tensors], _options(AllreduceOptions, async_op, reduceOp=op))
+    return work.get_future() if async_op else _ended(work, False)
+
+
+def reduce(
+    tensor: Any, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False,
+    group_dst: int | None = None,
+) -> Any:  # fmt: skip
+    """Replace the ``tensor`` of process ``dst`` by the combination of all processes'. ValueError without a group."""
+    if overrides(tensor):
+        return dispatch(reduce, reduce, (tensor, dst, op, group, async_op, group_dst), {})
+    found = chosen(group)
+    root = member_of(found, dst, group_dst)
+    check_tensor(tensor, "tensor")
+    if outside(found):
+        return warn_outside("reduce")
+    if tensor.is_complex() and not supports_complex(op):
+        raise ValueError(f"reduce does not support {op} on complex tensors")
+    return _ended(found.reduce([real(tensor)], _options(ReduceOptions, async_op, reduceOp=op, rootRank=root)), async_op)
+
+
+def all_gather(tensor_list: Any, tensor: Any, group: Any = None, async_op: bool = False) -> Any:
+    """Fill the list's tensors with the processes'. None, or a Work with ``async_op``; ValueError without a group."""
+    if overrides(tensor):
+        return dispatch(all_gather, all_gather, (tensor_list, tensor, group, async_op), {})
+    check_tensors(tensor_list, "tensor_list")
+    check_tensor(tensor, "tensor")
+    _check_dtypes(*tensor_list, tensor)
+    if outside(group):
+        return warn_outside("all_gather")
+    options = _options(AllreduceOptions, async_op)
+    return _ended(chosen(group).allgather([[real(one) for one in tensor_list]], [real(tensor)], options), async_op)
+
+
+def all_gather_coalesced(output_tensor_lists: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Any:
+    """``all_gather`` of several tensors: a list for each process; a future with ``async_op``. Deprecated."""
+    warnings.warn(_COALESCED.format("all_gather_coalesced"), FutureWarning, stacklevel=2)
+    if outside(group):
+        return warn_outside("all_gather_coalesced")
+    check_tensors(input_tensor_list, "input_tensor_list")
+    _check_dtypes(*input_tensor_list)
+    if not isinstance(output_tensor_lists, list):
+        raise TypeError("Invalid function argument: output_tensor_lists should be a list")
+    for outputs in output_tensor_lists:
+        check_tensors(outputs, "output_tensor_lists")
+        _check_dtypes(*outputs)
+    lists = [[real(one) for one in outputs] for outputs in output_tensor_lists]
+    options = _options(AllreduceOptions, async_op)
+    work = chosen(group).allgather_coalesced(lists, [real(one) for one in input_tensor_list], options)
+    return work.get_future() if async_op else _ended(work, False)
+
+
+def all_gather_single(output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False) -> Any:
+    """Fill ``output_tensor`` with the processes' tensors, one after the other. ValueError without a group."""
+    if overrides(input_tensor):
+        return dispatch(all_gather_single, all_gather_single, (output_tensor, input_tensor, group, async_op), {})
+    check_tensor(input_tensor, "input_tensor")
+    check_tensor(output_tensor, "output_tensor")
+    if outside(group):
+        return warn_outside("all_gather_single")
+    options = _options(AllreduceOptions, async_op)
+    return _ended(chosen(group)._allgather_base(real(output_tensor), real(input_tensor), options), async_op)
+
+
+def all_gather_into_tensor(output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False) -> Any:
+    """The old name of ``all_gather_single``."""
+    warnings.warn(_SINGLE.format("all_gather_into_tensor", "all_gather_single"), FutureWarning, stacklevel=2)
+    return all_gather_single(output_tensor, input_tensor, group, async_op)
+
+
+def gather(
+    tensor: Any, gather_list: Any = None, dst: int | None = None, group: Any = None, async_op: bool = False,
+    group_dst: int | None = None,
+) -> Any:  # fmt: skip
+    """Fill the list's tensors in process ``dst`` (0) with the processes'. ValueError without a group, or a list elsewhere."""
+    if overrides(tensor):
+        return dispatch(gather, gather, (tensor, gather_list, dst, group, async_op, group_dst), {})
+    check_tensor(tensor, "tensor")
+    if gather_list:
+        check_tensors(gather_list, "gather_list")
+    into = gather_list or []
+    _check_dtypes(tensor, *into)
+    found = chosen(group)
+    if outside(found):
+        return warn_outside("gather")
+    root = member_of(found, 0 if dst is None and group_dst is None else dst, group_dst)
+    if root == found.rank():
+        if not into:
+            raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
+    elif into:
+        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    outputs = [[real(one) for one in into]] if into else []
+    return _ended(found.gather(outputs, [real(tensor)], _options(GatherOptions, async_op, rootRank=root)), async_op)
+
+
+def scatter(
+    tensor: Any, scatter_list: Any = None, src: int | None = None, group: Any = None, async_op: bool = False,
+    group_src: int | None = None,
+) -> Any:  # fmt: skip
+    """Fill ``tensor`` with the one that process ``src`` (0) has for this one. ValueError without a group, or a list elsewhere."""
+    if overrides(tensor):
+        return dispatch(scatter, scatter, (tensor, scatter_list, src, group, async_op, group_src), {})
+    check_tensor(tensor, "tensor")
+    if scatter_list:
+        check_tensors(scatter_list, "scatter_list")
+    given = scatter_list or []
+    _check_dtypes(tensor, *given)
+    found = chosen(group)
+    root = member_of(found, 0 if src is None and group_src is None else src, group_src)
+    if outside(found):
+        return warn_outside("scatter")
+    if root == found.rank():
+        if not given:
+            raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
+    elif given:
+        raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+    inputs = [[real(one) for one in given]] if given else []
+    return _ended(found.scatter([real(tensor)], inputs, _options(ScatterOptions, async_op, rootRank=root)), async_op)
+
+
+def reduce_scatter(output: Any, input_list: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
+    """Fill ``output`` with the combination of what all processes have for this one. ValueError without a group."""
+    if overrides(output):
+        return dispatch(reduce_scatter, reduce_scatter, (output, input_list, op, group, async_op), {})
+    check_tensor(output, "output")
+    check_tensors(input_list, "input_list")
+    _check_dtypes(output, *input_list)
+    if outside(group):
+        return warn_outside("reduce_scatter")
+    options = _options(ReduceScatterOptions, async_op, reduceOp=op)
+    return _ended(chosen(group).reduce_scatter([output], [input_list], options), async_op)
+
+
+def reduce_scatter_single(output: Any, input: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
+    """Fill ``output`` with this process's part of the combination of all processes' ``input``. ValueError without a group."""
+    if overrides(input):
+        return dispatch(reduce_scatter_single, reduce_scatter_single, (output, input, op, group, async_op), {})
+    check_tensor(output, "output")
+    check_tensor(input, "input")
+    if outside(group):
+        return warn_outside("reduce_scatter_single")
+    options = _options(ReduceScatterOptions, async_op, reduceOp=op)
+    return _ended(chosen(group)._reduce_scatter_base(output, input, options), async_op)
+
+
+def reduce_scatter_tensor(output: Any, input: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
+    """The old name of ``reduce_scatter_single``."""
+    warnings.warn(_SINGLE.format("reduce_scatter_tensor", "reduce_scatter_single"), FutureWarning, stacklevel=2)
+    return reduce_scatter_single(output, input, op, group, async_op)
+
+
+def all_to_all_single(
+    output: Any, input: Any, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None, async_op: bool = False
+) -> Any:
+    """Cut ``input`` along its first dimension, and fill ``output`` with the processes' parts for this one."""
+    if overrides(input):
+        return dispatch(all_to_all_single, all_to_all_single, (output, input, output_split_sizes, input_split_sizes, group, async_op), {})
+    if outside(group):
+        return warn_outside("all_to_all_single")
+    check_tensor(output, "output")
+    check_tensor(input, "input")
+    _check_dtypes(output, input)
+    options = _options(AllToAllOptions, async_op)
+    work = chosen(group).alltoall_base(real(output), real(input), output_split_sizes or [], input_split_sizes or [], options)
+    return _ended(work, async_op)
+
+
+def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Any:
+    """Fill the list's tensors with what the processes have for this one. ValueError without a group."""
+    if outside(group):
+        return warn_outside("all_to_all")
+    check_tensors(output_tensor_list, "output_tensor_list")
+    check_tensors(input_tensor_list, "input_tensor_list")
+    _check_dtypes(*output_tensor_list, *input_tensor_list)
+    options = _options(AllToAllOptions, async_op)
+    outputs, inputs = [real(one) for one in output_tensor_list], [real(one) for one in input_tensor_list]
+    return _ended(chosen(group).alltoall(outputs, inputs, options), async_op)
+
+
+def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: timedelta | None = None) -> Any:
+    """Wait for the group's other processes. RuntimeError if they do not come in time, ValueError without a group."""
+    found = chosen(group)
+    if outside(found):
+        return warn_outside("barrier")
+    more = {} if timeout is None else {"timeout": timeout}
+    return _ended(found.barrier(_options(BarrierOptions, async_op, **more)), async_op)
+
+
+def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
+    """Wait for the others; process 0 raises RuntimeError that tells which did not come in time. ValueError without a group."""
+    if outside(group):
+        return warn_outside("monitored_barrier")
+    if get_backend(group) != Backend.GLOO:
+        raise ValueError("monitored_barrier is only implemented for GLOO backend.")
+    if isinstance(timeout, float):
+        warnings.warn(
+            f"Please specify timeout arg as a timedelta. Converting current value of {timeout} assuming it represents seconds", stacklevel=2
+        )
+        timeout = timedelta(seconds=timeout)
+    if timeout is not None and not isinstance(timeout, timedelta):
+        raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
+    (default_group() if group is None else group).monitored_barrier(timeout, wait_all_ranks)
+
+
+__all__ = [
+    "Work", "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_single", "all_reduce", "all_reduce_coalesced",
+    "all_to_all", "all_to_all_single", "barrier", "broadcast", "gather", "monitored_barrier", "reduce", "reduce_scatter",
+    "reduce_scatter_single", "reduce_scatter_tensor", "scatter",
+]  # fmt: skip

@@ -4,14 +4,12 @@ from __future__ import annotations
 import enum
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
-import mstorch as torch
+from mstorch import device as _device
 
-from .._hook import not_yet
 from ._types import Backend, ReduceOp
 
 default_pg_timeout = timedelta(minutes=30)
@@ -63,7 +61,7 @@ def get_debug_level() -> DebugLevel:
 
 
 def set_debug_level(level: DebugLevel, /) -> None:
-    """Set how much is checked and reported. Without process groups there is nothing that it changes."""
+    """Set how much is checked and reported."""
     if not isinstance(level, DebugLevel):
         raise TypeError(f"set_debug_level(): incompatible function arguments. Invoked with: {level!r}")
     _level.chosen = level
@@ -76,7 +74,7 @@ def set_debug_level_from_env() -> None:
 
 def get_default_backend_for_device(device: Any) -> str:
     """The backend that serves a kind of device. ValueError for a device without one."""
-    kind = torch.device(device).type
+    kind = _device(device).type
     if kind not in Backend.default_device_backend_map:
         raise ValueError(f"Default backend not registered for device : {device}")
     return Backend.default_device_backend_map[kind]
@@ -135,34 +133,3 @@ GatherOptions = _options("GatherOptions", rootRank=int)
 ReduceOptions = _options("ReduceOptions", reduceOp=_sum, rootRank=int, rootTensor=int)
 ReduceScatterOptions = _options("ReduceScatterOptions", reduceOp=_sum)
 ScatterOptions = _options("ScatterOptions", rootRank=int)
-
-
-def _no_meeting(url: str, **kwargs: Any) -> Iterator[Any]:
-    raise NotImplementedError(f"mstorch: torch.distributed has no rendezvous by {urlsplit(url).scheme}:// {not_yet()}")
-
-
-_handlers: dict[str, Callable[..., Iterator[Any]]] = dict.fromkeys(("env", "file", "tcp"), _no_meeting)
-
-
-def register_rendezvous_handler(scheme: str, handler: Callable[..., Iterator[Any]]) -> None:
-    """Let addresses of a scheme be served by ``handler(url)``, an iterator of (store, rank, world size). RuntimeError if one is."""
-    if scheme in _handlers:
-        raise RuntimeError(f"Rendezvous handler for {scheme}:// already registered")
-    _handlers[scheme] = handler
-
-
-def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) -> Iterator[Any]:
-    """What the address's handler gives; ``rank`` and ``world_size`` are added to the address. RuntimeError without a handler."""
-    if not isinstance(url, (str, bytes)):
-        raise RuntimeError(f"`url` must be a string. {type(url)}: {url}")
-    for name, number in (("rank", rank), ("world_size", world_size)):
-        if not isinstance(number, int):
-            raise RuntimeError(f"`{name}` must be an integer. {number}")
-    address = str(url) if isinstance(url, str) else url.decode()
-    parts = urlsplit(address)
-    if parts.scheme not in _handlers:
-        raise RuntimeError(f"No rendezvous handler for {parts.scheme}://")
-    added = [f"{name}={number}" for name, number in (("rank", rank), ("world_size", world_size)) if number != -1]
-    if added:
-        address = urlunsplit(parts._replace(query="&".join(([parts.query] if parts.query else []) + added)))
-    return _handlers[parts.scheme](address, **kwargs)

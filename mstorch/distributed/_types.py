@@ -1,4 +1,4 @@
-"""Classes of torch.distributed that programs name in annotations and tests."""
+"""Classes of torch.distributed that need no processes: errors, kinds of reductions, names of backends."""
 from __future__ import annotations
 
 import enum
@@ -34,6 +34,15 @@ class ReduceOp(enum.IntEnum):
     BXOR = 7
     PREMUL_SUM = 8
 
+    def __repr__(self) -> str:
+        return f"<RedOpType.{self.name}: {self.value}>"
+
+    def __str__(self) -> str:
+        return f"RedOpType.{self.name}"
+
+
+ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]
+
 
 class Backend(str):
     """The name of a backend, in lower case."""
@@ -46,6 +55,10 @@ class Backend(str):
     MPI = "mpi"
     FAKE = "fake"
     backend_list = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE]
+    backend_capability = {
+        GLOO: ["cpu", "cuda"], NCCL: ["cuda"], XCCL: ["xpu"], UCC: ["cpu", "cuda"], MPI: ["cpu", "cuda"],
+        FAKE: ["cpu", "cuda", "hpu", "xpu"],
+    }  # fmt: skip
     default_device_backend_map = {"cpu": GLOO, "cuda": NCCL, "xpu": XCCL, "mps": GLOO}
 
     def __new__(cls, name: str) -> Any:
@@ -54,42 +67,42 @@ class Backend(str):
         return getattr(cls, name.upper(), name.lower())
 
 
+_INVALID = """The custom backend string argument is invalid: {}.
+                Custom backend string is an experimental feature where the backend string must be in the format:
+                "<device_type1>:<backend1>,<device_type2>:<backend2>...". e.g. 'cpu:gloo,cuda:nccl'"""
+
+
 class BackendConfig:
-    """Raises NotImplementedError: no backend can be configured without process groups."""
+    """Which backend serves which kind of device, from a name or from pairs ("cpu:gloo,cuda:nccl"). ValueError for other words."""
 
     def __init__(self, backend: Any) -> None:
-        raise NotImplementedError("mstorch: torch.distributed has no backends that could be configured")
+        name = str(backend).lower()
+        self.device_backend_map: dict[str, Any] = {}
+        if name == Backend.UNDEFINED:
+            self.device_backend_map = {"cpu": Backend.GLOO}
+        elif name in Backend.backend_list:
+            self.device_backend_map = dict.fromkeys(Backend.backend_capability[name], Backend(name))
+        elif ":" in name:
+            for pair in name.split(","):
+                device, *served = pair.split(":")
+                if len(served) != 1:
+                    text = _INVALID.format(backend)
+                    raise ValueError(f"Invalid device:backend pairing:                                      {pair}. {text}")
+                if device in self.device_backend_map:
+                    raise ValueError(
+                        f"Duplicate device type {device}                                      in backend string: {backend}. "
+                        + _INVALID.format(backend)
+                    )
+                self.device_backend_map[device] = Backend(served[0])
+        else:
+            raise NotImplementedError(f"mstorch: torch.distributed has no backend {str(backend)!r}")
 
+    def __repr__(self) -> str:
+        return ",".join(f"{device}:{backend}" for device, backend in self.device_backend_map.items())
 
-class ProcessGroup:
-    """A group of processes. None can be made here."""
-
-    def __init__(self, *args: Any) -> None:
-        raise NotImplementedError("mstorch: torch.distributed has no process groups")
-
-
-class Work:
-    """A communication that goes on. There is none here."""
-
-    def __init__(self) -> None:
-        raise NotImplementedError("mstorch: torch.distributed has no communication that could go on")
-
-
-class _WorldMeta(type):
-    @property
-    def WORLD(cls) -> ProcessGroup | None:
-        """The group of all processes: None."""
-        return None
-
-
-class group(metaclass=_WorldMeta):
-    """Has the group of all processes as ``WORLD``."""
-
-
-class GroupMember(metaclass=_WorldMeta):
-    """Has the group of all processes as ``WORLD``, and a mark for processes outside a group."""
-
-    NON_GROUP_MEMBER = -100
+    def get_device_backend_map(self) -> dict[str, Any]:
+        """The backend of each kind of device."""
+        return self.device_backend_map
 
 
 GroupName = str

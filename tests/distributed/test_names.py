@@ -10,8 +10,14 @@ import pytest
 import torch as real_torch
 
 import mstorch
-from mstorch.distributed._collectives import FUNCTIONS
+from mstorch.distributed import _collectives, _objects, _point_to_point
 from tests.against_torch import both
+
+FUNCTIONS = [
+    name for module in (_collectives, _objects, _point_to_point) for name in module.__all__
+    if name not in ("Work", "P2POp", "batch_isend_irecv")
+] + ["get_backend", "get_backend_config", "get_process_group_ranks", "get_rank", "get_world_size", "new_group",
+     "new_subgroups_by_enumeration", "shrink_group"]  # fmt: skip
 
 REAL, OURS = real_torch.distributed, mstorch.distributed
 

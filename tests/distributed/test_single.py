@@ -15,6 +15,10 @@ def test_without_a_group(name, args):
     both(lambda torch: getattr(torch.distributed, name)(*(torch.ones(1) if i == 0 and name != "get_node_local_rank" else 0 for i in range(args))))
 
 
+def test_sampler_without_a_group():
+    both(lambda torch: torch.utils.data.DistributedSampler([1, 2, 3]))
+
+
 def test_names():
     both(lambda torch: [torch.distributed.group.WORLD, torch.distributed.GroupMember.WORLD, torch.distributed.Backend("GLOO"),
                         torch.distributed.Backend.NCCL, int(torch.distributed.ReduceOp.MAX)])  # fmt: skip

@@ -1,10 +1,24 @@
 """torch.nn.parallel: several devices in one process, as far as one device goes; several processes."""
-from . import distributed, scatter_gather
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from ..._hook import missing as _missing
+from . import scatter_gather
 from .data_parallel import DataParallel, data_parallel
-from .distributed import DistributedDataParallel
 from .scatter_gather import gather, parallel_apply, replicate, scatter
 
 __all__ = [
     "DataParallel", "DistributedDataParallel", "data_parallel", "distributed", "gather", "parallel_apply", "replicate", "scatter",
     "scatter_gather",
 ]  # fmt: skip
+
+_found_later = _missing(__name__, ("distributed",))
+
+
+def __getattr__(name: str) -> Any:
+    """What stands on process groups, which few programs need, is loaded when it is asked for."""
+    if name == "DistributedDataParallel":
+        return importlib.import_module(f"{__name__}.distributed").DistributedDataParallel
+    return _found_later(name)

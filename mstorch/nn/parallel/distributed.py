@@ -1,14 +1,74 @@
-"""torch.nn.parallel.distributed: a module in several processes, which needs a process group."""
+"""torch.nn.parallel.distributed: a module in several processes, whose gradients are averaged."""
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from ...distributed._collectives import without_group
+from ... import is_grad_enabled, no_grad, ones, tensor
+from ..._core.device import device as _device
+from ..._hook import not_yet
+from ...distributed._reducer import FIRST_BUCKET_BYTES, GradBucket, Reducer
+from ...distributed._settings import BuiltinCommHookType
+from ...distributed._types import ReduceOp
+from ...distributed._world import default_group
+from ...distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook, fp16_compress_hook
+from ...distributed.algorithms.join import Join, Joinable, JoinHook
 from ..modules.module import Module
 
+_DEFAULT_MEGABYTES = 25
+_NEEDLESS = "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient."
 
-class DistributedDataParallel(Module):
-    """A module whose gradients are averaged over the processes of a group. ValueError without one."""
+
+def _check_alike(parameters: list[Any], group: Any) -> None:
+    """RuntimeError where the processes' parameters are not the same in number and shape."""
+    from ...distributed._objects import all_gather_object
+
+    shapes = [(tuple(one.shape), str(one.dtype)) for one in parameters]
+    every: list[Any] = [None] * group.size()
+    all_gather_object(every, shapes, group)
+    for rank, others in enumerate(every):
+        if len(others) != len(every[0]):
+            raise RuntimeError(
+                f"DDP expects same model across all ranks, but Rank 0 has {len(every[0])} params, while rank {rank} has inconsistent "
+                f"{len(others)} params."
+            )
+        for number, (first, other) in enumerate(zip(every[0], others)):
+            if first != other:
+                raise RuntimeError(
+                    f"[{rank}]: params[{number}] in this process with sizes {list(other[0])} appears not to match sizes of the same "
+                    "param in process 0."
+                )
+
+
+class _DDPJoinHook(JoinHook):
+    """What a process that has no more input does while others go on."""
+
+    def __init__(self, ddp: DistributedDataParallel, divide_by_initial_world_size: bool) -> None:
+        self.ddp, self.initial = ddp, divide_by_initial_world_size
+        super().__init__()
+
+    def main_hook(self) -> None:
+        """One iteration of the others."""
+        ddp = self.ddp
+        if not ddp._matched_sync():
+            ddp.require_backward_grad_sync = True
+            return
+        ddp._shadow_buffers()
+        ddp.reducer.shadow()
+
+    def post_hook(self, is_last_joiner: bool) -> None:
+        """Take the model of a process that went on to the end."""
+        self.ddp._take_final(is_last_joiner)
+
+
+class DistributedDataParallel(Module, Joinable):
+    """A module in each process of a group, on parts of a batch: after backward every one has the mean of the gradients.
+
+    All processes begin with the first one's parameters and buffers, and ``broadcast_buffers`` keeps its buffers. ValueError
+    without a group; RuntimeError for modules that differ, or without a parameter; NotImplementedError for ``mixed_precision``
+    and settings of devices.
+    """
 
     module: Module
 
@@ -20,9 +80,177 @@ class DistributedDataParallel(Module):
         device_mesh: Any = None, skip_all_reduce_unused_params: bool = False, bucket_cap_mb_list: list[int] | None = None,
         batched_grad_copy: bool = False, forward_sync_buffers: bool | None = None,
     ) -> None:  # fmt: skip
-        if process_group is None:
-            without_group()
-        raise NotImplementedError("mstorch: DistributedDataParallel has no process group")
+        super().__init__()
+        Joinable.__init__(self)
+        if device_mesh is not None and process_group is not None:
+            raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
+        if device_mesh is not None:
+            process_group = device_mesh.get_group(0)
+        self.process_group = default_group() if process_group is None else process_group
+        for name, given in (("delay_all_reduce_named_params", delay_all_reduce_named_params), ("mixed_precision", mixed_precision),
+                            ("param_to_hook_all_reduce", param_to_hook_all_reduce)):  # fmt: skip
+            if given is not None:
+                raise NotImplementedError(f"mstorch: DistributedDataParallel({name}=…) {not_yet()}")
+        if device_ids:
+            raise ValueError(
+                "DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU "
+                f"modules or CPU modules, but got device_ids {device_ids}, output_device {output_device}, and module parameters "
+                f"{ {one.device for one in module.parameters()} }."
+            )
+        self.parameters_to_ignore = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        chosen = [(name, one) for name, one in module.named_parameters() if name not in self.parameters_to_ignore]
+        self._reduced = [one for _, one in chosen if one.requires_grad]
+        if not self._reduced:
+            raise RuntimeError(_NEEDLESS)
+        self.module = module
+        self.dim, self.device_ids, self.output_device, self.device_type = dim, None, output_device, "cpu"
+        self.device = _device("cpu")
+        self.is_multi_device_module = False
+        self.forward_sync_buffers = forward_sync_buffers if forward_sync_buffers is not None else broadcast_buffers is not False
+        self.broadcast_buffers = self.forward_sync_buffers
+        self.find_unused_parameters, self.gradient_as_bucket_view = find_unused_parameters, gradient_as_bucket_view
+        self.static_graph, self.mixed_precision = static_graph, None
+        self.batched_grad_copy, self.skip_all_reduce_unused_params = batched_grad_copy, skip_all_reduce_unused_params
+        self.require_backward_grad_sync = self.require_forward_param_sync = True
+        self.bucket_bytes_cap_default = bucket_cap_mb is None
+        self.bucket_bytes_cap = int((_DEFAULT_MEGABYTES if bucket_cap_mb is None else bucket_cap_mb) * 1024 * 1024)
+        self.bucket_bytes_cap_list = [int(one * 1024 * 1024) for one in bucket_cap_mb_list or ()]
+        buffers = [(name, one) for name, one in module.named_buffers() if name not in self.parameters_to_ignore]
+        self.named_module_buffers = dict(buffers)
+        self.modules_buffers = [one for _, one in buffers]
+        if init_sync:
+            _check_alike(self._reduced, self.process_group)
+            self._send_state([one for _, one in chosen] + self.modules_buffers, 0)
+        first = FIRST_BUCKET_BYTES if self.bucket_bytes_cap_default else self.bucket_bytes_cap
+        self.reducer = Reducer(
+            self._reduced, self.process_group, min(first, self.bucket_bytes_cap), self.bucket_bytes_cap_list or [self.bucket_bytes_cap],
+            find_unused_parameters, gradient_as_bucket_view, static_graph,
+        )  # fmt: skip
+
+    def _send_state(self, tensors: list[Any], source: int) -> None:
+        with no_grad():
+            self.process_group.broadcast([one.detach() for one in tensors], source).wait()
+
+    def __getstate__(self) -> Any:
+        state = dict(super().__getstate__() if hasattr(super(), "__getstate__") else self.__dict__)
+        for name in ("process_group", "reducer"):
+            state.pop(name, None)
+        return state
+
+    # Forward
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """What the module gives. RuntimeError if the last backward left gradients out."""
+        syncs = is_grad_enabled() and self.require_backward_grad_sync
+        if syncs:
+            self.reducer.finished()
+        Join.notify_join_context(self)
+        if self._join_config.enable:
+            self._tell_sync(syncs)
+        if self._will_sync_buffers():
+            self._sync_buffers()
+        output = self.module(*inputs, **kwargs)
+        if syncs:
+            self.require_forward_param_sync = True
+            self.reducer.prepare(output if self.find_unused_parameters else None)
+        else:
+            self.require_forward_param_sync = False
+        return output
+
+    def will_sync_module_buffers(self) -> bool:
+        """Whether the next forward takes the first process's buffers."""
+        return self.require_forward_param_sync and self.broadcast_buffers and bool(self.modules_buffers)
+
+    def _will_sync_buffers(self) -> bool:
+        return self.will_sync_module_buffers()
+
+    def _sync_buffers(self) -> None:
+        source = 0
+        if self._join_config.enable:
+            source = self._common_rank(True)
+        self._send_state(self.modules_buffers, source)
+
+    def _common_rank(self, running: bool) -> int:
+        """The highest of the processes that go on."""
+        rank = tensor([self.process_group.rank() if running else -1])
+        self.process_group.allreduce([rank], ReduceOp.MAX).wait()
+        return int(rank)
+
+    def train(self, mode: bool = True) -> DistributedDataParallel:
+        """Set the mode of the module and of its parts."""
+        super().train(mode)
+        return self
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """A block in which gradients add up in each process; the first backward of a forward after it averages the sums."""
+        before = self.require_backward_grad_sync
+        self.require_backward_grad_sync = False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = before
+
+    # Hooks
+
+    def register_comm_hook(self, state: object, hook: Callable[[object, GradBucket], Any]) -> None:
+        """Let ``hook(state, bucket)`` begin to reduce each bucket; it gives a future of the result. TypeError, RuntimeError."""
+        if not callable(hook):
+            raise TypeError("Communication hook must be callable.")
+        if self.reducer.hook is not None:
+            raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
+        self.reducer.hook = (state, hook)
+
+    def _register_builtin_comm_hook(self, comm_hook_type: BuiltinCommHookType) -> None:
+        hooks = {BuiltinCommHookType.ALLREDUCE: allreduce_hook, BuiltinCommHookType.FP16_COMPRESS: fp16_compress_hook}
+        self.register_comm_hook(self.process_group, hooks[comm_hook_type])
+
+    def _set_static_graph(self) -> None:
+        self.static_graph = self.reducer.static = True
+
+    # Processes with inputs of different lengths
+
+    def join(
+        self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
+    ) -> Join:
+        """A block in which processes may have different numbers of inputs: who has no more goes along with nothing."""
+        return Join([self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size)
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """What this process does when it has no more inputs."""
+        self.reducer.may_rebuild = False  # a process without inputs does not see an order
+        self._divide_initially = kwargs.get("divide_by_initial_world_size", True)
+        return _DDPJoinHook(self, self._divide_initially)
+
+    @property
+    def join_device(self) -> Any:
+        """Where the processes' messages are."""
+        return self.device
+
+    @property
+    def join_process_group(self) -> Any:
+        """The processes."""
+        return self.process_group
+
+    def _tell_sync(self, syncs: bool) -> None:
+        """Let processes without inputs know whether this iteration is averaged, and among how many."""
+        told = ones(1) if syncs else ones(1) * 0
+        self.process_group.allreduce([told], ReduceOp.SUM).wait()
+        if not self._divide_initially and syncs:
+            self.reducer.divisor = int(told)
+
+    def _matched_sync(self) -> bool:
+        told = ones(1) * 0
+        self.process_group.allreduce([told], ReduceOp.SUM).wait()
+        return bool(told)
+
+    def _shadow_buffers(self) -> None:
+        if self.broadcast_buffers and self.modules_buffers:
+            self._send_state(self.modules_buffers, self._common_rank(False))
+
+    def _take_final(self, is_last_joiner: bool) -> None:
+        source = self._common_rank(is_last_joiner)
+        self._send_state([*self.module.parameters(), *self.modules_buffers], source)
 
 
 __all__ = ["DistributedDataParallel"]

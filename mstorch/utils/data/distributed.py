@@ -20,7 +20,8 @@ class DistributedSampler(Sampler[_T_co]):
     """Every `num_replicas`-th index from `rank` on, of an order that all processes share.
 
     The order is drawn from `seed` + epoch, so call `set_epoch` before each. The shares are made equal by repeating the
-    first indices, or with `drop_last` by leaving out the last. Raises ValueError for a rank outside the replicas.
+    first indices, or with `drop_last` by leaving out the last. Without `num_replicas` and `rank` they are those of the process
+    group. Raises ValueError for a rank outside the replicas, and without a process group.
     """
 
     def __init__(
@@ -33,7 +34,10 @@ class DistributedSampler(Sampler[_T_co]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            raise RuntimeError("Requires distributed package to be available")
+            from ...distributed._world import get_rank, get_world_size  # only needed here, and it takes time to load
+
+            num_replicas = get_world_size() if num_replicas is None else num_replicas
+            rank = get_rank() if rank is None else rank
         if rank >= num_replicas or rank < 0:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset

@@ -1,0 +1,115 @@
+"""FileStore: keys in a file that processes of one machine, or of a common file system, append to."""
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+import weakref
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from ._stores import Store
+from ._table import Late, Table, pack, unpack
+
+_PAUSE = 0.005  # seconds between two looks at the file
+_OPENED, _CLOSED = b"efcount/", b"cl/"  # how many stores have opened the file, and closed it
+_WRITING = {"set", "add", "append", "compare_set", "delete_key"}
+_NO_QUEUES = "queue support is not implemented."
+
+
+class _Log:
+    """The file: every write is a record of a key and its new value, or of a key alone that went away."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.table = Table()
+        self.position = 0
+
+    def transact(self, work: Callable[[], list[bytes]]) -> list[bytes]:
+        """Take in what others wrote, carry out ``work`` on the table, and write down what it changed."""
+        with open(self.path, "a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            self._catch_up(file)
+            before = dict(self.table.values)
+            found = work()
+            after = self.table.values
+            records = [[key, value] for key, value in after.items() if before.get(key) != value or key not in before]
+            records += [[key] for key in before if key not in after]
+            if records:
+                file.seek(0, os.SEEK_END)
+                file.write(b"".join(map(pack, records)))
+                file.flush()
+                self.position = file.tell()
+        return found
+
+    def look(self) -> None:
+        """Take in what others wrote."""
+        self.transact(list)
+
+    def _catch_up(self, file: Any) -> None:
+        file.seek(0, os.SEEK_END)
+        end = file.tell()
+        file.seek(self.position)
+        while file.tell() < end:
+            key, *value = unpack(file.read)
+            if value:
+                self.table.values[key] = value[0]
+            else:
+                self.table.values.pop(key, None)
+        self.position = end
+
+
+def _leave(log: _Log) -> None:
+    """The last one that opened the file takes it away."""
+    try:
+        log.transact(lambda: log.table.ask("add", 0, [_CLOSED, b"1"]))
+        if log.table.values.get(_CLOSED) == log.table.values.get(_OPENED):
+            os.unlink(log.path)
+    except OSError:
+        pass  # another one did
+
+
+class FileStore(Store):
+    """Keys in a file; it is removed when all that opened it are gone. RuntimeError for keys that do not come in time."""
+
+    def __init__(self, file_name: str, world_size: int = -1) -> None:
+        self._timeout, self._root, self._world_size = timedelta(minutes=5), self, world_size
+        self._log = _Log(os.path.abspath(file_name))
+        self._log.transact(lambda: self._log.table.ask("add", 0, [_OPENED, b"1"]))
+        weakref.finalize(self, _leave, self._log)
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self._log.path
+
+    def _ask(self, name: str, seconds: float, args: list[bytes]) -> list[bytes]:
+        if name.startswith("queue"):
+            raise NotImplementedError(_NO_QUEUES)
+        table = self._log.table
+        if name in _WRITING:
+            return self._log.transact(lambda: table.ask(name, 0, args))
+        deadline = time.monotonic() + seconds
+        while True:
+            self._log.look()
+            try:
+                return table.ask(name, 0, args)
+            except Late:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(_PAUSE)
+
+    def _late(self, name: str, seconds: float, keys: list[bytes]) -> Exception:
+        if name == "get":
+            return RuntimeError(f"Timeout waiting for key: {keys[0].decode()} after {seconds * 1000:.0f} ms")
+        return RuntimeError("Wait timeout")
+
+    def delete_key(self, key: str, /) -> bool:
+        """Take a key away. As in torch, True also where it was not there."""
+        super().delete_key(key)
+        return True
+
+    def has_extended_api(self) -> bool:
+        """False, as in torch."""
+        return False

@@ -1,0 +1,492 @@
+"""ProcessGroup: the collectives of some processes on tensors, as torch's bindings have them."""
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+
+from mstorch import Tensor
+
+from .._core.formats import strided
+from .._core.modes import modes
+from .._core.storage import Storage
+from .._core.tensor_base import array_of
+from .._hook import not_yet
+from . import _host_backend as host
+from ._device_backend import DeviceBackend
+from ._mesh import Mesh
+from ._stores import Store
+from ._types import BackendConfig, ReduceOp
+from ._work import Runner, Work
+
+_CARRIED = {"float16", "bfloat16", "float32", "float64", "uint8", "int8", "int32", "int64", "bool"}
+_TITLES = {"int64": "Long", "int32": "Int", "int8": "Char", "uint8": "Byte", "bool": "Bool"}
+
+
+class _Flat:
+    """A tensor's elements in a row: its memory, or a copy that ``put_back`` writes there."""
+
+    def __init__(self, tensor: Any) -> None:
+        self._array = array_of(tensor)
+        self.flat = np.ascontiguousarray(self._array).reshape(-1)
+        self._copied = bool(self.flat.size) and not np.may_share_memory(self.flat, self._array)
+
+    def put_back(self) -> None:
+        """Write a copy back."""
+        if self._copied:
+            self._array[...] = self.flat.reshape(self._array.shape)
+
+
+class ProcessGroup:
+    """Processes that communicate. ``init_process_group`` and ``new_group`` make one; each operation is met by all members.
+
+    Operations take lists of tensors, work in place, and give a Work. They begin in the order in which they are called.
+    """
+
+    def __init__(self, *args: Any) -> None:
+        raise TypeError("mstorch: a ProcessGroup is made by torch.distributed.init_process_group and new_group")
+
+    _mesh: Mesh | None
+    bound_device_id: Any = None
+
+    @classmethod
+    def _made(
+        cls, mesh: Mesh | None, store: Store, ranks: Sequence[int], me: int, backend: Any, name: str, timeout: timedelta, desc: str
+    ) -> ProcessGroup:
+        group = object.__new__(cls)
+        group._mesh, group._store, group._ranks, group._me = mesh, store, list(ranks), me
+        group._backend, group._config = backend, BackendConfig(backend)
+        group._timeout, group._sequence = timeout, 0
+        group.group_name, group.group_desc = name, desc
+        group._runner = Runner(f"group {name}")
+        return group
+
+    _store: Store
+    _ranks: list[int]
+    _me: int
+    _backend: Any
+    _config: BackendConfig
+    _timeout: timedelta
+    _sequence: int
+    _runner: Runner
+    group_name: str
+    group_desc: str
+
+    # What it is
+
+    def rank(self) -> int:
+        """The number of this process in the group."""
+        return self._me
+
+    def size(self) -> int:
+        """How many processes there are."""
+        return len(self._ranks)
+
+    def name(self) -> str:
+        """The name of the backend."""
+        return str(self._backend_for_host())
+
+    def _backend_for_host(self) -> Any:
+        return self._config.get_device_backend_map().get("cpu", self._backend)
+
+    def get_group_store(self) -> Store:
+        """The store by which the group met."""
+        return self._store
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """How long an operation may take from now on."""
+        self._timeout = timeout
+
+    def _get_backend_name(self) -> str:
+        return self.name()
+
+    def _get_sequence_number_for_group(self) -> int:
+        return self._sequence
+
+    def _set_group_desc(self, desc: str) -> None:
+        self.group_desc = desc
+
+    def shutdown(self) -> None:
+        """End the group here, when what goes on is done."""
+        self._runner.end()
+        if self._mesh is not None and self.group_desc == "default_pg":
+            self._mesh.close()
+
+    abort = shutdown
+
+    # How operations run
+
+    def _check(self, what: str, *tensors: Any) -> None:
+        """NotImplementedError or RuntimeError for tensors that cannot be carried."""
+        if modes.native is not None:
+            raise NotImplementedError(f"mstorch: torch.distributed.{what} in a captured graph {not_yet()}")
+        for tensor in tensors:
+            if tensor.layout is not strided:
+                raise NotImplementedError(f"mstorch: torch.distributed.{what} of sparse tensors {not_yet()}")
+            if type(tensor._storage) is not Storage:
+                if tensor.device.type == "meta":
+                    raise RuntimeError(f"No backend type associated with device type {tensor.device.type}")
+                DeviceBackend(str(self._backend)).refuse(what, tensor.device)
+            if "cpu" not in self._config.get_device_backend_map():
+                raise RuntimeError("No backend type associated with device type cpu")
+            if tensor._dtype.name not in _CARRIED:
+                raise RuntimeError("Invalid scalar type")
+
+    def _check_op(self, op: Any, tensor: Any) -> ReduceOp:
+        if not isinstance(op, ReduceOp):
+            raise TypeError(f"mstorch: a torch.distributed.ReduceOp is needed, got {op!r}")
+        if op is ReduceOp.PREMUL_SUM:
+            raise TypeError("(): incompatible function arguments. PREMUL_SUM needs a factor and the NCCL backend.")
+        kind = tensor._dtype
+        if op is ReduceOp.AVG and kind.is_integral:
+            raise RuntimeError(f"result type Float can't be cast to the desired output type {_TITLES[kind.name]}")
+        if op.name.startswith("B") and not kind.is_integral:
+            raise RuntimeError(f"Cannot use ReduceOp.{op.name} with non-integral dtype")
+        return op
+
+    def _exchange(self, key: bytes, timeout: timedelta | None) -> host.Exchange:
+        seconds = (self._timeout if timeout is None or timeout.total_seconds() < 0 else timeout).total_seconds()
+        assert self._mesh is not None
+        return host.Exchange(self._mesh, self._ranks, self._me, self.group_name.encode() + key, seconds)
+
+    def _start(
+        self, work: Callable[[host.Exchange], None], outputs: Sequence[Any], put: Sequence[_Flat], opts: Any,
+        timeout: timedelta | None = None,
+    ) -> Work:  # fmt: skip
+        """Carry out an operation of all members: at once, or in the group's thread where it may take its time."""
+        self._sequence += 1
+        exchange = self._exchange(b"/%d/" % self._sequence, getattr(opts, "timeout", timeout))
+
+        def run() -> None:
+            work(exchange)
+            for flat in put:
+                flat.put_back()
+
+        if getattr(opts, "asyncOp", True):
+            return self._runner.submit(run, list(outputs))
+        self._runner.run(run)
+        done = Work(list(outputs))
+        done._finish()
+        return done
+
+    # Collectives
+
+    def allreduce(self, tensors: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
+        """Replace a tensor by the combination of all members'. ``opts`` is a ReduceOp, or AllreduceOptions."""
+        tensors = _listed(tensors)
+        op = _op_of(opts)
+        self._check("all_reduce", *tensors)
+        for tensor in tensors:
+            op = self._check_op(op, tensor)
+        flats = [_Flat(tensor) for tensor in tensors]
+
+        def work(exchange: host.Exchange) -> None:
+            for number, flat in enumerate(flats):
+                host.all_reduce(_numbered(exchange, number), flat.flat, op)
+
+        return self._start(work, tensors, flats, opts, timeout)
+
+    def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Work:
+        """``allreduce`` of several tensors."""
+        return self.allreduce(tensors, opts)
+
+    def broadcast(self, tensors: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0) -> Work:
+        """Fill a tensor with the root's."""
+        tensors = _listed(tensors)
+        source = opts if isinstance(opts, int) else getattr(opts, "rootRank", root)
+        self._check("broadcast", *tensors)
+        flats = [_Flat(tensor) for tensor in tensors]
+
+        def work(exchange: host.Exchange) -> None:
+            for number, flat in enumerate(flats):
+                host.broadcast(_numbered(exchange, number), flat.flat, source)
+
+        return self._start(work, tensors, flats if self._me != source else (), opts, timeout)
+
+    def allgather(self, output_lists: Any, inputs: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
+        """Fill a list of tensors with each member's."""
+        inputs = _listed(inputs)
+        if output_lists and isinstance(output_lists[0], Tensor):
+            output_lists = [output_lists]
+        for number, outputs in enumerate(output_lists):
+            if len(outputs) != self.size():
+                raise RuntimeError(
+                    f"ProcessGroupGloo::allgather: invalid output tensor list at index {number} (expected length {self.size()}, "
+                    f"got {len(outputs)})"
+                )
+            self._check("all_gather", *outputs, inputs[number])
+            for place, output in enumerate(outputs):
+                if output._shape != inputs[number]._shape:
+                    raise RuntimeError(
+                        f"ProcessGroupGloo::allgather: invalid tensor size at index {place} (expected "
+                        f"{_sizes(inputs[number])}, got {_sizes(output)})"
+                    )
+        given = [_Flat(tensor) for tensor in inputs]
+        taken = [[_Flat(tensor) for tensor in outputs] for outputs in output_lists]
+
+        def work(exchange: host.Exchange) -> None:
+            for number, (into, flat) in enumerate(zip(taken, given)):
+                host.all_gather(_numbered(exchange, number), [one.flat for one in into], flat.flat)
+
+        return self._start(work, output_lists, [flat for into in taken for flat in into], opts, timeout)
+
+    def allgather_coalesced(self, output_lists: Any, inputs: Any, opts: Any = None) -> Work:
+        """``allgather`` of several tensors; ``output_lists`` has a list for each member."""
+        return self.allgather([list(column) for column in zip(*output_lists)], inputs, opts)
+
+    def _allgather_base(self, output: Any, input: Any, opts: Any = None) -> Work:
+        """Fill one tensor with each member's, one after the other."""
+        if output._dtype is not input._dtype:
+            raise TypeError("output tensor must have the same type as input tensor")
+        if output.numel() != input.numel() * self.size():
+            raise RuntimeError("output tensor size must be equal to world_size times input tensor size")
+        self._check("all_gather_single", output, input)
+        taken, given = _Flat(output), _Flat(input)
+        parts = np.split(taken.flat, self.size())
+        return self._start(lambda exchange: host.all_gather(exchange, parts, given.flat), [output], [taken], opts)
+
+    all_gather_single = _allgather_base
+
+    def reduce(self, tensors: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0, op: Any = None) -> Work:
+        """Replace the root's tensor by the combination of all members'."""
+        tensors = _listed(tensors)
+        op, root = op if op is not None else _op_of(opts), getattr(opts, "rootRank", root)
+        self._check("reduce", *tensors)
+        op = self._check_op(op, tensors[0])
+        flat = _Flat(tensors[0])
+        put = [flat] if self._me == root else []
+        return self._start(lambda exchange: host.reduce(exchange, flat.flat, op, root), tensors, put, opts, timeout)
+
+    def reduce_scatter(self, outputs: Any, input_lists: Any, opts: Any = None, timeout: timedelta | None = None) -> Work:
+        """Fill a tensor with the combination of what all members have for this one."""
+        output, inputs = _listed(outputs)[0], input_lists[0] if isinstance(input_lists[0], (list, tuple)) else input_lists
+        self._check("reduce_scatter", output, *inputs)
+        op = self._check_op(_op_of(opts), output)
+        if len(inputs) != self.size():
+            raise RuntimeError("invalid input tensor list size, must be world size")
+        if any(given.numel() != output.numel() for given in inputs):
+            raise RuntimeError(
+                f"ProcessGroupGloo::reduce_scatter: invalid tensor size at index 0 (expected {_sizes(output)}, got {_sizes(inputs[0])})"
+            )
+        taken, given = _Flat(output), [_Flat(tensor) for tensor in inputs]
+
+        def work(exchange: host.Exchange) -> None:
+            host.reduce_scatter(exchange, taken.flat, [flat.flat for flat in given], op)
+
+        return self._start(work, [output], [taken], opts, timeout)
+
+    def _reduce_scatter_base(self, output: Any, input: Any, opts: Any = None) -> Work:
+        """Fill a tensor with this member's part of the combination of all members' tensors."""
+        if output._dtype is not input._dtype:
+            raise TypeError("input tensor must be the same type as the output tensor.")
+        if input.numel() != output.numel() * self.size():
+            raise RuntimeError("input tensor must be the same size as output size times world size")
+        self._check("reduce_scatter_single", output, input)
+        op = self._check_op(_op_of(opts), output)
+        taken, given = _Flat(output), _Flat(input)
+        parts = np.split(given.flat, self.size())
+        return self._start(lambda exchange: host.reduce_scatter(exchange, taken.flat, parts, op), [output], [taken], opts)
+
+    reduce_scatter_single = _reduce_scatter_base
+
+    def gather(self, output_lists: Any, inputs: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0) -> Work:
+        """Fill the root's list of tensors with each member's."""
+        inputs, root = _listed(inputs), getattr(opts, "rootRank", root)
+        outputs = output_lists[0] if output_lists else []
+        if self._me == root and len(outputs) != self.size():
+            raise RuntimeError(f"ProcessGroupGloo::gather: Incorrect output list size {len(outputs)}. Output list size should be {self.size()}, same as size of the process group.")  # fmt: skip  # noqa: E501
+        self._check("gather", *outputs, *inputs)
+        given, taken = _Flat(inputs[0]), [_Flat(tensor) for tensor in outputs]
+        if any(flat.flat.size != given.flat.size for flat in taken):
+            raise RuntimeError(_wrong_size("gather", inputs[0], outputs[0]))
+
+        def work(exchange: host.Exchange) -> None:
+            host.gather(exchange, [flat.flat for flat in taken], given.flat, root)
+
+        return self._start(work, [outputs], taken, opts, timeout)
+
+    def scatter(self, outputs: Any, input_lists: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0) -> Work:
+        """Fill each member's tensor with the one that the root has for it."""
+        outputs, root = _listed(outputs), getattr(opts, "rootRank", root)
+        inputs = input_lists[0] if input_lists else []
+        if self._me == root and len(inputs) != self.size():
+            raise RuntimeError(f"ProcessGroupGloo::scatter: Incorrect input list size {len(inputs)}. Input list size should be {self.size()}, same as size of the process group.")  # fmt: skip  # noqa: E501
+        self._check("scatter", *outputs, *inputs)
+        taken, given = _Flat(outputs[0]), [_Flat(tensor) for tensor in inputs]
+        if any(flat.flat.size != taken.flat.size for flat in given):
+            raise RuntimeError(_wrong_size("scatter", outputs[0], inputs[0]))
+
+        def work(exchange: host.Exchange) -> None:
+            host.scatter(exchange, taken.flat, [flat.flat for flat in given], root)
+
+        return self._start(work, outputs, [taken], opts, timeout)
+
+    def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
+        """Fill a tensor for each member with what it has for this one."""
+        if len(outputs) != self.size() or len(inputs) != self.size():
+            raise RuntimeError(f"Tensor list input to scatter/gather must match number of collective participants but got {len(inputs)} inputs with number of participants {self.size()}")  # fmt: skip  # noqa: E501
+        self._check("all_to_all", *outputs, *inputs)
+        taken, given = [_Flat(tensor) for tensor in outputs], [_Flat(tensor) for tensor in inputs]
+
+        def work(exchange: host.Exchange) -> None:
+            host.all_to_all(exchange, [flat.flat for flat in taken], [flat.flat for flat in given])
+
+        return self._start(work, outputs, taken, opts)
+
+    def alltoall_base(self, output: Any, input: Any, output_sizes: Any, input_sizes: Any, opts: Any = None) -> Work:
+        """Cut a tensor along its first dimension, and put together what the members have for this one."""
+        self._check("all_to_all_single", output, input)
+        taken, given = _Flat(output), _Flat(input)
+        parts = [_split(flat.flat, tensor, sizes, self.size()) for flat, tensor, sizes in (
+            (taken, output, output_sizes), (given, input, input_sizes),
+        )]  # fmt: skip
+        return self._start(lambda exchange: host.all_to_all(exchange, *parts), [output], [taken], opts)
+
+    all_to_all_single = alltoall_base
+
+    def barrier(self, opts: Any = None, timeout: timedelta | None = None) -> Work:
+        """Wait for all members."""
+        return self._start(host.barrier, [], [], opts, timeout)
+
+    def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
+        """Wait for all members; the first one tells which did not come in time."""
+        limit = self._timeout if timeout is None else timeout
+        self._sequence += 1
+        key = b"/%d/" % self._sequence
+        nothing, milliseconds = np.empty(0, np.uint8), f"{limit.total_seconds() * 1000:.0f} ms"
+        if self._me:
+            exchange = self._exchange(key, limit)
+            exchange.publish([0], 0, nothing)
+            try:
+                exchange.take(0, 1, nothing)
+            except RuntimeError as error:
+                raise RuntimeError(
+                    f"Rank {self._ranks[self._me]} successfully reached monitoredBarrier, but received errors while waiting for "
+                    f"send/recv from rank 0. Please check rank 0 logs for faulty rank.\n Original exception: \n{error}"
+                ) from None
+            return
+        deadline, late = time.monotonic() + limit.total_seconds(), []
+        for member in range(1, self.size()):
+            try:
+                left = timedelta(seconds=max(deadline - time.monotonic(), 0.01))
+                self._exchange(key, left).take(member, 0, nothing)
+            except RuntimeError as error:
+                late.append(member)
+                if not wait_all_ranks:
+                    raise RuntimeError(
+                        f"[Rank 0]: Rank {member} failed to pass monitoredBarrier in {milliseconds}\n Original exception: \n{error}"
+                    ) from None
+        if late:
+            names = ", ".join(map(str, late))
+            raise RuntimeError(f"[Rank 0]: Ranks {names} failed to pass monitoredBarrier in {milliseconds}")
+        self._exchange(key, limit).publish(range(1, self.size()), 1, nothing)
+
+    # Point to point
+
+    def send(self, tensors: Any, dst: int, tag: int, patient: bool = False) -> Work:
+        """Send a tensor to a member: it was read when the work is done."""
+        tensor = _listed(tensors)[0]
+        self._check("send", tensor)
+        exchange = self._exchange(b"/to %d tag %d/" % (dst, tag), None)
+        read = host.send(exchange, dst, _Flat(tensor).flat, patient)
+        return _Sending(read)
+
+    def recv(self, tensors: Any, src: int | None, tag: int) -> Work:
+        """Receive a tensor from a member, or (None) from any."""
+        tensor = _listed(tensors)[0]
+        self._check("recv", tensor)
+        exchange = self._exchange(b"/to %d tag %d/" % (self._me, tag), None)
+        return _Receiving(exchange, src, tensor)
+
+    def recv_anysource(self, tensors: Any, tag: int) -> Work:
+        """Receive a tensor from any member."""
+        return self.recv(tensors, None, tag)
+
+
+class _Sending(Work):
+    """A tensor on its way: done when it was read."""
+
+    def __init__(self, read: Callable[[], None]) -> None:
+        super().__init__([])
+        self._read: Callable[[], None] | None = read
+
+    def wait(self, timeout: timedelta = timedelta(0)) -> bool:
+        """True when the tensor was read; RuntimeError when the receiver is gone."""
+        if self._read is not None:
+            try:
+                self._read()
+                self._finish()
+            except RuntimeError as error:
+                self._finish(error)
+            self._read = None
+        return super().wait(timeout)
+
+    def is_completed(self) -> bool:
+        """True: the tensor may be changed, for it was copied."""
+        return True
+
+
+class _Receiving(Work):
+    """A tensor that is expected: it is filled as soon as what it waits for comes."""
+
+    def __init__(self, exchange: host.Exchange, member: int | None, tensor: Any) -> None:
+        super().__init__([tensor])
+        self._seconds = exchange.seconds
+        self._flat = _Flat(tensor)
+        self._reception = host.Reception(exchange, member, self._flat.flat, self._received)
+        exchange.mesh.post(self._reception)
+
+    def _received(self, error: RuntimeError | None) -> None:
+        self._source = self._reception.member
+        if error is None:
+            self._flat.put_back()
+        self._finish(error)
+
+    def wait(self, timeout: timedelta = timedelta(0)) -> bool:
+        """True when the tensor is filled; RuntimeError when the sender is gone, or nothing comes in time."""
+        seconds = timeout.total_seconds() or self._seconds
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._done, seconds):
+                raise RuntimeError(f"Timed out waiting {seconds * 1000:.0f}ms for recv operation to complete")
+        return super().wait()
+
+
+def _listed(tensors: Any) -> list[Any]:
+    return list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
+
+
+def _op_of(opts: Any) -> Any:
+    if opts is None:
+        return ReduceOp.SUM
+    return getattr(opts, "reduceOp", opts)
+
+
+def _numbered(exchange: host.Exchange, number: int) -> host.Exchange:
+    """The exchange of one tensor of several."""
+    return host.Exchange(exchange.mesh, exchange.ranks, exchange.me, exchange.key + b"%d/" % number, exchange.seconds)
+
+
+def _sizes(tensor: Any) -> str:
+    return str(list(tensor._shape))
+
+
+def _wrong_size(what: str, wanted: Any, given: Any) -> str:
+    return f"ProcessGroupGloo::{what}: invalid tensor size at index 0 (expected {_sizes(wanted)}, got {_sizes(given)})"
+
+
+def _split(flat: np.ndarray, tensor: Any, sizes: Any, members: int) -> list[np.ndarray]:
+    """A tensor's elements, cut along the first dimension into parts of the given lengths, or of the same."""
+    length = tensor._shape[0] if tensor._shape else 1
+    if not sizes:
+        if length % members:
+            raise RuntimeError("Tensor's dim 0 does not divide equally across group size")
+        sizes = [length // members] * members
+    if len(sizes) != members:
+        raise RuntimeError("Number of tensor splits not equal to group size")
+    if sum(sizes) != length:
+        raise RuntimeError("Split sizes doesn't match total dim 0 size")
+    row = flat.size // length if length else 0
+    return np.split(flat, np.cumsum([size * row for size in sizes])[:-1])

@@ -1,0 +1,230 @@
+"""The backend for tensors in host memory, called gloo as torch's: collectives over the messages of a mesh.
+
+Small tensors go directly from each process to each. Of larger ones, a part of a reduction is computed by each process, from
+blocks of memory that all of them see, chunk by chunk; every process gets the same bits.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from ._mesh import CHUNK_BYTES, INLINE_BYTES, Mesh, Message, Posting
+from ._reduce import combine
+from ._types import ReduceOp
+
+_WRONG_SIZE = "mstorch: the processes gave tensors of different sizes: {} bytes came where {} were expected"
+
+
+def bytes_of(array: np.ndarray) -> np.ndarray:
+    """The bytes of a contiguous array."""
+    return array.reshape(-1).view(np.uint8)
+
+
+def _chunks(size: int, step: int) -> Iterator[slice]:
+    for start in range(0, size, step):
+        yield slice(start, min(start + step, size))
+
+
+class Exchange:
+    """One operation of a group: what its messages have in common. Members are counted within the group."""
+
+    def __init__(self, mesh: Mesh, ranks: Sequence[int], me: int, key: bytes, seconds: float) -> None:
+        self.mesh, self.ranks, self.me, self.key, self.seconds = mesh, ranks, me, key, seconds
+        self.size = len(ranks)
+        self.others = [member for member in range(self.size) if member != me]
+
+    def publish(self, members: Sequence[int], step: int, data: np.ndarray) -> None:
+        """Send bytes to members."""
+        self.mesh.publish([self.ranks[member] for member in members], self.key + step.to_bytes(4, "little"), data)
+
+    def message(self, member: int, step: int, size: int) -> Message:
+        """What a member sent in a step. RuntimeError for another size, or none in time."""
+        message = self.mesh.receive(self.ranks[member], self.key + step.to_bytes(4, "little"), self.seconds)
+        if message.data.nbytes != size:
+            got = message.data.nbytes
+            message.free()
+            raise RuntimeError(_WRONG_SIZE.format(got, size))
+        return message
+
+    def take(self, member: int, step: int, out: np.ndarray) -> None:
+        """Copy what a member sent in a step to bytes here."""
+        message = self.message(member, step, out.nbytes)
+        np.copyto(out, message.data)
+        message.free()
+
+
+def barrier(exchange: Exchange) -> None:
+    """Wait for all members, in as many rounds as their number has binary digits."""
+    distance, step = 1, 0
+    nothing = np.empty(0, np.uint8)
+    while distance < exchange.size:
+        exchange.publish([(exchange.me + distance) % exchange.size], step, nothing)
+        exchange.take((exchange.me - distance) % exchange.size, step, nothing)
+        distance, step = 2 * distance, step + 1
+
+
+def broadcast(exchange: Exchange, array: np.ndarray, root: int) -> None:
+    """Fill the array with the root's."""
+    data = bytes_of(array)
+    for step, part in enumerate(_chunks(data.size, CHUNK_BYTES)):
+        if exchange.me == root:
+            exchange.publish(exchange.others, step, data[part])
+        else:
+            exchange.take(root, step, data[part])
+
+
+def all_gather(exchange: Exchange, outputs: Sequence[np.ndarray], array: np.ndarray) -> None:
+    """Fill an array for each member with its."""
+    data, into = bytes_of(array), [bytes_of(output) for output in outputs]
+    np.copyto(into[exchange.me], data)
+    for step, part in enumerate(_chunks(data.size, CHUNK_BYTES)):
+        exchange.publish(exchange.others, step, data[part])
+        for member in exchange.others:
+            exchange.take(member, step, into[member][part])
+
+
+def all_reduce(exchange: Exchange, array: np.ndarray, op: ReduceOp) -> None:
+    """Replace a flat array by the combination of all members'."""
+    if exchange.size == 1:
+        combine(op, [array], array)
+        return
+    per_chunk = CHUNK_BYTES // array.itemsize
+    directly = array.nbytes <= INLINE_BYTES // exchange.size
+    for number, part in enumerate(_chunks(array.size, per_chunk)):
+        chunk = array[part]
+        bounds = [chunk.size * member // exchange.size for member in range(exchange.size + 1)]
+        shares = [slice(0, chunk.size)] * exchange.size if directly else [slice(*pair) for pair in zip(bounds, bounds[1:])]
+        exchange.publish(exchange.others, 2 * number, bytes_of(chunk))
+        messages = {member: exchange.message(member, 2 * number, chunk.nbytes) for member in exchange.others}
+        mine = chunk[shares[exchange.me]]
+        parts = [
+            mine.copy() if member == exchange.me else messages[member].data.view(array.dtype)[shares[exchange.me]]
+            for member in range(exchange.size)
+        ]
+        combine(op, parts, mine)
+        del parts
+        for message in messages.values():
+            message.free()
+        if not directly:
+            exchange.publish(exchange.others, 2 * number + 1, bytes_of(mine))
+            for member in exchange.others:
+                exchange.take(member, 2 * number + 1, bytes_of(chunk[shares[member]]))
+
+
+def reduce(exchange: Exchange, array: np.ndarray, op: ReduceOp, root: int) -> None:
+    """Replace the root's flat array by the combination of all members'."""
+    for step, part in enumerate(_chunks(array.size, CHUNK_BYTES // array.itemsize)):
+        if exchange.me != root:
+            exchange.publish([root], step, bytes_of(array[part]))
+        else:
+            _combined(exchange, step, array[part], array[part].copy(), op)
+
+
+def _combined(exchange: Exchange, step: int, out: np.ndarray, own: np.ndarray, op: ReduceOp) -> None:
+    """Combine what the others sent in a step, and one's own, in the members' order."""
+    messages = {member: exchange.message(member, step, out.nbytes) for member in exchange.others}
+    members = range(exchange.size)
+    combine(op, [own if member == exchange.me else messages[member].data.view(out.dtype) for member in members], out)
+    for message in messages.values():
+        message.free()
+
+
+def reduce_scatter(exchange: Exchange, output: np.ndarray, inputs: Sequence[np.ndarray], op: ReduceOp) -> None:
+    """Fill a flat array with the combination of what all members have for this one; all have the same size."""
+    for step, part in enumerate(_chunks(output.size, CHUNK_BYTES // output.itemsize)):
+        for member in exchange.others:
+            exchange.publish([member], step, bytes_of(inputs[member][part]))
+        own = inputs[exchange.me][part]
+        _combined(exchange, step, output[part], own.copy() if np.may_share_memory(own, output) else own, op)
+
+
+def gather(exchange: Exchange, outputs: Sequence[np.ndarray], array: np.ndarray, root: int) -> None:
+    """Fill the root's arrays with each member's."""
+    data = bytes_of(array)
+    if exchange.me == root:
+        np.copyto(bytes_of(outputs[root]), data)
+    for step, part in enumerate(_chunks(data.size, CHUNK_BYTES)):
+        if exchange.me != root:
+            exchange.publish([root], step, data[part])
+        else:
+            for member in exchange.others:
+                exchange.take(member, step, bytes_of(outputs[member])[part])
+
+
+def scatter(exchange: Exchange, array: np.ndarray, inputs: Sequence[np.ndarray], root: int) -> None:
+    """Fill each member's array with the one that the root has for it."""
+    data = bytes_of(array)
+    if exchange.me == root:
+        np.copyto(data, bytes_of(inputs[root]))
+    for step, part in enumerate(_chunks(data.size, CHUNK_BYTES)):
+        if exchange.me != root:
+            exchange.take(root, step, data[part])
+        else:
+            for member in exchange.others:
+                exchange.publish([member], step, bytes_of(inputs[member])[part])
+
+
+def all_to_all(exchange: Exchange, outputs: Sequence[np.ndarray], inputs: Sequence[np.ndarray]) -> None:
+    """Fill an array for each member with what it has for this one; sizes may differ between pairs."""
+    sent, got = [bytes_of(array) for array in inputs], [bytes_of(array) for array in outputs]
+    if sent[exchange.me].size != got[exchange.me].size:
+        raise RuntimeError(_WRONG_SIZE.format(sent[exchange.me].size, got[exchange.me].size))
+    np.copyto(got[exchange.me], sent[exchange.me])
+    longest = max(data.size for data in (*sent, *got))
+    for step, part in enumerate(_chunks(longest, CHUNK_BYTES)):
+        for member in exchange.others:
+            if sent[member][part].size:
+                exchange.publish([member], step, sent[member][part])
+        for member in exchange.others:
+            if got[member][part].size:
+                exchange.take(member, step, got[member][part])
+
+
+def send(exchange: Exchange, member: int, array: np.ndarray, patient: bool) -> Callable[[], None]:
+    """Send an array; ``patient`` keeps what is out small. Gives a function that waits until all was read."""
+    mesh, to = exchange.mesh, exchange.ranks[member]
+    data = bytes_of(array)
+    blocks = []
+    for part in _chunks(data.size, CHUNK_BYTES) if data.size else (slice(0, 0),):
+        if patient:
+            mesh.wait_room(to, exchange.seconds)
+        blocks.append(mesh.send(to, exchange.key, data[part]))
+
+    def read() -> None:
+        for block in blocks:
+            mesh.wait_read(block, to, exchange.seconds)
+
+    return read
+
+
+class Reception(Posting):
+    """A flat array that is filled with what a member, or any (None), sends; ``done`` is called with an error or with None."""
+
+    def __init__(self, exchange: Exchange, member: int | None, array: np.ndarray, done: Callable[[RuntimeError | None], None]) -> None:
+        self.key, self._ranks, self._done = exchange.key, exchange.ranks, done
+        self.sources = tuple(exchange.ranks[source] for source in (exchange.others if member is None else (member,)))
+        data = bytes_of(array)
+        self._parts = [data[part] for part in _chunks(data.size, CHUNK_BYTES)] or [data]
+        self._error: RuntimeError | None = None
+        self.member = -1
+
+    def accept(self, other: int, message: Message) -> bool:
+        """Copy a message to its place."""
+        self.member = self._ranks.index(other)
+        part = self._parts.pop(0)
+        if message.data.nbytes == part.nbytes:
+            np.copyto(part, message.data)
+        else:
+            self._error = RuntimeError(_WRONG_SIZE.format(message.data.nbytes, part.nbytes))
+            self._parts.clear()
+        message.free()
+        return not self._parts
+
+    def finish(self) -> None:
+        """Say that the array is full."""
+        self._done(self._error)
+
+    def fail(self, error: RuntimeError) -> None:
+        """Say that nothing will come."""
+        self._done(error)

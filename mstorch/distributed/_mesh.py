@@ -1,0 +1,412 @@
+"""Messages between the processes of a job: a socket for each pair; what is large goes through memory that both see.
+
+A message has a key, and messages of one sender with the same key arrive in the order in which they were sent. A sender puts large
+ones into a block of shared memory and sends its place; the receiver reads there and sends the block back.
+"""
+from __future__ import annotations
+
+import atexit
+import os
+import secrets
+import socket
+import struct
+import threading
+import time
+import weakref
+from collections import deque
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+
+from .._core.shared import Block
+from ._stores import Store
+from ._tcp_store import TCPStore, connect, read_exactly
+
+_HEADER = struct.Struct("<BIQ")  # kind, bytes of the key, bytes of what follows
+_PLACE = struct.Struct("<QQQQ")  # descriptor, number and size of a block, bytes used
+_NUMBER = struct.Struct("<Q")
+_INLINE, _SHARED, _RELEASE, _END = range(4)
+INLINE_BYTES = 1 << 16  # up to here a copy through the socket is quicker than the block's way there and back
+CHUNK_BYTES = 1 << 22  # larger messages are cut by their senders, so that copying in and out overlap
+_IN_FLIGHT = 16 * CHUNK_BYTES  # bytes in blocks that a point-to-point sender has out at most
+_FAREWELL = 30.0  # seconds that a process which ends waits for readers of its blocks
+
+
+class Message:
+    """What arrived: ``data`` are its bytes, until ``free`` is called."""
+
+    __slots__ = ("data", "_mesh", "_peer", "_number")
+
+    def __init__(self, data: np.ndarray, mesh: Mesh | None = None, peer: int = 0, number: int = 0) -> None:
+        self.data, self._mesh, self._peer, self._number = data, mesh, peer, number
+
+    def free(self) -> None:
+        """Let the sender use the memory again."""
+        self.data = _NOTHING
+        if self._mesh is not None:
+            self._mesh.give_back(self._peer, self._number)
+            self._mesh = None
+
+
+class Posting:
+    """A reader that is told of messages as they come: of one key, from one of several processes."""
+
+    key: bytes
+    sources: tuple[int, ...]
+
+    def accept(self, other: int, message: Message) -> bool:
+        """Take a message; whether it was the last one. Others wait meanwhile."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """Called after the last message."""
+        raise NotImplementedError
+
+    def fail(self, error: RuntimeError) -> None:
+        """Called when no message can come."""
+        raise NotImplementedError
+
+
+_NOTHING = np.empty(0, np.uint8)
+
+
+class _Sent:
+    """A block that was sent, and how many have not read it yet."""
+
+    __slots__ = ("block", "readers", "number")
+
+    def __init__(self, block: Block, number: int) -> None:
+        self.block, self.number, self.readers = block, number, 0
+
+
+class _Peer:
+    """The connection with another process."""
+
+    def __init__(self, connection: socket.socket, address: str, pid: int, shares: bool) -> None:
+        self.connection, self.address, self.pid, self.shares = connection, address, pid, shares
+        self.lock = threading.Lock()
+        self.blocks: dict[int, Block] = {}
+        self.ended = False
+
+    def write(self, kind: int, key: bytes, *parts: Any) -> None:
+        """Send a message. RuntimeError when the other one is gone."""
+        size = sum(memoryview(part).nbytes for part in parts)
+        try:
+            with self.lock:
+                self.connection.sendall(b"".join((_HEADER.pack(kind, len(key), size), key)))
+                for part in parts:
+                    self.connection.sendall(part)
+        except OSError:
+            raise RuntimeError(f"Connection closed by peer [{self.address}]") from None
+
+
+def _machine() -> str:
+    """What two processes that see each other's /proc have in common."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read().strip() + os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return secrets.token_hex(16)
+
+
+def _own_address(store: Store) -> str:
+    """The address by which the store's server is reached: the others reach this process by it too."""
+    if isinstance(store._root, TCPStore):
+        return str(store._root._connection.getsockname()[0])
+    return "127.0.0.1"
+
+
+_open: weakref.WeakSet[Mesh] = weakref.WeakSet()
+
+
+class Mesh:
+    """The connections of this process, number ``rank`` of ``size``, made with the help of a store that all of them have."""
+
+    def __init__(self, store: Store, rank: int, size: int, timeout: timedelta) -> None:
+        self.rank, self.size = rank, size
+        self.changed = threading.Condition()
+        self._posted: dict[tuple[int, bytes], deque[Posting]] = {}
+        self._boxes: dict[tuple[int, bytes], deque[Message]] = {}
+        self._free: dict[int, list[_Sent]] = {}
+        self._out: dict[int, _Sent] = {}
+        self._bytes_out = 0
+        self._count = 0
+        self._closed = False
+        self.peers: dict[int, _Peer] = {}
+        self._meet(store, timeout)
+        for other, peer in self.peers.items():
+            threading.Thread(target=self._receive, args=(other, peer), daemon=True, name=f"from rank {other}").start()
+        _open.add(self)
+
+    def _meet(self, store: Store, timeout: timedelta) -> None:
+        host, seconds = _own_address(store), timeout.total_seconds()
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        with socket.socket(family, socket.SOCK_STREAM) as listener:
+            listener.bind((host, 0))
+            listener.listen(self.size)
+            listener.settimeout(seconds)
+            word, machine = secrets.token_hex(16), _machine()
+            store.set(f"mesh/{self.rank}", "|".join((host, str(listener.getsockname()[1]), str(os.getpid()), machine, word)))
+            cards = {}
+            for other in range(self.size):
+                if other != self.rank:
+                    store.wait([f"mesh/{other}"], timeout)
+                    cards[other] = store.get(f"mesh/{other}").decode().split("|")
+            made = {}
+            for other in range(self.rank):
+                to, port, _, _, secret = cards[other]
+                made[other] = connect(to, int(port), seconds)
+                made[other].sendall(secret.encode() + struct.pack("<I", self.rank))
+            while len(made) < self.size - 1:
+                try:
+                    connection, _ = listener.accept()
+                except TimeoutError:
+                    raise RuntimeError(f"Timed out waiting {seconds * 1000:.0f}ms for the other processes to connect") from None
+                connection.settimeout(seconds)
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                said = read_exactly(connection, len(word) + 4)
+                if said[:-4] != word.encode():
+                    connection.close()  # a stranger
+                    continue
+                connection.settimeout(None)
+                made[struct.unpack("<I", said[-4:])[0]] = connection
+        for other, connection in sorted(made.items()):
+            to, port, pid, where, _ = cards[other]
+            self.peers[other] = _Peer(connection, f"{to}:{port}", int(pid), where == machine)
+
+    # Receiving
+
+    def _receive(self, other: int, peer: _Peer) -> None:
+        """What a thread does for each of the others: put what comes into its box."""
+        connection = peer.connection
+        try:
+            while True:
+                kind, named, size = _HEADER.unpack(read_exactly(connection, _HEADER.size))
+                key = read_exactly(connection, named) if named else b""
+                if kind == _INLINE:
+                    data = np.empty(size, np.uint8)
+                    _read_into(connection, data)
+                    self._put(other, key, Message(data))
+                elif kind == _SHARED:
+                    descriptor, number, length, used = _PLACE.unpack(read_exactly(connection, size))
+                    block = peer.blocks.get(number)
+                    if block is None:
+                        block = peer.blocks[number] = Block(length, os.open(f"/proc/{peer.pid}/fd/{descriptor}", os.O_RDWR))
+                    self._put(other, key, Message(block.memory[:used], self, other, number))
+                elif kind == _RELEASE:
+                    self._released(_NUMBER.unpack(read_exactly(connection, size))[0])
+                else:
+                    break
+        except OSError:
+            pass
+        with self.changed:
+            peer.ended = True
+            self.changed.notify_all()
+            orphans = {posting for queue in self._posted.values() for posting in queue}
+            orphans = {posting for posting in orphans if all(self.peers[source].ended for source in posting.sources)}
+            for posting in orphans:
+                self._withdraw(posting)
+        for posting in orphans:
+            posting.fail(RuntimeError(f"Connection closed by peer [{peer.address}]"))
+
+    def _put(self, other: int, key: bytes, message: Message) -> None:
+        finished = None
+        with self.changed:
+            queue = self._posted.get((other, key))
+            if queue:
+                posting = queue[0]
+                if posting.accept(other, message):
+                    self._withdraw(posting)
+                    finished = posting
+                elif len(posting.sources) > 1:
+                    self._bind(posting, other)
+            else:
+                self._keep(other, key, message)
+        if finished is not None:
+            finished.finish()
+
+    def _keep(self, other: int, key: bytes, message: Message) -> None:
+        with self.changed:
+            box = self._boxes.get((other, key))
+            if box is None:
+                box = self._boxes[other, key] = deque()
+            box.append(message)
+            self.changed.notify_all()
+
+    def receive(self, other: int, key: bytes, seconds: float) -> Message:
+        """The next message of another process with a key. RuntimeError when it is gone or none comes in time."""
+        return self.receive_from((other,), key, seconds)[1]
+
+    def receive_from(self, others: Any, key: bytes, seconds: float) -> tuple[int, Message]:
+        """The first message with a key that one of several processes sends, and which one."""
+        deadline = None
+        with self.changed:
+            while True:
+                gone = 0
+                for other in others:
+                    box = self._boxes.get((other, key))
+                    if box:
+                        message = box.popleft()
+                        if not box:
+                            del self._boxes[other, key]
+                        return other, message
+                    gone += self.peers[other].ended
+                if gone == len(others) or self._closed:
+                    raise RuntimeError(f"Connection closed by peer [{self.peers[others[0]].address}]")
+                now = time.monotonic()
+                if deadline is None:
+                    deadline = now + seconds
+                if now >= deadline:
+                    raise RuntimeError(f"Timed out waiting {seconds * 1000:.0f}ms for recv operation to complete")
+                self.changed.wait(deadline - now)
+
+    def post(self, posting: Posting) -> None:
+        """Let messages be handed to a posting as they come, after those that wait for others with the same key."""
+        finished = False
+        with self.changed:
+            free = not any(self._posted.get((other, posting.key)) for other in posting.sources)
+            while free and not finished:
+                ready = next((other for other in posting.sources if self._boxes.get((other, posting.key))), None)
+                if ready is None:
+                    break
+                box = self._boxes[ready, posting.key]
+                message = box.popleft()
+                if not box:
+                    del self._boxes[ready, posting.key]
+                posting.sources = (ready,)
+                finished = posting.accept(ready, message)
+            gone = not finished and all(self.peers[other].ended for other in posting.sources)
+            if not finished and not gone:
+                for other in posting.sources:
+                    self._posted.setdefault((other, posting.key), deque()).append(posting)
+        if gone:
+            posting.fail(RuntimeError(f"Connection closed by peer [{self.peers[posting.sources[0]].address}]"))
+        elif finished:
+            posting.finish()
+
+    def _withdraw(self, posting: Posting) -> None:
+        for other in posting.sources:
+            queue = self._posted[other, posting.key]
+            queue.remove(posting)
+            if not queue:
+                del self._posted[other, posting.key]
+
+    def _bind(self, posting: Posting, other: int) -> None:
+        """What comes first decides for a posting from whom the rest comes."""
+        self._withdraw(posting)
+        posting.sources = (other,)
+        self._posted.setdefault((other, posting.key), deque()).appendleft(posting)
+
+    def give_back(self, other: int, number: int) -> None:
+        """Tell another process that a block of its was read."""
+        try:
+            self.peers[other].write(_RELEASE, b"", _NUMBER.pack(number))
+        except RuntimeError:
+            pass  # its block went with it
+
+    # Sending
+
+    def send(self, other: int, key: bytes, data: np.ndarray) -> int | None:
+        """Send contiguous bytes; gives the number of the block, for ``wait_read``, if they went into one."""
+        return self.publish((other,), key, data)
+
+    def publish(self, others: Any, key: bytes, data: np.ndarray) -> int | None:
+        """Send the same contiguous bytes to several processes, which read them from one block if they are many."""
+        sent = None
+        if data.nbytes > INLINE_BYTES:
+            readers = [other for other in others if self.peers[other].shares]
+            if readers:
+                sent = self._block(data, len(readers))
+        for other in others:
+            peer = self.peers[other]
+            if sent is not None and peer.shares:
+                place = _PLACE.pack(sent.block.descriptor, sent.number, sent.block.size, data.nbytes)
+                peer.write(_SHARED, key, place)
+            else:
+                peer.write(_INLINE, key, data)
+        return None if sent is None else sent.number
+
+    def _block(self, data: np.ndarray, readers: int) -> _Sent:
+        size = 1 << (data.nbytes - 1).bit_length()
+        with self.changed:
+            waiting = self._free.get(size)
+            if waiting:
+                sent = waiting.pop()
+            else:
+                self._count += 1
+                sent = _Sent(Block(size), self._count)
+            sent.readers = readers
+            self._out[sent.number] = sent
+            self._bytes_out += size
+        np.copyto(sent.block.memory[: data.nbytes], data)
+        return sent
+
+    def _released(self, number: int) -> None:
+        with self.changed:
+            sent = self._out[number]
+            sent.readers -= 1
+            if not sent.readers:
+                del self._out[number]
+                self._bytes_out -= sent.block.size
+                self._free.setdefault(sent.block.size, []).append(sent)
+                self.changed.notify_all()
+
+    def wait_read(self, number: int | None, other: int, seconds: float) -> None:
+        """Wait until a block was read by the one process it was for. RuntimeError when that is gone, or the time is over."""
+        if number is None:
+            return
+        with self.changed:
+            if not self.changed.wait_for(lambda: number not in self._out or self.peers[other].ended, seconds):
+                raise RuntimeError(f"Timed out waiting {seconds * 1000:.0f}ms for send operation to complete")
+            if number in self._out:
+                raise RuntimeError(f"Connection closed by peer [{self.peers[other].address}]")
+
+    def wait_room(self, other: int, seconds: float) -> None:
+        """Wait until not too much is out, so that a sender cannot fill the memory."""
+        with self.changed:
+            self.changed.wait_for(lambda: self._bytes_out <= _IN_FLIGHT or self.peers[other].ended, seconds)
+
+    def close(self) -> None:
+        """Say goodbye, once the blocks that are out were read."""
+        if self._closed:
+            return
+        with self.changed:
+            self.changed.wait_for(lambda: not self._out or all(peer.ended for peer in self.peers.values()), _FAREWELL)
+            self._closed = True
+            self.changed.notify_all()
+        for peer in self.peers.values():
+            try:
+                peer.write(_END, b"")
+                peer.connection.shutdown(socket.SHUT_WR)
+            except (RuntimeError, OSError):
+                pass
+        _open.discard(self)
+
+
+def _read_into(connection: socket.socket, data: np.ndarray) -> None:
+    view = memoryview(data)  # type: ignore[arg-type]
+    while view.nbytes:
+        got = connection.recv_into(view)
+        if not got:
+            raise ConnectionError
+        view = view[got:]
+
+
+def _close_all() -> None:
+    for mesh in list(_open):
+        mesh.close()
+
+
+def _forget_in_child() -> None:
+    """A forked process has no part in the job: connections that it held open would hide its parent's end."""
+    for mesh in list(_open):
+        for peer in mesh.peers.values():
+            peer.connection.close()
+        mesh._closed = True
+    _open.clear()
+
+
+atexit.register(_close_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_in_child)

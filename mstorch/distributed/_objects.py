@@ -1,0 +1,154 @@
+"""Collectives on Python objects, which are pickled."""
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+
+import mstorch as torch
+
+from ._collectives import all_gather, broadcast, gather, member_of, scatter
+from ._point_to_point import recv, send
+from ._world import chosen, get_rank, get_world_size, outside, warn_outside
+
+
+def _packed(value: Any) -> Any:
+    """An object as a tensor of bytes."""
+    return torch.from_numpy(np.frombuffer(bytearray(pickle.dumps(value)), np.uint8))
+
+
+def _unpacked(tensor: Any, size: int) -> Any:
+    return pickle.loads(tensor.numpy()[:size].tobytes())
+
+
+def _padded(tensor: Any, size: int) -> Any:
+    made = torch.zeros(size, dtype=torch.uint8)
+    made[: tensor.numel()] = tensor
+    return made
+
+
+def _sizes_of_all(tensor: Any, group: Any) -> list[int]:
+    sizes = list(torch.zeros(get_world_size(group), 1, dtype=torch.int64).unbind(0))
+    all_gather(sizes, torch.tensor([tensor.numel()]), group=group)
+    return [int(size) for size in sizes]
+
+
+def all_gather_object(object_list: Any, obj: Any, group: Any = None) -> None:
+    """Fill the list with the processes' objects. ValueError without a group."""
+    if outside(group):
+        return warn_outside("all_gather_object")
+    chosen(group)
+    mine = _packed(obj)
+    sizes = _sizes_of_all(mine, group)
+    parts = list(torch.empty(len(sizes), max(sizes), dtype=torch.uint8).unbind(0))
+    all_gather(parts, _padded(mine, max(sizes)), group=group)
+    for number, (part, size) in enumerate(zip(parts, sizes)):
+        object_list[number] = _unpacked(part, size)
+
+
+def gather_object(
+    obj: Any, object_gather_list: Any = None, dst: int | None = None, group: Any = None, group_dst: int | None = None
+) -> None:
+    """Fill the list of process ``dst`` (0) with the processes' objects. ValueError without a group, or for a list elsewhere."""
+    found = chosen(group)
+    root = member_of(found, 0 if dst is None and group_dst is None else dst, group_dst)
+    if outside(found):
+        return warn_outside("gather_object")
+    here = found.rank() == root
+    if here and not object_gather_list:
+        raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
+    if not here and object_gather_list:
+        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    mine = _packed(obj)
+    sizes = _sizes_of_all(mine, found)
+    parts = list(torch.empty(len(sizes), max(sizes), dtype=torch.uint8).unbind(0)) if here else None
+    gather(_padded(mine, max(sizes)), parts, group=found, group_dst=root)
+    for number, part in enumerate(parts or ()):
+        object_gather_list[number] = _unpacked(part, sizes[number])
+
+
+def broadcast_object_list(
+    object_list: Any, src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
+) -> None:
+    """Fill the list with the objects of process ``src`` (0). ValueError without a group."""
+    found = chosen(group)
+    root = member_of(found, 0 if src is None and group_src is None else src, group_src)
+    if outside(found):
+        return warn_outside("broadcast_object_list")
+    here = found.rank() == root
+    packed = [_packed(value) for value in object_list] if here else []
+    sizes = torch.tensor([one.numel() for one in packed]) if here else torch.empty(len(object_list), dtype=torch.int64)
+    broadcast(sizes, group=found, group_src=root)
+    together = torch.cat(packed) if here and packed else torch.empty(int(sizes.sum()), dtype=torch.uint8)
+    broadcast(together, group=found, group_src=root)
+    if not here:
+        _fill(object_list, together, sizes)
+
+
+def _fill(object_list: Any, together: Any, sizes: Any) -> None:
+    start = 0
+    for number, size in enumerate(sizes.tolist()):
+        object_list[number] = _unpacked(together[start : start + size], size)
+        start += size
+
+
+def scatter_object_list(
+    scatter_object_output_list: Any, scatter_object_input_list: Any = None, src: int | None = None, group: Any = None,
+    group_src: int | None = None,
+) -> None:  # fmt: skip
+    """Fill the first place of the list with the object that process ``src`` (0) has for this one. ValueError without a group."""
+    found = chosen(group)
+    root = member_of(found, 0 if src is None and group_src is None else src, group_src)
+    if outside(found):
+        return warn_outside("scatter_object_list")
+    if not isinstance(scatter_object_output_list, list) or len(scatter_object_output_list) < 1:
+        raise ValueError("Expected argument scatter_object_output_list to be a list of size at least 1.")
+    here = found.rank() == root
+    if here and scatter_object_input_list is None:
+        raise ValueError("source rank must provide non-None scatter_object_input_list")
+    packed = [_packed(value) for value in scatter_object_input_list] if here else []
+    longest = torch.tensor([max((one.numel() for one in packed), default=0)])
+    broadcast(longest, group=found, group_src=root)
+    part, size = torch.empty(int(longest), dtype=torch.uint8), torch.zeros(1, dtype=torch.int64)
+    scatter(part, [_padded(one, int(longest)) for one in packed] if here else None, group=found, group_src=root)
+    scatter(size, [torch.tensor([one.numel()]) for one in packed] if here else None, group=found, group_src=root)
+    scatter_object_output_list[0] = _unpacked(part, int(size))
+
+
+def send_object_list(
+    object_list: Any, dst: int | None = None, group: Any = None, device: Any = None, group_dst: int | None = None, use_batch: bool = False
+) -> None:
+    """Send objects to process ``dst``. ValueError without a group, or for this process itself."""
+    found = chosen(group)
+    member = member_of(found, dst, group_dst)
+    if outside(found):
+        return warn_outside("send_object_list")
+    packed = [_packed(value) for value in object_list]
+    send(torch.tensor([one.numel() for one in packed]), group=found, group_dst=member)
+    send(torch.cat(packed), group=found, group_dst=member)
+
+
+def recv_object_list(
+    object_list: Any, src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None, use_batch: bool = False
+) -> int:
+    """Fill the list with objects from process ``src``, or from any; gives its number, -1 outside of the group."""
+    found = chosen(group)
+    if outside(found):
+        warn_outside("recv_object_list")
+        return -1
+    sizes = torch.empty(len(object_list), dtype=torch.int64)
+    source = recv(sizes, src, found, group_src=group_src)
+    if src is None and group_src is None:
+        src = source
+    together = torch.empty(int(sizes.sum()), dtype=torch.uint8)
+    recv(together, src, found, group_src=group_src)
+    if src is not None and src == get_rank():
+        raise ValueError("Invalid source rank: source rank should not be the same as the rank of the current process.")
+    _fill(object_list, together, sizes)
+    return source
+
+
+__all__ = [
+    "all_gather_object", "broadcast_object_list", "gather_object", "recv_object_list", "scatter_object_list", "send_object_list",
+]  # fmt: skip

@@ -1,0 +1,314 @@
+"""Gradients of a module's parameters, averaged over processes in buckets while backward goes on."""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import mstorch as torch
+
+from .._core.tensor_base import is_tracked, window
+from .._tape.engine import next_callback
+from .._tape.node import Accumulate, edge_of
+from ..futures import Future
+from ._types import ReduceOp
+
+FIRST_BUCKET_BYTES = 1024 * 1024
+
+_UNFINISHED = (
+    "Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that your module "
+    "has parameters that were not used in producing loss. You can enable unused parameter detection by passing the keyword argument "
+    "`find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by \n"
+    "making sure all `forward` function outputs participate in calculating loss. \n"
+    "Parameters (by their place) without a gradient on rank {}: {}"
+)
+_TWICE = (
+    "Expected to mark a variable ready only once. This error is caused by one of the following reasons: 1) Use of a module parameter "
+    "outside the `forward` function. 2) Reused parameters in multiple reentrant backward passes."
+)
+
+
+class GradBucket:
+    """Gradients that are averaged together, as communication hooks get them."""
+
+    def __init__(self, index: int, parameters: Sequence[Any]) -> None:
+        self._index, self._parameters = index, list(parameters)
+        self._last = False
+        first = parameters[0]
+        self._buffer = torch.zeros(sum(one.numel() for one in parameters), dtype=first.dtype)
+        self._views = self._cut(self._buffer)
+        self.pending = len(parameters)
+        self.launched: Any = None
+
+    def _cut(self, buffer: Any) -> list[Any]:
+        views, start = [], 0
+        for one in self._parameters:
+            views.append(_window(buffer, start, one))
+            start += one.numel()
+        return views
+
+    def index(self) -> int:
+        """The bucket's number: 0 is the first that is averaged."""
+        return self._index
+
+    def buffer(self) -> Any:
+        """All gradients in a row."""
+        return self._buffer
+
+    def set_buffer(self, buffer: Any) -> None:
+        """Take another tensor for the gradients."""
+        self._buffer = buffer
+        self._views = self._cut(buffer)
+
+    def gradients(self) -> list[Any]:
+        """The gradients, as parts of the buffer."""
+        return list(self._views)
+
+    def parameters(self) -> list[Any]:
+        """The parameters."""
+        return list(self._parameters)
+
+    def is_last(self) -> bool:
+        """Whether no other bucket comes after this one."""
+        return self._last
+
+
+def _window(buffer: Any, start: int, like: Any) -> Any:
+    """A part of a flat tensor in a parameter's shape and in the order of its memory; no view of it for autograd, for it is a gradient."""
+    return window(buffer._storage, buffer._dtype, like.shape, torch.empty_like(like).stride(), start)
+
+
+def divided(sizes: Sequence[tuple[Any, int]], limits: Sequence[int]) -> list[list[int]]:
+    """Places of tensors, by (dtype, bytes), in buckets of one dtype each: the next is begun at a limit of bytes, the last repeats."""
+    done: list[list[int]] = []
+    filling: dict[Any, tuple[list[int], int, int]] = {}
+    for place, (kind, size) in enumerate(sizes):
+        members, filled, step = filling.get(kind, ([], 0, 0))
+        members.append(place)
+        filled += size
+        if filled >= limits[min(step, len(limits) - 1)]:
+            done.append(members)
+            filling[kind] = ([], 0, step + 1)
+        else:
+            filling[kind] = (members, filled, step)
+    done += [members for members, _, _ in filling.values() if members]
+    return sorted(done, key=min)
+
+
+class Reducer:
+    """Watches the parameters' gradients arrive; full buckets are averaged in order, in the group's thread.
+
+    ``static``: what the first backward used is used by all. ``find_unused``: look from the outputs for what is used.
+    """
+
+    def __init__(
+        self, parameters: Sequence[Any], group: Any, first_bytes: int, bucket_bytes: Sequence[int], find_unused: bool, as_view: bool,
+        static: bool,
+    ) -> None:  # fmt: skip
+        self.parameters, self.group = list(parameters), group
+        self.find_unused, self.as_view, self.static = find_unused, as_view, static
+        self.limits = [first_bytes, *bucket_bytes]
+        self.hook: tuple[Any, Callable[[Any, GradBucket], Any]] | None = None
+        self.divisor = group.size()
+        self.may_rebuild = not find_unused or static
+        self.arrived: list[int] = []
+        self.expecting = False
+        self.queued = False
+        self.unused: set[int] = set()
+        self.counts: dict[int, int] | None = None  # with ``static``: how often each was used in the first backward
+        self.fired = [0] * len(self.parameters)
+        sizes = [(one.dtype, one.numel() * one.element_size()) for one in self.parameters]
+        self._build(list(reversed(divided(sizes, self.limits))))
+        self.handles = [
+            one.register_post_accumulate_grad_hook(lambda _, place=place: self._arrive(place)) for place, one in enumerate(self.parameters)
+        ]
+
+    def _build(self, places: list[list[int]]) -> None:
+        self.buckets = [GradBucket(number, [self.parameters[place] for place in part]) for number, part in enumerate(places)]
+        self.buckets[-1]._last = True
+        self.where = {place: (bucket, number) for bucket, part in zip(self.buckets, places) for number, place in enumerate(part)}
+        if self.as_view:
+            for place, one in enumerate(self.parameters):
+                if one.grad is not None:
+                    self._into_view(place, one)
+
+    def remove(self) -> None:
+        """Let the parameters' gradients go by."""
+        for handle in self.handles:
+            handle.remove()
+
+    # An iteration
+
+    def prepare(self, outputs: Any = None) -> None:
+        """A forward has ended: the next backward is to be averaged. RuntimeError if gradients of the last one are missing."""
+        self.finished()
+        self._rebuild()
+        self.expecting, self.queued, self.next = True, False, 0
+        self.ready: set[int] = set()
+        self.fired = [0] * len(self.parameters)
+        for bucket in self.buckets:
+            bucket.pending, bucket.launched = len(bucket._parameters), None
+        self.unused = set()
+        if self.static and self.counts is not None:
+            self.unused = {place for place in range(len(self.parameters)) if not self.counts.get(place)}
+        elif outputs is not None and not self.static:
+            used = _reached(outputs)
+            self.unused = {place for place, one in enumerate(self.parameters) if id(one) not in used}
+
+    def finished(self) -> None:
+        """RuntimeError if a backward began and gradients did not come."""
+        if self.expecting and self.queued:
+            missing = sorted(set(range(len(self.parameters))) - self.ready)
+            self.expecting = False
+            raise RuntimeError(_UNFINISHED.format(self.group.rank(), " ".join(map(str, missing))))
+
+    def _arrive(self, place: int) -> None:
+        """A gradient has arrived."""
+        if not self.expecting:
+            return
+        if not self.queued:
+            self.queued = True
+            next_callback(self._end)
+            for unused in sorted(self.unused):
+                self._mark(unused)
+        self.fired[place] += 1
+        if self.static:
+            if self.counts is None or self.fired[place] != self.counts.get(place):
+                return
+        elif place in self.ready and place not in self.unused:
+            raise RuntimeError(_TWICE)
+        if place not in self.ready:
+            self._mark(place)
+
+    def _mark(self, place: int) -> None:
+        self.ready.add(place)
+        self.arrived.append(place)
+        parameter = self.parameters[place]
+        bucket, number = self.where[place]
+        view = bucket._views[number]
+        with torch.no_grad():
+            if parameter.grad is None:
+                view.zero_()
+            elif parameter.grad._storage is not view._storage:
+                view.copy_(parameter.grad.detach())
+            if self.hook is None and self.divisor > 1 and parameter.grad is not None:
+                view.div_(self.divisor)
+        if self.as_view and parameter.grad is not None:
+            parameter.grad = view
+        bucket.pending -= 1
+        while self.next < len(self.buckets) and not self.buckets[self.next].pending:
+            self._launch(self.buckets[self.next])
+            self.next += 1
+
+    def _into_view(self, place: int, parameter: Any) -> None:
+        bucket, number = self.where[place]
+        view = bucket._views[number]
+        with torch.no_grad():
+            view.copy_(parameter.grad)
+        parameter.grad = view
+
+    def _launch(self, bucket: GradBucket) -> None:
+        if self.hook is None:
+            bucket.launched = self.group.allreduce([bucket._buffer], ReduceOp.SUM)
+        else:
+            state, function = self.hook
+            bucket.launched = function(state, bucket)
+            if not isinstance(bucket.launched, Future):
+                raise RuntimeError(f"callback must return a torch.futures.Future object, but got {type(bucket.launched)}")
+
+    def _end(self) -> None:
+        """Backward has ended: wait for the buckets, and give the parameters their averages."""
+        if self.static and self.counts is None:
+            self.counts = {place: count for place, count in enumerate(self.fired) if count}
+            for place in range(len(self.parameters)):
+                if place not in self.ready:
+                    self._mark(place)
+        if self.next < len(self.buckets):
+            return  # the next forward tells
+        self.expecting = False
+        used = self._used_somewhere()
+        for bucket in self.buckets:
+            self._collect(bucket)
+        for place, parameter in enumerate(self.parameters):
+            if used is None or used[place]:
+                self._deliver(place, parameter)
+
+    def _used_somewhere(self) -> np.ndarray | None:
+        """Which parameters any process used, where some may not have been."""
+        if not self.find_unused or self.static and not self.unused:
+            return None
+        own = torch.tensor([place not in self.unused for place in range(len(self.parameters))], dtype=torch.int32)
+        self.group.allreduce([own], ReduceOp.SUM).wait()
+        return own.numpy()
+
+    def _collect(self, bucket: GradBucket) -> None:
+        found = bucket.launched.wait()
+        if isinstance(bucket.launched, Future):
+            value = found[0] if isinstance(found, (list, tuple)) else found
+            if value is not bucket._buffer:
+                with torch.no_grad():
+                    bucket._buffer.copy_(value.detach().reshape(bucket._buffer.shape))
+
+    def _deliver(self, place: int, parameter: Any) -> None:
+        bucket, number = self.where[place]
+        view = bucket._views[number]
+        if self.as_view:
+            parameter.grad = view
+        elif parameter.grad is None:
+            parameter.grad = view.clone()
+        else:
+            with torch.no_grad():
+                parameter.grad.copy_(view)
+
+    def _rebuild(self) -> None:
+        """Order the buckets, once, as the gradients came in the first backward of the first process."""
+        if not self.may_rebuild or not self.arrived:
+            return
+        self.may_rebuild = False
+        order = torch.tensor(list(dict.fromkeys(self.arrived)))
+        if order.numel() != len(self.parameters):
+            return
+        self.group.broadcast([order], 0).wait()
+        places = order.tolist()
+        sizes = [(self.parameters[place].dtype, self.parameters[place].numel() * self.parameters[place].element_size()) for place in places]
+        self._build([[places[number] for number in part] for part in divided(sizes, self.limits)])
+
+    def shadow(self) -> None:
+        """Take part in the averages of the others, with nothing."""
+        for bucket in self.buckets:
+            bucket._buffer.zero_()
+            self._launch(bucket)
+        if self.find_unused and not self.static:
+            self.group.allreduce([torch.zeros(len(self.parameters), dtype=torch.int32)], ReduceOp.SUM).wait()
+        for bucket in self.buckets:
+            bucket.launched.wait()
+
+
+def _tensors_in(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    elif hasattr(value, "__dataclass_fields__"):
+        value = [getattr(value, name) for name in value.__dataclass_fields__]
+    elif not isinstance(value, (list, tuple)):
+        return []
+    return itertools.chain.from_iterable(map(_tensors_in, value))
+
+
+def _reached(outputs: Any) -> set[int]:
+    """The ids of the leaves that the outputs depend on."""
+    waiting = [edge_of(tensor) for tensor in _tensors_in(outputs) if is_tracked(tensor)]
+    nodes = [edge[0] for edge in waiting if edge is not None]
+    seen, found = set(nodes), set()
+    while nodes:
+        node = nodes.pop()
+        if node.__class__ is Accumulate:
+            found.add(id(node.tensor))
+        for edge in node.edges:
+            if edge is not None and edge[0] not in seen:
+                seen.add(edge[0])
+                nodes.append(edge[0])
+    return found

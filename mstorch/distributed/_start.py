@@ -1,0 +1,244 @@
+"""Making and ending process groups."""
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import sys
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from ._device_backend import available
+from ._group import ProcessGroup
+from ._mesh import Mesh
+from ._settings import default_pg_timeout
+from ._stores import PrefixStore, Store
+from ._types import Backend
+from ._world import _OutsideGroup, default_group, get_rank, outside, world
+from .rendezvous import rendezvous
+
+_NO_CUDA = (
+    "Default group size only takes effect when CUDA is available."
+    "If your subgroup using a backend that does not depend on CUDA,please pass in 'group_size' correctly."
+)
+
+
+def _timeout(timeout: Any) -> timedelta:
+    if timeout is None:
+        return default_pg_timeout
+    if not isinstance(timeout, timedelta):
+        raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
+    return timeout
+
+
+def init_process_group(
+    backend: str | None = None, init_method: str | None = None, timeout: timedelta | None = None, world_size: int = -1,
+    rank: int = -1, store: Any = None, group_name: str = "", pg_options: Any = None, device_id: Any = None,
+    _ranks: list[int] | None = None,
+) -> None:  # fmt: skip
+    """Meet the other processes, by a store or by an address ("env://" if neither is given), and make the group of all.
+
+    ValueError if there is one, or without what the address needs; NotImplementedError for a device.
+    """
+    if world.default is not None:
+        raise ValueError("trying to initialize the default process group twice!")
+    if store is not None and init_method is not None:
+        raise AssertionError("Cannot specify both init_method and store.")
+    if store is not None:
+        if world_size <= 0:
+            raise AssertionError("world_size must be positive if using store")
+        if rank < 0:
+            raise AssertionError("rank must be non-negative if using store")
+    if device_id is not None and getattr(device_id, "type", "") != "cpu":
+        raise ValueError(
+            "device_id is an int, but no accelerator support is found from the current compilation. Please use a different "
+            "compiled version that supports your accelerator." if isinstance(device_id, int) else
+            f"device_id {device_id} does not match the current compilation's accelerator support: None. Please use a different "
+            "compiled version that supports your accelerator."
+        )  # fmt: skip
+    chosen = Backend("undefined" if backend is None else backend)
+    limit = _timeout(timeout)
+    if chosen == Backend.MPI:
+        available(chosen)
+    if store is None:
+        store, rank, world_size = next(rendezvous(init_method or "env://", rank, world_size, timeout=limit))
+        store.set_timeout(limit)
+    available(chosen)
+    if rank >= world_size:
+        raise RuntimeError(f"[enforce fail] rank < size. {rank} vs {world_size}")
+    world.generation += 1
+    mesh = Mesh(PrefixStore(f"default_pg/{world.generation}", store), rank, world_size, limit)
+    group_store = PrefixStore("default_pg", store)
+    world.default = ProcessGroup._made(mesh, group_store, range(world_size), rank, chosen, _name(), limit, "default_pg")
+    world.default.bound_device_id = device_id
+    world.groups[world.default.group_name] = world.default
+    _mark_errors(rank)
+
+
+def _name() -> str:
+    name = str(world.count)
+    world.count += 1
+    return name
+
+
+def _mark_errors(rank: int) -> None:
+    """Let lines of an uncaught exception begin with the process's number."""
+    before = world.excepthook = sys.excepthook
+
+    def report(*args: Any) -> None:
+        stream, sys.stderr = sys.stderr, io.StringIO()
+        try:
+            before(*args)
+        finally:
+            text, sys.stderr = sys.stderr.getvalue(), stream
+        sys.stderr.write("\n".join(f"[rank{rank}]: {line}" if line else "" for line in text.split("\n")))
+        sys.stderr.flush()
+
+    sys.excepthook = report
+
+
+def destroy_process_group(group: Any = None) -> None:
+    """End a group, or with that of all processes (the default) every one. AssertionError without one."""
+    if outside(group):
+        return
+    ended = world.default if group is None else group
+    if ended is None:
+        raise AssertionError("Process group cannot be None")
+    if ended is world.default:
+        for one in reversed(list(world.groups.values())):
+            one.shutdown()
+        world.groups.clear()
+        world.default, world.count = None, 0
+        sys.excepthook = world.excepthook
+    else:
+        if ended.group_name not in world.groups:
+            raise ValueError("Invalid process group specified")
+        ended.shutdown()
+        del world.groups[ended.group_name]
+
+
+def new_group(
+    ranks: Sequence[int] | None = None, timeout: timedelta | None = None, backend: str | None = None, pg_options: Any = None,
+    use_local_synchronization: bool = False, group_desc: str | None = None, device_id: Any = None, sort_ranks: bool = True,
+) -> Any:  # fmt: skip
+    """A group of some processes; all have to call it, or with ``use_local_synchronization`` the members. A mark outside of it.
+
+    ValueError for ranks that are there twice, or not at all.
+    """
+    everyone = default_group()
+    size = everyone.size()
+    chosen = Backend(backend) if backend else everyone._backend
+    limit = _timeout(timeout)
+    members = list(range(size)) if ranks is None else list(ranks)
+    if use_local_synchronization and everyone.rank() not in members:
+        return None
+    if sort_ranks:
+        members = sorted(members)
+    if len(set(members)) != len(members):
+        raise ValueError(f"ranks list must not contain duplicate entries, got {members}")
+    if len(members) > size:
+        raise ValueError("the new group's world size should be less or equal to the world size set by init_process_group")
+    for rank in members:
+        if not 0 <= rank < size:
+            raise ValueError(f"Rank {rank} is out of range. Valid ranks are 0 to {size - 1} (world_size={size})")
+    name = _name()
+    if use_local_synchronization:
+        world.count -= 1
+        name = _hashed(members)
+    if everyone.rank() not in members:
+        return _OutsideGroup(members)
+    available(chosen)
+    store = PrefixStore(f"{name}/", everyone.get_group_store())
+    made = ProcessGroup._made(
+        everyone._mesh, store, members, members.index(everyone.rank()), chosen, name, limit, group_desc or "undefined"
+    )
+    made.bound_device_id = everyone.bound_device_id
+    world.groups[name] = made
+    return made
+
+
+def _hashed(ranks: list[int]) -> str:
+    """A name that members find without asking the others: their ranks, and how many such groups there are here."""
+    word = hashlib.sha1("_".join(map(str, ranks)).encode(), usedforsecurity=False).hexdigest()
+    same = sum(name.startswith(word) for name in world.groups)
+    return f"{word}_{same}"
+
+
+def new_subgroups(
+    group_size: int | None = None, group: Any = None, timeout: Any = None, backend: Any = None, pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:  # fmt: skip
+    """Groups of as many processes each, in their order: this process's, and all. ValueError for a size that does not divide."""
+    if group_size is None:
+        raise ValueError(_NO_CUDA)
+    if group_size <= 0:
+        raise ValueError(f"The arg 'group_size' ({group_size}) must be positive")
+    members = (default_group() if group is None else group)._ranks
+    if len(members) < group_size:
+        raise ValueError(f"The arg 'group_size' ({group_size}) must not exceed the world size ({len(members)})")
+    if len(members) % group_size:
+        raise ValueError(f"The world size ({len(members)}) must be divisible by 'group_size={group_size}'")
+    parts = [members[start : start + group_size] for start in range(0, len(members), group_size)]
+    return new_subgroups_by_enumeration(parts, timeout, backend, pg_options, group_desc)
+
+
+def new_subgroups_by_enumeration(
+    ranks_per_subgroup_list: Any, timeout: Any = None, backend: Any = None, pg_options: Any = None, group_desc: str | None = None
+) -> tuple[Any, list[Any]]:
+    """Groups of given processes: this process's, and all. ValueError if one process is in two of them."""
+    if ranks_per_subgroup_list is None or len(ranks_per_subgroup_list) == 0:
+        raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
+    default_group()
+    seen: dict[int, Any] = {}
+    mine, made = None, []
+    for ranks in ranks_per_subgroup_list:
+        group = new_group(ranks, timeout, backend, pg_options, group_desc=group_desc)
+        made.append(group)
+        for rank in ranks:
+            if rank in seen:
+                raise ValueError(f"Rank {rank} has appeared in both subgroup {seen[rank]} and {ranks}")
+            seen[rank] = ranks
+        if get_rank() in ranks:
+            mine = group
+    return mine, made
+
+
+def split_group(
+    parent_pg: Any = None, split_ranks: list[Any] | None = None, timeout: Any = None, pg_options: Any = None,
+    group_desc: str | None = None, backend: Any = None,
+) -> Any:  # fmt: skip
+    """Parts of a group. ValueError without one; RuntimeError, for only groups that are bound to a device can be split."""
+    if not split_ranks:
+        raise ValueError("split_ranks cannot be None or empty")
+    default_group()
+    raise RuntimeError("No device associated with the default pg, not safe to split any process groups")
+
+
+def shrink_group(ranks_to_exclude: Any, group: Any = None, shrink_flags: int = 0, pg_options: Any = None) -> Any:
+    """A group without some of its processes. ValueError without one; TypeError, for gloo cannot do it."""
+    found = default_group() if group is None else group
+    raise RuntimeError(f"Process group backend '{found.name()}' does not support shrinking operation")
+
+
+def is_torchelastic_launched() -> bool:
+    """Whether ``torchrun``, or our launcher, started this process."""
+    return os.environ.get("TORCHELASTIC_RUN_ID") is not None
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """The number of this process on its machine, from ``LOCAL_RANK``; ``fallback_rank`` without one, RuntimeError without both."""
+    if "LOCAL_RANK" in os.environ:
+        return int(os.environ["LOCAL_RANK"])
+    if fallback_rank is not None:
+        return int(fallback_rank)
+    raise RuntimeError(
+        "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow `get_node_local_rank` to work, assuming "
+        "you are not running in a multi-device context and want the code to run locally instead."
+    )
+
+
+__all__ = [
+    "Store", "destroy_process_group", "get_node_local_rank", "init_process_group", "is_torchelastic_launched", "new_group",
+    "new_subgroups", "new_subgroups_by_enumeration", "shrink_group", "split_group",
+]  # fmt: skip

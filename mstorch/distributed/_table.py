@@ -1,0 +1,111 @@
+"""Keys, values and queues behind a lock, as the stores of torch.distributed ask for them: bytes in, bytes out."""
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+
+
+class Late(Exception):
+    """Keys did not come in time."""
+
+
+class Table:
+    """What a store holds. Each operation takes seconds to wait at most and a list of bytes, and gives a list of bytes."""
+
+    def __init__(self) -> None:
+        self.values: dict[bytes, bytes] = {}
+        self._queues: dict[bytes, deque[bytes]] = {}
+        self._changed = threading.Condition()
+        self._operations: dict[str, Callable[[float, list[bytes]], list[bytes]]] = {
+            name: getattr(self, f"_{name}")
+            for name in ("set", "get", "add", "append", "compare_set", "check", "wait", "delete_key", "num_keys", "list_keys",
+                         "queue_push", "queue_pop", "queue_pop_now", "queue_len")
+        }  # fmt: skip
+
+    def ask(self, name: str, seconds: float, args: list[bytes]) -> list[bytes]:
+        """Carry out an operation. Late when what it waits for does not come, ValueError for a counter that is no number."""
+        with self._changed:
+            return self._operations[name](seconds, args)
+
+    def _there(self, key: bytes) -> bool:
+        return key in self.values or bool(self._queues.get(key))
+
+    def _until(self, seconds: float, ready: Callable[[], bool]) -> None:
+        if not self._changed.wait_for(ready, seconds):
+            raise Late
+
+    def _put(self, key: bytes, value: bytes) -> None:
+        self.values[key] = value
+        self._changed.notify_all()
+
+    def _set(self, seconds: float, args: list[bytes]) -> list[bytes]:
+        self._put(*args)
+        return []
+
+    def _get(self, seconds: float, args: list[bytes]) -> list[bytes]:
+        self._until(seconds, lambda: args[0] in self.values)
+        return [self.values[args[0]]]
+
+    def _add(self, seconds: float, args: list[bytes]) -> list[bytes]:
+        total = b"%d" % (int(self.values.get(args[0], b"0")) + int(args[1]))
+        self._put(args[0], total)
+        return [total]
+
+    def _append(self, seconds: float, args: list[bytes]) -> list[bytes]:
+        self._put(args[0], self.values.get(args[0], b"") + args[1])
+        return []
+
+    def _compare_set(self, seconds: float, args: list[bytes]) -> list[bytes]:
+        key, before, after = args
+        if self.values.get(key, b"") == before:
+            self._put(key, after)
+        return [self.values.get(key, before)]
+
+    def _check(self, seconds: float, args: list[bytes]) -> list[bytes]:
+        return _truth(all(map(self._there, args)))
+
+    def _wait(self, seconds: float, args: list[bytes]) -> list[bytes]:
+        self._until(seconds, lambda: all(map(self._there, args)))
+        return []
+
+    def _delete_key(self, seconds: float, args: list[bytes]) -> list[bytes]:
+        return _truth(self.values.pop(args[0], None) is not None)
+
+    def _num_keys(self, seconds: float, args: list[bytes]) -> list[bytes]:
+        return [b"%d" % len(self.values)]
+
+    def _list_keys(self, seconds: float, args: list[bytes]) -> list[bytes]:
+        return list(self.values)
+
+    def _queue_push(self, seconds: float, args: list[bytes]) -> list[bytes]:
+        self._queues.setdefault(args[0], deque()).append(args[1])
+        self._changed.notify_all()
+        return []
+
+    def _queue_pop(self, seconds: float, args: list[bytes]) -> list[bytes]:
+        self._until(seconds, lambda: bool(self._queues.get(args[0])))
+        return [self._queues[args[0]].popleft()]
+
+    def _queue_pop_now(self, seconds: float, args: list[bytes]) -> list[bytes]:
+        return [self._queues[args[0]].popleft()] if self._queues.get(args[0]) else []
+
+    def _queue_len(self, seconds: float, args: list[bytes]) -> list[bytes]:
+        return [b"%d" % len(self._queues.get(args[0], ()))]
+
+
+def _truth(value: bool) -> list[bytes]:
+    return [b"1" if value else b"0"]
+
+
+def pack(parts: Sequence[bytes]) -> bytes:
+    """Byte strings in one: their number, and each after its length."""
+    pieces = [len(parts).to_bytes(4, "little")]
+    for part in parts:
+        pieces += [len(part).to_bytes(8, "little"), part]
+    return b"".join(pieces)
+
+
+def unpack(read: Callable[[int], bytes]) -> list[bytes]:
+    """The byte strings that ``pack`` joined; ``read(n)`` gives the next n bytes."""
+    return [read(int.from_bytes(read(8), "little")) for _ in range(int.from_bytes(read(4), "little"))]

@@ -1,0 +1,226 @@
+"""TCPStore: one process serves the keys, the others reach them over sockets."""
+from __future__ import annotations
+
+import socket
+import threading
+import time
+import weakref
+from datetime import timedelta
+from typing import Any
+
+from ._stores import Store
+from ._table import Late, Table, pack, unpack
+from ._types import DistNetworkError, DistStoreError
+
+_FINE, _LATE, _NO_NUMBER = b"0", b"1", b"2"
+_JOINED = b"init/"  # counts the processes that have come
+_CLOSED = "Failed to recv, got 0 bytes. Connection was likely closed. Did the remote server shutdown or crash?"
+
+
+def read_exactly(connection: socket.socket, count: int) -> bytes:
+    """The next bytes of a connection. ConnectionError when it ends before."""
+    parts = bytearray(count)
+    view = memoryview(parts)
+    while view.nbytes:
+        got = connection.recv_into(view)
+        if not got:
+            raise ConnectionError(_CLOSED)
+        view = view[got:]
+    return bytes(parts)
+
+
+class _Server:
+    """Answers questions about a table, each connection in a thread of its own."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        self.table = Table()
+        self.port = listener.getsockname()[1]
+        self.connections: set[socket.socket] = set()
+        listening = threading.Thread(target=_listen, args=(listener, self.table, self.connections), daemon=True, name="tcp_store")
+        listening.start()
+        self.stop = weakref.finalize(self, _stop, listener, self.connections)
+
+
+def _stop(listener: socket.socket, connections: set[socket.socket]) -> None:
+    for one in (listener, *list(connections)):
+        try:
+            one.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        one.close()
+
+
+def _listen(listener: socket.socket, table: Table, connections: set[socket.socket]) -> None:
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return  # closed
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connections.add(connection)
+        threading.Thread(target=_serve, args=(connection, table, connections), daemon=True, name="tcp_store").start()
+
+
+def _serve(connection: socket.socket, table: Table, connections: set[socket.socket]) -> None:
+    try:
+        while True:
+            name, seconds, *args = unpack(lambda count: read_exactly(connection, count))
+            try:
+                answer = [_FINE, *table.ask(name.decode(), float(seconds), args)]
+            except Late:
+                answer = [_LATE]
+            except ValueError:
+                answer = [_NO_NUMBER]
+            connection.sendall(pack(answer))
+    except OSError:
+        connections.discard(connection)
+        connection.close()
+
+
+_servers: weakref.WeakValueDictionary[int, _Server] = weakref.WeakValueDictionary()
+
+
+def _serving(host: str, port: int, shared: bool, descriptor: int | None) -> _Server:
+    if shared and port in _servers:
+        return _servers[port]
+    if descriptor is not None:
+        listener = socket.socket(fileno=descriptor)
+    else:
+        listener = _bound(host, port)
+    listener.listen(2048)
+    server = _Server(listener)
+    _servers[server.port] = server
+    return server
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket at a port: of the address that the host name stands for here, or where it stands for another one, of all."""
+    failure: OSError | None = None
+    for family, address in [*_addresses(host, port), (socket.AF_INET, ("", port))]:
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(address)
+            return listener
+        except OSError as error:
+            listener.close()
+            failure = failure or error
+    name = "EADDRINUSE, message: address already in use" if failure and failure.errno == 98 else f"{failure}"
+    raise DistNetworkError(
+        f"The server socket has failed to listen on any local network address. port: {port}, useIpv6: false, "
+        f"code: -{failure.errno if failure else 0}, name: {name}"
+    )
+
+
+def _addresses(host: str, port: int) -> list[tuple[int, Any]]:
+    try:
+        return [(entry[0], entry[4]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    except OSError:
+        return []
+
+
+def connect(host: str, port: int, seconds: float) -> socket.socket:
+    """A connection, tried for until the time is over: the server may come later. DistNetworkError when there is none then."""
+    deadline = time.monotonic() + seconds
+    pause = 0.01
+    while True:
+        for family, address in _addresses(host, port):
+            connection = socket.socket(family, socket.SOCK_STREAM)
+            connection.settimeout(max(deadline - time.monotonic(), 0.01))
+            try:
+                connection.connect(address)
+                if connection.getsockname() == connection.getpeername():
+                    raise ConnectionError("a socket met itself, for the port is free and of the range for clients")
+                connection.settimeout(None)
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                return connection
+            except OSError:
+                connection.close()
+        if time.monotonic() + pause >= deadline:
+            raise DistNetworkError(
+                f"The client socket has timed out after {seconds * 1000:.0f}ms while trying to connect to ({host}, {port})."
+            )
+        time.sleep(pause)
+        pause = min(2 * pause, 0.5)
+
+
+class TCPStore(Store):
+    """Keys that the process with ``is_master`` serves at a port (0: any that is free) and others reach.
+
+    ``world_size`` processes are waited for by the server. DistNetworkError without a connection, DistStoreError for keys, or
+    processes, that do not come in ``timeout``.
+    """
+
+    def __init__(
+        self, host_name: str, port: int, world_size: int | None = None, is_master: bool = False,
+        timeout: timedelta = timedelta(seconds=300), wait_for_workers: bool = True, multi_tenant: bool = False,
+        master_listen_fd: int | None = None, use_libuv: bool = True,
+    ) -> None:  # fmt: skip
+        self._timeout, self._root = timeout, self
+        self._host, self.libuvBackend = host_name, use_libuv
+        self._server = _serving(host_name, port, multi_tenant, master_listen_fd) if is_master else None
+        self._port = port if self._server is None else self._server.port
+        self._lock = threading.Lock()
+        self._connection = connect(host_name, self._port, timeout.total_seconds())
+        weakref.finalize(self, self._connection.close)
+        joined = int(self._ask("add", 0, [_JOINED, b"1"])[0])
+        if is_master and wait_for_workers and world_size is not None:
+            self._gather(joined, world_size)
+
+    def _gather(self, joined: int, world_size: int) -> None:
+        seconds = self._timeout.total_seconds()
+        deadline = time.monotonic() + seconds
+        while joined < world_size:
+            if time.monotonic() > deadline:
+                raise DistStoreError(
+                    f"Timed out after {max(round(seconds), 1)} seconds waiting for clients. {joined}/{world_size} clients joined."
+                )
+            time.sleep(0.01)
+            joined = int(self._ask("add", 0, [_JOINED, b"0"])[0])
+
+    def __repr__(self) -> str:
+        server = "<nullptr>" if self._server is None else f"TCPServer(port={self._port})"
+        return f"TCPStore(client=TCPClient({self._host}:{self._port}), server={server})"
+
+    @property
+    def host(self) -> str:
+        """The server's host."""
+        return self._host
+
+    @property
+    def port(self) -> int:
+        """The server's port."""
+        return int(self._port)
+
+    def _ask(self, name: str, seconds: float, args: list[bytes]) -> list[bytes]:
+        try:
+            with self._lock:
+                self._connection.sendall(pack([name.encode(), repr(seconds).encode(), *args]))
+                state, *found = unpack(lambda count: read_exactly(self._connection, count))
+        except OSError as error:
+            raise DistNetworkError(str(error.strerror or error)) from None
+        if state == _LATE:
+            raise Late
+        if state == _NO_NUMBER:
+            raise ValueError
+        return found
+
+    def _late(self, name: str, seconds: float, keys: list[bytes]) -> Exception:
+        names = ", ".join(f"/{key.decode()}" for key in keys)
+        return DistStoreError(f"wait timeout after {seconds * 1000:.0f}ms, keys: {names}")
+
+    def multi_set(self, keys: Any, values: Any, /) -> None:
+        """``set`` for each pair. DistStoreError for as many of one as not of the other."""
+        if len(keys) != len(values):
+            raise DistStoreError("multiSet keys and values vectors must be of same size")
+        super().multi_set(keys, values)
+
+    def clone(self) -> TCPStore:
+        """The same keys over another connection, so that one that waits does not hold up the other."""
+        made = TCPStore.__new__(TCPStore)
+        made._timeout, made._root, made._server = self._timeout, made, None
+        made._host, made._port, made.libuvBackend = self._host, self._port, self.libuvBackend
+        made._lock = threading.Lock()
+        made._connection = connect(self._host, self._port, self._timeout.total_seconds())
+        weakref.finalize(made, made._connection.close)
+        return made

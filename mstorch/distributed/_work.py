@@ -1,0 +1,153 @@
+"""Work: a communication that goes on, and the thread that carries those of a group out one after the other."""
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from ..futures import Future
+from ..multiprocessing._process import set_thread_name
+
+_NO_TIMEOUT = timedelta(0)
+
+
+class Work:
+    """A communication that goes on. ``wait`` waits for it, and raises what went wrong."""
+
+    def __init__(self, result: Any = None, source: int = -1) -> None:
+        self._result = result
+        self._source = source
+        self._error: BaseException | None = None
+        self._done = False
+        self._changed = threading.Condition()
+        self._future: Future[Any] | None = None
+
+    def _finish(self, error: BaseException | None = None) -> None:
+        with self._changed:
+            self._error, self._done = error, True
+            future = self._future
+            self._changed.notify_all()
+        if future is not None:
+            self._settle(future)
+
+    def _settle(self, future: Future[Any]) -> None:
+        if self._error is None:
+            future.set_result(self._result)
+        else:
+            future._finish(None, self._error)
+
+    def _until(self, timeout: timedelta) -> None:
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._done, timeout.total_seconds() if timeout > _NO_TIMEOUT else None):
+                raise RuntimeError(f"Operation timed out after {timeout.total_seconds() * 1000:.0f} ms")
+
+    def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
+        """True as soon as it is done; RuntimeError if it failed, or is not done in time."""
+        self._until(timeout)
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def synchronize(self) -> None:
+        """Wait for it."""
+        self.wait()
+
+    def block_current_stream(self) -> None:
+        """Wait for it: the host has no streams."""
+        self.wait()
+
+    def is_completed(self) -> bool:
+        """Whether it is done, well or not."""
+        return self._done
+
+    def is_success(self) -> bool:
+        """Whether it is done and nothing went wrong."""
+        return self._done and self._error is None
+
+    def exception(self) -> BaseException | None:
+        """What went wrong."""
+        return self._error
+
+    def result(self) -> Any:
+        """The tensors that were filled."""
+        return self._result
+
+    def source_rank(self) -> int:
+        """The process that something was received from."""
+        return self._source
+
+    def get_future(self) -> Future[Any]:
+        """A future of the tensors that are filled."""
+        with self._changed:
+            if self._future is None:
+                self._future = Future()
+                if self._done:
+                    self._settle(self._future)
+            return self._future
+
+
+class Runner:
+    """Runs functions in the order in which they come: at once, or in a thread that is started for the first that may take its time."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._changed = threading.Condition()
+        self._waiting: deque[tuple[Callable[[], None], Work]] = deque()
+        self._busy = False
+        self._started = False
+        self._ended = False
+
+    def submit(self, function: Callable[[], None], result: Any) -> Work:
+        """Let the thread run a function when those before it are done."""
+        work = Work(result)
+        with self._changed:
+            self._waiting.append((function, work))
+            if not self._started:
+                self._started = True
+                threading.Thread(target=self._loop, daemon=True, name=self._name).start()
+            self._changed.notify_all()
+        return work
+
+    def run(self, function: Callable[[], None]) -> None:
+        """Run a function and wait for it: in this thread, if no other one is running."""
+        with self._changed:
+            free = not self._busy and not self._waiting
+            if free:
+                self._busy = True
+        if not free:
+            self.submit(function, None).wait()
+            return
+        try:
+            function()
+        finally:
+            with self._changed:
+                self._busy = False
+                self._changed.notify_all()
+
+    def _loop(self) -> None:
+        set_thread_name("pg_worker")
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: (self._waiting and not self._busy) or (self._ended and not self._waiting))
+                if not self._waiting:
+                    return
+                function, work = self._waiting.popleft()
+                self._busy = True
+            error: BaseException | None = None
+            try:
+                function()
+            except Exception as raised:  # noqa: BLE001 - whoever waits for the work gets it
+                error = raised
+            with self._changed:
+                self._busy = False
+                self._changed.notify_all()
+            work._finish(error)
+            del function, work
+
+    def end(self) -> None:
+        """Let the thread end once nothing waits."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()

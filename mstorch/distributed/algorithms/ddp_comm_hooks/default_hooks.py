@@ -1,0 +1,70 @@
+"""Ways to reduce gradients: as they are, or in 16 bits."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mstorch import bfloat16, float16
+
+from ..._world import chosen
+
+
+def _mean(group: Any, tensor: Any) -> Any:
+    """A future of a tensor's mean over the processes, computed in its memory."""
+    found = chosen(group)
+    tensor.div_(found.size())
+    return found.allreduce([tensor]).get_future().then(lambda done: done.value()[0])
+
+
+def allreduce_hook(process_group: Any, bucket: Any) -> Any:
+    """The mean of the gradients."""
+    return _mean(process_group, bucket.buffer())
+
+
+def _compressed(process_group: Any, bucket: Any, kind: Any) -> Any:
+    buffer = bucket.buffer()
+
+    def widen(done: Any) -> Any:
+        buffer.copy_(done.value())
+        return buffer
+
+    return _mean(process_group, buffer.to(kind)).then(widen)
+
+
+def fp16_compress_hook(process_group: Any, bucket: Any) -> Any:
+    """The mean of the gradients, in float16 on the way."""
+    return _compressed(process_group, bucket, float16)
+
+
+def bf16_compress_hook(process_group: Any, bucket: Any) -> Any:
+    """The mean of the gradients, in bfloat16 on the way."""
+    return _compressed(process_group, bucket, bfloat16)
+
+
+def _wrapped(hook: Callable[[Any, Any], Any], kind: Any) -> Callable[[Any, Any], Any]:
+    def narrowed(state: Any, bucket: Any) -> Any:
+        buffer = bucket.buffer()
+        bucket.set_buffer(buffer.to(kind))
+
+        def widen(done: Any) -> Any:
+            value = done.value()
+            buffer.copy_(value[0] if isinstance(value, (list, tuple)) else value)
+            bucket.set_buffer(buffer)
+            return buffer
+
+        return hook(state, bucket).then(widen)
+
+    return narrowed
+
+
+def fp16_compress_wrapper(hook: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """A hook that gets the gradients in float16."""
+    return _wrapped(hook, float16)
+
+
+def bf16_compress_wrapper(hook: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """A hook that gets the gradients in bfloat16."""
+    return _wrapped(hook, bfloat16)
+
+
+__all__ = ["allreduce_hook", "bf16_compress_hook", "bf16_compress_wrapper", "fp16_compress_hook", "fp16_compress_wrapper"]

@@ -1,0 +1,129 @@
+"""torch.distributed.algorithms.join: processes with different numbers of inputs."""
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+from mstorch import ones, zeros
+
+from .._collectives import all_reduce
+
+_EARLY = "Detected at least one rank that exhausted inputs. Throwing across all ranks."
+
+
+class JoinHook:
+    """What a process does for a Joinable when it has no more inputs: ``main_hook`` in each iteration of others, then ``post_hook``."""
+
+    def main_hook(self) -> None:
+        """Take part in the others' collectives of one iteration."""
+
+    def post_hook(self, is_last_joiner: bool) -> None:
+        """Called when all have joined; ``is_last_joiner`` in those that went on to the end."""
+
+
+class _JoinConfig(NamedTuple):
+    enable: bool
+    throw_on_early_termination: bool
+    is_first_joinable: bool
+
+
+class Joinable:
+    """What can go along with others' iterations."""
+
+    def __init__(self) -> None:
+        self._join_config = _JoinConfig(False, False, False)
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """What a process does when it has no more inputs."""
+        raise NotImplementedError
+
+    @property
+    def join_device(self) -> Any:
+        """Where the processes' messages are."""
+        raise NotImplementedError
+
+    @property
+    def join_process_group(self) -> Any:
+        """The processes."""
+        raise NotImplementedError
+
+
+class Join:
+    """A block in which processes may have different numbers of inputs. ValueError for Joinables of different groups."""
+
+    def __init__(self, joinables: list[Any], enable: bool = True, throw_on_early_termination: bool = False, **kwargs: Any) -> None:
+        if not joinables:
+            raise ValueError("The join context manager requires at least one joinable")
+        self._joinables = joinables
+        self._enable, self._throws = enable, throw_on_early_termination
+        self._hooks = [one.join_hook(**kwargs) for one in joinables] if enable else []
+        groups = {id(one.join_process_group) for one in joinables}
+        if len(groups) > 1:
+            raise ValueError("Using join context manager with multiple process groups")
+        self._group = joinables[0].join_process_group
+        for number, one in enumerate(joinables):
+            one._join_config = _JoinConfig(enable, throw_on_early_termination, number == 0)
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+        """Go along with the others until all are here."""
+        if not self._enable or kind is not None:
+            self._reset()
+            return
+        all_joined, last, count = False, True, 0
+        while not all_joined:
+            running = zeros(1)
+            all_reduce(running, group=self._group)
+            if not int(running):
+                all_joined = True
+                continue
+            if self._throws:
+                self._notify()
+                raise RuntimeError(_EARLY)
+            last = False
+            count += 1
+            if count == 1000:
+                warnings.warn(
+                    "Detected uneven input skew of greater than 1000. This means that rank "
+                    f"{self._group.rank()} has at least 1000 fewer inputs than other currently-active ranks. This level of skew could "
+                    "lead to performance degradation during training.",
+                    stacklevel=2,
+                )
+            if self._throws_possible():
+                self._notify()
+            for hook in self._hooks:
+                hook.main_hook()
+        for hook in self._hooks:
+            hook.post_hook(last)
+        self._reset()
+
+    def _throws_possible(self) -> bool:
+        return self._throws
+
+    def _notify(self) -> None:
+        all_reduce(ones(1), group=self._group)
+
+    def _reset(self) -> None:
+        for one in self._joinables:
+            one._join_config = _JoinConfig(False, False, False)
+
+    @staticmethod
+    def notify_join_context(joinable: Any) -> Any:
+        """Tell processes without inputs that this one goes on; a Work, or None where nobody listens. RuntimeError to end early."""
+        config = joinable._join_config
+        if not config.enable or not config.is_first_joinable:
+            return None
+        group = joinable.join_process_group
+        work = all_reduce(ones(1), group=group, async_op=True)
+        if config.throw_on_early_termination:
+            work.wait()
+            gone = zeros(1)
+            all_reduce(gone, group=group)
+            if int(gone):
+                raise RuntimeError(_EARLY)
+        return work
+
+
+__all__ = ["Join", "JoinHook", "Joinable"]

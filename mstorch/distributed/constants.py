@@ -1,0 +1,10 @@
+"""torch.distributed.constants: how long is waited."""
+from __future__ import annotations
+
+from datetime import timedelta
+
+from ._settings import default_pg_timeout
+
+default_pg_nccl_timeout: timedelta | None = None  # there is no such backend here
+
+__all__ = ["default_pg_nccl_timeout", "default_pg_timeout"]

@@ -1,0 +1,102 @@
+"""torch.distributed.distributed_c10d: where torch defines what its ``distributed`` re-exports."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._hook import missing as _missing
+from . import _collectives, _objects, _point_to_point, _settings, _start, _types, _world
+from ._group import ProcessGroup
+from ._settings import default_pg_timeout
+from ._stores import PrefixStore, Store
+from ._work import Work
+from ._world import chosen, default_group, outside, world
+
+
+def is_available() -> bool:
+    """True: processes can be joined to groups."""
+    return True
+
+
+def is_gloo_available() -> bool:
+    """True: tensors of the CPU are carried."""
+    return True
+
+
+def is_nccl_available() -> bool:
+    """False: tensors of devices are not carried."""
+    return False
+
+
+is_mpi_available = is_ucc_available = is_xccl_available = is_nccl_available
+
+
+def is_backend_available(backend: str) -> bool:
+    """Whether tensors are carried by a backend, "gloo", or by backends of a pair ("cpu:gloo")."""
+    name = backend.lower()
+    return all(pair.rpartition(":")[2] == "gloo" for pair in name.split(","))
+
+
+_get_default_group = default_group
+_group_or_default_group = chosen
+_rank_not_in_group = outside
+_get_global_rank = _world.get_global_rank
+
+
+def _get_default_store() -> Store:
+    return default_group().get_group_store()
+
+
+def _get_process_group_store(pg: Any) -> Store:
+    return pg.get_group_store()
+
+
+def _get_process_group_name(pg: Any) -> str:
+    return str(pg.group_name)
+
+
+def _get_group_size(group: Any) -> int:
+    return _world.get_world_size(group)
+
+
+def _get_pg_default_device(group: Any = None) -> Any:
+    from mstorch import device
+
+    return device("cpu")
+
+
+def _resolve_process_group(group_name: str) -> Any:
+    if group_name not in world.groups:
+        raise RuntimeError(f"Could not resolve the process group registered under the name {group_name}")
+    return world.groups[group_name]
+
+
+def _set_pg_timeout(timeout: Any, group: Any = None) -> None:
+    (default_group() if group is None else group).set_timeout(timeout)
+
+
+_PUBLIC: dict[str, Any] = {}
+for _module in (_collectives, _objects, _point_to_point, _start):
+    _PUBLIC |= {name: getattr(_module, name) for name in _module.__all__ if name not in ("Work", "Store")}
+_PUBLIC |= {
+    name: getattr(_world, name)
+    for name in ("GroupMember", "get_backend", "get_backend_config", "get_global_rank", "get_group_rank", "get_pg_count",
+                 "get_process_group_ranks", "get_rank", "get_world_size", "group", "is_initialized")
+}  # fmt: skip
+_PUBLIC |= {
+    name: getattr(_types, name)
+    for name in ("Backend", "BackendConfig", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "GroupName", "ReduceOp")
+}
+_PUBLIC |= {
+    name: getattr(_settings, name)
+    for name in ("AllToAllOptions", "AllreduceCoalescedOptions", "AllreduceOptions", "BarrierOptions", "BroadcastOptions",
+                 "DebugLevel", "GatherOptions", "ReduceOptions", "ReduceScatterOptions", "ScatterOptions", "get_debug_level",
+                 "get_default_backend_for_device", "reduce_op", "supports_complex")
+}  # fmt: skip
+globals().update(_PUBLIC)
+
+__all__ = [
+    "PrefixStore", "ProcessGroup", "Store", "Work", "default_pg_timeout", "is_available", "is_backend_available", "is_gloo_available",
+    "is_mpi_available", "is_nccl_available", "is_ucc_available", "is_xccl_available", *_PUBLIC,
+]  # fmt: skip
+
+__getattr__ = _missing(__name__)

@@ -1,0 +1,198 @@
+"""torch.distributed.nn.functional: collectives whose results have gradients, which take the way back.
+
+All processes have to run backward, for it communicates too.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import mstorch as torch
+from mstorch.autograd import Function
+
+from .. import _collectives as plain
+from .._types import ReduceOp
+from .._world import chosen, get_rank, get_world_size
+
+
+class _Broadcast(Function):
+    @staticmethod
+    def forward(ctx: Any, src: int, group: Any, tensor: Any) -> Any:
+        ctx.src, ctx.group = src, group
+        made = tensor.clone()
+        plain.broadcast(made, src, group)
+        return made
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        total = _Reduce.apply(ctx.src, ReduceOp.SUM, ctx.group, gradient)
+        return None, None, total if get_rank() == ctx.src else torch.zeros_like(total)
+
+
+class _Reduce(Function):
+    @staticmethod
+    def forward(ctx: Any, dst: int, op: Any, group: Any, tensor: Any) -> Any:
+        ctx.dst, ctx.group = dst, group
+        made = tensor.clone()
+        plain.reduce(made, dst, op, group)
+        return made
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return None, None, None, _Broadcast.apply(ctx.dst, ctx.group, gradient.contiguous())
+
+
+class _Gather(Function):
+    @staticmethod
+    def forward(ctx: Any, dst: int, group: Any, tensor: Any) -> Any:
+        ctx.dst, ctx.group = dst, group
+        made = [torch.zeros_like(tensor) for _ in range(get_world_size(group))]
+        plain.gather(tensor.contiguous(), made if get_rank() == dst else None, dst, group)
+        return tuple(made)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return None, None, _Scatter.apply(ctx.dst, ctx.group, *gradients)
+
+
+class _Scatter(Function):
+    @staticmethod
+    def forward(ctx: Any, src: int, group: Any, *tensors: Any) -> Any:
+        ctx.src, ctx.group = src, group
+        made = torch.zeros_like(tensors[0])
+        plain.scatter(made, [one.contiguous() for one in tensors] if get_rank() == src else None, src, group)
+        return made
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return None, None, *_Gather.apply(ctx.src, ctx.group, gradient)
+
+
+class _AllReduce(Function):
+    @staticmethod
+    def forward(ctx: Any, op: Any, group: Any, tensor: Any) -> Any:
+        ctx.op, ctx.group = op, group
+        made = tensor.clone(memory_format=torch.contiguous_format)
+        plain.all_reduce(made, op, group)
+        return made
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return None, None, _AllReduce.apply(ctx.op, ctx.group, gradient)
+
+
+class _ReduceScatter(Function):
+    @staticmethod
+    def forward(ctx: Any, op: Any, group: Any, shape: Any, *tensors: Any) -> Any:
+        ctx.group = group
+        made = tensors[0].new_empty(shape)
+        plain.reduce_scatter(made, [one.contiguous() for one in tensors], op, group)
+        return made
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return None, None, None, *_AllGather.apply(ctx.group, gradient)
+
+
+class _AllGather(Function):
+    @staticmethod
+    def forward(ctx: Any, group: Any, tensor: Any) -> Any:
+        ctx.group = group
+        given = tensor.contiguous()
+        made = [torch.empty_like(given) for _ in range(get_world_size(group))]
+        plain.all_gather(made, given, group)
+        return tuple(made)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return None, _ReduceScatter.apply(ReduceOp.SUM, ctx.group, gradients[0].shape, *gradients)
+
+
+class _AllToAll(Function):
+    @staticmethod
+    def forward(ctx: Any, group: Any, shapes: Any, *tensors: Any) -> Any:
+        ctx.group, ctx.shapes = group, [one.shape for one in tensors]
+        made = [tensors[0].new_empty(shape) for shape in shapes]
+        plain.all_to_all(made, [one.contiguous() for one in tensors], group)
+        return tuple(made)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return None, None, *_AllToAll.apply(ctx.group, ctx.shapes, *gradients)
+
+
+class _AllToAllSingle(Function):
+    @staticmethod
+    def forward(ctx: Any, group: Any, shape: Any, output_sizes: Any, input_sizes: Any, tensor: Any) -> Any:
+        ctx.group, ctx.shape, ctx.sizes = group, tensor.shape, (output_sizes, input_sizes)
+        made = tensor.new_empty(shape)
+        plain.all_to_all_single(made, tensor.contiguous(), output_sizes, input_sizes, group)
+        return made
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        output_sizes, input_sizes = ctx.sizes
+        return None, None, None, None, _AllToAllSingle.apply(ctx.group, ctx.shape, input_sizes, output_sizes, gradient)
+
+
+def broadcast(tensor: Any, src: int, group: Any = None) -> Any:
+    """The tensor of process ``src``. ValueError without a group."""
+    return _Broadcast.apply(src, chosen(group), tensor)
+
+
+def gather(tensor: Any, dst: int = 0, group: Any = None) -> Any:
+    """The processes' tensors in process ``dst``, zeros in others. ValueError without a group."""
+    return _Gather.apply(dst, chosen(group), tensor)
+
+
+def scatter(tensors: Any, src: int = 0, group: Any = None) -> Any:
+    """The tensor that process ``src`` has for this one. ValueError without a group."""
+    return _Scatter.apply(src, chosen(group), *tensors)
+
+
+def reduce(tensor: Any, dst: int, op: Any = ReduceOp.SUM, group: Any = None) -> Any:
+    """The combination of the processes' tensors in process ``dst``. ValueError without a group."""
+    return _Reduce.apply(dst, op, chosen(group), tensor)
+
+
+def reduce_scatter(output: Any, input_list: Any, op: Any = ReduceOp.SUM, group: Any = None) -> Any:
+    """The combination of what the processes have for this one; ``output`` is filled with it too. ValueError without a group."""
+    made = _ReduceScatter.apply(op, chosen(group), output.shape, *input_list)
+    _fill(output, made)
+    return made
+
+
+def all_gather(tensor: Any, group: Any = None) -> Any:
+    """The processes' tensors. ValueError without a group."""
+    return _AllGather.apply(chosen(group), tensor)
+
+
+def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = None) -> Any:
+    """What the processes have for this one; the list's tensors are filled with it too. ValueError without a group."""
+    made = _AllToAll.apply(chosen(group), [one.shape for one in output_tensor_list], *input_tensor_list)
+    for output, one in zip(output_tensor_list, made):
+        _fill(output, one)
+    return made
+
+
+def all_to_all_single(
+    output: Any, input: Any, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None
+) -> Any:
+    """The processes' parts for this one; ``output`` is filled with them too. ValueError without a group."""
+    made = _AllToAllSingle.apply(chosen(group), output.shape, output_split_sizes, input_split_sizes, input)
+    _fill(output, made)
+    return made
+
+
+def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None) -> Any:
+    """The combination of the processes' tensors. ValueError without a group."""
+    return _AllReduce.apply(op, chosen(group), tensor)
+
+
+def _fill(output: Any, made: Any) -> None:
+    with torch.no_grad():
+        output.copy_(made.detach())
+
+
+__all__ = [
+    "all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "gather", "reduce", "reduce_scatter", "scatter",
+]  # fmt: skip

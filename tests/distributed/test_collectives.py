@@ -1,0 +1,19 @@
+"""Collectives of two and of four processes beside torch's gloo."""
+from __future__ import annotations
+
+import pytest
+
+from tests.distributed import collective_cases, together
+
+NAMES = [name for name in vars(collective_cases) if name.startswith("case_")]
+
+
+@pytest.fixture(scope="module", params=[2, 4])
+def results(request):
+    return [together.run(library, collective_cases.__name__, request.param) for library in ("torch", "mstorch")]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_as_gloo(results, name):
+    for rank, (want, got) in enumerate(zip(*results)):
+        together.same(want[name], got[name], f"rank {rank}")

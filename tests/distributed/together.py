@@ -1,0 +1,126 @@
+"""Processes of one library that run the same cases: each case's result, or error, in every process."""
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import timedelta
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PATIENCE = 25  # seconds
+
+
+def plain(value):
+    """A result in a form that both libraries' processes give: tensors as dtype, shape and values."""
+    if type(value).__name__ in ("Tensor", "Parameter", "DTensor"):
+        array = value.detach()
+        array = array.float() if str(array.dtype) == "torch.bfloat16" else array
+        return ("tensor", str(value.dtype), value.requires_grad, np.array(array.numpy()))
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    return value if isinstance(value, (int, float, str, bytes, bool, type(None))) else str(value)
+
+
+def work(library, module, folder):
+    """What each process does."""
+    import warnings
+
+    warnings.simplefilter("ignore")
+    torch = importlib.import_module(library)
+    if library == "mstorch":
+        from mstorch import _hook
+
+        _hook.install()
+        import torch
+    import torch.distributed as dist
+
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    torch.manual_seed(0)
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=timedelta(seconds=20))
+    results = {}
+    cases = importlib.import_module(module)
+    for name, case in list(vars(cases).items()):
+        if name.startswith("case_"):
+            torch.manual_seed(0)
+            print(name, file=sys.stderr, flush=True)
+            try:
+                results[name] = plain(case(torch, dist, rank, size))
+            except Exception as error:  # noqa: BLE001 - compared with torch's
+                results[name] = ("error", type(error).__name__, str(error).split("\n")[0])
+    with open(f"{folder}/{rank}.pickle", "wb") as file:
+        pickle.dump(results, file)
+    if library == "mstorch":
+        dist.barrier()
+        dist.destroy_process_group()
+    else:
+        os._exit(0)  # a refusal may have left gloo waiting
+
+
+def start(library, module, folder, errors):
+    """Start the processes, one for each file for what it reports."""
+    size = len(errors)
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("MSTORCH")}
+    environment |= {"WORLD_SIZE": str(size), "PYTHONPATH": str(ROOT), "GLOG_v": "3", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    command = [sys.executable, "-c", "import sys; from tests.distributed.together import work; work(*sys.argv[1:])", library, module, folder]
+    return [
+        subprocess.Popen(command, env=environment | {"RANK": str(rank)}, cwd=ROOT, stderr=error, stdout=subprocess.DEVNULL)
+        for rank, error in enumerate(errors)
+    ]
+
+
+def _tail(file):
+    file.seek(0)
+    return file.read()[-2000:]
+
+
+def run(library, module, size):
+    """The cases' results in each process of a library."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as files:
+        errors = [files.enter_context(open(f"{folder}/{rank}.txt", "w+")) for rank in range(size)]
+        processes = start(library, module, folder, errors)
+        deadline = time.monotonic() + PATIENCE
+        try:
+            while any(process.poll() is None for process in processes) and not any(process.poll() for process in processes):
+                assert time.monotonic() < deadline, "\n\n".join(_tail(error) for error in errors)
+                time.sleep(0.02)
+        finally:
+            for process in processes:
+                process.kill()
+                process.wait()
+        assert not any(process.returncode for process in processes), "\n\n".join(_tail(error) for error in errors)
+        results = []
+        for rank in range(size):
+            with open(f"{folder}/{rank}.pickle", "rb") as file:
+                results.append(pickle.load(file))
+        return results
+
+
+def same(want, got, what, rtol=1e-6, atol=1e-6):
+    """Assert that a result of mstorch is torch's."""
+    if isinstance(want, (list, tuple)) and len(want) == 4 and want[0] == "tensor":
+        assert list(want[:3]) == list(got[:3]) and want[3].shape == got[3].shape, f"{what}: {want[:3]} expected, {got[:3]} given"
+        if want[1] in ("torch.bfloat16", "torch.float16"):
+            rtol, atol = 1e-2, 1e-2
+        np.testing.assert_allclose(got[3], want[3], rtol=rtol, atol=atol, err_msg=what)
+    elif isinstance(want, (list, tuple)):
+        assert isinstance(got, (list, tuple)) and len(want) == len(got), f"{what}: {want} expected, {got} given"
+        for number, (w, g) in enumerate(zip(want, got)):
+            same(w, g, f"{what}[{number}]", rtol, atol)
+    elif isinstance(want, dict):
+        assert list(want) == list(got), f"{what}: {list(want)} expected, {list(got)} given"
+        for key in want:
+            same(want[key], got[key], f"{what}[{key!r}]", rtol, atol)
+    elif isinstance(want, float):
+        np.testing.assert_allclose(got, want, rtol=rtol, atol=atol, err_msg=what)
+    else:
+        assert want == got, f"{what}: {want!r} expected, {got!r} given"
