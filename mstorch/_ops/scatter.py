@@ -81,7 +81,7 @@ def _scattered(input: Any, dim: int, positions: Any, source: Any, how: str) -> A
 
     kind = input._dtype
     label = "ScatterAddBackward0" if how == "add" else "ScatterBackward0"
-    return through(label, kernel_, (input, source), (positions,), host=partial(kernel_, rows=_scatter.host))
+    return through(label, kernel_, (input, source), (positions,), host=partial(kernel_, rows=_scatter.host), linear=True)
 
 
 def _reduced(input: Any, dim: int, positions: Any, source: Any, how: str, include_self: bool) -> Any:
@@ -125,7 +125,7 @@ def put_flat(input: Any, index: Any, source: Any, accumulate: bool) -> Any:
         return rows[kind.name](raw, places, values, accumulate)
 
     kind = input._dtype
-    return through("PutBackward0", kernel_, (input, source), (index,), host=partial(kernel_, rows=_put.host))
+    return through("PutBackward0", kernel_, (input, source), (index,), host=partial(kernel_, rows=_put.host), linear=True)
 
 
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, out: Any = None) -> Any:
@@ -178,7 +178,7 @@ def _index_written(input: Any, dim: int, positions: Any, source: Any, accumulate
 
     kind = input._dtype
     label = "IndexAddBackward0" if accumulate else "IndexCopyBackward0"
-    return through(label, kernel_, (input, source), (positions,), host=partial(kernel_, rows=_index_write.host))
+    return through(label, kernel_, (input, source), (positions,), host=partial(kernel_, rows=_index_write.host), linear=True)
 
 
 def index_copy(input: Any, dim: int, index: Any, source: Any, *, out: Any = None) -> Any:

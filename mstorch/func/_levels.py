@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._core.modes import modes
+from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
 from .._core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
 from .._ops._dispatch import cast_tensor
@@ -78,7 +79,7 @@ class Level:
         for tensor, seed in zip(outputs, seeds):
             edge = edge_of(tensor) if is_tracked(tensor) else None
             if edge is not None:
-                roots.append((edge, seed if create else bare(seed)))
+                roots.append((edge, seed if create or LEVELS else bare(seed)))
         if not roots:
             return [None] * len(self.tensors)
         found = engine.run(roots, True, create, self.ends)

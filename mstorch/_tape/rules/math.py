@@ -12,6 +12,7 @@ from ..apply import rule
 OF_RESULT: dict[str, Callable[[Any], Any]] = {
     "exp": lambda y: y,
     "expm1": lambda y: v.plus(y, 1),
+    "tan": lambda y: v.plus(v.mul(y, y), 1),
     "tanh": lambda y: v.plus(v.neg(v.mul(y, y)), 1),
     "sigmoid": lambda y: v.mul(y, v.plus(v.neg(y), 1)),
 }
