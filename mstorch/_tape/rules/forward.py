@@ -34,10 +34,19 @@ def real_diagonal(call: Call) -> Any:
     return call.pull(call.t()) if call.kind.category == 2 else NotImplemented
 
 
-@forward_rule("clone", "sum", "mean", "index", "take", "index_select", "gather", "embedding", "conj", "cat", "stack")
+@forward_rule(
+    "clone", "sum", "mean", "index", "take", "index_select", "gather", "embedding", "conj", "cat", "stack", "triangle", "fft", "avg_pool",
+    "adaptive_avg_pool", "pick_along", "along", "im2col", "col2im", "tile", "flip", "roll", "cumsum", "complex", "running_sum", "pad_like",
+)
 def linear(call: Call) -> Any:
     given = [call.zeros(place) if item is None else item for place, item in enumerate(call.tangents)]
     return call.run(*given)
+
+
+@forward_rule("pad")
+def pad(call: Call) -> Any:
+    call.args = (call.args[0], 0)
+    return call.run(call.t())
 
 
 def _either(first: Any, second: Any) -> Any:
@@ -83,16 +92,18 @@ def linear_bias(call: Call) -> Any:
     return v.spread(found, call.shape())
 
 
-@forward_rule("conv2d")
-def conv2d(call: Call) -> Any:
-    if len(call.inputs) < 3:
-        return _product(call, call.run)
-    bias = call.t(2)
+@forward_rule("conv2d", "conv", "conv_transpose")
+def convolution(call: Call) -> Any:
+    bias = call.t(2) if len(call.inputs) > 2 else None
     found = None
+    if len(call.inputs) > 2:
+        call.inputs[2:] = []
+        if call.args[:1] != (None,):
+            call.args = (None, *call.args)
     if call.t(0) is not None or call.t(1) is not None:
-        found = _product(call, lambda x, w: call.run(x, w, *([None] * (len(call.inputs) - 2))))
+        found = _product(call, call.run)
     if bias is not None:
-        found = _either(found, v.reshape(bias, (1, -1, 1, 1)))
+        found = _either(found, v.reshape(bias, (1, -1, *([1] * (len(call.shape()) - 2)))))
     return v.spread(found, call.shape())
 
 
@@ -141,6 +152,58 @@ def layer_norm(call: Call) -> Any:
         found = _either(found, v.mul(normal, call.t(1)))
     if call.t(2) is not None:
         found = _either(found, call.t(2))
+    return v.spread(found, shape)
+
+
+@forward_rule("cross_entropy")
+def cross_entropy(call: Call) -> Any:
+    (target,) = call.args
+    moved = v.sub(call.t(), v.total(v.mul(v.softmax(call.x(), 1), call.t()), (1,)))
+    rows = tuple(call.inputs[0]._shape)[0]
+    wanted = np.zeros(tuple(call.inputs[0]._shape), call.kind.np)
+    wanted[np.arange(rows), target] = -1 / rows
+    return v.reshape(v.total(v.mul(moved, v.like(wanted, call.t())), (0, 1)), call.shape())
+
+
+@forward_rule("batch_norm_train")
+def batch_norm_train(call: Call) -> Any:
+    (eps,) = call.args
+    shape = call.shape()
+    if 0 in shape:
+        return NotImplemented
+    axes, wide = (0, *range(2, len(shape))), (1, -1, *([1] * (len(shape) - 2)))
+    count = int(np.prod(shape)) // shape[1]
+    number = v.constant(count, call.x())
+    centred = v.sub(call.x(), v.div(v.total(call.x(), axes), number))
+    inverse = v.rsqrt(v.plus(v.div(v.total(v.mul(centred, centred), axes), number), eps))
+    normal = v.mul(centred, inverse)
+    found = None
+    if call.t(0) is not None:
+        moved = v.sub(call.t(0), v.div(v.total(call.t(0), axes), number))
+        moved = v.sub(moved, v.mul(normal, v.div(v.total(v.mul(moved, normal), axes), number)))
+        found = v.mul(moved, v.mul(inverse, v.reshape(call.x(1), wide)))
+    if call.t(1) is not None:
+        found = _either(found, v.mul(normal, v.reshape(call.t(1), wide)))
+    if call.t(2) is not None:
+        found = _either(found, v.reshape(call.t(2), wide))
+    return v.spread(found, shape), None, None  # the running averages that the statistics go to have no tangents
+
+
+@forward_rule("batch_norm_eval")
+def batch_norm_eval(call: Call) -> Any:
+    shape = call.shape()
+    if call.t(3) is not None or call.t(4) is not None:
+        return NotImplemented
+    wide = (1, -1, *([1] * (len(shape) - 2)))
+    inverse = v.reshape(v.rsqrt(v.plus(call.x(4), call.args[0])), wide)
+    found = None
+    if call.t(0) is not None:
+        found = v.mul(call.t(0), v.mul(inverse, v.reshape(call.x(1), wide)))
+    if call.t(1) is not None:
+        centred = v.mul(v.sub(call.x(), v.reshape(call.x(3), wide)), inverse)
+        found = _either(found, v.mul(centred, v.reshape(call.t(1), wide)))
+    if call.t(2) is not None:
+        found = _either(found, v.reshape(call.t(2), wide))
     return v.spread(found, shape)
 
 
