@@ -21,6 +21,7 @@ from ._core.naming import NamedAsInTorch
 from ._core.overriding import PLAIN, refuse_in_transform, state
 from ._core.size import Size
 from ._core.storage import Absent, Counter
+from ._core.tangents import LEVELS, levels_of
 from ._core.tensor_base import (
     NO_LEAF,
     TensorBase,
@@ -42,6 +43,7 @@ from ._ops import creation, from_data, indexing, subclasses, views
 from ._ops._dispatch import wrap_dim
 from ._ops.copying import copy_storage, rebuilt
 from ._tape import border
+from ._tape.duals import tangent_of
 from ._tape.node import Node, node_of, shown_name
 
 # Attributes that belong to one tensor object and not to its value.
@@ -437,6 +439,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         self._node, self._number = None, 0
         if auto is not None:
             auto.leaf = False
+            auto.tangents = None
         return self
 
     @property
@@ -555,7 +558,13 @@ def _text(tensor: Tensor) -> str:
         device=None if here.type == "cpu" else str(here),
         class_name=type(tensor).__name__,
         default_dtype_name=get_default_dtype().name,
+        tangent=_tangent_text(tensor) if LEVELS else None,
     )
+
+
+def _tangent_text(tensor: Tensor) -> str | None:
+    levels = levels_of(tensor)
+    return _text(tangent_of(tensor, levels[-1])) if levels else None
 
 
 def replace_data(tensor: Tensor, new: Tensor) -> None:

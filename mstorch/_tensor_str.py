@@ -206,12 +206,14 @@ def format_tensor(
     is_parameter: bool = False,
     class_name: str = "Tensor",
     default_dtype_name: str = "float32",
+    tangent: str | None = None,
 ) -> str:
     """Return torch's ``repr`` of a tensor.
 
     ``array`` holds the values (bfloat16 and float8 as float32); None stands for a meta tensor and needs ``shape``.
     ``dtype_name`` is torch's name without "torch.". ``device`` is the device's text, None for the default device.
-    ``class_name`` is 'Tensor', 'Parameter' or a subclass's name. ``is_parameter`` marks parameters.
+    ``class_name`` is 'Tensor', 'Parameter' or a subclass's name. ``is_parameter`` marks parameters. ``tangent`` is the text of
+    the tangent that forward mode gave it.
     """
     plain = class_name in ("Tensor", "Parameter")
     prefix = "tensor(" if plain else class_name + "("
@@ -235,6 +237,8 @@ def format_tensor(
         suffixes.append(f"grad_fn=<{grad_fn_name}>")
     elif requires_grad:
         suffixes.append("requires_grad=True")
+    if tangent is not None:
+        suffixes.append(f"tangent={tangent}")
     values = "..." if array is None else values_text(array, len(prefix))
     text = close_text(prefix + values, suffixes, len(prefix))
     if not is_parameter:

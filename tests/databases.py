@@ -212,7 +212,9 @@ def _counterpart(name: str, op: Any) -> Callable[..., Any]:
         names = {**op.__globals__, "torch": mstorch, "wrapper_set_seed": _seeded}
         if "F" in names:
             names["F"] = mstorch.nn.functional
-        return types.FunctionType(op.__code__, names, op.__name__, op.__defaults__, op.__closure__)
+        made = types.FunctionType(op.__code__, names, op.__name__, op.__defaults__, op.__closure__)
+        made.__kwdefaults__ = op.__kwdefaults__
+        return made
     if isinstance(op, types.MethodDescriptorType):  # torch.cdouble is a dtype, Tensor.cdouble a method
         return _dotted(name, mstorch.Tensor)
     try:

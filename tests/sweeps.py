@@ -4,6 +4,8 @@
     python -m tests.sweeps gradgrad    # gradgradcheck of what torch marks as twice differentiable
     python -m tests.sweeps gradgrad -k norm
     python -m tests.sweeps vmap        # operators mapped over two slices, against the loop over the slices
+    python -m tests.sweeps forward     # tangents of forward mode, of what torch marks so, beside torch's
+    python -m tests.sweeps complex     # the same of complex numbers
     python -m tests.sweeps errors      # samples that torch refuses: the type of the error and its key sentence
 
 ``tests/test_sweeps.py`` runs a part of this in the suite.
@@ -109,6 +111,83 @@ def check_gradgrad(info: Any) -> None:
         mstorch.autograd.gradgradcheck(run, leaves, fast_mode=True, atol=1e-4, rtol=1e-3, nondet_tol=1e-9)
 
 
+def _tangents(leaves: list[Any]) -> list[np.ndarray]:
+    """A direction for each leaf, the same whenever it is asked for."""
+    generator = np.random.RandomState(3)
+    found = []
+    for leaf in leaves:
+        shape = tuple(leaf.shape)
+        drawn = generator.uniform(-1, 1, shape)
+        if leaf.is_complex():
+            drawn = drawn + 1j * generator.uniform(-1, 1, shape)
+        found.append(np.asarray(drawn))
+    return found
+
+
+def _along(library: Any, leaves: list[Any], run: Callable[[dict[int, Any]], Any]) -> list[Any]:
+    """The tangents of an operator's results, forwards, where the leaves move along ``_tangents``."""
+    forward_ad = library.autograd.forward_ad
+    with forward_ad.dual_level():
+        duals = {
+            id(leaf): forward_ad.make_dual(leaf.detach(), library.tensor(tangent).to(leaf.dtype))
+            for leaf, tangent in zip(leaves, _tangents(leaves))
+        }
+        databases._seed()
+        return [
+            (part.dtype, tuple(part.shape), forward_ad.unpack_dual(part).tangent)
+            for part in databases._flat(run(duals)) if isinstance(part, library.Tensor)
+        ]  # fmt: skip
+
+
+def check_forward(info: Any, kind: torch.dtype = torch.float64) -> None:
+    """Raise unless forward mode gives the tangents that torch's gives."""
+    function = databases._counterpart(info.name, info.op)
+    wrapper = info.gradcheck_wrapper
+    name = getattr(wrapper, "__name__", "")
+    mine_wrapper = databases._seeded if name == "wrapper_set_seed" else _plain if "masked" in name else databases._counterpart("", wrapper)
+    wrapper = _plain if "masked" in name else wrapper
+    for number, sample in enumerate(_samples(info, kind, True)):
+        theirs: list[Any] = []
+        whole = databases.theirs(((sample.input, *sample.args), sample.kwargs), theirs)
+        process = sample.output_process_fn_grad
+
+        def want(duals: dict[int, Any], whole: Any = whole, process: Any = process) -> Any:
+            args, kwargs = _exchanged(whole, duals)
+            return process(wrapper(info.op, *args, **kwargs))
+
+        wanted = _along(torch, theirs, want)
+        ours: list[Any] = []
+        mine = databases.ours(((sample.input, *sample.args), sample.kwargs), ours)
+
+        def got(duals: dict[int, Any], mine: Any = mine, process: Any = process) -> Any:
+            args, kwargs = _with(mine, duals)
+            return process(mine_wrapper(function, *args, **kwargs))
+
+        for (dtype, shape, slope), (_, own_shape, own) in zip(wanted, _along(mstorch, ours, got), strict=True):
+            assert shape == own_shape, f"sample {number}: shape {shape} expected, {own_shape} given"
+            if slope is None:
+                assert own is None or not databases.values(own).any(), f"sample {number}: no tangent expected for {dtype}"
+                continue
+            if own is None and not databases.values(slope).any():
+                continue  # a result that no input with a tangent reached
+            assert own is not None, f"sample {number}: no tangent"
+            assert str(own.dtype) == str(slope.dtype), f"sample {number}: {slope.dtype} expected, {own.dtype} given"
+            np.testing.assert_allclose(
+                databases.values(own), databases.values(slope), rtol=1e-4, atol=1e-5, err_msg=f"sample {number}"
+            )
+
+
+def _plain(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return op(*args, **kwargs)
+
+
+def _exchanged(value: Any, replacements: dict[int, Any]) -> Any:
+    """A torch value with tensors exchanged, by identity."""
+    if isinstance(value, torch.Tensor):
+        return replacements.get(id(value), value)
+    return databases._mapped(value, lambda item: _exchanged(item, replacements))
+
+
 def _mirrored(value: Any, storages: dict[int, Any]) -> Any:
     """A torch value as mstorch's; tensors that share a storage, or overlap themselves, do so here."""
     if isinstance(value, torch.Tensor) and value.layout is torch.strided and value.device.type == "cpu" and not value.is_conj():
@@ -158,6 +237,10 @@ def items(kind: str) -> dict[str, Callable[[], None]]:
             found.update(_error_items(info, name))
         elif kind == "trace":
             found[name] = functools.partial(check_trace, info)
+        elif kind in ("forward", "complex"):
+            number = torch.float64 if kind == "forward" else torch.complex128
+            if info.supports_forward_ad and info.supports_autograd and number in info.backward_dtypes:
+                found[name] = functools.partial(check_forward, info, number)
         elif info.supports_gradgrad and info.supports_autograd and torch.float64 in info.backward_dtypes:
             found[name] = functools.partial(check_gradgrad, info)
     return found
@@ -165,7 +248,7 @@ def items(kind: str) -> dict[str, Callable[[], None]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("kind", choices=("trace", "gradgrad", "vmap", "errors"))
+    parser.add_argument("kind", choices=("trace", "gradgrad", "vmap", "forward", "complex", "errors"))
     parser.add_argument("-k", default="", help="only names that match this pattern")
     options = parser.parse_args()
     checks = items(options.kind)

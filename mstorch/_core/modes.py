@@ -14,6 +14,7 @@ class Modes(threading.local):
     MindSpore's own tape records them, as in a capture and in a Module that MindSpore trains; None outside of one.
     ``shapes``: operations run for the shapes and dtypes of their results, on tensors without memory.
     ``saved_hooks``: pairs (pack, unpack) for what backward keeps, the innermost last.
+    ``forward``: whether tangents are computed; ``hidden``: the levels whose tangents nobody sees, see ``_core/tangents.py``.
     """
 
     grad: bool = True
@@ -21,6 +22,8 @@ class Modes(threading.local):
     native: Any = None
     multithreading: bool = True
     shapes: bool = False
+    forward: bool = True
+    hidden: frozenset[int] = frozenset()
 
     def __init__(self) -> None:
         self.saved_hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []

@@ -16,6 +16,7 @@ from .dtype import OF_MS, OF_NP, dtype
 from .modes import modes
 from .storage import Absent, Counter, Storage, Value, face
 from .strides import Strides, contiguous_strides, dense_order, flat_index, normalize
+from .tangents import LEVELS, is_dual, keep
 
 _gather = kernel("storage_gather")
 _scatter = kernel("storage_scatter")
@@ -48,6 +49,7 @@ class Auto:
     again: Callable[[Any], Any] | None = None
     hooked: Any = None
     inference = False
+    tangents: dict[int, Any] | None = None  # of forward mode, by level
     cut = -1  # when the tensor was cut off from its history in place, counted as nodes are
 
 
@@ -396,8 +398,10 @@ def auto_of(tensor: Any) -> Auto:
 
 
 def recording(tensors: Sequence[Any]) -> bool:
-    """Whether an operation on these tensors is to be recorded."""
-    return modes.grad and any(is_tracked(tensor) for tensor in tensors)
+    """Whether a derivative of an operation on these tensors is wanted: it is to be recorded, or one of them has a tangent."""
+    if modes.grad and any(is_tracked(tensor) for tensor in tensors):
+        return True
+    return bool(LEVELS) and any(is_dual(tensor) for tensor in tensors)
 
 
 def make_window(source: Any, shape: tuple[int, ...], strides: Strides, offset: int) -> Any:
@@ -545,4 +549,7 @@ def in_order(tensor: Any, strides: Strides | None) -> Any:
         return tensor
     made = wrap(value_of(tensor), strides) if tensor._storage.__class__ is Value else laid_out(array_of(tensor), strides)
     made._node, made._number = tensor._node, tensor._number
+    if LEVELS and tensor._auto is not None:
+        for level, tangent in (tensor._auto.tangents or {}).items():
+            keep(auto_of(made), level, in_order(tangent, strides))
     return made

@@ -17,6 +17,7 @@ from .._core.modes import grad_set_to, modes
 from .._core.promotion import WORDS, can_cast, combine, promote_types, scalar_dtype
 from .._core.storage import Storage
 from .._core.strides import channels_last_strides, elementwise_strides, flat_index, normalize, suggests_channels_last
+from .._core.tangents import LEVELS, is_dual
 from .._core.tensor_base import (
     TensorBase,
     array_of,
@@ -35,6 +36,8 @@ from .._core.tensor_base import (
 )
 from .._core.writable import SHARED, check_writable, refuse_partial_overlap
 from .._tape.apply import Applied, apply, apply_pair
+from .._tape.duals import mapped
+from .._tape.duals import write as write_tangents
 from .._tape.node import bare_twin
 from .._tape.windows import assign, detach_snapshot, linear, no_view, settle, snapshot
 
@@ -138,14 +141,20 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
     if not meta and (modes.native is not None or tensor._storage.__class__ is not Storage):
         return wrap(cast(value_of(tensor), kind.name), strides)
     source, target = tensor._dtype.np, kind.np
-    if modes.grad and kind.category >= 2 and is_tracked(tensor):
+    if kind.category >= 2 and ((modes.grad and is_tracked(tensor)) or (LEVELS and is_dual(tensor))):
         made = linear(tensor, lambda array: numpy_cast(array, target), lambda array: numpy_cast(array, source), "ToCopyBackward0")
         if strides is None or meta:
             return made
         laid = laid_out(array_of(made), strides)
         laid._node = made._node
+        if LEVELS:
+            mapped(made, laid, _itself)
         return laid
     return meta_tensor(tensor._shape, kind, strides) if meta else laid_out(numpy_cast(array_of(tensor), target), strides)
+
+
+def _itself(tangent: Any) -> Any:
+    return tangent
 
 
 def unary(kernel: Kernel, input: Any, out: Any = None, *, to_float: bool = False) -> Any:
@@ -291,6 +300,8 @@ def deliver(result: Any, out: Any) -> Any:
         # A truth value has no gradient, so torch lets a tensor that takes part in autograd have it.
         with grad_set_to(False):
             return deliver(result, out)
+    if LEVELS and (is_dual(out) or is_dual(result)):
+        raise NotImplementedError("Trying to use forward AD with an operation that does not support it because it is an out= function")
     if modes.grad and (is_tracked(out) or is_tracked(result)):
         raise RuntimeError(
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
@@ -327,6 +338,8 @@ def write_array(target: Any, array: np.ndarray, uniform: bool = False) -> None:
     put_array(target, array)
     if modes.grad and modes.native is None:
         settle(target, None)
+    if LEVELS:
+        write_tangents(target, None)
 
 
 def _refuse_operands(out: Any, operands: Sequence[Any]) -> None:
@@ -460,7 +473,7 @@ def _stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kw
         )
     if result._dtype is not tensor._dtype:
         result = cast_tensor(result, tensor._dtype)
-    if result._node is not None and sys.getrefcount(before) > 2:
+    if (result._node is not None or (LEVELS and is_dual(result))) and sys.getrefcount(before) > 2:
         detach_snapshot(before)  # backward needs the old value
     assign(tensor, result)
     node = result._node

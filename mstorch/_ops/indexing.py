@@ -11,9 +11,11 @@ from .._core.dtype import bool_, int64, uint8
 from .._core.modes import modes
 from .._core.storage import Storage
 from .._core.strides import contiguous_strides
+from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, tensor_of, touch
 from .._core.writable import check_history, check_writable, refuse_partial_overlap
 from .._tape.apply import through
+from .._tape.duals import write_parts
 from .._tape.node import Node, bare_twin, edge_of
 from .._tape.windows import assign, linear, part, settle, snapshot
 from . import views
@@ -392,7 +394,8 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
         put_at(current, places, source)
         return
     positions = call(_linear, (indices[0],), shape, dims, indices, common, adjacent, dtype=int64)
-    write(current, through("IndexPutBackward0", _scatter[current._dtype.name], (current, contiguous_copy(source)), (positions,)))
+    put = _scatter[current._dtype.name]
+    write(current, through("IndexPutBackward0", put, (current, contiguous_copy(source)), (positions,), linear=True))
 
 
 def put_at(target: Any, key: Any, source: Any) -> None:
@@ -410,6 +413,8 @@ def put_at(target: Any, key: Any, source: Any) -> None:
     touch(target)
     if record:
         settle(target, made, "IndexPutBackward0")
+    if LEVELS:
+        write_parts(target, source, lambda tangent, part: put_at(tangent, key, part))
 
 
 class _IndexPut(Node):

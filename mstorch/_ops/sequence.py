@@ -10,6 +10,7 @@ from .._backend.host.matmul import product
 from .._backend.host.rnn import SEQUENCES
 from .._core.modes import modes
 from .._core.storage import Storage
+from .._core.tangents import LEVELS, levels_of_all
 from .._core.tensor_base import TensorBase, array_of, is_tracked, tensor_of
 from .._tape import engine
 from .._tape.node import Node, bare, bare_twin, edge_of, named, saved_input
@@ -69,6 +70,8 @@ class _Sequence(Node):
 def fits(mode: str, batch_sizes: Sequence[int], tensors: Sequence[Any], w_hr: Any) -> bool:
     """Whether the steps can be one node."""
     if modes.native is not None or w_hr is not None or mode not in SEQUENCES or modes.saved_hooks:
+        return False
+    if LEVELS and levels_of_all(tensors):
         return False
     if any(size != batch_sizes[0] for size in batch_sizes) or not batch_sizes[0]:
         return False

@@ -144,7 +144,12 @@ def as_strided_scatter(
         )
     where = tensor_of(np.ascontiguousarray(positions, np.int64))
     found = put_flat(input.detach(), where, src.detach(), False)
-    return record("AsStridedScatterBackward0", _as_strided_scatter_backward, (input, src), (found,), where)[0]
+
+    def forward(tangents: Any, outputs: Any, inputs: Any) -> Any:
+        whole, part = (zeros_like(like) if tangent is None else tangent for tangent, like in zip(tangents, inputs))
+        return (put_flat(whole, where, part, False),)
+
+    return record("AsStridedScatterBackward0", _as_strided_scatter_backward, (input, src), (found,), where, forward=forward)[0]
 
 
 def _as_strided_scatter_backward(gradients: Any, outputs: Any, inputs: Any, where: Any) -> Any:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from .._backend.table import LOCK, Kernel, forked, kernel, through_mindspore
 from .._core.dtype import OF_MS, OF_NP, dtype
 from .._core.modes import modes, shapes_only
 from .._core.storage import Storage
+from .._core.tangents import LEVELS
 from .._core.tensor_base import (
     TensorBase,
     array_of,
@@ -19,6 +21,7 @@ from .._core.tensor_base import (
     is_tracked,
     laid_out,
     meta_tensor,
+    recording,
     tensor_of,
     value_of,
     wrap,
@@ -222,7 +225,13 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
             if (item.__class__ is list and any(is_tracked(part) for part in item)) or (isinstance(item, TensorBase) and is_tracked(item)):
                 _record(op, kind, inputs, args, result, label)
                 break
+    if LEVELS:
+        pushed[0](op, kind, inputs, args, result)
     return result
+
+
+pushed: list[Callable[..., None]] = []  # what forward mode, which stands above this file, does with a result
+pushed_native: list[Callable[..., None]] = []
 
 
 def apply_pair(op: Kernel, kind: dtype, x: Any, y: Any) -> Any:
@@ -240,6 +249,8 @@ def apply_pair(op: Kernel, kind: dtype, x: Any, y: Any) -> Any:
         followed = is_tracked(x) or is_tracked(y)
     if followed and modes.grad and tensor._dtype.category >= 2:
         _record(op, kind, (x, y), (), tensor, None)
+    if LEVELS:
+        pushed[0](op, kind, (x, y), (), tensor)
     return tensor
 
 
@@ -373,6 +384,8 @@ def _found(function: Callable[..., Any], tensors: list[Any], results: int, count
         made = [dressed(_unwrapped(raw, tensors)) for raw in whole(*[value_of(item) for item in tensors])]
     if modes.grad and any(is_tracked(item) for item in tensors):
         attach_function("NativeBackward", whole, tensors, made)
+    if LEVELS:
+        pushed_native[0](whole, [None] * len(tensors), (), list(tensors), made)
     full: list[Any] = [None] * count
     for number, (place, tensor) in enumerate(zip(places, made)):
         full[place] = None if number in missing else tensor
@@ -387,6 +400,12 @@ def attach_native(
     op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], results: Sequence[Any], label: str | None
 ) -> None:
     """Record an operation without a rule."""
+    given, flat = operands(inputs)
+    _attach(label or backward_name(op.op), op[kind.name], given, tuple(map(_as_raw, args)), flat, results)
+
+
+def operands(inputs: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
+    """What a function of MindSpore's tensors is given (None for a tensor, a number for that many, or a constant), and the tensors."""
     given: list[Any] = []
     flat: list[Any] = []
     for item in inputs:
@@ -398,8 +417,7 @@ def attach_native(
             flat.extend(item)
         else:
             given.append((_as_raw(item),))
-    raw_args = tuple(map(_as_raw, args))
-    _attach(label or backward_name(op.op), op[kind.name], given, raw_args, flat, results)
+    return given, flat
 
 
 def attach_function(label: str, function: Callable[..., Any], tensors: Sequence[Any], results: Sequence[Any]) -> None:
@@ -409,9 +427,11 @@ def attach_function(label: str, function: Callable[..., Any], tensors: Sequence[
 
 def through(
     label: str, function: Callable[..., Any], tensors: Sequence[Any], constants: Sequence[Any] = (),
-    host: Callable[..., Any] | None = None,
+    host: Callable[..., Any] | None = None, linear: bool = False,
 ) -> Any:  # fmt: skip
     """``function(*tensors, *constants)`` of MindSpore's tensors, on tensors, recorded by MindSpore's own derivative of it.
+
+    ``linear``: in all tensors together, so that forward mode applies it to their tangents.
 
     The results have memory of their own. For what has no row of its own: a row's kernel with its arguments in another order;
     ``host`` is the same of arrays.
@@ -423,10 +443,14 @@ def through(
             result = _wrapped(_shaped((host or through_mindspore(function))(*map(_as_array, tensors), *map(_as_array, constants))))
     else:
         result = _wrapped(function(*map(_as_raw, tensors), *map(_as_raw, constants)))
-    if modes.grad and modes.native is None and any(is_tracked(item) for item in tensors):
+    if modes.native is None and recording(tensors):
         results = result if result.__class__ is tuple else (result,)
         given = [None] * len(tensors) + [(_as_raw(item),) for item in constants]
-        _attach(label, function, given, (), list(tensors), results)
+        if modes.grad and any(is_tracked(item) for item in tensors):
+            _attach(label, function, given, (), list(tensors), results)
+        if LEVELS:
+            again = partial(through, label, function, constants=constants, host=host) if linear else None
+            pushed_native[0](function, given, (), list(tensors), results, again)
     return result
 
 
@@ -434,16 +458,25 @@ def _attach(
     label: str, function: Callable[..., Any], given: list[Any], args: tuple[Any, ...], flat: list[Any], results: Sequence[Any]
 ) -> None:
     edges = [edge_of(item) if item._dtype.category >= 2 else None for item in flat]
+    node = native_node(label, edges, function, given, args, [saved_input(item) for item in flat], results)
+    for number in node.outputs:
+        results[number]._node, results[number]._number = node, number
+
+
+def native_node(
+    label: str, edges: list[Any], function: Callable[..., Any], given: list[Any], args: tuple[Any, ...], saved: list[Any],
+    results: Sequence[Any],
+) -> Any:  # fmt: skip
+    """The node of a function of MindSpore's tensors."""
     node: Any = named(Native, label)(edges)
     node.function, node.given, node.args = function, given, args
     node.places = [i for i, edge in enumerate(edges) if edge is not None]
-    node.count = len(flat)
-    node.saved = [saved_input(item) for item in flat]
+    node.count = len(edges)
+    node.saved = saved
     node.outputs = [i for i, item in enumerate(results) if isinstance(item, TensorBase) and item._dtype.category >= 2]
     if len(results) > 1:
         node.width = len(results)
-    for number in node.outputs:
-        results[number]._node, results[number]._number = node, number
+    return node
 
 
 # The vocabulary of rules: operations that take bare values as well as tensors

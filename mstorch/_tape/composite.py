@@ -5,7 +5,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core.modes import modes
+from .._core.tangents import LEVELS, is_dual, levels_of_all
 from .._core.tensor_base import is_tracked
+from .duals import refuse as refuse_native
+from .forward import push
 from .node import Node, Saved, bare_of, dressed, edge_of, named
 
 
@@ -39,6 +42,10 @@ class Refused(Node):
 
 def refuse(label: str, op: str, input: Any, result: Any, error: Exception | None = None) -> Any:
     """Let a result take part in autograd, without a derivative of the operation that made it."""
+    if LEVELS and is_dual(input):
+        raise NotImplementedError(
+            f"Trying to use forward AD with {op} that does not support it because it has not been implemented yet."
+        )
     if modes.grad and modes.native is None and is_tracked(input):
         node: Any = named(Refused, label)([edge_of(input)])
         node.error = error or NotImplementedError(f"the derivative for '{op}' is not implemented.")
@@ -57,17 +64,34 @@ def fitted(gradient: Any, like: Any) -> Any:
     return gradient
 
 
-def record(label: str, backward: Callable[..., Any], inputs: Sequence[Any], results: Sequence[Any], *rest: Any) -> tuple[Any, ...]:
-    """Give results (tensors without history) ``backward(gradients, outputs, inputs, *rest)`` as their gradient."""
+def record(
+    label: str, backward: Callable[..., Any], inputs: Sequence[Any], results: Sequence[Any], *rest: Any,
+    forward: Callable[..., Sequence[Any]] | None = None,
+) -> tuple[Any, ...]:  # fmt: skip
+    """Give results (tensors without history) ``backward(gradients, outputs, inputs, *rest)`` as their gradient.
+
+    ``forward(tangents, outputs, inputs)`` gives their tangents, where they are not to be found by transposing ``backward``.
+    """
     results = tuple(results)
-    if not (modes.grad and modes.native is None and any(is_tracked(item) for item in inputs)):
-        return results
-    node: Any = named(Composite, label)([edge_of(item) for item in inputs])
-    node.backward, node.rest, node.count = backward, rest, len(results)
-    if len(results) > 1:
-        node.width = len(results)
+    if modes.grad and modes.native is None and any(is_tracked(item) for item in inputs):
+        _attach(label, backward, inputs, results, rest)
+    if LEVELS and levels_of_all(inputs):
+        refuse_native(*inputs)
+        push(inputs, results, lambda edges, saved: _node(label, edges, backward, rest, len(results), saved), forward, True)
+    return results
+
+
+def _node(label: str, edges: list[Any], backward: Any, rest: Any, count: int, saved: list[Any]) -> Any:
+    node: Any = named(Composite, label)(edges)
+    node.backward, node.rest, node.count, node.saved = backward, rest, count, saved
+    if count > 1:
+        node.width = count
+    return node
+
+
+def _attach(label: str, backward: Callable[..., Any], inputs: Sequence[Any], results: tuple[Any, ...], rest: Any) -> None:
+    node = _node(label, [edge_of(item) for item in inputs], backward, rest, len(results), [])
     for number, item in enumerate(results):
         if item._dtype.category >= 2:
             item._node, item._number = node, number
     node.saved = [*(Saved(item, True) for item in results), *(Saved(item) for item in inputs)]
-    return results

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._backend.raw import Raw
 from .._core.modes import modes
+from .._core.tangents import LEVELS, on
 from .._core.tensor_base import TensorBase, is_meta, is_tracked, tensor_of, to_meta
 from .node import FREED, Accumulate, Edge, Node, bare_of, dressed
 
@@ -95,7 +96,11 @@ def run(
 
     Without ``wanted`` they reach the leaves; with ``only`` just those nodes run and what leads to them. With ``wanted`` only
     what leads to those edges runs, and the gradients that arrive there are returned (None where nothing does); no leaf gets any.
+    While forward mode follows, gradients are tensors, so that they have tangents.
     """
+    dual = bool(LEVELS) and on()
+    if dual and not recorded:
+        roots = [(edge, dressed(gradient)) for edge, gradient in roots]
     buffers: dict[Node, Any] = {}
     first: list[Node] = []
     for (node, number), gradient in roots:
@@ -130,7 +135,7 @@ def run(
                 continue
             running.current = node
             if node.pre or node.retained:
-                _run_pre(node, gradients, recorded)
+                _run_pre(node, gradients, recorded or dual)
             if catching and node in catching:
                 for number in catching[node]:
                     caught[node, number] = gradients[number] if number < len(gradients) else None
@@ -147,9 +152,9 @@ def run(
                 if node.before is None and node.hooks is None and check is None:
                     if node.saved is None:
                         raise RuntimeError(FREED)
-                    found = node.run(gradients, recorded)
+                    found = node.run(gradients, recorded or dual)
                 else:
-                    found = _run_node(node, gradients, recorded)
+                    found = _run_node(node, gradients, recorded or dual)
                 if not keep:
                     node.release()
             for edge, gradient in zip(node.edges, found):
@@ -280,6 +285,8 @@ def _add_to(auto: Any, tensor: Any, gradient: Any, recorded: bool) -> None:
             auto.grad._counter.version = 0 if alone else 1  # as in torch, a copy was written
         elif isinstance(gradient, TensorBase):
             auto.grad = gradient.clone() if recorded or getattr(gradient, "_layout", None) is None else gradient
+            if LEVELS and not recorded and auto.grad is not gradient:
+                auto.grad = auto.grad.detach()  # as in torch, what is not recorded has no tangents here
         else:
             auto.grad = dressed(gradient)
     elif recorded or getattr(held, "_layout", None) is not None or gradient.__class__ is not np.ndarray:

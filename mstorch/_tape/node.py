@@ -12,6 +12,7 @@ import numpy as np
 from .._core.hooks import Hooks, RemovableHandle
 from .._core.modes import grad_set_to, modes
 from .._core.storage import Storage
+from .._core.tangents import LEVELS
 from .._core.tensor_base import (
     DEFAULT,
     TensorBase,
@@ -25,6 +26,7 @@ from .._core.tensor_base import (
     wrap,
 )
 from .._core.writable import refused_view
+from .duals import carry
 
 Edge = tuple["Node", int]
 
@@ -301,6 +303,8 @@ def bare_twin(tensor: Any) -> Any:
     """The same window without history."""
     made = twin(tensor)
     made._node, made._number = None, 0
+    if LEVELS:
+        carry(tensor, made)
     return made
 
 

@@ -12,6 +12,7 @@ from .._core.dtype import OF_NP, dtype
 from .._core.modes import grad_set_to, modes, shapes_only
 from .._core.storage import Counter
 from .._core.strides import Strides, contiguous_strides, flat_index
+from .._core.tangents import LEVELS, below, keep, levels_of
 from .._core.tensor_base import (
     DEFAULT,
     INFERENCE,
@@ -35,6 +36,7 @@ from .._core.tensor_base import (
     twin,
     value_of,
 )  # fmt: skip
+from .duals import mapped, mapped_apart, offset_in, refuse, same_view, tangent_of, write, write_into
 from .node import Node, _look, bare, dressed, edge_of, named, node_of, on_host, repeats
 
 Map = Callable[[np.ndarray], np.ndarray]
@@ -78,6 +80,8 @@ def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
     result = dressed(made)
     if modes.grad and is_tracked(tensor):
         result._node = _linear_node(tensor, forward, back, label)
+    if LEVELS:
+        mapped(tensor, result, lambda tangent: linear(tangent, forward, back, label))
     return result
 
 
@@ -99,10 +103,15 @@ def view(
     """
     made = make_view(source, read, shape, strides, offset, kind)
     if modes.native is not None:
+        refuse(source)
         return made
     _enter_view(made, source, again)
     if modes.grad and forward is not None and back is not None and is_tracked(source):
         made._node = _linear_node(source, forward, back, label)
+    if LEVELS and forward is not None:
+        mapped(source, made, lambda tangent: view(
+            tangent, label, shape, strides, offset_in(tangent, source, offset, kind), read, forward, back, kind, again
+        ))  # fmt: skip
     return made
 
 
@@ -112,12 +121,18 @@ def part(source: Any, label: str, shape: tuple[int, ...], strides: Strides, offs
     _enter_view(made, source, None)
     if modes.grad and is_tracked(source):
         made._node = _linear_node(source, lambda array: np.asarray(array[key]), _placing(key, source._shape), label)
+    if LEVELS:
+        mapped(source, made, lambda tangent: part(tangent, label, shape, strides, offset_in(tangent, source, offset), key))
     return made
 
 
 def _enter_view(made: Any, source: Any, again: Callable[[Any], Any] | None, origin: int = DEFAULT) -> None:
     auto = auto_of(made)
     above = source._auto
+    if LEVELS and above is not None and above.tangents:
+        for level, tangent in above.tangents.items():
+            if tangent is None:
+                keep(auto, level, None)
     if above is not None and above.inference:
         auto.inference = True
         return
@@ -166,6 +181,20 @@ def _chained(source: Any, again: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _window_again(made: Any) -> Callable[[Any], Any]:
     shape, strides, offset = made._shape, strides_of(made), made._offset
     return lambda base: window_on(base, shape, strides, offset, "AsStridedBackward0")
+
+
+def _same_view(tensor: Any, base: Any) -> Any:
+    """What a view shows of its base, of another tensor with the same strides."""
+    own = tensor._auto.base
+    if base._offset == own._offset:
+        return (tensor._auto.again or _window_again(tensor))(base)
+    if tensor._auto.again is None:
+        offset = offset_in(base, own, tensor._offset)
+        return window_on(base, tensor._shape, strides_of(tensor), offset, "AsStridedBackward0")
+    raise NotImplementedError("mstorch: the tangent of a view in another dtype, whose base's tangent lies elsewhere in its storage")
+
+
+same_view.append(_same_view)
 
 
 def look_again(tensor: Any) -> Any:
@@ -331,6 +360,7 @@ def views(source: Any, label: str, parts: Sequence[tuple[Sequence[int], Strides,
     """Views that one operation returns: (shape, strides, offset, read) each; ``keys`` index the parts in the source's array."""
     made = tuple(make_view(source, read, shape, strides, offset) for shape, strides, offset, read in parts)
     if modes.native is not None:
+        refuse(source)
         return made
     node: Any = None
     if modes.grad and is_tracked(source):
@@ -341,13 +371,20 @@ def views(source: Any, label: str, parts: Sequence[tuple[Sequence[int], Strides,
         _enter_view(part, source, None, MULTIPLE_OUTPUTS)
         if node is not None:
             part._node, part._number = node, number
+    if LEVELS:
+        mapped_apart(source, made, lambda tangent: views(
+            tangent, label, [(shape, steps, offset_in(tangent, source, start), read) for shape, steps, start, read in parts], keys
+        ))  # fmt: skip
     return made
 
 
 def set_apart(parts: Sequence[Any], label: str) -> Any:
     """Views that autograd takes for tensors of their own: each may be written to, and counts its own writes."""
     for part in parts:
+        tangents = None if part._auto is None else part._auto.tangents
         part._auto = None
+        for level, tangent in (tangents or {}).items():
+            keep(auto_of(part), level, tangent)
         part._counter = Counter(part._counter.version)
         if part._node is not None:
             part._node.__class__ = named(Parts, label)
@@ -422,7 +459,17 @@ def snapshot(target: Any) -> Any:
     made = twin(target)
     if made._node is None and target._auto is not None and target._auto.leaf:
         made._auto = None
+    if LEVELS:
+        for level in levels_of(target):
+            with below(level):
+                tangent = tangent_of(target, level)
+                # What backward keeps of a tangent must not see that it is written, too.
+                keep(auto_of(made), level, linear(tangent, _copy, _copy, "CloneBackward0") if modes.grad else tangent)
     return made
+
+
+def _copy(array: np.ndarray) -> np.ndarray:
+    return np.array(array, order="C")
 
 
 def detach_snapshot(made: Any) -> None:
@@ -443,6 +490,11 @@ def assign(target: Any, made: Any, label: str = "CopyBackwards") -> None:
         put_raw(target, value_of(made))
     if modes.grad and modes.native is None:
         settle(target, made, label)
+    if LEVELS:
+        write(target, made)
+
+
+write_into.append(assign)
 
 
 def settle(target: Any, made: Any | None, label: str = "CopyBackwards") -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from .._backend import tape
 from .._core.modes import grad_set_to, modes
 from .._core.overriding import for_maps
+from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, count_of, is_tracked, tensor_of
 from .._ops._dispatch import capturing, cast_tensor
 from .._ops.join import stack
@@ -67,7 +68,7 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
                         f"{root._dtype}."
                     )
                 gradient = cast_tensor(gradient, root._dtype)
-        found.append(gradient if recorded else bare(gradient))
+        found.append(gradient if recorded or LEVELS else bare(gradient))
     return found
 
 

@@ -1,56 +1,122 @@
-"""torch.autograd.forward_ad: the names of forward mode. There is none here: what would enter it raises NotImplementedError.
+"""torch.autograd.forward_ad: derivatives along directions, computed with the values.
 
-``torch.func.jvp`` and ``torch.autograd.functional.jvp`` compute the same products by reverse mode.
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(primal, tangent)
+        value, derivative = forward_ad.unpack_dual(f(x))
 """
 from __future__ import annotations
 
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
+
+from .._core import tangents
+from .._core.modes import modes
+from .._core.tensor_base import TensorBase
+from .._tape.duals import tangent_of
+from . import _dual
+from .grad_mode import _Mode
+
+# Tensors know a level by a number that no other level ever has; users see 0.
+_current_level = -1
+_entered: list[int] = []
 
 
 class UnpackedDualTensor(NamedTuple):
-    """A value with its tangent."""
+    """A value with its tangent, which is None where there is none."""
 
     primal: Any
     tangent: Any
 
 
-def _missing(name: str) -> NoReturn:
-    raise NotImplementedError(
-        f"mstorch has no forward mode: torch.autograd.forward_ad.{name}; torch.func.jvp and torch.autograd.functional.jvp give "
-        "the same products"
-    )
-
-
 def enter_dual_level() -> int:
-    """Raises NotImplementedError."""
-    _missing("enter_dual_level")
+    """Enter the level of forward mode, and return its number, 0. RuntimeError within another one: ``torch.func.jvp`` nests."""
+    global _current_level
+    if tangents.LEVELS:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    _entered.append(tangents.enter())
+    _current_level += 1
+    return _current_level
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Raises NotImplementedError."""
-    _missing("exit_dual_level")
+    """Leave the level: tensors lose their tangents. RuntimeError if there is none, or ``level`` is another."""
+    global _current_level
+    level = _current_level if level is None else level
+    if level != _current_level:
+        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
+    if level < 0:
+        raise RuntimeError("Dual level must be a positive number.")
+    tangents.leave(_entered.pop())
+    _current_level -= 1
+
+
+def _level(level: int, name: str) -> int:
+    if level != _current_level:
+        raise RuntimeError(f"Invalid level given to {name}")
+    return _entered[-1]
 
 
 def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
-    """Raises NotImplementedError."""
-    _missing("make_dual")
+    """A view of a floating or complex ``tensor`` (the primal) that has ``tangent``, a tensor of its shape, as its tangent.
+
+    The tangent is the given tensor itself if its strides are the primal's, else a copy. ValueError for integers, RuntimeError
+    for another shape, outside of a level, and for a tensor that has a tangent.
+    """
+    level = _current_level if level is None else level
+    if level < 0:
+        raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
+    for what, given in (("primal", tensor), ("tangent", tangent)):
+        if not (given.is_floating_point() or given.is_complex()):
+            raise ValueError(f"Expected {what} to be floating point or complex, but got: {given.dtype}")
+    inner = _level(level, "_make_dual")
+    if tangent_of(tensor, inner) is not None:
+        raise RuntimeError(
+            f"Making a dual Tensor based on a Tensor that already has a forward gradient at the same level {level} is not supported."
+        )
+    return _dual.joined(tensor, tangent, inner)
 
 
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
-    """The tensor, which has no tangent: outside of every level that is torch's answer too."""
-    if level is not None and level >= 0:
-        _missing("unpack_dual")
-    return UnpackedDualTensor(tensor, None)
+    """A view of the tensor without its tangent, and the tangent; outside of a level the tensor itself, and None."""
+    level = _current_level if level is None else level
+    if level < 0:
+        return UnpackedDualTensor(tensor, None)
+    if not isinstance(tensor, TensorBase):
+        raise TypeError(f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {type(tensor).__name__}")
+    return UnpackedDualTensor(*_dual.apart(tensor, _level(level, "_unpack_dual")))
 
 
-class dual_level:
-    """Raises NotImplementedError where it is entered."""
+class dual_level(_Mode):
+    """The level of forward mode for a ``with`` block or the calls of a decorated function; its value is the level's number."""
 
-    def __enter__(self) -> int:
+    def __enter__(self) -> int:  # type: ignore[override]
         return enter_dual_level()
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
         exit_dual_level()
+
+
+def _is_fwd_grad_enabled() -> bool:
+    """Whether tangents are computed."""
+    return modes.forward
+
+
+class _set_fwd_grad_enabled(_Mode):
+    """Tangents are computed or not, from the call on; as a context manager, until its end."""
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        self.mode = mode
+        self.prev = modes.forward
+        modes.forward = mode
+
+    def _clone(self) -> _Mode:
+        return type(self)(self.mode)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: Any) -> None:
+        modes.forward = self.prev
 
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]

@@ -6,12 +6,14 @@ import inspect
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from .._backend import tape
 from .._core.formats import strided
 from .._core.modes import modes
 from .._core.overriding import FUNCTION_TRANSFORMS, state
+from .._core.tangents import LEVELS, levels_of_all
 from .._core.tensor_base import OF_FUNCTION, TensorBase, is_tracked
 from .._core.writable import check_history
 from .._ops._dispatch import capturing
@@ -19,11 +21,15 @@ from .._ops.creation import zeros
 from .._tape.node import FREED, Node, Saved, bare_of, bare_twin, dressed, edge_of, named
 from .._tape.saved import SavedTensor
 from .._tape.windows import settle
+from ._function_forward import push, without_tangents
 from .grad_mode import no_grad
 
 
 class FunctionCtx:
     """What ``forward`` hands on to ``backward``."""
+
+    saved_for_forward: tuple[Any, ...] = ()
+    _forward_now = False
 
     def __init__(self, needs_input_grad: tuple[bool, ...] = ()) -> None:
         self.needs_input_grad = needs_input_grad
@@ -49,7 +55,9 @@ class FunctionCtx:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """The tensors that ``save_for_backward`` kept."""
+        """The tensors that ``save_for_backward`` kept; within ``jvp``, those of ``save_for_forward``."""
+        if self._forward_now:
+            return self.saved_for_forward
         if self._saved is None:
             return self._to_save
         node = None if self._node is None else self._node()
@@ -253,7 +261,8 @@ class Function:
         ctx = FunctionCtx(needs)
         record = modes.grad and any(needs)
         edges = [edge_of(tensor) if needed else None for tensor, needed in zip(tensors, needs)] if record else []
-        with no_grad():
+        levels = levels_of_all(tensors) if LEVELS else []
+        with no_grad(), without_tangents() if levels else nullcontext():
             if apart:
                 output = cls.forward(*args)
                 cls.setup_context(ctx, args, output)
@@ -261,10 +270,14 @@ class Function:
                 output = cls.forward(ctx, *args, **kwargs)
         if not record:
             dirty = {id(tensor) for tensor in ctx._dirty}
-            return _plain_output([tensor for tensor in tensors if id(tensor) not in dirty], output)
-        if modes.native is not None:
+            output = _plain_output([tensor for tensor in tensors if id(tensor) not in dirty], output)
+        elif modes.native is not None:
             return _native_output(cls, output)
-        return _record(cls, ctx, tensors, edges, output)
+        else:
+            output = _record(cls, ctx, tensors, edges, output)
+        if levels:
+            push(cls.jvp, ctx, levels, tensors, output)
+        return output
 
 
 def _plain_output(tensors: list[Any], output: Any) -> Any:

@@ -1,7 +1,8 @@
-"""jvp, linearize, jacfwd and hessian: derivatives along directions, on a tape that only goes backwards.
+"""jvp, linearize, jacfwd and hessian: derivatives along directions, by forward mode.
 
-The gradient pulled back from v is linear in v, so that its own gradient with respect to v, pulled back from a direction, is
-the derivative along that direction (Townsend, "A new trick for calculating Jacobian vector products", 2017).
+``linearize`` keeps a function's derivative for directions that come later: the gradient pulled back from v is linear in v, so
+that its own gradient with respect to v, pulled back from a direction, is the derivative along that direction (Townsend, "A new
+trick for calculating Jacobian vector products", 2017).
 """
 from __future__ import annotations
 
@@ -11,13 +12,21 @@ from typing import Any
 
 import numpy as np
 
+from .._core import tangents
+from .._core.modes import modes
+from .._core.overriding import state
 from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
-from .._core.trees import TreeSpec, shown, tree_flatten, tree_unflatten
+from .._core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
+from .._ops._dispatch import contiguous_copy
+from .._ops.creation import zeros_like
 from .._tape import engine
 from .._tape.node import bare, edge_of
-from ._batched import aligned, batched, core, dressed_like, innermost, is_of, maps_of, outside, public
-from ._levels import fresh, recording, seed_of
-from ._reverse import Pull, jacobian, jacrev
+from ..autograd import forward_ad
+from ..autograd._dual import apart, check_sizes, joined
+from ._batched import aligned, batched, core, dressed_like, everywhere, innermost, is_of, maps_of, outside, public
+from ._levels import chosen_positions, fresh, recording, seed_of
+from ._reverse import Pull, check_real, jacrev, with_aux
+from ._vmap import vmap
 
 
 class Push:
@@ -86,13 +95,27 @@ def _tensors_of(primals: Any, words: str, what: str = "primals") -> tuple[list[A
     return leaves, spec
 
 
+class _Level:
+    """A level of forward mode for a run of a function; runs nest."""
+
+    def __enter__(self) -> int:
+        if forward_ad._current_level >= 0:
+            raise RuntimeError("Nested forward mode AD is not supported at the moment")
+        self.level = tangents.enter()
+        self.before, modes.forward = modes.forward, True
+        return self.level
+
+    def __exit__(self, *exc: Any) -> None:
+        modes.forward = self.before
+        tangents.leave(self.level)
+
+
 def jvp(
     func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
 ) -> Any:
     """``func(*primals)`` and its derivative along ``tangents``; with ``has_aux`` also the second of what ``func`` returns.
 
-    With ``strict``, RuntimeError if the result does not depend on the arguments. Differs from torch: computed by two passes
-    backwards, so that every operation in ``func`` has to be differentiable twice.
+    With ``strict``, RuntimeError if a result does not depend on the arguments. Runs nest, in each other and in ``grad``.
     """
     words = "jvp(f, primals, tangents)"
     if not isinstance(primals, tuple):
@@ -108,22 +131,55 @@ def jvp(
         )
     if not leaves:
         raise RuntimeError(f"{words}: Expected primals to contain at least one Tensor.")
-    for leaf, direction in zip(leaves, directions):
-        if leaf.shape != direction.shape:
+    return _pushed(func, leaves, directions, lambda duals: tree_unflatten(duals, spec), strict, has_aux)
+
+
+def _pushed(
+    func: Callable[..., Any], leaves: Sequence[Any], directions: Sequence[Any], arguments: Callable[[list[Any]], Sequence[Any]],
+    strict: bool, has_aux: bool,
+) -> tuple[Any, ...]:  # fmt: skip
+    """``func(*arguments(duals))``, the derivative along the directions (None stands for zeros), and aux if asked for."""
+    words = "jvp(f, primals, tangents)"
+    with _Level() as level:
+        duals = [leaf if one is None else _joined(leaf, one, level) for leaf, one in zip(leaves, directions)]
+        output, aux = with_aux(words, func(*arguments(duals)), has_aux)
+        flat, spec = tree_flatten(output)
+        if not flat or output is None:
+            raise RuntimeError(f"{words}: Expected f to be a function that has non-empty output (got output = {flat})")
+        for item in flat:
+            if not isinstance(item, TensorBase):
+                raise RuntimeError(f"{words}: expected f(*primals) to return only tensors, got unsupported type {type(item)}")
+        pairs = [_parted(item, level) for item in flat]
+        if strict and any(tangent is None for _, tangent in pairs):
             raise RuntimeError(
-                "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-                f"supported. Tensor is of size {list(leaf.shape)} while the given forward gradient is of size "
-                f"{list(direction.shape)}."
+                "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with "
+                "strict=True."
             )
-    push = Push(func, primals, has_aux, words)
-    if strict and push.independent:
-        raise RuntimeError(
-            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with "
-            "strict=True."
-        )
-    derivative = tree_unflatten(push.push(directions), push.pull.spec)
-    result = (push.pull.output, derivative)
-    return (*result, push.pull.level.left(push.pull.aux)) if has_aux else result
+        values = tree_unflatten([value for value, _ in pairs], spec)
+        derivative = tree_unflatten([public("zeros_like")(value) if tangent is None else tangent for value, tangent in pairs], spec)
+        if has_aux:
+            return values, derivative, tree_map(lambda item: _parted(item, level)[0] if isinstance(item, TensorBase) else item, aux)
+    return values, derivative
+
+
+def _joined(primal: Any, tangent: Any, level: int) -> Any:
+    for what, given in (("primal", primal), ("tangent", tangent)):
+        if given._dtype.category < 2:
+            raise ValueError(f"Expected {what} to be floating point or complex, but got: {given._dtype}")
+    if not state.maps:
+        return joined(primal, tangent, level)
+    check_sizes(primal, tangent)
+    primal = everywhere(primal, state.maps)
+    value = core(primal)
+    if value._stride is not None and 0 in value._stride:  # spread over the maps: each slice has a tangent of its own
+        value = contiguous_copy(value)
+    return dressed_like(primal, joined(value, core(aligned(tangent, primal)), level))
+
+
+def _parted(item: Any, level: int) -> tuple[Any, Any]:
+    """A result as the outside may see it, and its tangent; what has none is the outside's own."""
+    value, tangent = apart(core(item), level)
+    return (item, None) if tangent is None else (dressed_like(item, value), dressed_like(item, tangent))
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
@@ -153,15 +209,56 @@ def jacfwd(
 ) -> Callable[..., Any]:
     """A function that returns the Jacobian of ``func``: for each output a tensor of its shape and then the argument's.
 
-    Differs from torch: computed row by row, backwards, as ``jacrev`` does; ``func`` runs once, so that ``randomness`` says
-    nothing here.
+    ``func`` runs once, mapped over the elements of the arguments (``vmap``); random numbers in it are an error, the "same" for
+    each of them, or "different" ones.
     """
 
     @functools.wraps(func)
     def wrapper(*args: Any) -> Any:
-        return jacobian("jacfwd", func, argnums, has_aux, args, "jvp(f, primals, tangents)")
+        positions = chosen_positions(argnums, len(args))
+        picked = args[positions[0]] if isinstance(argnums, int) else tuple(args[p] for p in positions)
+        leaves, spec = _tensors_of(picked, "jvp(f, primals, tangents)")
+        check_real("jacfwd", leaves, "inputs")
+
+        def arguments(duals: list[Any]) -> list[Any]:
+            inside = tree_unflatten(duals, spec)
+            whole = list(args)
+            for position, value in zip(positions, (inside,) if isinstance(argnums, int) else inside):
+                whole[position] = value
+            return whole
+
+        def along(*directions: Any) -> Any:
+            found = _pushed(func, leaves, directions, arguments, False, has_aux)
+            return found[1:]
+
+        counts = [leaf.numel() for leaf in leaves]
+        if sum(counts):
+            found = vmap(along, randomness=randomness)(*_units(leaves, counts))
+        else:
+            found = tree_map(lambda item: item.unsqueeze(0), along(*map(zeros_like, leaves)))
+            found = (tree_map(lambda item: item[:0], found[0]), *found[1:])
+        rows, out_spec = tree_flatten(found[0])
+        check_real("jacfwd", rows, "outputs")
+        trees = [
+            tree_unflatten([
+                part.movedim(0, -1).reshape(*row.shape[1:], *leaf.shape) for part, leaf in zip(row.split(counts), leaves)
+            ], spec)
+            for row in rows
+        ]  # fmt: skip
+        jacobians = tree_unflatten(trees, out_spec)
+        return (jacobians, tree_map(lambda item: item[0], found[1])) if has_aux else jacobians
 
     return wrapper
+
+
+def _units(leaves: Sequence[Any], counts: Sequence[int]) -> list[Any]:
+    """A direction for each element of each of the tensors, stacked: (elements of all, *shape) for each tensor."""
+    total, start, found = sum(counts), 0, []
+    for leaf, count in zip(leaves, counts):
+        whole = np.eye(total, count, -start, dtype=leaf._dtype.np)
+        found.append(tensor_of(whole.reshape(total, *leaf._shape)))
+        start += count
+    return found
 
 
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
@@ -169,4 +266,4 @@ def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
     return jacfwd(jacrev(func, argnums), argnums)
 
 
-__all__ = ["Push", "hessian", "jacfwd", "jvp", "linearize", "seed_of", "shown"]
+__all__ = ["hessian", "jacfwd", "jvp", "linearize"]

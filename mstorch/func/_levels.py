@@ -13,6 +13,7 @@ import numpy as np
 
 from .._core.modes import modes
 from .._core.overriding import state
+from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
 from .._core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
 from .._tape import engine
@@ -103,7 +104,7 @@ class Level:
             if edge is None or any(map not in maps_of(tensor) for map in self.maps):
                 continue  # it does not depend on the inputs
             value = core(aligned(seed, tensor))
-            roots.append((edge, value if create else bare(value)))
+            roots.append((edge, value if create or LEVELS else bare(value)))
         if not roots:
             return [None] * len(self.tensors)
         found = engine.run(roots, True, create, self.ends)

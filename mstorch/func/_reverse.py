@@ -21,7 +21,7 @@ _NO_HOOKS = (
 )
 
 
-def _with_aux(name: str, output: Any, has_aux: bool, note: str = "") -> tuple[Any, Any]:
+def with_aux(name: str, output: Any, has_aux: bool, note: str = "") -> tuple[Any, Any]:
     """Output and what comes with it, checked."""
     if not has_aux:
         return output, None
@@ -37,7 +37,7 @@ def _value_and_grad(
 ) -> tuple[Any, Any, Any]:
     with recording() as mode, disable_saved_tensors_hooks(_NO_HOOKS):
         level, picked, inside = entered_arguments(argnums, args, mode.outer)
-        output, aux = _with_aux("grad_and_value(f)(*args)", func(*inside, **kwargs), has_aux)
+        output, aux = with_aux("grad_and_value(f)(*args)", func(*inside, **kwargs), has_aux)
         if not isinstance(output, TensorBase):
             raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
         if output.dim() != 0:
@@ -88,7 +88,7 @@ class Pull:
     ) -> None:
         with recording() as mode:
             self.level, self.picked, inside = entered_arguments(argnums, args, mode.outer)
-            output, self.aux = _with_aux(words, func(*inside), has_aux)
+            output, self.aux = with_aux(words, func(*inside), has_aux)
             leaves = tree_flatten(output)[0]
             if not leaves or output is None:
                 raise RuntimeError(f"{words}: Expected f to be a function that has non-empty output (got output = {leaves})")
@@ -178,7 +178,7 @@ def jacobian_rows(pull: Pull) -> Any:
     return level.left(tree_unflatten(trees, pull.spec))
 
 
-def _check_real(name: str, tensors: Any, what: str) -> None:
+def check_real(name: str, tensors: Any, what: str) -> None:
     for position, tensor in enumerate(tensors):
         if tensor.is_complex():
             raise RuntimeError(
@@ -192,8 +192,8 @@ def jacobian(
     """The Jacobian of ``func`` at ``args``, and aux if asked for."""
     with disable_saved_tensors_hooks(_NO_HOOKS) if name == "jacrev" else contextlib.nullcontext():
         pull = Pull(func, argnums, args, has_aux, words)
-    _check_real(name, tree_flatten(pull.picked)[0], "inputs")
-    _check_real(name, pull.outputs, "outputs")
+    check_real(name, tree_flatten(pull.picked)[0], "inputs")
+    check_real(name, pull.outputs, "outputs")
     found = jacobian_rows(pull)
     return (found, pull.level.left(pull.aux)) if has_aux else found
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .. import vocabulary as v
-from ..apply import Constant, rule
+from ..apply import rule
 
 
 @rule("add")
@@ -136,7 +136,7 @@ def abs(node: Any, g: Any) -> Any:
 
 @rule("clamp", keep=(0, 1, 2))
 def clamp(node: Any, g: Any) -> Any:
-    x, low, high = (None if item is None else v.host_array(node.kept(g, place)) for place, item in enumerate(_given(node)))
+    x, low, high = (None if item is None else v.host_array(item) for item in (node.kept(g, place) for place in range(3)))
     inside: Any = np.ones(node.shapes[0], bool)
     below = above = np.zeros((), bool)
     if low is not None:
@@ -150,10 +150,6 @@ def clamp(node: Any, g: Any) -> Any:
         None if edges[place] is None else v.fit(v.where(np.asarray(chosen), g, 0), node.shapes[place])
         for place, chosen in enumerate((inside, below, above))
     )
-
-
-def _given(node: Any) -> list[Any]:
-    return [None if item.__class__ is Constant and item.array is None else item for item in node.saved]
 
 
 def _extreme_number(op: str) -> None:

@@ -19,9 +19,9 @@ def _acosh_slope(x: Any) -> Any:
 OF_RESULT: dict[str, Callable[[Any], Any]] = {
     "exp": lambda y: y,
     "expm1": lambda y: v.plus(y, 1),
+    "tan": lambda y: v.plus(v.mul(y, y), 1),
     "tanh": lambda y: v.plus(v.neg(v.mul(y, y)), 1),
     "sigmoid": lambda y: v.mul(y, v.plus(v.neg(y), 1)),
-    "tan": lambda y: v.plus(v.mul(y, y), 1),
     "exp2": lambda y: v.times(y, math.log(2)),
 }
 OF_ARGUMENT: dict[str, Callable[[Any], Any]] = {

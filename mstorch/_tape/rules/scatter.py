@@ -108,7 +108,7 @@ def _counts(node: Any, places: Places, include_self: bool) -> np.ndarray:
     """How many elements each mean is of, at least 1."""
     ones = np.ones(node.shapes[0], node.kind.np)
     rest = v.bare_condition(ones if include_self else places.without(ones))
-    return np.maximum(rest + places.add(np.ones(node.shapes[1], node.kind.np)), ones)
+    return np.asarray(np.maximum(rest + places.add(np.ones(node.shapes[1], node.kind.np)), ones))
 
 
 def _of_product(node: Any, g: Any, places: Places, x: Any, source: Any, result: Any) -> tuple[Any, Any]:

@@ -1,0 +1,99 @@
+"""Forward mode's bookkeeping: which levels are entered, and the tangents that tensors have at them.
+
+A tensor's tangents stand in what autograd knows of it, by level; a view has besides those of its base, seen through the same
+window. While the tangent of a result at a level is computed, only the levels below it are seen, so that each derivative along a
+direction is differentiated by the levels around it and by no other.
+"""
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from .modes import modes
+
+LEVELS: list[int] = []  # those entered, the outermost first; empty almost always, which operations ask before anything else
+_next = itertools.count().__next__
+_holders: dict[int, list[Any]] = {}
+
+
+def enter() -> int:
+    """A new level, within all others."""
+    level = _next()
+    _holders[level] = []
+    LEVELS.append(level)
+    return level
+
+
+def leave(level: int) -> None:
+    """Forget a level and its tangents."""
+    LEVELS.remove(level)
+    for reference in _holders.pop(level):
+        auto = reference()
+        if auto is not None and auto.tangents:
+            auto.tangents.pop(level, None)
+
+
+@contextmanager
+def below(level: int) -> Iterator[None]:
+    """Of the levels that are entered now, only those around ``level`` are seen in the block."""
+    before = modes.hidden
+    modes.hidden = before.union(other for other in LEVELS if other >= level)
+    try:
+        yield
+    finally:
+        modes.hidden = before
+
+
+def seen(level: int) -> bool:
+    """Whether a level is seen."""
+    return modes.forward and not modes.inference and level not in modes.hidden
+
+
+def on() -> bool:
+    """Whether any level is seen."""
+    return bool(LEVELS) and modes.forward and not modes.inference and not modes.hidden.issuperset(LEVELS)
+
+
+def levels_of(tensor: Any) -> list[int]:
+    """The levels, among those seen, at which a tensor has a tangent, the outermost first."""
+    auto = tensor._auto
+    if auto is None or not on():
+        return []
+    hidden, found = modes.hidden, auto.tangents
+    if auto.base is not None:
+        above = auto.base._auto
+        if above is not None and above.tangents:
+            found = {**above.tangents, **(found or {})}
+    return sorted(level for level, tangent in found.items() if level not in hidden and tangent is not None) if found else []
+
+
+def is_dual(tensor: Any) -> bool:
+    """Whether a tensor has a tangent at a level that is seen."""
+    return bool(levels_of(tensor))
+
+
+def levels_of_all(tensors: Sequence[Any]) -> list[int]:
+    """The levels at which one of several tensors (or what else is among them) has a tangent."""
+    found: set[int] = set()
+    for tensor in tensors:
+        if hasattr(tensor, "_auto"):
+            found.update(levels_of(tensor))
+    return sorted(found)
+
+
+def keep(auto: Any, level: int, tangent: Any) -> None:
+    """Enter a tangent where a tensor keeps what autograd knows of it."""
+    if level not in _holders:
+        return
+    if auto.tangents is None:
+        auto.tangents = {}
+    auto.tangents[level] = tangent
+    _holders[level].append(weakref.ref(auto))
+
+
+def forget(auto: Any, level: int) -> None:
+    """Let a view have no tangent at a level, whatever its base has."""
+    keep(auto, level, None)

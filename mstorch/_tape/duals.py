@@ -1,0 +1,101 @@
+"""Tangents on tensors: read, given, handed on to views and twins, and written when their tensors are."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._core.modes import modes
+from .._core.tangents import LEVELS, below, keep, levels_of, levels_of_all
+from .._core.tensor_base import auto_of
+from .._core.writable import check_history
+
+# What stands above this file, filled in there: the same view of another base, a copy in given strides, a write, zeros like another.
+same_view: list[Callable[[Any, Any], Any]] = []
+relaid: list[Callable[[Any, Any], Any]] = []
+write_into: list[Callable[[Any, Any], None]] = []
+zeros_for: list[Callable[[Any], Any]] = []
+
+
+def tangent_of(tensor: Any, level: int) -> Any:
+    """The tangent of a tensor at a level, or None; that of a view is the same view of its base's."""
+    auto = tensor._auto
+    if auto is None:
+        return None
+    if auto.tangents is not None and level in auto.tangents:
+        return auto.tangents[level]
+    base = auto.base
+    if base is None or base._auto is None or not base._auto.tangents or level not in base._auto.tangents:
+        return None
+    with below(level):
+        return same_view[0](tensor, base._auto.tangents[level])
+
+
+def give(tensor: Any, level: int, tangent: Any) -> None:
+    """Let a tensor have a tangent, which takes the order of the tensor's memory."""
+    if tangent._stride != tensor._stride:
+        with below(level):
+            tangent = relaid[0](tangent, tensor)
+    keep(auto_of(tensor), level, tangent)
+
+
+def carry(source: Any, made: Any) -> None:
+    """Let a tensor over the same elements have the tangents of another."""
+    for level in levels_of(source):
+        keep(auto_of(made), level, tangent_of(source, level))
+
+
+def mapped(source: Any, made: Any, function: Callable[[Any], Any]) -> None:
+    """Give what a linear function made of a tensor the tangents that it makes of the tensor's."""
+    if made._dtype.category >= 2:
+        for level in levels_of(source):
+            with below(level):
+                tangent = function(tangent_of(source, level))
+            give(made, level, tangent)
+
+
+def mapped_apart(source: Any, made: Sequence[Any], function: Callable[[Any], Sequence[Any]]) -> None:
+    """As ``mapped``, for a function of several results."""
+    for level in levels_of(source):
+        with below(level):
+            tangents = function(tangent_of(source, level))
+        for item, tangent in zip(made, tangents):
+            give(item, level, tangent)
+
+
+def offset_in(tangent: Any, source: Any, offset: int, kind: Any = None) -> int:
+    """Where a window at ``offset`` of a tensor's storage begins in that of its tangent."""
+    size = source._dtype.itemsize if kind is None else kind.itemsize
+    return int(offset + (tangent._offset - source._offset) * source._dtype.itemsize // size)
+
+
+def write(target: Any, made: Any | None) -> None:
+    """Tangents of a tensor that has just been written to: those of the written value, or (None) of a constant."""
+    write_parts(target, made, write_into[0], True)
+
+
+def write_parts(target: Any, source: Any | None, put: Callable[[Any, Any], None], whole: bool = False) -> None:
+    """Tangents of a tensor of which parts have just been written, with values of ``source``, as ``put(tensor, values)`` does it.
+
+    A tangent that is there is written in place, so that views of it see the change; else that of the base is made.
+    """
+    levels = levels_of_all((target, source))
+    if not levels or target._dtype.category < 2:
+        return
+    refuse(target, source)
+    for level in levels:
+        with below(level):
+            old, new = tangent_of(target, level), None if source is None else tangent_of(source, level)
+            if old is not None and new is old:
+                continue
+            if old is None:
+                base = None if target._auto is None else target._auto.base
+                keep(auto_of(target if base is None else base), level, zeros_for[0](target if base is None else base))
+                old = tangent_of(target, level)
+            check_history(old)
+            put(old, zeros_for[0](target if whole or source is None else source) if new is None else new)
+
+
+def refuse(*tensors: Any) -> None:
+    """Raise where tangents would get lost: MindSpore's side has no forward mode."""
+    if modes.native is not None and LEVELS and levels_of_all(tensors):
+        raise NotImplementedError("mstorch: forward mode goes through neither a graph that is captured nor MindSpore's own training")

@@ -1,0 +1,387 @@
+"""Forward mode: the tangents of results, operation by operation.
+
+An operation's tangent is made by the first of these that there is: a rule declared in ``rules/forward``; the rule of its
+gradient, transposed. A gradient is linear in what it is pulled back from, so its own gradient with respect to that, pulled back
+from the tangents, is the derivative along them (Townsend, "A new trick for calculating Jacobian vector products", 2017). What has
+neither raises.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._backend.table import Kernel
+from .._core.dtype import dtype
+from .._core.modes import grad_set_to, modes
+from .._core.storage import Storage
+from .._core.strides import dense_order
+from .._core.tangents import below, levels_of_all, on
+from .._core.tensor_base import (
+    TensorBase,
+    array_of,
+    auto_of,
+    in_order,
+    is_meta,
+    is_tracked,
+    laid_out,
+    meta_tensor,
+    strides_of,
+    tensor_of,
+    window,
+)
+from . import engine
+from .apply import RULES, Derivative, _as_raw, apply, native_node, operands, pushed, pushed_native
+from .duals import carry, give, refuse, relaid, tangent_of, write_into, zeros_for
+from .node import Node, Saved, bare, dressed, edge_of
+from .windows import linear
+
+SOMEWHERE: Any = (Node(()), 0)  # the edge of an input that has a tangent; nothing is ever sent there
+
+
+class Held:
+    """A tensor (or an array that stands for a constant) among what a rule needs, at the moment of the operation."""
+
+    __slots__ = ("item",)
+
+    output = False
+    unpack = None
+
+    def __init__(self, item: Any) -> None:
+        self.item = item
+
+    def value(self, node: Any, recorded: bool) -> Any:
+        """The value: bare, or the tensor."""
+        item = self.item
+        if isinstance(item, TensorBase):
+            return item if recorded else bare(item)
+        return tensor_of(item) if recorded and isinstance(item, np.ndarray) else item
+
+
+class Call:
+    """An operation that has run, as its forward rule sees it: values and tangents, all bare or all tensors."""
+
+    def __init__(self, op: Kernel, kind: dtype, inputs: Any, args: Any, results: Any, tangents: list[Any], plain: bool) -> None:
+        self.op, self.kind, self.args, self.results, self.plain = op, kind, args, results, plain
+        self.listed = bool(inputs) and inputs[0].__class__ is list
+        self.inputs = list(inputs[0]) if self.listed else list(inputs)
+        self.tangents = [None if item is None else self._shown(item) for item in tangents]
+
+    def _shown(self, item: Any) -> Any:
+        if isinstance(item, TensorBase):
+            return bare(item) if self.plain else item
+        return tensor_of(item) if isinstance(item, np.ndarray) and not self.plain else item
+
+    def x(self, place: int = 0) -> Any:
+        """An input."""
+        return self._shown(self.inputs[place])
+
+    def y(self, place: int = 0) -> Any:
+        """A result."""
+        return self._shown(self.results[place])
+
+    def t(self, place: int = 0) -> Any:
+        """The tangent of an input, or None."""
+        return self.tangents[place]
+
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the result."""
+        return tuple(self.results[0]._shape)
+
+    def zeros(self, place: int) -> Any:
+        """Zeros like an input."""
+        item = self.inputs[place]
+        return self._shown(zeros_for[0](item)) if isinstance(item, TensorBase) else np.zeros_like(item)
+
+    def run(self, *inputs: Any) -> Any:
+        """The operation itself on other inputs."""
+        given: tuple[Any, ...] = (list(inputs),) if self.listed else inputs
+        if self.plain:
+            return self.op.host[self.kind.name](*given, *self.args)
+        return apply(self.op, self.kind, given, self.args)
+
+    def pull(self, tangent: Any, place: int = 0) -> Any:
+        """What the rule of the gradient makes of a value."""
+        node = applied_node(RULES[self.op.op], self.kind, self.inputs, self.args, self.results, [True] * len(self.inputs))
+        found = node.run([tangent], not self.plain)
+        return found[place]
+
+
+FORWARD: dict[str, Callable[[Call], Any]] = {}
+NATIVE_DIAGONAL: set[str] = set()
+
+
+def forward_rule(*ops: str) -> Callable[[Callable[[Call], Any]], Callable[[Call], Any]]:
+    """Enter a function as the forward derivative of operations: it gives the result's tangent, or a list for several results."""
+
+    def enter(function: Callable[[Call], Any]) -> Callable[[Call], Any]:
+        for op in ops:
+            FORWARD[op] = function
+        return function
+
+    return enter
+
+
+def applied_node(derivative: Derivative, kind: dtype, inputs: list[Any], args: Any, results: Sequence[Any], has: list[bool]) -> Any:
+    """A node of an operation with a rule, outside of every graph."""
+    node: Any = derivative.node([SOMEWHERE if one else None for one in has])
+    node.rule, node.args, node.kind = derivative.rule, args, kind
+    node.results = len(results) if len(results) > 1 else 0
+    node.shapes = [item._shape if isinstance(item, TensorBase) else np.shape(item) for item in inputs]
+    node.saved = [Held(inputs[place]) for place in derivative.keep] + [Held(results[number]) for number in derivative.results]
+    return node
+
+
+def _push_operation(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: Any) -> None:
+    """Give the results of an operation on tensors their tangents."""
+    flat: list[Any] = []
+    for item in inputs:
+        if isinstance(item, (list, tuple)):
+            flat.extend(item)
+        else:
+            flat.append(item)
+    levels = levels_of_all(flat)
+    if not levels:
+        return
+    refuse(*flat)
+    results = result if result.__class__ is tuple else (result,)
+    if not any(_inexact(item) for item in results):
+        return
+    derivative, direct = RULES.get(op.op), FORWARD.get(op.op)
+
+    def tangents_at(level: int) -> Sequence[Any]:
+        tangents = [_tangent(item, level, kind) for item in flat]
+        if direct is not None:
+            plain = _plain((*flat, *tangents, *results))
+            found = direct(Call(op, kind, inputs, args, results, tangents, plain))
+            if found is not NotImplemented:
+                return found if isinstance(found, (list, tuple)) else (found,)
+        has = [item is not None for item in tangents]
+        if derivative is not None:
+            return transposed(applied_node(derivative, kind, flat, args, results, has), tangents, results)
+        given, tensors = operands(inputs)
+        held = [Held(item) for item in tensors]
+        own = [item for item in tangents if item is not None] if len(tensors) != len(flat) else tangents
+        if len(tensors) != len(flat):
+            own = [tangent for item, tangent in zip(flat, tangents) if isinstance(item, TensorBase)]
+        edges = [None if item is None else SOMEWHERE for item in own]
+        raw_args = tuple(map(_as_raw, args))
+        node = native_node(op.op, edges, op[kind.name], given, raw_args, held, results)
+        if op.op in NATIVE_DIAGONAL and kind.category == 2 and len(tensors) == 1:
+            return [dressed(node.run([bare(own[0])], False)[0])] if _plain((*own, *tensors)) else node.run([own[0]], True)
+        return transposed(node, own, results)
+
+    _give_all(levels, results, tangents_at)
+
+
+def _push_function(
+    function: Callable[..., Any], given: list[Any], args: tuple[Any, ...], tensors: list[Any], results: Any,
+    again: Callable[[Sequence[Any]], Any] | None = None,
+) -> None:  # fmt: skip
+    """Give the results of a function of MindSpore's tensors their tangents; ``again`` applies it to them, if it is linear."""
+
+    def direct(tangents: list[Any], outputs: Any, inputs: Any) -> Any:
+        assert again is not None
+        found = again([zeros_for[0](item) if one is None else one for item, one in zip(inputs, tangents)])
+        return found if isinstance(found, tuple) else (found,)
+
+    push(
+        tensors, results, lambda edges, saved: native_node("Native", edges, function, given, args, saved, results),
+        None if again is None else direct,
+    )  # fmt: skip
+
+
+def push(
+    inputs: Sequence[Any], results: Sequence[Any], make: Callable[[list[Any], list[Any]], Any],
+    direct: Callable[..., Sequence[Any]] | None = None, written: bool = False,
+) -> None:  # fmt: skip
+    """Give results their tangents: by ``direct(tangents, results, inputs)``, or by the node that ``make(edges, saved)`` makes.
+
+    The node saves its inputs, or where its gradient is ``written`` with tensors the results and the inputs.
+    """
+    levels = levels_of_all(inputs)
+    if not levels or not any(_inexact(item) for item in results):
+        return
+    refuse(*inputs)
+    saved = [Held(item) for item in ((*results, *inputs) if written else inputs)]
+
+    def tangents_at(level: int) -> Sequence[Any]:
+        tangents = [_tangent(item, level, None) for item in inputs]
+        if direct is not None:
+            return direct(tangents, results, inputs)
+        edges = [None if item is None else SOMEWHERE for item in tangents]
+        return transposed(make(edges, saved), tangents, results, not written)
+
+    _give_all(levels, results, tangents_at)
+
+
+def _give_all(levels: list[int], results: Sequence[Any], tangents_at: Callable[[int], Sequence[Any]]) -> None:
+    for level in levels:
+        with below(level):
+            found = tangents_at(level)
+        for item, tangent in zip(results, found):
+            if tangent is not None and _inexact(item):
+                tangent = dressed(tangent)
+                if tangent._shape != item._shape:
+                    raise NotImplementedError(f"mstorch: a tangent of shape {tangent._shape} for a result of shape {item._shape}")
+                give(item, level, tangent)
+    for item in results:
+        node = item._node if isinstance(item, TensorBase) else None
+        for kept in (node.saved or ()) if node is not None else ():
+            if isinstance(kept, Saved) and kept.output and kept.tensor is not None and kept.number == item._number:
+                carry(item, kept.tensor)  # what backward keeps of the result is another tensor
+
+
+def _inexact(item: Any) -> bool:
+    return isinstance(item, TensorBase) and item._dtype.category >= 2
+
+
+def _tangent(item: Any, level: int, kind: dtype | None) -> Any:
+    if not isinstance(item, TensorBase) or item._auto is None:
+        return None
+    found = tangent_of(item, level)
+    wanted = kind or item._dtype
+    if found is None or found._dtype is wanted:
+        return found
+    source, target = found._dtype.np, wanted.np
+    return linear(found, lambda array: _cast(array, target), lambda array: _cast(array, source), "ToCopyBackward0")
+
+
+def _cast(array: np.ndarray, kind: np.dtype) -> np.ndarray:
+    return (array.real if kind.kind != "c" else array).astype(kind)
+
+
+def _plain(items: Sequence[Any]) -> bool:
+    """Whether tangents can be computed on bare values: nothing records them, and no level around follows them."""
+    if on():
+        return False
+    for item in items:
+        if isinstance(item, TensorBase) and (item._storage.__class__ is not Storage or (modes.grad and is_tracked(item))):
+            return False
+    return True
+
+
+def transposed(node: Any, tangents: Sequence[Any], results: Sequence[Any], probe: bool = True) -> list[Any]:
+    """The tangents of a node's results: its gradients, as functions of what they are pulled back from, pulled back themselves.
+
+    ``probe``: pull back from values that would show a gradient whose history got lost; else from zeros, which no gradient refuses.
+    """
+    recorded = modes.grad
+    with grad_set_to(True):
+        seeds = [_seed(item, probe) if _inexact(item) else None for item in results]
+        found = node.run(list(seeds), True)
+    roots = []
+    for gradient, tangent in zip(found, tangents):
+        if tangent is None or gradient is None:
+            continue
+        if not is_tracked(gradient):
+            if not is_meta(gradient) and np.any(array_of(gradient)):
+                raise NotImplementedError(
+                    f"mstorch: the tangent of {node.name()} is not known: its gradient cannot be differentiated in its turn"
+                )
+            continue
+        edge = edge_of(gradient)
+        if tangent._shape != gradient._shape:
+            raise NotImplementedError(f"mstorch: {node.name()} has a gradient of another shape than its input")
+        tangent = _in_kind(tangent, gradient._dtype)
+        roots.append((edge, tangent))
+    follow = (recorded and any(is_tracked(tangent) for _, tangent in roots)) or (recorded and _keeps_tracked(node))
+    dress = follow or on()
+    starts = [(edge, tangent if dress else bare(tangent)) for edge, tangent in roots]
+    ends = [None if seed is None else edge_of(seed) for seed in seeds]
+    values = engine.run(starts, True, follow, ends) if starts else [None] * len(seeds)  # type: ignore[arg-type]
+    made: list[Any] = []
+    for seed, value in zip(seeds, values):
+        if seed is None:
+            made.append(None)
+        elif value is None:
+            made.append(zeros_for[0](seed))
+        else:
+            made.append(_own(value))
+    return made
+
+
+def _own(value: Any) -> Any:
+    """A tangent in memory of its own."""
+    if isinstance(value, np.ndarray) and (value.base is not None or not value.flags.writeable):
+        value = np.array(value, order="C")
+    return dressed(value)
+
+
+def _in_kind(tangent: Any, kind: dtype) -> Any:
+    if tangent._dtype is kind:
+        return tangent
+    source, target = tangent._dtype.np, kind.np
+    return linear(tangent, lambda array: _cast(array, target), lambda array: _cast(array, source), "ToCopyBackward0")
+
+
+def _keeps_tracked(node: Any) -> bool:
+    for item in node.saved or ():
+        if isinstance(item, Held) and isinstance(item.item, TensorBase) and is_tracked(item.item):
+            return True
+    return False
+
+
+def _seed(result: Any, probe: bool) -> Any:
+    """Something to pull back from, which gradients are followed to."""
+    if is_meta(result):
+        return meta_tensor(result._shape, result._dtype, None, True)
+    kind, count = result._dtype.np, int(np.prod(result._shape))
+    seed = tensor_of((np.linspace(0.5, 1.5, count).astype(kind) if probe else np.zeros(count, kind)).reshape(result._shape))
+    auto_of(seed).leaf = True
+    return seed
+
+
+# What the lower files need of this one
+
+
+def _zeros_for(like: Any) -> Any:
+    """Zeros with a tensor's shape, dtype and strides, without a history."""
+    shape, kind, strides = like._shape, like._dtype, like._stride
+    if is_meta(like):
+        return meta_tensor(shape, kind, strides)
+    if strides is None or dense_order(shape, strides) is not None:
+        return laid_out(np.zeros(shape, kind.np), strides)
+    return _in_gaps(shape, kind, strides)
+
+
+def _in_gaps(shape: tuple[int, ...], kind: dtype, strides: Any) -> Any:
+    span = 0 if 0 in shape else 1 + sum((length - 1) * step for length, step in zip(shape, strides))
+    return window(tensor_of(np.zeros(span, kind.np))._storage, kind, shape, strides, 0)
+
+
+def _relaid(tangent: Any, like: Any) -> Any:
+    """A tangent in the order of a tensor's memory."""
+    strides = like._stride
+    if strides is None or dense_order(like._shape, strides) is not None:
+        copy = linear(tangent, _copied, _copied, "CloneBackward0")
+        return in_order(copy, strides_of(like)) if strides is not None else copy
+    if any(length > 1 and step == 0 for length, step in zip(like._shape, strides)):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() "
+            "the tensor before performing the operation."
+        )
+    made = _in_gaps(like._shape, tangent._dtype, strides)
+    write_into[0](made, tangent)
+    return made
+
+
+def _copied(array: np.ndarray) -> np.ndarray:
+    return np.array(array, order="C")
+
+
+def in_storage(tangent: Any, like: Any) -> Any:
+    """A tangent in memory of the size of a tensor's whole storage, at the same place: views may look beyond the tensor."""
+    whole = tensor_of(np.zeros(like._storage.nbytes // like._dtype.itemsize, tangent._dtype.np))
+    made = window(whole._storage, tangent._dtype, like._shape, like._stride, like._offset)
+    write_into[0](made, tangent)
+    return made
+
+
+relaid.append(_relaid)
+zeros_for.append(_zeros_for)
+pushed.append(_push_operation)
+pushed_native.append(_push_function)
+
+__all__ = ["FORWARD", "NATIVE_DIAGONAL", "Call", "forward_rule", "push", "transposed"]

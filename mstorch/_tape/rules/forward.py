@@ -1,0 +1,233 @@
+"""Forward derivatives of operations whose tangent is cheaper by a rule than by transposing the gradient's."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._backend.table import kernel
+from .. import vocabulary as v
+from ..forward import NATIVE_DIAGONAL, Call, forward_rule
+from ..node import bare
+
+# Elementwise operations of one tensor: the gradient's rule multiplies by the derivative, or by its conjugate.
+_DIAGONAL = (
+    "exp", "expm1", "tan", "tanh", "sigmoid", "log", "log1p", "log2", "log10", "sin", "cos", "sinh", "cosh", "neg", "sqrt", "rsqrt",
+    "reciprocal", "square", "scalar_power", "silu", "relu", "leaky_relu", "gelu", "gelu_tanh", "erf",
+)  # fmt: skip
+# The same for real numbers only; and softmax, whose Jacobian is symmetric.
+_REAL = ("floor", "ceil", "trunc", "round", "sign", "abs", "softmax")
+# Elementwise operations of one real tensor whose gradient is MindSpore's.
+NATIVE_DIAGONAL.update((
+    "asin", "acos", "atan", "asinh", "acosh", "atanh", "erfc", "erfinv", "lgamma", "digamma", "elu", "hardtanh", "hardswish",
+    "hardsigmoid", "hardshrink", "softshrink", "softplus", "softsign", "tanhshrink", "threshold", "logsigmoid", "mish", "exp2",
+))  # fmt: skip
+
+
+@forward_rule(*_DIAGONAL)
+def diagonal(call: Call) -> Any:
+    return v.conj(call.pull(v.conj(call.t())))
+
+
+@forward_rule(*_REAL)
+def real_diagonal(call: Call) -> Any:
+    return call.pull(call.t()) if call.kind.category == 2 else NotImplemented
+
+
+@forward_rule(
+    "clone", "sum", "mean", "index", "take", "index_select", "gather", "embedding", "conj", "cat", "stack", "triangle", "fft", "avg_pool",
+    "adaptive_avg_pool", "pick_along", "along", "im2col", "col2im", "tile", "flip", "roll", "cumsum", "complex", "running_sum", "pad_like",
+)
+def linear(call: Call) -> Any:
+    given = [call.zeros(place) if item is None else item for place, item in enumerate(call.tangents)]
+    return call.run(*given)
+
+
+@forward_rule("pad")
+def pad(call: Call) -> Any:
+    call.args = (call.args[0], 0)
+    return call.run(call.t())
+
+
+def _either(first: Any, second: Any) -> Any:
+    return second if first is None else first if second is None else v.add(first, second)
+
+
+@forward_rule("add")
+def add(call: Call) -> Any:
+    return v.spread(_either(call.t(0), call.t(1)), call.shape())
+
+
+@forward_rule("sub")
+def sub(call: Call) -> Any:
+    second = call.t(1)
+    return v.spread(_either(call.t(0), None if second is None else v.neg(second)), call.shape())
+
+
+def _product(call: Call, multiply: Any) -> Any:
+    first, second = call.t(0), call.t(1)
+    return _either(
+        None if first is None else multiply(first, call.x(1)), None if second is None else multiply(call.x(0), second)
+    )
+
+
+@forward_rule("mul")
+def mul(call: Call) -> Any:
+    return _product(call, v.mul)
+
+
+@forward_rule("mm", "bmm", "linear", "conv2d_input", "conv2d_weight")
+def product(call: Call) -> Any:
+    return _product(call, call.run)
+
+
+@forward_rule("linear_bias")
+def linear_bias(call: Call) -> Any:
+    first, second, bias = (call.t(place) for place in range(3))
+    found = None
+    if first is not None or second is not None:
+        found = _product(call, v.linear_product)
+    if bias is not None:
+        found = _either(found, bias)
+    return v.spread(found, call.shape())
+
+
+@forward_rule("conv2d", "conv", "conv_transpose")
+def convolution(call: Call) -> Any:
+    bias = call.t(2) if len(call.inputs) > 2 else None
+    found = None
+    if len(call.inputs) > 2:
+        call.inputs[2:] = []
+        if call.args[:1] != (None,):
+            call.args = (None, *call.args)
+    if call.t(0) is not None or call.t(1) is not None:
+        found = _product(call, call.run)
+    if bias is not None:
+        found = _either(found, v.reshape(bias, (1, -1, *([1] * (len(call.shape()) - 2)))))
+    return v.spread(found, call.shape())
+
+
+@forward_rule("div")
+def div(call: Call) -> Any:
+    first, second = call.t(0), call.t(1)
+    if second is None:
+        return v.div(first, call.x(1))
+    lost = v.mul(call.y(), second)
+    return v.div(v.neg(lost) if first is None else v.sub(first, lost), call.x(1))
+
+
+@forward_rule("where")
+def where(call: Call) -> Any:
+    first, second = call.t(1), call.t(2)
+    condition = v.bare_condition(call.x(0))
+    return v.spread(v.where(condition, 0 if first is None else first, 0 if second is None else second), call.shape())
+
+
+@forward_rule("log_softmax")
+def log_softmax(call: Call) -> Any:
+    if call.kind.category != 2:
+        return NotImplemented
+    axes = (call.args[0],) if call.shape() else ()
+    return v.sub(call.t(), v.total(v.mul(v.exp(call.y()), call.t()), axes))
+
+
+@forward_rule("layer_norm")
+def layer_norm(call: Call) -> Any:
+    begin, eps = call.args
+    shape = call.shape()
+    if 0 in shape:
+        return NotImplemented
+    axes = tuple(range(begin, len(shape)))
+    count = int(np.prod(shape[begin:]))
+    number = v.constant(count, call.x())
+    centred = v.sub(call.x(), v.div(v.total(call.x(), axes), number))
+    inverse = v.rsqrt(v.plus(v.div(v.total(v.mul(centred, centred), axes), number), eps))
+    normal = v.mul(centred, inverse)
+    found = None
+    if call.t(0) is not None:
+        moved = v.sub(call.t(0), v.div(v.total(call.t(0), axes), number))
+        moved = v.mul(v.sub(moved, v.mul(normal, v.div(v.total(v.mul(moved, normal), axes), number))), inverse)
+        found = v.mul(moved, call.x(1))
+    if call.t(1) is not None:
+        found = _either(found, v.mul(normal, call.t(1)))
+    if call.t(2) is not None:
+        found = _either(found, call.t(2))
+    return v.spread(found, shape)
+
+
+@forward_rule("cross_entropy")
+def cross_entropy(call: Call) -> Any:
+    (target,) = call.args
+    moved = v.sub(call.t(), v.total(v.mul(v.softmax(call.x(), 1), call.t()), (1,)))
+    rows = tuple(call.inputs[0]._shape)[0]
+    wanted = np.zeros(tuple(call.inputs[0]._shape), call.kind.np)
+    wanted[np.arange(rows), target] = -1 / rows
+    return v.reshape(v.total(v.mul(moved, v.like(wanted, call.t())), (0, 1)), call.shape())
+
+
+@forward_rule("batch_norm_train")
+def batch_norm_train(call: Call) -> Any:
+    (eps,) = call.args
+    shape = call.shape()
+    if 0 in shape:
+        return NotImplemented
+    axes, wide = (0, *range(2, len(shape))), (1, -1, *([1] * (len(shape) - 2)))
+    count = int(np.prod(shape)) // shape[1]
+    number = v.constant(count, call.x())
+    centred = v.sub(call.x(), v.div(v.total(call.x(), axes), number))
+    inverse = v.rsqrt(v.plus(v.div(v.total(v.mul(centred, centred), axes), number), eps))
+    normal = v.mul(centred, inverse)
+    found = None
+    if call.t(0) is not None:
+        moved = v.sub(call.t(0), v.div(v.total(call.t(0), axes), number))
+        moved = v.sub(moved, v.mul(normal, v.div(v.total(v.mul(moved, normal), axes), number)))
+        found = v.mul(moved, v.mul(inverse, v.reshape(call.x(1), wide)))
+    if call.t(1) is not None:
+        found = _either(found, v.mul(normal, v.reshape(call.t(1), wide)))
+    if call.t(2) is not None:
+        found = _either(found, v.reshape(call.t(2), wide))
+    return v.spread(found, shape), None, None  # the running averages that the statistics go to have no tangents
+
+
+@forward_rule("batch_norm_eval")
+def batch_norm_eval(call: Call) -> Any:
+    shape = call.shape()
+    if call.t(3) is not None or call.t(4) is not None:
+        return NotImplemented
+    wide = (1, -1, *([1] * (len(shape) - 2)))
+    inverse = v.reshape(v.rsqrt(v.plus(call.x(4), call.args[0])), wide)
+    found = None
+    if call.t(0) is not None:
+        found = v.mul(call.t(0), v.mul(inverse, v.reshape(call.x(1), wide)))
+    if call.t(1) is not None:
+        centred = v.mul(v.sub(call.x(), v.reshape(call.x(3), wide)), inverse)
+        found = _either(found, v.mul(centred, v.reshape(call.t(1), wide)))
+    if call.t(2) is not None:
+        found = _either(found, v.reshape(call.t(2), wide))
+    return v.spread(found, shape)
+
+
+_positions = kernel("max_pool_indices")
+
+
+@forward_rule("max_pool", "max_pool_indices", "adaptive_max_pool")
+def max_pool(call: Call) -> Any:
+    if len(call.results) > 1:
+        places = bare(call.results[1])
+    else:
+        places = _positions.host[call.kind.name](bare(call.inputs[0]), *call.args)[1]
+    if places.__class__ is not np.ndarray:
+        return NotImplemented
+    shape, out = tuple(call.inputs[0]._shape), call.shape()
+    where = places.reshape(*out[:2], -1)
+
+    def taken(array: np.ndarray) -> np.ndarray:
+        return np.take_along_axis(array.reshape(*shape[:2], -1), where, 2).reshape(out)
+
+    def given(array: np.ndarray) -> np.ndarray:
+        whole = np.zeros((*shape[:2], int(np.prod(shape[2:]))), array.dtype)
+        first, second = np.ogrid[: shape[0], : shape[1]]
+        np.add.at(whole, (first[..., None], second[..., None], where), array.reshape(where.shape))
+        return whole.reshape(shape)
+
+    return v.mapped(call.t(), taken, given, "GatherBackward0"), None

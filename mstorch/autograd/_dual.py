@@ -1,0 +1,54 @@
+"""A value and its tangent as one tensor, and apart again: what forward_ad and torch.func's jvp are made of."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._core.storage import Storage
+from .._core.tangents import below, forget, seen
+from .._core.tensor_base import auto_of
+from .._ops import views
+from .._tape.duals import give, tangent_of
+from .._tape.forward import in_storage
+from .._tape.node import named
+from .._tape.windows import Linear
+
+
+def check_sizes(primal: Any, tangent: Any) -> None:
+    """Raise torch's RuntimeError for a tangent of another shape."""
+    if primal._shape != tangent._shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
+            f"Tensor is of size {list(primal._shape)} while the given forward gradient is of size {list(tangent._shape)}."
+        )
+
+
+def joined(primal: Any, tangent: Any, level: int) -> Any:
+    """A view of ``primal`` that has a tangent at a level; RuntimeError if the sizes differ."""
+    check_sizes(primal, tangent)
+    dual = views.view(primal, primal._shape)
+    here, there = primal._storage, tangent._storage
+    if here.__class__ is there.__class__ is Storage and not _alike(primal, tangent):
+        with below(level):
+            tangent = in_storage(tangent, primal)
+    give(dual, level, tangent)
+    return dual
+
+
+def _alike(primal: Any, tangent: Any) -> bool:
+    """Whether two tensors lie in the same way in storages of the same length."""
+    if primal._offset != tangent._offset or primal._stride != tangent._stride:
+        return primal._stride is not None and 0 in primal._stride  # what is expanded is refused further on
+    return bool(primal._storage.nbytes // primal._dtype.itemsize == tangent._storage.nbytes // tangent._dtype.itemsize)
+
+
+def apart(dual: Any, level: int) -> tuple[Any, Any]:
+    """A view of a tensor without the tangent at a level, and that tangent, or None."""
+    tangent = tangent_of(dual, level) if seen(level) else None
+    primal = views.view(dual, dual._shape)
+    if primal._node is not None:
+        primal._node.__class__ = named(Linear, "torch::autograd::Identity")
+    forget(auto_of(primal), level)
+    return primal, tangent
+
+
+__all__ = ["apart", "check_sizes", "joined"]

@@ -1,0 +1,94 @@
+"""autograd.Function in forward mode: what its ``jvp`` gives becomes the tangents of its results."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from .._core.modes import modes
+from .._core.tangents import below
+from .._core.tensor_base import TensorBase
+from .._ops.creation import zeros_like
+from .._tape.duals import carry, give, refuse, tangent_of
+
+
+@contextmanager
+def without_tangents() -> Iterator[None]:
+    """No tangents are computed in the block: what is in it has a derivative of its own."""
+    before, modes.forward = modes.forward, False
+    try:
+        yield
+    finally:
+        modes.forward = before
+
+
+def push(jvp: Callable[..., Any], ctx: Any, levels: Sequence[int], tensors: Sequence[Any], output: Any) -> None:
+    """Give the results of a Function their tangents; ``tensors`` are its arguments, None for those that are no tensors."""
+    refuse(*[tensor for tensor in tensors if tensor is not None])
+    outputs = list(output) if isinstance(output, (tuple, list)) else [output]
+    plain, dirty = {id(item) for item in ctx._non_differentiable}, {id(item) for item in ctx._dirty}
+    ctx._forward_now = True
+    try:
+        for level in levels:
+            given = [_tangent(tensor, level, ctx.materialize_grads) for tensor in tensors]
+            with below(level):
+                found = jvp(ctx, *given)
+            found = found if isinstance(found, (tuple, list)) else (found,)
+            if len(found) != len(outputs):
+                raise RuntimeError(
+                    f"Function's jvp returned an invalid number of forward gradients (expected {len(outputs)} but got {len(found)})"
+                )
+            for position, (item, tangent) in enumerate(zip(outputs, found)):
+                _check(position, tangent)
+                if not isinstance(item, TensorBase) or item._dtype.category < 2 or id(item) in plain:
+                    if tangent is not None:
+                        raise RuntimeError(
+                            f"Function's jvp returned a gradient at position {position}, but  the corresponding forward output is not "
+                            "a differentiable Tensor.You should return None at that position instead."
+                        )
+                    continue
+                _give(item, level, tangent, given, id(item) in dirty)
+        for kept in ctx._saved or ():
+            for item in outputs:
+                if kept is not None and kept.output and kept.tensor is not None and kept.number == item._number:
+                    carry(item, kept.tensor)
+    finally:
+        ctx._forward_now = False
+
+
+def _tangent(tensor: Any, level: int, materialize: bool) -> Any:
+    if tensor is None or tensor._dtype.category < 2:
+        return None
+    found = tangent_of(tensor, level)
+    return zeros_like(tensor.detach()) if found is None and materialize else found
+
+
+def _check(position: int, tangent: Any) -> None:
+    if tangent is not None and not isinstance(tangent, TensorBase):
+        raise RuntimeError(f"expected Variable or None (got {type(tangent).__name__}) for grad output {position}.")
+
+
+def _give(item: Any, level: int, tangent: Any, given: Sequence[Any], dirty: bool) -> None:
+    if dirty:
+        if not any(tangent is one for one in given):
+            raise RuntimeError(
+                "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input "
+                "inplace, then the jvp function must modify the corresponding gradient inplace."
+            )
+        return
+    if tangent is None or tangent._dtype.category < 2:
+        raise RuntimeError("Expected both tensor and its forward grad to be floating point or complex")
+    if tangent._shape != item._shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
+            f"Tensor is of size {list(item._shape)} while the given forward gradient is of size {list(tangent._shape)}."
+        )
+    if _is_view(item) and not _is_view(tangent):
+        raise RuntimeError(
+            "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view."
+        )
+    give(item, level, tangent)
+
+
+def _is_view(tensor: Any) -> bool:
+    return tensor._auto is not None and tensor._auto.base is not None
