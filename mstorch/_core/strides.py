@@ -149,7 +149,7 @@ def elementwise_strides(
             tuple(0 if i < lead or (own_shape[i - lead] == 1 and shape[i] != 1) else own_strides[i - lead] for i in range(rank))
         )
     same_shape = [strides for (own_shape, _), strides in zip(operands, full) if own_shape == shape]
-    if len(same_shape) == len(operands) and (not with_numbers or not shape or 0 in shape):
+    if len(same_shape) == len(operands) and (not with_numbers or not shape):
         first = same_shape[0]
         if all(is_contiguous(shape, strides) for strides in same_shape):
             return None
@@ -158,6 +158,8 @@ def elementwise_strides(
         if all(strides == first for strides in same_shape) and dense_order(shape, first) is not None:
             return normalize(shape, first)
     order = _iteration_order(shape, full)
+    if 0 in shape and order == list(range(rank - 1, -1, -1)):
+        return None
     strides = [0] * rank
     step = 1
     for i in order:

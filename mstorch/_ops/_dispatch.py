@@ -178,7 +178,7 @@ def _unary(kernel: Kernel, input: Any, args: tuple[Any, ...], out: Any, to_float
 
 def result_strides(operands: Sequence[Any], shape: tuple[int, ...], with_numbers: bool = False) -> Any:
     """The strides that torch gives the result of an elementwise operation; None for row-major ones."""
-    if all(operand._stride is None for operand in operands):
+    if all(operand._stride is None for operand in operands) and (0 not in shape or not (with_numbers or len(operands) > 1)):
         return None
     return elementwise_strides(shape, [(operand._shape, strides_of(operand)) for operand in operands], with_numbers)
 
@@ -189,8 +189,8 @@ def binary(kernel: Kernel, input: Any, other: Any, out: Any = None, *, to_float:
         kind = input._dtype
         if kind is other._dtype and input._stride is None and other._stride is None and (kind.category >= 2 or not to_float):
             # The common case, which must cost little more than the kernel: one dtype, two row-major tensors.
-            if input._shape != other._shape:
-                broadcast_shape(input._shape, other._shape)
+            if input._shape != other._shape and 0 in broadcast_shape(input._shape, other._shape):
+                return elementwise(kernel, (input, other), to_float=to_float)
             return apply_pair(kernel, kind, input, other)
     return elementwise(kernel, (input, other), out, to_float=to_float)
 

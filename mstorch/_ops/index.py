@@ -198,7 +198,7 @@ def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
     if out is not None:
         return deliver(found, out)
     rows = found._shape[0]
-    return in_order(found, normalize(found._shape, (1, rows)) if count_of(found._shape) else None)
+    return in_order(found, normalize(found._shape, (1, rows)))
 
 
 def argwhere(input: Any) -> Any:

@@ -357,7 +357,7 @@ def dressed(value: Any) -> Any:
 
 def repeats(array: np.ndarray) -> bool:
     """Whether an array holds elements more than once, as what was broadcast does."""
-    return 0 in array.strides and array.size != 1
+    return array.size > 1 and 0 in array.strides
 
 
 def _expanded(array: np.ndarray) -> Any:
