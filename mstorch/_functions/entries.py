@@ -70,15 +70,22 @@ def enter_functional(namespace: dict[str, Any]) -> None:
 def enter_namespace(namespace: dict[str, Any], module: str, known: dict[Function, Function]) -> None:
     """Give the functions of a namespace their public form; one that is ``known`` from another namespace keeps it.
 
-    A function of several names has one public form, called by the name that the function has itself if that is among them.
+    Each name in the torch namespace has a public form of its own, as there (``arctan`` is not ``atan``); elsewhere a function of
+    several names has one, called by the name that the function has itself if that is among them.
     """
     names = [name for name, value in namespace.items() if _is_operation(name, value)]
+    entered: set[Function] = set()
     for name in sorted(names, key=lambda name: namespace[name].__name__ != name):
         function = namespace[name]
+        form = {**FORMS, **FUNCTION_FORMS}.get(name) if module in _FACES else None
+        if module == _HOME and function in entered:
+            form = form or {**FORMS, **FUNCTION_FORMS}.get(function.__name__)
+            namespace[name] = entry(_drawing(function, name), module, name, form=form, data=name in _OF_DATA)
+            continue
         if function not in known:
-            form = {**FORMS, **FUNCTION_FORMS}.get(name) if module in _FACES else None
             known[function] = entry(_drawing(function, name), module, name, form=form, data=name in _OF_DATA)
         namespace[name] = known[function]
+        entered.add(function)
 
 
 def _drawing(function: Function, name: str) -> Function:

@@ -8,6 +8,7 @@ from ... import init
 from ..._tensor import Tensor
 from .. import functional as F
 from ._made import parameter_of
+from .attention import MultiheadAttention as MultiheadAttention
 from .module import Module
 
 
