@@ -466,6 +466,12 @@ def from_numbers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     raise RuntimeError(NO_ITEM)
 
 
+@ruled("_functions.checks._is_all_true _functions.checks._is_any_true")
+def whole_truth(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """One answer for all slices, which functions may branch on."""
+    return op(args[0].value)
+
+
 @ruled("is_nonzero")
 def is_nonzero(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Refused: one answer for each slice."""
