@@ -217,15 +217,19 @@ def elementwise_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     given = bound(op, args, kwargs)
     reduction = given.pop("reduction", "mean")
     named = [name for name, value in given.items() if isinstance(value, TensorBase)]
-    shapes = {given[name]._shape for name in named}
     old = given.get("size_average") is not None or given.get("reduce") is not None
-    if old or len(shapes) != 1 or reduction not in ("none", "mean", "sum", "batchmean") or "pos_weight" in named:
-        return by_slices(op, args, kwargs)
-    values = {name: expanded(given[name], op.map) for name in named}
-    given.update(values)
-    found = batched(op(given.pop("input"), reduction="none", **given), 0, op.map)
     if "weight" in named and op.name in ("mse_loss", "l1_loss"):
+        return by_slices(op, args, kwargs)  # a weighted mean
+    spread = {name: given[name] for name in ("weight", "pos_weight") if name in named and op.name.startswith("binary_cross_entropy")}
+    shapes = {given[name]._shape for name in named if name not in spread}
+    rank = len(given["input"]._shape)
+    if old or len(shapes) != 1 or reduction not in ("none", "mean", "sum", "batchmean") or any(
+        len(tensor._shape) > rank for tensor in spread.values()
+    ):
         return by_slices(op, args, kwargs)
+    given.update({name: expanded(given[name], op.map) for name in named if name not in spread})
+    given.update(zip(spread, in_line(op, list(spread.values()), rank)))
+    found = batched(op(given.pop("input"), reduction="none", **given), 0, op.map)
     if reduction == "batchmean":
         return _reduced(op, found, "mean", found._shape[0] if found._shape else 1)
     return _reduced(op, found, reduction)

@@ -270,8 +270,6 @@ rules("Tensor.unfold", along("dimension"))
 rules("flatten", along("start_dim", "end_dim"))
 rules("diagonal diagonal_copy linalg.diagonal", along("dim1", "dim2"))
 rules("movedim moveaxis", along("source", "destination"))
-rules("fft.fftn fft.ifftn fft.rfftn fft.irfftn", along("dim"))
-rules("fft.fftshift fft.ifftshift", along("dim"))
 for _name, _dims in (("transpose", "dim0 dim1"), ("swapdims", "dim0 dim1"), ("swapaxes", "axis0 axis1")):
     rules(f"{_name} {_name}_copy", along(*_dims.split()))
 RULES["msort"] = lambda op, args, kwargs: batched(front(args[0]).sort(1)[0], 0, op.map)

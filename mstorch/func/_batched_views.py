@@ -246,7 +246,7 @@ def contiguous(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return batched(front(args[0]).contiguous(), 0, op.map)
 
 
-@ruled("view_as_real view_as_complex view_as_real_copy view_as_complex_copy diag_embed trace_of_matrix")
+@ruled("view_as_real view_as_complex view_as_real_copy view_as_complex_copy diag_embed")
 def in_front(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Functions of the last dimensions."""
     given = bound(op, args, kwargs)
@@ -328,7 +328,7 @@ def join(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return batched(op(_list_of(op, tensors), shifted(op, dim, rank)), 0, op.map)
 
 
-@ruled("hstack vstack dstack column_stack row_stack block_diag atleast_1d atleast_2d atleast_3d")
+@ruled("hstack vstack dstack column_stack row_stack block_diag")
 def joined_by_rank(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Joins along the dimension that the rank decides."""
     tensors = args[0] if len(args) == 1 else args
