@@ -4,7 +4,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._core.formats import contiguous_format
 from .._core.tensor_base import TensorBase
 from .._ops._dispatch import broadcast_shape
 from ._batched import (
@@ -279,12 +278,11 @@ def as_strided(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("as_strided_scatter")
 def as_strided_scatter(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A copy of each slice, a window of which is written."""
-    given = bound(op, args, kwargs)
-    whole = expanded(given["input"], op.map).clone(memory_format=contiguous_format)
-    source = given["src"]
-    _window(op, whole, given).copy_(front(source) if is_of(source, op.map) else source)
-    return batched(whole, 0, op.map)
+    """Refused, as torch does."""
+    raise RuntimeError(
+        "Error: aten::as_strided_scatter requires special handling, and does not yet have a batching rule. Feel free to file a github "
+        "issue!"
+    )
 
 
 @ruled("hsplit vsplit dsplit tensor_split")
@@ -433,8 +431,8 @@ def masked_fill(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     in_place = op.name.endswith("_")
     if not isinstance(value, TensorBase):
         return (pointwise_in_place if in_place else pointwise)(op, (target, mask, value), {})
-    if not is_of(value, op.map):
-        return (pointwise_in_place if in_place else pointwise)(op, (target, mask), {"value": value.item()})
+    if value._shape:
+        return by_slices(op, args, kwargs)
     if in_place and not is_of(target, op.map):
         raise unmapped_error(op)
     with within(op.map):
