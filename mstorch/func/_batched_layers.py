@@ -182,11 +182,11 @@ def embedding(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Rows of a table: of one table, or of each slice's own."""
     given = bound(op, args, kwargs)
     places, table = given.pop("input"), given.pop("weight")
-    if given.get("max_norm") is not None or given.get("sparse"):
+    if given.get("max_norm") is not None or given.get("sparse") or given.get("scale_grad_by_freq"):
         return by_slices(op, args, kwargs)
     if not is_of(table, op.map):
         return batched(op(places.value, table, **given), places.bdim, op.map)
-    if given.get("padding_idx") is not None or given.get("scale_grad_by_freq"):
+    if given.get("padding_idx") is not None:
         return by_slices(op, args, kwargs)
     with within(op.map):
         return table[places]

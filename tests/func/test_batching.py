@@ -114,6 +114,18 @@ def layers(t):
     return t.vmap(net)(some(t, 2, 3, 5, 4)), t.vmap(norm)(some(t, 2, 4, 3)), t.vmap(t.nn.LayerNorm(4))(some(t, 2, 4))
 
 
+def odd_calls(t):
+    x, y = some(t, 4, 3), some(t, 3, 5)
+    return [
+        t.vmap(lambda a: a.sum().flatten())(x), t.vmap(lambda a: a.sum().cumsum(0))(x), t.vmap(lambda a: t.func.rearrange(a, "b -> b 1"))(x),
+        t.vmap(lambda a: a.diff(prepend=t.ones(2)))(x), t.vmap(lambda a: t.masked_fill(a, a > 0, a[0]))(x),
+        t.vmap(lambda a: t.linalg.matrix_rank(t.outer(a, a), tol=a[0].abs()))(x), t.vmap(lambda a: sum(a))(x),
+        t.vmap(t.lerp, in_dims=(0, None, 0))(x, x[0], x[:, 0]), t.vmap(lambda a: t.quantile(a, t.tensor([0.1, 0.5])))(y),
+        t.vmap(lambda a: a.fill_(a[1]))(x.clone()), t.vmap(lambda a: a * 2 + a.sum())(t.ones(4, 3, device="meta")).shape,
+        t.func.grad(lambda v: t.vmap(lambda a: t.masked_fill(a, a > 0, v))(x).sum())(t.ones(())),
+    ]  # fmt: skip
+
+
 def whole_tensors(t):
     def f(a, b, c):
         return (a * b).sum() + c
@@ -122,7 +134,7 @@ def whole_tensors(t):
 
 
 PROGRAMS = (
-    ensemble, per_sample, tangent_kernel, outside_and_inside, pulled_inside, pushed_inside, writes, places, dtypes, layers, whole_tensors,
+    ensemble, per_sample, tangent_kernel, outside_and_inside, pulled_inside, pushed_inside, writes, places, dtypes, layers, odd_calls, whole_tensors,
 )  # fmt: skip
 
 
