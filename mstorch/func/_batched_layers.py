@@ -7,7 +7,7 @@ from typing import Any
 from .._core.tensor_base import TensorBase
 from ._batched import RULES, Map, Op, as_batched, batched, front, innermost, is_of, outside, within
 from ._batched_loop import by_slices, expanded, looped, unmapped_error
-from ._batched_rules import bound, in_line, pointwise, pointwise_in_place, ruled
+from ._batched_rules import bound, in_line, pointwise, pointwise_in_place, ruled, shifted
 
 Given = dict[str, Any]
 
@@ -312,13 +312,40 @@ def _different(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             given = [value for value in args if not isinstance(value, (tuple, list))]
             size = next((value for value in args if isinstance(value, (tuple, list))), None) or kwargs.pop("size", ())
             return batched(op(*given, (map.size, *size), **kwargs), 0, map)
+        if name == "normal" and len(args) == 3 and not any(isinstance(value, TensorBase) for value in args):
+            return batched(op(*args[:2], (map.size, *args[2]), **kwargs), 0, map)
         tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
+        if name == "gumbel_softmax" and len(tensors) == 1 and args and tensors[0]._shape:
+            named = bound(op, args, kwargs)
+            input, rank = expanded(named.pop("input"), map), len(tensors[0]._shape)
+            return batched(op(input, **{**named, "dim": shifted(op, named.get("dim", -1), rank)}), 0, map)
+        if name == "multinomial" and len(tensors) == 1 and args and len(tensors[0]._shape) in (1, 2):
+            value = expanded(args[0], map)
+            found = op(value if len(value._shape) == 2 else value.flatten(0, 1), *args[1:], **kwargs)
+            return batched(found if len(value._shape) == 2 else found.reshape(*value._shape[:2], -1), 0, map)
+        plain = len(tensors) == 1 and args and tensors[0] is args[0] and not kwargs.get("inplace") and not any(args[3:])
+        if name in ("dropout1d", "dropout2d", "dropout3d") and plain:
+            return _channels(op, map, int(name[-2]), args, kwargs)
         if name in ("normal", "binomial") and tensors and not isinstance(kwargs.get("size"), (tuple, list)):
             spread = iter(in_line(op, [batched(expanded(tensor, map), 0, map) for tensor in tensors]))
-            return batched(op(*(next(spread) if isinstance(value, TensorBase) else value for value in args), **kwargs), 0, map)
-        if name in _BY_TENSOR and len(tensors) == 1 and args and tensors[0] is args[0] and not kwargs.get("inplace") and not args[3:]:
-            return batched(op(expanded(args[0], map), *args[1:], **kwargs), 0, map)
+            values = [next(spread) if isinstance(value, TensorBase) else value for value in args]
+            named = {key: next(spread) if isinstance(value, TensorBase) else value for key, value in kwargs.items()}
+            return batched(op(*values, **named), 0, map)
+        if name in _BY_TENSOR and plain:
+            value = expanded(args[0], map)
+            # Dropout draws in the order of its input's memory.
+            return batched(op(value.contiguous() if name == "dropout" else value, *args[1:], **kwargs), 0, map)
     return looped(op, args, kwargs)
+
+
+def _channels(op: Op, map: Map, spatial: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Dropout of whole channels of (C, *) or (N, C, *)."""
+    value, rank = expanded(args[0], map), len(args[0]._shape)
+    if rank == spatial + 1 and spatial != 2:
+        return batched(op(value, *args[1:], **kwargs), 0, map)
+    if rank not in (spatial + 1, spatial + 2):  # (N, C, L) to dropout2d
+        return looped(op, args, kwargs)
+    return batched(op(value.flatten(0, 1), *args[1:], **kwargs).reshape(value._shape), 0, map)
 
 
 _DRAWN_BY_TENSOR = (
