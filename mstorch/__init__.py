@@ -219,6 +219,7 @@ from . import (
 )  # fmt: skip
 from ._functions.checks import (
     _assert, _assert_async, _check, _check_index, _check_is_size, _check_not_implemented, _check_tensor_all, _check_tensor_all_with,
+    _is_all_true, _is_any_true,
     _check_type, _check_value, _check_with, _shape_as_tensor,
 )  # fmt: skip
 from ._symbolic import (

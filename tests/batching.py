@@ -95,6 +95,7 @@ def check(info: Any) -> None:
     kind = next(d for d in (torch.float32, torch.int64, torch.bool, torch.complex64) if d in info.dtypes)
     function = databases._counterpart(info.name, info.op)
     shapes_only = bool(databases._SHAPES_ONLY.match(info.name))
+    follows = bool(info.supports_autograd) and kind is torch.float32 and not shapes_only and not info.name.endswith("_")
     for number, sample in enumerate(_samples(info, kind)):
         whole = ((sample.input, *sample.args), sample.kwargs)
         inputs = _tensors(whole)
@@ -105,6 +106,7 @@ def check(info: Any) -> None:
                 continue  # its window looks at the memory, which the loop lays out otherwise
             theirs = [p[0] if dim is None else p for p, dim in zip(pairs, dims)]
             own = [databases.ours(t, []) for t in theirs]
+            leaves = [t.requires_grad_() for t in databases._flat(own) if follows and t.is_floating_point()]
             what = f"sample {number}, in_dims {dims}"
             try:
                 want = _looped(function, mine, own, dims)
@@ -126,6 +128,18 @@ def check(info: Any) -> None:
                 assert w.dtype is g.dtype, f"{what}: {w.dtype} expected, {g.dtype} given"
                 if not shapes_only:
                     np.testing.assert_allclose(values(g), values(w), rtol=1e-4, atol=1e-5, err_msg=what)
+            for w, g in zip(_gradients(want, leaves), _gradients(got, leaves)):
+                assert w is None or g is not None or not values(w).any(), f"{what}: a gradient expected"
+                if w is not None and g is not None:
+                    np.testing.assert_allclose(values(g), values(w), rtol=1e-3, atol=5e-4, err_msg=f"{what}: gradients")
+
+
+def _gradients(results: list[Any], leaves: list[Any]) -> tuple[Any, ...]:
+    """The gradients of a weighted sum of the results."""
+    loss = databases._loss(results, mstorch)
+    if loss is None or not leaves or not loss.requires_grad:
+        return ()
+    return mstorch.autograd.grad(loss, leaves, allow_unused=True)
 
 
 def items() -> dict[str, Callable[[], None]]:

@@ -221,6 +221,7 @@ def drawing(function: Function) -> Function:
     def drawn(*args: Any, **kwargs: Any) -> Any:
         return state.maps[-1].draw(drawn, args, kwargs) if state.maps else function(*args, **kwargs)
 
+    drawn.draws = True  # type: ignore[attr-defined]
     return drawn
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._core.dtype import bool_
+from .._core.overriding import for_maps
 from .._core.tensor_base import TensorBase
 from .._ops.from_data import tensor
 from ..overrides import handle_torch_function, has_torch_function_unary
@@ -21,6 +23,24 @@ def _assert(condition: Any, message: Any) -> None:
         return handle_torch_function(_assert, (condition,), condition, message)
     assert condition, message
     return None
+
+
+def _of_bools(input: Any) -> Any:
+    if input._dtype is not bool_:
+        raise RuntimeError("self.scalar_type() == at::kBool INTERNAL ASSERT FAILED")
+    return input
+
+
+@for_maps
+def _is_all_true(input: Any) -> Any:
+    """Whether all elements of a tensor of bools are true; within ``vmap`` those of all slices together."""
+    return _of_bools(input).all()
+
+
+@for_maps
+def _is_any_true(input: Any) -> Any:
+    """Whether an element of a tensor of bools is true; within ``vmap`` one of any slice."""
+    return _of_bools(input).any()
 
 
 def _assert_async(input: Any, assert_msg: str | None = None) -> None:

@@ -154,25 +154,6 @@ def _enter_view(made: Any, source: Any, again: Callable[[Any], Any] | None, orig
     auto.origin = origin
 
 
-def window_of_all(parts: Sequence[Any]) -> Any:
-    """One view of host memory in which tensors, stacked, lie already: the same windows at equal steps; None if they do not.
-
-    It has no history of its own.
-    """
-    first = parts[0]
-    if not on_host(first) or modes.native is not None or (first._auto is not None and first._auto.again is not None):
-        return None
-    same = first._storage, first._dtype, first._shape, first._stride
-    if any((part._storage, part._dtype, part._shape, part._stride) != same for part in parts):
-        return None
-    step = parts[1]._offset - first._offset if len(parts) > 1 else int(np.prod(first._shape))
-    if step < 0 or any(part._offset != first._offset + place * step for place, part in enumerate(parts)):
-        return None
-    made = make_window(first, (len(parts), *first._shape), (step, *strides_of(first)), first._offset)
-    _enter_view(made, first, None)
-    return made
-
-
 def _chained(source: Any, again: Callable[[Any], Any]) -> Callable[[Any], Any]:
     first = source._auto.again or _window_again(source)
     return lambda base: again(first(base))

@@ -432,6 +432,8 @@ def take(public: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, An
         return NotImplemented
     if map.ended:
         raise RuntimeError(_ESCAPED)
+    if state.maps and state.maps[-1].depth > map.depth and getattr(function, "draws", False):
+        return state.maps[-1].draw(public, args, kwargs)  # the innermost map decides how numbers are drawn
     known = _found.get(public)
     if known is None:
         key = spoken(public).removeprefix("torch.")

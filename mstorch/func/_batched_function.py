@@ -186,7 +186,7 @@ def _by_generated_rule(cls: type[Function], map: Map, args: tuple[Any, ...]) -> 
 
     methods = {"forward": forward, "setup_context": setup_context, "backward": backward}
     generated: Any = type(f"Vmapped{cls.__name__}", (Function,), {
-        "generate_vmap_rule": True, **{name: staticmethod(method) for name, method in methods.items()},
+        "generate_vmap_rule": True, "__module__": cls.__module__, **{name: staticmethod(method) for name, method in methods.items()},
     })  # fmt: skip
     return _tensors(map, generated.apply(*values), dims_out)
 

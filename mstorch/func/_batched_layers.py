@@ -7,7 +7,7 @@ from typing import Any
 from .._core.tensor_base import TensorBase
 from ._batched import RULES, Map, Op, as_batched, batched, front, innermost, is_of, outside, within
 from ._batched_loop import by_slices, expanded, looped, unmapped_error
-from ._batched_rules import bound, in_line, pointwise, pointwise_in_place, ruled
+from ._batched_rules import bound, in_line, pointwise, pointwise_in_place, ruled, shifted
 
 Given = dict[str, Any]
 
@@ -182,11 +182,11 @@ def embedding(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Rows of a table: of one table, or of each slice's own."""
     given = bound(op, args, kwargs)
     places, table = given.pop("input"), given.pop("weight")
-    if given.get("max_norm") is not None or given.get("sparse"):
+    if given.get("max_norm") is not None or given.get("sparse") or given.get("scale_grad_by_freq"):
         return by_slices(op, args, kwargs)
     if not is_of(table, op.map):
         return batched(op(places.value, table, **given), places.bdim, op.map)
-    if given.get("padding_idx") is not None or given.get("scale_grad_by_freq"):
+    if given.get("padding_idx") is not None:
         return by_slices(op, args, kwargs)
     with within(op.map):
         return table[places]
@@ -217,15 +217,19 @@ def elementwise_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     given = bound(op, args, kwargs)
     reduction = given.pop("reduction", "mean")
     named = [name for name, value in given.items() if isinstance(value, TensorBase)]
-    shapes = {given[name]._shape for name in named}
     old = given.get("size_average") is not None or given.get("reduce") is not None
-    if old or len(shapes) != 1 or reduction not in ("none", "mean", "sum", "batchmean") or "pos_weight" in named:
-        return by_slices(op, args, kwargs)
-    values = {name: expanded(given[name], op.map) for name in named}
-    given.update(values)
-    found = batched(op(given.pop("input"), reduction="none", **given), 0, op.map)
     if "weight" in named and op.name in ("mse_loss", "l1_loss"):
+        return by_slices(op, args, kwargs)  # a weighted mean
+    spread = {name: given[name] for name in ("weight", "pos_weight") if name in named and op.name.startswith("binary_cross_entropy")}
+    shapes = {given[name]._shape for name in named if name not in spread}
+    rank = len(given["input"]._shape)
+    if old or len(shapes) != 1 or reduction not in ("none", "mean", "sum", "batchmean") or any(
+        len(tensor._shape) > rank for tensor in spread.values()
+    ):
         return by_slices(op, args, kwargs)
+    given.update({name: expanded(given[name], op.map) for name in named if name not in spread})
+    given.update(zip(spread, in_line(op, list(spread.values()), rank)))
+    found = batched(op(given.pop("input"), reduction="none", **given), 0, op.map)
     if reduction == "batchmean":
         return _reduced(op, found, "mean", found._shape[0] if found._shape else 1)
     return _reduced(op, found, reduction)
@@ -308,13 +312,40 @@ def _different(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             given = [value for value in args if not isinstance(value, (tuple, list))]
             size = next((value for value in args if isinstance(value, (tuple, list))), None) or kwargs.pop("size", ())
             return batched(op(*given, (map.size, *size), **kwargs), 0, map)
+        if name == "normal" and len(args) == 3 and not any(isinstance(value, TensorBase) for value in args):
+            return batched(op(*args[:2], (map.size, *args[2]), **kwargs), 0, map)
         tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
+        if name == "gumbel_softmax" and len(tensors) == 1 and args and tensors[0]._shape:
+            named = bound(op, args, kwargs)
+            input, rank = expanded(named.pop("input"), map), len(tensors[0]._shape)
+            return batched(op(input, **{**named, "dim": shifted(op, named.get("dim", -1), rank)}), 0, map)
+        if name == "multinomial" and len(tensors) == 1 and args and len(tensors[0]._shape) in (1, 2):
+            value = expanded(args[0], map)
+            found = op(value if len(value._shape) == 2 else value.flatten(0, 1), *args[1:], **kwargs)
+            return batched(found if len(value._shape) == 2 else found.reshape(*value._shape[:2], -1), 0, map)
+        plain = len(tensors) == 1 and args and tensors[0] is args[0] and not kwargs.get("inplace") and not any(args[3:])
+        if name in ("dropout1d", "dropout2d", "dropout3d") and plain:
+            return _channels(op, map, int(name[-2]), args, kwargs)
         if name in ("normal", "binomial") and tensors and not isinstance(kwargs.get("size"), (tuple, list)):
             spread = iter(in_line(op, [batched(expanded(tensor, map), 0, map) for tensor in tensors]))
-            return batched(op(*(next(spread) if isinstance(value, TensorBase) else value for value in args), **kwargs), 0, map)
-        if name in _BY_TENSOR and len(tensors) == 1 and args and tensors[0] is args[0] and not kwargs.get("inplace") and not args[3:]:
-            return batched(op(expanded(args[0], map), *args[1:], **kwargs), 0, map)
+            values = [next(spread) if isinstance(value, TensorBase) else value for value in args]
+            named = {key: next(spread) if isinstance(value, TensorBase) else value for key, value in kwargs.items()}
+            return batched(op(*values, **named), 0, map)
+        if name in _BY_TENSOR and plain:
+            value = expanded(args[0], map)
+            # Dropout draws in the order of its input's memory.
+            return batched(op(value.contiguous() if name == "dropout" else value, *args[1:], **kwargs), 0, map)
     return looped(op, args, kwargs)
+
+
+def _channels(op: Op, map: Map, spatial: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Dropout of whole channels of (C, *) or (N, C, *)."""
+    value, rank = expanded(args[0], map), len(args[0]._shape)
+    if rank == spatial + 1 and spatial != 2:
+        return batched(op(value, *args[1:], **kwargs), 0, map)
+    if rank not in (spatial + 1, spatial + 2):  # (N, C, L) to dropout2d
+        return looped(op, args, kwargs)
+    return batched(op(value.flatten(0, 1), *args[1:], **kwargs).reshape(value._shape), 0, map)
 
 
 _DRAWN_BY_TENSOR = (

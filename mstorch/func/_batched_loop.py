@@ -20,12 +20,11 @@ def unmapped_error(op: Op, label: str | None = None) -> RuntimeError:
     """The error of writing mapped values into a tensor that is not mapped over."""
     name = label or _IN_PLACE_WORDS.get(op.name) or f"aten::{op.name}"
     where = f"at level {op.map.depth}" if name.startswith("aten::") else "in a vmap"
-    last = "" if name == "inplace arithmetic" else " instead."
     return RuntimeError(
         f"vmap: {name}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more elements "
         f"than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over {where}. Please try to use "
         f"out-of-place operators instead of {name}. If said operator is being called inside the PyTorch framework, please file a bug "
-        f"report{last}"
+        "report instead."
     )
 
 

@@ -230,7 +230,7 @@ def along(*names: str) -> Rule:
     def rule(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = bound(op, args, kwargs)
         tensor = given.pop("input")
-        if "*" in given or not is_of(tensor, op.map) or given.get("out") is not None or _has_map(given):
+        if "*" in given or not is_of(tensor, op.map) or given.get("out") is not None or _has_tensors(given):
             return by_slices(op, args, kwargs)
         rank = len(tensor._shape)
         value = front(tensor)
@@ -242,6 +242,8 @@ def along(*names: str) -> Rule:
         if rank == 0:
             if op.name in _TURNS:
                 return batched(tensor.value, tensor.bdim, op.map)
+            if op.name not in _OF_A_NUMBER:
+                return by_slices(op, args, kwargs)
             return as_batched(unfolded(op(value.unsqueeze(1), **given)), 0, op.map)
         return as_batched(op(value, **given), 0, op.map)
 
@@ -249,10 +251,15 @@ def along(*names: str) -> Rule:
 
 
 _TURNS = frozenset(("transpose", "swapdims", "swapaxes"))
+# Functions that take a number for a vector of one element, and give a number.
+_OF_A_NUMBER = frozenset(
+    "cumsum cumprod cummax cummin logcumsumexp softmax log_softmax softmin sort argsort topk kthvalue mode logsumexp normalize "
+    "aminmax".split()
+)
 
 
-def _has_map(given: Arguments) -> bool:
-    return any(type(value) is BatchedTensor for value in given.values())
+def _has_tensors(given: Arguments) -> bool:
+    return any(isinstance(value, TensorBase) for value in given.values())
 
 
 rules(
@@ -270,8 +277,6 @@ rules("Tensor.unfold", along("dimension"))
 rules("flatten", along("start_dim", "end_dim"))
 rules("diagonal diagonal_copy linalg.diagonal", along("dim1", "dim2"))
 rules("movedim moveaxis", along("source", "destination"))
-rules("fft.fftn fft.ifftn fft.rfftn fft.irfftn", along("dim"))
-rules("fft.fftshift fft.ifftshift", along("dim"))
 for _name, _dims in (("transpose", "dim0 dim1"), ("swapdims", "dim0 dim1"), ("swapaxes", "axis0 axis1")):
     rules(f"{_name} {_name}_copy", along(*_dims.split()))
 RULES["msort"] = lambda op, args, kwargs: batched(front(args[0]).sort(1)[0], 0, op.map)
@@ -288,7 +293,7 @@ def reduction(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return pointwise(op, args, kwargs)
     given = bound(op, args, kwargs)
     tensor = given.pop("input")
-    if given.get("out") is not None or _has_map(given) or not isinstance(tensor, BatchedTensor) or given.get("p") == "nuc":
+    if given.get("out") is not None or _has_tensors(given) or not isinstance(tensor, BatchedTensor) or given.get("p") == "nuc":
         return by_slices(op, args, kwargs)
     if isinstance(given.get("dim"), bool):  # var(unbiased)
         given["unbiased"] = given.pop("dim")
@@ -392,7 +397,9 @@ def leading(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def of_matrices(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``leading`` for functions of matrices: tensors with fewer dimensions are theirs to refuse."""
-    if any(isinstance(value, TensorBase) and len(value._shape) < 2 for value in (*args, *kwargs.values())):
+    tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
+    alone = op.name in ("matrix_rank", "pinv", "pinverse")  # further tensors are tolerances
+    if any(len(tensor._shape) < 2 for tensor in tensors) or alone and len(tensors) > 1:
         return by_slices(op, args, kwargs)
     return leading(op, args, kwargs)
 

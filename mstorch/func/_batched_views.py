@@ -4,7 +4,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._core.formats import contiguous_format
 from .._core.tensor_base import TensorBase
 from .._ops._dispatch import broadcast_shape
 from ._batched import (
@@ -246,7 +245,7 @@ def contiguous(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return batched(front(args[0]).contiguous(), 0, op.map)
 
 
-@ruled("view_as_real view_as_complex view_as_real_copy view_as_complex_copy diag_embed trace_of_matrix")
+@ruled("view_as_real view_as_complex view_as_real_copy view_as_complex_copy diag_embed")
 def in_front(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Functions of the last dimensions."""
     given = bound(op, args, kwargs)
@@ -279,12 +278,11 @@ def as_strided(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @ruled("as_strided_scatter")
 def as_strided_scatter(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A copy of each slice, a window of which is written."""
-    given = bound(op, args, kwargs)
-    whole = expanded(given["input"], op.map).clone(memory_format=contiguous_format)
-    source = given["src"]
-    _window(op, whole, given).copy_(front(source) if is_of(source, op.map) else source)
-    return batched(whole, 0, op.map)
+    """Refused, as torch does."""
+    raise RuntimeError(
+        "Error: aten::as_strided_scatter requires special handling, and does not yet have a batching rule. Feel free to file a github "
+        "issue!"
+    )
 
 
 @ruled("hsplit vsplit dsplit tensor_split")
@@ -328,7 +326,7 @@ def join(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return batched(op(_list_of(op, tensors), shifted(op, dim, rank)), 0, op.map)
 
 
-@ruled("hstack vstack dstack column_stack row_stack block_diag atleast_1d atleast_2d atleast_3d")
+@ruled("hstack vstack dstack column_stack row_stack block_diag")
 def joined_by_rank(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Joins along the dimension that the rank decides."""
     tensors = args[0] if len(args) == 1 else args
@@ -433,8 +431,8 @@ def masked_fill(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     in_place = op.name.endswith("_")
     if not isinstance(value, TensorBase):
         return (pointwise_in_place if in_place else pointwise)(op, (target, mask, value), {})
-    if not is_of(value, op.map):
-        return (pointwise_in_place if in_place else pointwise)(op, (target, mask), {"value": value.item()})
+    if value._shape:
+        return by_slices(op, args, kwargs)
     if in_place and not is_of(target, op.map):
         raise unmapped_error(op)
     with within(op.map):
@@ -464,6 +462,12 @@ rules("Tensor.__len__", lambda op, args, kwargs: len(args[0].value.select(args[0
 def from_numbers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Tensors made of numbers: values of a tensor of the map are none."""
     raise RuntimeError(NO_ITEM)
+
+
+@ruled("_functions.checks._is_all_true _functions.checks._is_any_true")
+def whole_truth(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """One answer for all slices, which functions may branch on."""
+    return op(args[0].value)
 
 
 @ruled("is_nonzero")

@@ -9,9 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._core.tensor_base import TensorBase
-from .._ops.join import stack
-from .._ops.reduce import sum as sum_of
-from .._ops.views import permute, reshape
+from ._batched import public
 
 _DOTS = "…"
 Group = tuple[str, ...]
@@ -148,7 +146,7 @@ def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Any:
     dimensions and 1 for one of length 1. A view where ``reshape`` makes one. ValueError for a pattern that makes no sense.
     """
     if not isinstance(tensor, TensorBase):
-        tensor = stack(tensor)
+        tensor = public("stack")(tensor)
     left, right = _parsed(pattern)
     for length in axes_lengths.values():
         if type(length) is not int:
@@ -180,7 +178,7 @@ def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Any:
         else:
             unnamed.append(position)
     if unnamed:
-        tensor = sum_of(tensor, unnamed)
+        tensor = tensor.sum(unnamed)
     wanted: list[list[str]] = []
     for group in right.groups:
         if group == (_DOTS,) and not right.dots_in_group:
@@ -188,8 +186,8 @@ def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Any:
         else:
             wanted.append([part for name in group for part in (extra if name == _DOTS else [name])])
     order = [numbers[name] for group in wanted for name in group]
-    split = permute(reshape(tensor, [sizes[name] for name in numbers]), order)
-    return reshape(split, [math.prod(sizes[name] for name in group) for group in wanted])
+    split = tensor.reshape([sizes[name] for name in numbers]).permute(order)
+    return split.reshape([math.prod(sizes[name] for name in group) for group in wanted])
 
 
 __all__ = ["DimensionBindError", "rearrange"]

@@ -9,11 +9,12 @@ from typing import Any
 from .._core import generator
 from .._core.tensor_base import TensorBase
 from .._core.trees import broadcast_to, tree_flatten, tree_unflatten
-from . import _batched_function, _batched_index, _batched_products, _batched_views
+from . import _batched_composed, _batched_function, _batched_index, _batched_products, _batched_views
 from ._batched import Map, batched, is_of, public, wrapped
 from ._batched_layers import draw
 
-RULE_ROOMS = (_batched_function, _batched_index, _batched_products, _batched_views)  # rules are entered where they are defined
+# Rules are entered where they are defined.
+RULE_ROOMS = (_batched_composed, _batched_function, _batched_index, _batched_products, _batched_views)
 _MODES = ("error", "different", "same")
 
 

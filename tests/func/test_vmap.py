@@ -172,6 +172,27 @@ def test_draws(name, chunk, mode, both):
     both(body, strides=False)
 
 
+LAYERS = {
+    "dropout": lambda t, x: t.nn.Dropout(0.5)(x[:, None].expand(4, 2) + 1),
+    "dropout2d": lambda t, x: t.nn.functional.dropout2d(x.reshape(2, 2, 1) + 1),
+    "gumbel": lambda t, x: t.nn.functional.gumbel_softmax(x),
+    "normal": lambda t, x: t.normal(0.0, 1.0, (2,)) + x[0],
+    "multinomial": lambda t, x: t.multinomial(x.abs() + 0.1, 2),
+    "inner only": lambda t, x: t.vmap(lambda y: t.nn.functional.dropout(x), randomness="different")(t.ones(3)),
+}
+
+
+@pytest.mark.parametrize(("name", "last"), [(name, last) for name in LAYERS for last in (False, True) if name != "multinomial" or not last])
+@pytest.mark.filterwarnings("ignore:dropout2d")
+def test_draws_with_values(name, last, both):
+    def body(t):
+        t.manual_seed(3)
+        given = some(t, 3, 4)
+        return t.vmap(lambda x: LAYERS[name](t, x), in_dims=1 if last else 0, randomness="different")(given.t().contiguous() if last else given)
+
+    both(body, strides=False)
+
+
 def test_draws_in_place(both):
     def body(t):
         t.manual_seed(3)

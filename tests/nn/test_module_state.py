@@ -137,3 +137,15 @@ def test_pickles_of_results_and_of_tensors_with_hooks(both):
             return result, pickle.loads(pickle.dumps(x))
 
     both(body)
+
+
+def test_values_for_a_module_without_memory(both):
+    def body(torch):
+        with torch.device("meta"):
+            module = torch.nn.Linear(3, 2)
+        with pytest.warns(UserWarning, match="for weight: copying from a non-meta parameter in the checkpoint to a meta"):
+            module.load_state_dict({**module.state_dict(), "weight": torch.ones(2, 3)})
+        module.load_state_dict({**module.state_dict(), "weight": torch.ones(2, 3)}, assign=True)
+        return module.weight
+
+    both(body)

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from ... import init
+from ..._core.overriding import for_maps
 from ..._ops import rnn
 from ..._ops.creation import zeros
 from ..._tape.windows import no_view
@@ -16,6 +17,7 @@ from ..utils.rnn import PackedSequence
 from ._made import parameter
 from .module import Module
 
+_run, _step = for_maps(rnn.run), for_maps(rnn.step)
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
@@ -164,7 +166,7 @@ class RNNBase(Module):
         return tuple(zeros(self._expected(size, batch), dtype=input.dtype, device=input.device) for size in sizes)
 
     def _run(self, rows: Tensor, batch_sizes: list[int], states: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
-        return rnn.run(
+        return _run(
             self.mode, rows, batch_sizes, states, self._weights(), self.num_layers, self.bidirectional, self.dropout,
             self.training,
         )  # fmt: skip
@@ -348,7 +350,7 @@ class RNNCellBase(Module):
                 raise RuntimeError(f"Input batch size {x.size(0)} doesn't match hidden{i} batch size {state.size(0)}")
             if state.size(1) != self.hidden_size:
                 raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {state.size(1)}, expected {self.hidden_size}")
-        last = rnn.step(mode, linear(x, self.weight_ih, self.bias_ih), states, self.weight_hh, self.bias_hh)
+        last = _step(mode, linear(x, self.weight_ih, self.bias_ih), states, self.weight_hh, self.bias_hh)
         return last if batched else tuple(state.squeeze(0) for state in last)
 
 

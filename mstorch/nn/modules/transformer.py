@@ -47,7 +47,7 @@ def _generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = N
 def _detect_is_causal_mask(mask: Tensor | None, is_causal: bool | None = None, size: int | None = None) -> bool:
     if is_causal is None and mask is not None:
         wanted = _square_mask(mask.size(-2) if size is None else size, mask.dtype)
-        return tuple(mask.shape) == wanted.shape and bool((array_of(mask) == wanted).all())
+        return tuple(mask.shape) == wanted.shape and bool(mask.eq(made(wanted)).all())
     return is_causal is True
 
 
