@@ -31,6 +31,8 @@ def joined(primal: Any, tangent: Any, level: int) -> Any:
 
 def _alike(primal: Any, tangent: Any) -> bool:
     """Whether two tensors lie in the same way in storages of the same length."""
+    if 0 in primal._shape:
+        return True
     if primal._offset != tangent._offset or primal._stride != tangent._stride:
         return primal._stride is not None and 0 in primal._stride  # what is expanded is refused further on
     return bool(primal._storage.nbytes // primal._dtype.itemsize == tangent._storage.nbytes // tangent._dtype.itemsize)

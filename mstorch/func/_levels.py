@@ -144,6 +144,7 @@ class recording:
         self.leaves: list[Node] = []
         _BLOCKS.append(self)
         modes.grad = True
+        modes.transforms += 1
         return self
 
     def __exit__(self, *exc: Any) -> None:
@@ -151,6 +152,7 @@ class recording:
         if _BLOCKS:
             _BLOCKS[-1].leaves.extend(self.leaves)
         modes.grad = self.outer
+        modes.transforms -= 1
 
 
 _BLOCKS: list[recording] = []
