@@ -465,6 +465,8 @@ def snapshot(target: Any) -> Any:
                 tangent = tangent_of(target, level)
                 # What backward keeps of a tangent must not see that it is written, too.
                 keep(auto_of(made), level, linear(tangent, _copy, _copy, "CloneBackward0") if modes.grad else tangent)
+    if modes.saved_hooks and modes.grad:
+        detach_snapshot(made)  # hooks are given what is saved before the target is written
     return made
 
 

@@ -11,6 +11,7 @@ from .._core.modes import modes
 from .._core.tensor_base import TensorBase, auto_of, is_tracked
 from .._tape.engine import running
 from .._tape.node import Node, dressed, edge_of, node_of
+from ._mutation import allow_mutation_on_saved_tensors
 
 _NO_GRAD = "cannot register a hook on a tensor that doesn't require gradient"
 
@@ -93,9 +94,6 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
     node.likes_of = {**(node.likes_of or {}), number: (tensor._shape, tensor._dtype)}
     return GradientEdge(node, number)
 
-
-def _no_copy(tensor: Any) -> Any:
-    return tensor
 
 
 class saved_tensors_hooks:
@@ -180,28 +178,6 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
         return hook
 
     return _MultiHandle([tensor.register_hook(hook_of(i)) for i, tensor in enumerate(tensors)])
-
-
-class _AllowedMutations:
-    def __init__(self) -> None:
-        self.clones: dict[int, Any] = {}
-
-    def clear(self) -> None:
-        """Forget the copies."""
-        self.clones.clear()
-
-
-class allow_mutation_on_saved_tensors:
-    """A block in which tensors that backward needs may be written: their values are kept beforehand."""
-
-    def __enter__(self) -> _AllowedMutations:
-        self._kept = _AllowedMutations()
-        self._hooks = saved_tensors_hooks(lambda tensor: tensor.clone(), _no_copy)
-        self._hooks.__enter__()
-        return self._kept
-
-    def __exit__(self, *args: object) -> None:
-        self._hooks.__exit__(*args)
 
 
 def increment_version(tensor: Any) -> None:
