@@ -20,7 +20,7 @@ from .._tape.engine import running
 from .._tape.node import Node
 from .._tensor import Tensor
 from ..autograd import forward_ad
-from ..autograd.grad_mode import is_grad_enabled, set_grad_enabled
+from ..autograd.grad_mode import is_grad_enabled, is_multithreading_enabled, set_grad_enabled
 from ..overrides import has_torch_function, has_torch_function_unary, has_torch_function_variadic
 from . import _autograd, _functions, _functorch, _nn
 
@@ -187,7 +187,7 @@ def _current_graph_task_execution_order() -> list[Any]:
     """The nodes of the backward pass that is going on, in the order that they run in."""
     if not running.passes:
         raise RuntimeError("_current_graph_task_execution_order should only be called during the backward pass")
-    if modes.multithreading:
+    if is_multithreading_enabled():
         raise RuntimeError(
             "get_current_graph_task_execution_order expects the current backward to be executed with multithreading disabled, e.g. by "
             "running:\n\n>>> with torch.autograd.set_multithreading_enabled(False):\n...     torch.autograd.grad(...)\n"

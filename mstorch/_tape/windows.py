@@ -535,7 +535,10 @@ def settle(target: Any, made: Any | None, label: str = "CopyBackwards") -> None:
 def review(target: Any, view: Any) -> None:
     """Let a tensor show what a view of it shows, with the view's history behind its own."""
     node, number = view._node, view._number
+    tangents = {level: tangent_of(view, level) for level in levels_of(view)} if LEVELS else {}
     turn_into(target, view)
+    for level, tangent in tangents.items():
+        keep(auto_of(target), level, tangent)
     auto = target._auto
     if auto is not None and auto.base is not None:
         auto.seen = target._counter.version
