@@ -34,7 +34,7 @@ from .._core.tensor_base import (
 from . import engine
 from .apply import RULES, Derivative, _as_raw, apply, native_node, operands, pushed, pushed_native
 from .duals import carry, give, refuse, relaid, tangent_of, write_into, zeros_for
-from .node import Node, Saved, bare, dressed, edge_of
+from .node import Node, Saved, bare, dressed, edge_of, repeats
 from .windows import linear
 
 SOMEWHERE: Any = (Node(()), 0)  # the edge of an input that has a tangent; nothing is ever sent there
@@ -153,10 +153,10 @@ def _push_operation(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
     def tangents_at(level: int) -> Sequence[Any]:
         tangents = [_tangent(item, level, kind) for item in flat]
         if direct is not None:
-            plain = _plain((*flat, *tangents, *results))
-            found = direct(Call(op, kind, inputs, args, results, tangents, plain))
+            call = Call(op, kind, inputs, args, results, tangents, _plain((*flat, *tangents, *results)))
+            found = direct(call)
             if found is not NotImplemented:
-                return found if isinstance(found, (list, tuple)) else (found,)
+                return [_apart(item, call.tangents) for item in (found if isinstance(found, (list, tuple)) else (found,))]
         has = [item is not None for item in tangents]
         if derivative is not None:
             return transposed(applied_node(derivative, kind, flat, args, results, has), tangents, results)
@@ -173,6 +173,16 @@ def _push_operation(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
         return transposed(node, own, results)
 
     _give_all(levels, results, tangents_at)
+
+
+def _apart(found: Any, tangents: list[Any]) -> Any:
+    """A tangent that shares no memory with those it was made of: it may be written."""
+    if found.__class__ is np.ndarray:
+        shared = found.base is not None or any(found is one for one in tangents)
+        return np.array(found, order="C") if shared and not repeats(found) else found
+    if isinstance(found, TensorBase) and any(one is not None and one._storage is found._storage for one in tangents):
+        return linear(found, _copied, _copied, "CloneBackward0")
+    return found
 
 
 def _push_function(

@@ -399,3 +399,34 @@ def test_decorator(both):
         return slope(t.tensor(X), t.tensor(V)), slope(t.tensor(V), t.tensor(X))
 
     both(body)
+
+
+def _not_shared(t):
+    d = dual(t)
+    made = [d + 1, d - 1, 1 + d, d.clone(), d**1, d.reshape(1, 3).clone(), d.double(), t.where(t.tensor(True), d, d), d.relu()]
+    d.mul_(5)
+    made[0].mul_(2)
+    return apart(t, d, *made)
+
+
+def _of_what_was_unpacked(t):
+    y = dual(t) * 1
+    part = t.autograd.forward_ad.unpack_dual(y).primal
+    before = part[1:] * 1
+    part.mul_(dual(t))
+    return apart(t, part, y, before)
+
+
+def _turned(t):
+    d = t.autograd.forward_ad.make_dual(t.ones(2, 3), t.arange(6.0).reshape(2, 3))
+    d.t_()
+    return apart(t, d, d[1:].unsqueeze_(0))
+
+
+@pytest.mark.parametrize("body", [_not_shared, _of_what_was_unpacked, _turned])
+def test_memory_of_tangents(body, both):
+    def within(t):
+        with t.autograd.forward_ad.dual_level():
+            return body(t)
+
+    both(within)

@@ -128,3 +128,14 @@ def test_errors(both, name):
     """torch's error types and words."""
     message = "sum(): argument 'input' (position 1) must be Tensor, not str" if name == "not a tensor" else None
     both(lambda torch: ERRORS[name](torch, torch.tensor(X)), message=message)
+
+
+@pytest.mark.parametrize("name", ["std", "std_mean", "var"])
+def test_no_spread_has_no_gradient(name, both):
+    def body(t):
+        x = t.tensor([[1.0, 1.0, 1.0], [1.0, 2.0, 4.0]], requires_grad=True)
+        found = getattr(t, name)(x, 1)
+        (found[0] if isinstance(found, tuple) else found).sum().backward()
+        return x.grad
+
+    both(body)
