@@ -47,6 +47,16 @@ def below(level: int) -> Iterator[None]:
         modes.hidden = before
 
 
+@contextmanager
+def without(level: int) -> Iterator[None]:
+    """One level is not seen in the block."""
+    before, modes.hidden = modes.hidden, modes.hidden | {level}
+    try:
+        yield
+    finally:
+        modes.hidden = before
+
+
 def seen(level: int) -> bool:
     """Whether a level is seen."""
     return modes.forward and not modes.inference and level not in modes.hidden

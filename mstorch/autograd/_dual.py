@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.storage import Storage
-from .._core.tangents import below, forget, seen
+from .._core.tangents import below, forget, seen, without
 from .._core.tensor_base import auto_of
 from .._ops import views
 from .._tape.duals import give, tangent_of
@@ -41,7 +41,8 @@ def _alike(primal: Any, tangent: Any) -> bool:
 def apart(dual: Any, level: int) -> tuple[Any, Any]:
     """A view of a tensor without the tangent at a level, and that tangent, or None."""
     tangent = tangent_of(dual, level) if seen(level) else None
-    primal = views.view(dual, dual._shape)
+    with without(level):
+        primal = views.view(dual, dual._shape)
     if primal._node is not None:
         primal._node.__class__ = named(Linear, "torch::autograd::Identity")
     forget(auto_of(primal), level)

@@ -139,3 +139,19 @@ def test_no_spread_has_no_gradient(name, both):
         return x.grad
 
     both(body)
+
+
+@pytest.mark.parametrize("kind", ["float64", "complex128"])
+@pytest.mark.parametrize("zeros", [0, 1, 2])
+@pytest.mark.parametrize("dim", [0, 1, None])
+def test_gradients_of_products(dim, zeros, kind, both):
+    def body(t):
+        x = t.tensor([[1.5, -2.0, 0.5], [0.25, 3.0, -1.0]], dtype=getattr(t, kind)) * (1 + 0.5j if kind == "complex128" else 1)
+        x.view(-1)[: 2 * zeros : 2] = 0
+        x.requires_grad_()
+        y = x.prod() if dim is None else x.prod(dim)
+        (g,) = t.autograd.grad(y, x, t.ones_like(y), create_graph=True)
+        (h,) = t.autograd.grad(g, x, t.ones_like(g))
+        return y.detach(), g.detach(), h
+
+    both(body)

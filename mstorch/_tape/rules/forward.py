@@ -131,6 +131,14 @@ def log_softmax(call: Call) -> Any:
     return v.sub(call.t(), v.total(v.mul(v.exp(call.y()), call.t()), axes))
 
 
+@forward_rule("prod")
+def prod(call: Call) -> Any:
+    dims, keepdim = call.args
+    ones = v.like(np.ones(call.shape(), call.kind.np), call.x())
+    products = v.mul(call.t(), v.conj(call.pull(ones)))
+    return v.total(products, dims, keepdim) if v.shape_of(products) else products
+
+
 @forward_rule("layer_norm")
 def layer_norm(call: Call) -> Any:
     begin, eps = call.args
