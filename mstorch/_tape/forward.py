@@ -32,7 +32,7 @@ from .._core.tensor_base import (
     window,
 )
 from . import engine
-from .apply import RULES, Derivative, _as_raw, apply, native_node, operands, pushed, pushed_native
+from .apply import RULES, Derivative, Native, _as_raw, apply, native_node, operands, pushed, pushed_native
 from .duals import carry, give, refuse, relaid, tangent_of, write_into, zeros_for
 from .node import Node, Saved, bare, dressed, edge_of, repeats
 from .windows import linear
@@ -277,6 +277,18 @@ def transposed(node: Any, tangents: Sequence[Any], results: Sequence[Any], probe
 
     ``probe``: pull back from values that would show a gradient whose history got lost; else from zeros, which no gradient refuses.
     """
+    if not isinstance(node, Native):
+        return _transposed(node, tangents, results, probe)
+    try:
+        return _transposed(node, tangents, results, probe)
+    except (RuntimeError, TypeError) as error:
+        # MindSpore has no second derivative of some kernels, and says so in words of its own.
+        raise NotImplementedError(
+            f"Trying to use forward AD with {node.name()} that does not support it because it has not been implemented yet."
+        ) from error
+
+
+def _transposed(node: Any, tangents: Sequence[Any], results: Sequence[Any], probe: bool) -> list[Any]:
     recorded = modes.grad
     with grad_set_to(True):
         seeds = [_seed(item, probe) if _inexact(item) else None for item in results]

@@ -5,12 +5,20 @@ from typing import Any
 
 from .._core.storage import Storage
 from .._core.tangents import below, forget, seen, without
-from .._core.tensor_base import auto_of
-from .._ops import views
+from .._core.tensor_base import auto_of, strides_of
 from .._tape.duals import give, tangent_of
 from .._tape.forward import in_storage
 from .._tape.node import named
-from .._tape.windows import Linear
+from .._tape.windows import Linear, view
+
+
+def _same(tensor: Any) -> Any:
+    """Another tensor over the same elements, a view."""
+    return view(tensor, "ViewBackward0", tensor._shape, strides_of(tensor), tensor._offset, _itself, _itself, _itself)
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def joined(primal: Any, tangent: Any, level: int) -> Any:
@@ -20,7 +28,7 @@ def joined(primal: Any, tangent: Any, level: int) -> Any:
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
             f"Tensor is of size {list(primal._shape)} while the given forward gradient is of size {list(tangent._shape)}."
         )
-    dual = views.view(primal, primal._shape)
+    dual = _same(primal)
     here, there = primal._storage, tangent._storage
     if here.__class__ is there.__class__ is Storage and not _alike(primal, tangent):
         with below(level):
@@ -42,7 +50,7 @@ def apart(dual: Any, level: int) -> tuple[Any, Any]:
     """A view of a tensor without the tangent at a level, and that tangent, or None."""
     tangent = tangent_of(dual, level) if seen(level) else None
     with without(level):
-        primal = views.view(dual, dual._shape)
+        primal = _same(dual)
     if primal._node is not None:
         primal._node.__class__ = named(Linear, "torch::autograd::Identity")
     forget(auto_of(primal), level)

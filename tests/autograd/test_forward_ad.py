@@ -1,9 +1,14 @@
 """torch.autograd.forward_ad beside torch: what has which tangent, and what may not be done."""
 from __future__ import annotations
 
+import threading
+
+import numpy as np
 import pytest
 import torch as real_torch
 from torch.nn import attention
+
+import mstorch
 
 X, V = [1.0, 2.0, 3.0], [1.0, 0.0, 2.0]
 
@@ -430,3 +435,54 @@ def test_memory_of_tangents(body, both):
             return body(t)
 
     both(within)
+
+
+BORDERS = {
+    "resized": lambda t: dual(t).clone().resize_(2),
+    "set": lambda t: t.zeros(3).set_(dual(t)),
+    "sparse embedding": lambda t: apart(t, t.nn.functional.embedding(t.tensor([1, 0]), dual(t)[:, None], sparse=True)),
+    "not there": lambda t: t.nn.functional.ctc_loss(
+        dual(t).expand(4, 3).log_softmax(1)[:, None], t.tensor([[1]]), t.tensor([4]), t.tensor([1])
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BORDERS)
+def test_borders(name, both):
+    def body(t):
+        with t.autograd.forward_ad.dual_level():
+            try:
+                return BORDERS[name](t)
+            except NotImplementedError as error:
+                return str(error)[:30]
+
+    both(body, strides=False)
+
+
+def test_compiled_functions_have_tangents():
+    x, v = mstorch.tensor(X), mstorch.tensor(V)
+    run = mstorch.compile(lambda x: x.sin() * 2)
+    run(x)
+    with mstorch.autograd.forward_ad.dual_level():
+        slope = mstorch.autograd.forward_ad.unpack_dual(run(mstorch.autograd.forward_ad.make_dual(x, v))).tangent
+    assert np.allclose(slope.numpy(), 2 * np.cos(X) * V)
+
+
+def test_tangents_of_threads():
+    module = mstorch.nn.Sequential(mstorch.nn.Linear(3, 4), mstorch.nn.Tanh(), mstorch.nn.Linear(4, 2))
+    inputs = [mstorch.randn(3) for _ in range(4)]
+    wanted = [mstorch.func.jvp(module, (x,), (x.cos(),))[1].detach().numpy() for x in inputs]
+    wrong = []
+
+    def work(number):
+        for _ in range(20):
+            found = mstorch.func.jvp(module, (inputs[number],), (inputs[number].cos(),))[1]
+            if not np.allclose(found.detach().numpy(), wanted[number]):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
