@@ -200,7 +200,7 @@ class Compiled:
         _all.add(self)
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if stance[0] == "force_eager" or inside.active or tape.tracing() is not None or forward_mode():
+        if stance[0] == "force_eager" or inside.active or tape.tracing() is not None or (modes.levels and forward_mode()):
             return self._plainly(args, kwargs)  # a graph has no tangents
         arguments: list[Any] = []
         form = flatten((args, kwargs), arguments)

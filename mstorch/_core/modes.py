@@ -16,6 +16,7 @@ class Modes(threading.local):
     ``saved_hooks``: pairs (pack, unpack) for what backward keeps, the innermost last.
     ``forward``: whether tangents are computed; ``hidden``: the levels whose tangents nobody sees, see ``_core/tangents.py``.
     ``before_write`` is called with a tensor that is about to be written to.
+    ``levels``: how many levels of forward mode the thread has entered.
     ``transforms``: how many functions of ``torch.func`` run their functions.
     """
 
@@ -27,6 +28,7 @@ class Modes(threading.local):
     forward: bool = True
     hidden: frozenset[int] = frozenset()
     transforms: int = 0
+    levels: int = 0
     before_write: Callable[[Any], None] | None = None
 
     def __init__(self) -> None:

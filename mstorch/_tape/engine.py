@@ -123,7 +123,7 @@ def run(
     what leads to those edges runs, and the gradients that arrive there are returned (None where nothing does); no leaf gets any.
     While forward mode follows, gradients are tensors, so that they have tangents.
     """
-    dual = bool(LEVELS) and on()
+    dual = bool(LEVELS) and modes.levels > 0 and on()
     if dual and not recorded:
         roots = [(edge, dressed(gradient)) for edge, gradient in roots]
     buffers: dict[Node, Any] = {}

@@ -32,7 +32,18 @@ from .._core.tensor_base import (
     window,
 )
 from . import engine
-from .apply import RULES, Derivative, Native, _as_raw, apply, native_node, operands, pushed, pushed_native
+from .apply import (
+    RULES,
+    Derivative,
+    Native,
+    _as_raw,
+    apply,
+    native_node,
+    operands,
+    pushed,
+    pushed_gradient,
+    pushed_native,
+)
 from .duals import carry, give, refuse, relaid, tangent_of, write_into, zeros_for
 from .node import Node, Saved, bare, dressed, edge_of, repeats
 from .windows import linear
@@ -202,6 +213,44 @@ def _push_function(
     )  # fmt: skip
 
 
+def _push_gradient(
+    again: Callable[[list[Any]], list[Any]], function: Callable[..., Any], tensors: list[Any], places: list[int], count: int,
+    results: list[Any],
+) -> None:  # fmt: skip
+    """Give gradients that MindSpore computed of ``tensors``, the first ``count`` values and what they are pulled back from, tangents.
+
+    They are linear in the latter, where ``again`` is applied to the tangents. With respect to the values they are a product with a
+    symmetric matrix of second derivatives, so that one pass back from the tangents gives it: a third one, MindSpore's of some
+    kernels lacks terms.
+    """
+
+    def direct(tangents: list[Any], outputs: Any, inputs: Any) -> Any:
+        node = native_node(
+            "NativeBackward", [SOMEWHERE if place in places else None for place in range(len(inputs))], function, [None] * len(inputs), (),
+            [Held(item) for item in inputs], outputs,
+        )  # fmt: skip
+        moved, turned = tangents[:count], tangents[count:]
+        if any(tangent is not None and place not in places for place, tangent in enumerate(moved)):
+            node.edges = [None if tangent is None else SOMEWHERE for tangent in tangents]
+            node.places = [place for place, edge in enumerate(node.edges) if edge is not None]
+            return transposed(node, tangents, outputs)
+        parts = []
+        if any(tangent is not None for tangent in turned):
+            seeds = [zeros_for[0](item) if one is None else one for item, one in zip(inputs[count:], turned)]
+            parts.append(again([*inputs[:count], *seeds]))
+        if any(tangent is not None for tangent in moved):
+            found = node.run([zeros_for[0](inputs[place]) if moved[place] is None else moved[place] for place in places], True)
+            parts.append([found[place] for place in places])
+        return [_sum_of([part[number] for part in parts]) for number in range(len(outputs))]
+
+    push(tensors, results, lambda edges, saved: None, direct)
+
+
+def _sum_of(terms: list[Any]) -> Any:
+    given = [term for term in terms if term is not None]
+    return None if not given else given[0] if len(given) == 1 else engine.add(*given)
+
+
 def push(
     inputs: Sequence[Any], results: Sequence[Any], make: Callable[[list[Any], list[Any]], Any],
     direct: Callable[..., Sequence[Any]] | None = None, written: bool = False,
@@ -236,7 +285,7 @@ def _give_all(levels: list[int], results: Sequence[Any], tangents_at: Callable[[
                 if tangent._shape != item._shape:
                     raise NotImplementedError(f"mstorch: a tangent of shape {tangent._shape} for a result of shape {item._shape}")
                 give(item, level, tangent)
-    for item in results:
+    for item in results if modes.grad else ():
         node = item._node if isinstance(item, TensorBase) else None
         for kept in (node.saved or ()) if node is not None else ():
             if isinstance(kept, Saved) and kept.output and kept.tensor is not None and kept.number == item._number:
@@ -405,5 +454,6 @@ relaid.append(_relaid)
 zeros_for.append(_zeros_for)
 pushed.append(_push_operation)
 pushed_native.append(_push_function)
+pushed_gradient.append(_push_gradient)
 
 __all__ = ["FORWARD", "NATIVE_DIAGONAL", "Call", "forward_rule", "push", "transposed"]

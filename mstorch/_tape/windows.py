@@ -12,7 +12,7 @@ from .._core.dtype import OF_NP, dtype
 from .._core.modes import grad_set_to, modes, shapes_only
 from .._core.storage import Counter
 from .._core.strides import Strides, contiguous_strides, flat_index
-from .._core.tangents import LEVELS, below, keep, levels_of
+from .._core.tangents import LEVELS, below, keep, levels_of, levels_of_all
 from .._core.tensor_base import (
     DEFAULT,
     INFERENCE,
@@ -36,7 +36,7 @@ from .._core.tensor_base import (
     twin,
     value_of,
 )  # fmt: skip
-from .duals import mapped, mapped_apart, offset_in, refuse, same_view, tangent_of, write, write_into
+from .duals import give, mapped, mapped_apart, offset_in, refuse, same_view, tangent_of, write, write_into
 from .node import Node, _look, bare, dressed, edge_of, named, node_of, on_host, repeats
 
 Map = Callable[[np.ndarray], np.ndarray]
@@ -327,6 +327,12 @@ def put_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, .
         node: Any = named(_Collected, label)([edge_of(part) for part in tracked.values()])
         node.keys, node.shape = [keys[number] for number in tracked], shape
         result._node = node
+    if LEVELS:
+        for level in levels_of_all(list(given.values())):
+            with below(level):
+                moved = {number: tangent_of(part, level) for number, part in given.items()}
+                tangent = put_together({number: part for number, part in moved.items() if part is not None}, keys, shape, label)
+            give(result, level, tangent)
     return result
 
 

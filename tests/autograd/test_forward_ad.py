@@ -486,3 +486,40 @@ def test_tangents_of_threads():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def _layer(kind):
+    def run(t, x):
+        t.manual_seed(0)
+        return getattr(t.nn, kind)(2, 3).double()(x)[0]
+
+    return run
+
+
+TWICE = {
+    "erfinv": lambda t, x: (x * 0.2).erfinv(), "prod": lambda t, x: x.prod(0), "scan": lambda t, x: x.logcumsumexp(0) + x.cumprod(0),
+    "softplus": lambda t, x: t.nn.functional.softplus(x), "lgamma": lambda t, x: (x.abs() + 1).lgamma(), "LSTM": _layer("LSTM"),
+    "GRU": _layer("GRU"), "pool": lambda t, x: t.nn.functional.avg_pool1d(x.exp(), 2), "norm": lambda t, x: x.norm(3),
+    "inverse": lambda t, x: t.linalg.inv(x.transpose(-1, -2) @ x), "deviation": lambda t, x: x.std(0), "power": lambda t, x: (x.abs() + 1) ** x,
+    "parts": lambda t, x: t.cat([part * part for part in x.unbind(0)]), "entries": lambda t, x: x[t.tensor([0, 0])] ** 3,
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:TF32 acceleration")
+@pytest.mark.parametrize("seed", ["plain", "dual"])
+@pytest.mark.parametrize("name", TWICE)
+def test_tangents_of_gradients(name, seed, both):
+    def body(t):
+        forward_ad = t.autograd.forward_ad
+        x = t.linspace(-1, 1.3, 12, dtype=t.float64).reshape(3, 2, 2).requires_grad_()
+        before = TWICE[name](t, x)
+        with forward_ad.dual_level():
+            d = forward_ad.make_dual(x, x.detach().cos())
+            start = before.detach().sin()
+            start = forward_ad.make_dual(start, start.exp()) if seed == "dual" else start
+            (of_dual,) = t.autograd.grad(TWICE[name](t, d), d, start)
+            of_plain = forward_ad.unpack_dual(t.autograd.grad(before, x, start)[0])
+            return list(forward_ad.unpack_dual(of_dual)), [of_plain.primal, of_plain.tangent if seed == "dual" else None]
+
+    with real_torch.backends.mkldnn.flags(enabled=False):
+        both(body, rtol=1e-4, atol=1e-6, strides=False)
