@@ -50,6 +50,8 @@ class Applied(Node):
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The rule's gradients."""
+        if self.results and len(gradients) < self.results:  # outputs that nobody used, at the end
+            gradients = [*gradients, *[None] * (self.results - len(gradients))]
         found = self.rule(self, gradients if self.results else gradients[0])
         return found if found.__class__ is tuple else (found,)
 
