@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import enum
+import weakref
 from typing import Any
 
 from .._core import device as _devices
@@ -10,18 +11,22 @@ from .._core.device import device
 from .._core.dtype import dtype
 from .._core.formats import layout, memory_format
 from .._core.generator import Generator, default_generator
+from .._core.modes import modes
 from .._core.size import Size
 from .._hook import missing as _missing
 from .._ops._dispatch import broadcast_shape
 from .._ops.linalg_factor import _LinAlgError
+from .._tape.engine import running
+from .._tape.node import Node
 from .._tensor import Tensor
-from ..autograd.grad_mode import is_grad_enabled, set_grad_enabled
+from ..autograd import forward_ad
+from ..autograd.grad_mode import is_grad_enabled, is_multithreading_enabled, set_grad_enabled
 from ..overrides import has_torch_function, has_torch_function_unary, has_torch_function_variadic
-from . import _functorch, _nn
+from . import _autograd, _functions, _functorch, _nn
 
 __all__ = [
-    "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "Generator", "Size", "_LinAlgError", "_functorch",
-    "_nn", "default_generator", "device", "dtype", "is_grad_enabled", "layout", "memory_format",
+    "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "Generator", "Size", "_LinAlgError", "_autograd",
+    "_functions", "_functorch", "_nn", "default_generator", "device", "dtype", "is_grad_enabled", "layout", "memory_format",
 ]  # fmt: skip
 
 _debug_only_are_vmap_fallback_warnings_enabled = _functorch.are_vmap_fallback_warnings_enabled
@@ -145,6 +150,59 @@ def _infer_size(first: Size, second: Size) -> Size:
         if not isinstance(shape, Size):
             raise RuntimeError(f"expected a torch.Size as argument {number}")
     return Size(broadcast_shape(first, second))
+
+
+_enter_dual_level = forward_ad.enter_dual_level
+_exit_dual_level = forward_ad.exit_dual_level
+_is_fwd_grad_enabled = forward_ad._is_fwd_grad_enabled
+
+
+def _set_fwd_grad_enabled(mode: bool) -> None:
+    """Compute tangents, or not."""
+    modes.forward = mode
+
+
+class _WeakTensorRef:
+    """Says whether a tensor is still there."""
+
+    def __init__(self, tensor: Any) -> None:
+        self._reference = weakref.ref(tensor)
+
+    def expired(self) -> bool:
+        """Whether the tensor is gone."""
+        return self._reference() is None
+
+
+def _current_graph_task_id() -> int:
+    """The number of the backward pass that is going on; -1 outside of one."""
+    return running.passes[-1].number if running.passes else -1
+
+
+def _current_autograd_node() -> Any:
+    """The node that runs in a backward pass, or None."""
+    return running.current
+
+
+def _current_graph_task_execution_order() -> list[Any]:
+    """The nodes of the backward pass that is going on, in the order that they run in."""
+    if not running.passes:
+        raise RuntimeError("_current_graph_task_execution_order should only be called during the backward pass")
+    if is_multithreading_enabled():
+        raise RuntimeError(
+            "get_current_graph_task_execution_order expects the current backward to be executed with multithreading disabled, e.g. by "
+            "running:\n\n>>> with torch.autograd.set_multithreading_enabled(False):\n...     torch.autograd.grad(...)\n"
+        )
+    return running.passes[-1].order()
+
+
+def _will_engine_execute_node(node: Any) -> bool:
+    """Whether the backward pass that is going on runs a node."""
+    if not isinstance(node, Node):
+        raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
+    if not running.passes:
+        raise RuntimeError("_get_should_execute_nodes should only be called during the backward pass")
+    needed = running.passes[-1].needed
+    return node in (running.passes[-1].order() if needed is None else needed)
 
 
 _jit_settings: dict[str, Any] = {}

@@ -20,6 +20,7 @@ from .._backend.trace import Graph, GraphBreak
 from .._core.generator import default_generator
 from .._core.modes import modes
 from .._core.storage import Storage, face
+from .._core.tangents import on as forward_mode
 from .._core.tensor_base import (
     TensorBase,
     array_of,
@@ -199,8 +200,8 @@ class Compiled:
         _all.add(self)
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if stance[0] == "force_eager" or inside.active or tape.tracing() is not None:
-            return self._plainly(args, kwargs)
+        if stance[0] == "force_eager" or inside.active or tape.tracing() is not None or (modes.levels and forward_mode()):
+            return self._plainly(args, kwargs)  # a graph has no tangents
         arguments: list[Any] = []
         form = flatten((args, kwargs), arguments)
         key = (form, tuple([_signature(t) for t in arguments]), _sharing(arguments), setting_key())

@@ -15,6 +15,9 @@ class Modes(threading.local):
     ``shapes``: operations run for the shapes and dtypes of their results, on tensors without memory.
     ``saved_hooks``: pairs (pack, unpack) for what backward keeps, the innermost last.
     ``forward``: whether tangents are computed; ``hidden``: the levels whose tangents nobody sees, see ``_core/tangents.py``.
+    ``before_write`` is called with a tensor that is about to be written to.
+    ``levels``: how many levels of forward mode the thread has entered.
+    ``transforms``: how many functions of ``torch.func`` run their functions.
     """
 
     grad: bool = True
@@ -24,6 +27,9 @@ class Modes(threading.local):
     shapes: bool = False
     forward: bool = True
     hidden: frozenset[int] = frozenset()
+    transforms: int = 0
+    levels: int = 0
+    before_write: Callable[[Any], None] | None = None
 
     def __init__(self) -> None:
         self.saved_hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []

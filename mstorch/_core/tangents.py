@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from .modes import modes
@@ -24,27 +23,50 @@ def enter() -> int:
     level = _next()
     _holders[level] = []
     LEVELS.append(level)
+    modes.levels += 1
     return level
 
 
 def leave(level: int) -> None:
     """Forget a level and its tangents."""
     LEVELS.remove(level)
+    modes.levels -= 1
     for reference in _holders.pop(level):
         auto = reference()
         if auto is not None and auto.tangents:
             auto.tangents.pop(level, None)
 
 
-@contextmanager
-def below(level: int) -> Iterator[None]:
-    """Of the levels that are entered now, only those around ``level`` are seen in the block."""
-    before = modes.hidden
-    modes.hidden = before.union(other for other in LEVELS if other >= level)
-    try:
-        yield
-    finally:
-        modes.hidden = before
+class below:
+    """A block in which, of the levels that are entered now, only those around ``level`` are seen."""
+
+    __slots__ = ("level", "before")
+
+    def __init__(self, level: int) -> None:
+        self.level = level
+
+    def __enter__(self) -> None:
+        self.before = modes.hidden
+        modes.hidden = self.before.union([other for other in LEVELS if other >= self.level])
+
+    def __exit__(self, *error: Any) -> None:
+        modes.hidden = self.before
+
+
+class without:
+    """A block in which one level is not seen."""
+
+    __slots__ = ("level", "before")
+
+    def __init__(self, level: int) -> None:
+        self.level = level
+
+    def __enter__(self) -> None:
+        self.before = modes.hidden
+        modes.hidden = self.before | {self.level}
+
+    def __exit__(self, *error: Any) -> None:
+        modes.hidden = self.before
 
 
 def seen(level: int) -> bool:

@@ -84,6 +84,8 @@ def check_writable(tensor: Any, uniform: bool = False) -> None:
         )
     if not uniform and tensor._stride is not None and overlaps(tensor._shape, tensor._stride):
         raise RuntimeError(_OVERLAP)
+    if modes.before_write is not None:
+        modes.before_write(tensor)
 
 
 SHARED = (

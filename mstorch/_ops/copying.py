@@ -32,7 +32,7 @@ from .._core.strides import is_contiguous as _strides_contiguous
 from .._core.tensor_base import TensorBase, is_meta, meta_tensor, strides_of, to_meta, touch, window
 from .._core.writable import check_history, check_writable, refuse_partial_overlap
 from .._tape.windows import assign
-from ._dispatch import call, cast_tensor, type_word, write_array
+from ._dispatch import broadcast_shape, call, cast_tensor, type_word, write_array
 from ._forms import PYTHON_TYPES, accept_forms
 from .creation import preserved_strides
 from .from_data import made as made_of
@@ -173,6 +173,9 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     check_writable(self)
     if isinstance(src, TensorBase):
         refuse_partial_overlap(self, src)
+        if len(src._shape) > len(self._shape):
+            wide = broadcast_shape(self._shape, src._shape)
+            raise RuntimeError(f"output with shape {list(self._shape)} doesn't match the broadcast shape {list(wide)}")
     assign(self, fitted(src, self, self._shape))
     return self
 

@@ -46,7 +46,11 @@ def _lookup_sparse(weight: Any, input: Any, padding: int, by_frequency: bool) ->
     if by_frequency:
         raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
     found = call(_embedding, (weight.detach(),), input, padding, by_frequency)
-    return record("EmbeddingBackward0", functools.partial(_rows_gradient, padding), (weight,), (found,), input)[0]
+
+    def forward(tangents: Any, outputs: Any, inputs: Any) -> Any:
+        return (call(_embedding, tangents, input, padding, by_frequency),)
+
+    return record("EmbeddingBackward0", functools.partial(_rows_gradient, padding), (weight,), (found,), input, forward=forward)[0]
 
 
 def _rows_gradient(padding: int, gradients: Any, outputs: Any, inputs: Any, indices: Any) -> Any:

@@ -17,6 +17,7 @@ from ._dispatch import (
     expect_out_dtype,
     finish,
     finish_exactly,
+    readable,
     shape_of,
     type_word,
     wrap_dim,
@@ -322,7 +323,18 @@ def std(
 ) -> Any:
     """The standard deviation, with the count less ``correction`` (1) below the root."""
     dim, correction = _spread_args(dim, unbiased, correction)
-    return finish(_variance(input, dim, correction, keepdim, "std")[0].sqrt(), out)
+    return finish(_deviation(_variance(input, dim, correction, keepdim, "std")[0]), out)
+
+
+def _deviation(variance: Any) -> Any:
+    """The root of a variance, whose gradient is zero where it is zero."""
+    if not recording((variance,)):
+        return variance.sqrt()
+    values = readable(variance)
+    if values is not None and values.all():
+        return variance.sqrt()
+    flat = variance.detach().eq(0)
+    return where(flat, 0.0, where(flat, 1.0, variance).sqrt())
 
 
 def var_mean(
@@ -339,7 +351,7 @@ def std_mean(
     """The standard deviation and the mean."""
     dim, correction = _spread_args(dim, unbiased, correction)
     variance, centre = _variance(input, dim, correction, keepdim, "std_mean")
-    return finish((variance.sqrt(), centre), out)
+    return finish((_deviation(variance), centre), out)
 
 
 def count_nonzero(input: Any, dim: Any = None) -> Any:

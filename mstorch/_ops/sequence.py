@@ -8,7 +8,7 @@ import numpy as np
 
 from .._backend.host.matmul import product
 from .._backend.host.rnn import SEQUENCES
-from .._core.modes import modes
+from .._core.modes import grad_set_to, modes
 from .._core.storage import Storage
 from .._core.tangents import LEVELS, levels_of_all
 from .._core.tensor_base import TensorBase, array_of, is_tracked, tensor_of
@@ -57,10 +57,12 @@ class _Sequence(Node):
 
     def _again(self, gradients: Sequence[Any]) -> Sequence[Any]:
         tensors = {place: item.value(self, True) for place, item in zip(self.places, self.saved)}
-        output, state = self.slow(**tensors)
+        recorded = modes.grad
+        with grad_set_to(True):
+            output, state = self.slow(**tensors)
         roots = [(edge_of(made), seed) for made, seed in zip((output, *state), gradients) if seed is not None and is_tracked(made)]
         ends = [None if edge is None else edge_of(tensors[place]) for place, edge in zip(self.places, self.edges)]
-        return engine.run(roots, True, True, ends)  # type: ignore[arg-type]
+        return engine.run(roots, True, recorded, ends)  # type: ignore[arg-type]
 
     def release(self) -> None:
         """Let go of the states."""

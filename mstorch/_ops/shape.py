@@ -13,6 +13,7 @@ from .._core.formats import contiguous_format
 from .._core.modes import modes
 from .._core.storage import Storage
 from .._core.strides import contiguous_strides, flat_index
+from .._core.tangents import LEVELS, is_dual
 from .._core.tensor_base import (
     TensorBase,
     array_of,
@@ -471,6 +472,8 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     """Change the size in place; a larger one gets new memory, with the old elements first. Returns the tensor."""
     if is_tracked(self) and not modes.inference:
         raise RuntimeError("cannot resize variables that require grad")
+    if LEVELS and is_dual(self):
+        raise RuntimeError("cannot resize variables that has a forward grad")
     shape = shape_args(sizes)
     if shape == shape_of(self):
         return self
@@ -510,6 +513,8 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
         raise RuntimeError(
             f"Could not set tensor of type {source._dtype.name} to a tensor of type {self._dtype.name}"
         )
+    if LEVELS and (is_dual(self) or is_dual(source)):
+        raise NotImplementedError("Trying to use forward AD with set_ that does not support it because it has not been implemented yet.")
     tracked = source if is_tracked(source) else self
     if size is None:
         turn_into(self, views.alias(source))

@@ -50,6 +50,8 @@ class Applied(Node):
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The rule's gradients."""
+        if self.results and len(gradients) < self.results:  # outputs that nobody used, at the end
+            gradients = [*gradients, *[None] * (self.results - len(gradients))]
         found = self.rule(self, gradients if self.results else gradients[0])
         return found if found.__class__ is tuple else (found,)
 
@@ -232,6 +234,7 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
 
 pushed: list[Callable[..., None]] = []  # what forward mode, which stands above this file, does with a result
 pushed_native: list[Callable[..., None]] = []
+pushed_gradient: list[Callable[..., None]] = []
 
 
 def apply_pair(op: Kernel, kind: dtype, x: Any, y: Any) -> Any:
@@ -385,7 +388,12 @@ def _found(function: Callable[..., Any], tensors: list[Any], results: int, count
     if modes.grad and any(is_tracked(item) for item in tensors):
         attach_function("NativeBackward", whole, tensors, made)
     if LEVELS:
-        pushed_native[0](whole, [None] * len(tensors), (), list(tensors), made)
+
+        def again(items: list[Any]) -> list[Any]:
+            found = _found(function, items, results, count, places)
+            return [found[place] for place in places]
+
+        pushed_gradient[0](again, whole, list(tensors), places, count, made)
     full: list[Any] = [None] * count
     for number, (place, tensor) in enumerate(zip(places, made)):
         full[place] = None if number in missing else tensor

@@ -85,14 +85,20 @@ def write_parts(target: Any, source: Any | None, put: Callable[[Any, Any], None]
     for level in levels:
         with below(level):
             old, new = tangent_of(target, level), None if source is None else tangent_of(source, level)
-            if old is not None and new is old:
-                continue
             if old is None:
-                base = None if target._auto is None else target._auto.base
-                keep(auto_of(target if base is None else base), level, zeros_for[0](target if base is None else base))
+                whole = _whole(target, level)
+                keep(auto_of(whole), level, zeros_for[0](whole))
                 old = tangent_of(target, level)
             check_history(old)
+            if new is old:
+                continue
             put(old, zeros_for[0](target if whole or source is None else source) if new is None else new)
+
+
+def _whole(target: Any, level: int) -> Any:
+    """The tensor that a tangent is kept on: the base of a view, unless the view was set apart from its base's tangents."""
+    auto = target._auto
+    return target if auto is None or auto.base is None or level in (auto.tangents or {}) else auto.base
 
 
 def refuse(*tensors: Any) -> None:

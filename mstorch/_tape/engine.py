@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -23,8 +24,32 @@ class _Running(threading.local):
         self.accumulates: list[bool] = []
         self.current: Node | None = None
         self.callbacks: list[Callable[[], None]] = []
+        self.passes: list[Pass] = []
 
 
+class Pass:
+    """A backward pass: its number in the process, whether it keeps the graph, where it begins, and which nodes run (None: all)."""
+
+    __slots__ = ("number", "keep", "first", "needed")
+
+    def __init__(self, keep: bool, first: Sequence[Node], needed: set[Node] | None) -> None:
+        self.number, self.keep, self.first, self.needed = _numbers(), keep, first, needed
+
+    def order(self) -> list[Node]:
+        """The nodes that run, in the order that they run in."""
+        counts = _dependencies(self.first)
+        ready = [(-node.sequence, id(node), node) for node in self.first if not counts.get(node)]
+        heapq.heapify(ready)
+        found = []
+        while ready:
+            node = heapq.heappop(ready)[2]
+            if self.needed is None or node in self.needed:
+                found.append(node)
+            _count_down(node, counts, ready)
+        return found
+
+
+_numbers = itertools.count().__next__
 running = _Running()
 
 
@@ -98,7 +123,7 @@ def run(
     what leads to those edges runs, and the gradients that arrive there are returned (None where nothing does); no leaf gets any.
     While forward mode follows, gradients are tensors, so that they have tangents.
     """
-    dual = bool(LEVELS) and on()
+    dual = bool(LEVELS) and modes.levels > 0 and on()
     if dual and not recorded:
         roots = [(edge, dressed(gradient)) for edge, gradient in roots]
     buffers: dict[Node, Any] = {}
@@ -123,6 +148,7 @@ def run(
     heapq.heapify(ready)
     outer, mode, check = running.current, modes.grad, watch.check
     running.accumulates.append(wanted is None and only is None)
+    running.passes.append(Pass(keep, first, needed))
     modes.grad = recorded
     try:
         while ready:
@@ -182,6 +208,7 @@ def run(
                 running.callbacks.pop(0)()
         finally:
             running.accumulates.pop()
+            running.passes.pop()
             if not running.accumulates:
                 running.callbacks.clear()
     if wanted is None:
@@ -289,6 +316,8 @@ def _add_to(auto: Any, tensor: Any, gradient: Any, recorded: bool) -> None:
                 auto.grad = auto.grad.detach()  # as in torch, what is not recorded has no tangents here
         else:
             auto.grad = dressed(gradient)
+    elif not recorded and getattr(gradient, "_layout", None) is not None:
+        held.add_(gradient)  # the same tensor goes on, be it sparse or not
     elif recorded or getattr(held, "_layout", None) is not None or gradient.__class__ is not np.ndarray:
         auto.grad = add(held, dressed(gradient))
     else:

@@ -32,9 +32,20 @@ from .._core.tensor_base import (
     window,
 )
 from . import engine
-from .apply import RULES, Derivative, _as_raw, apply, native_node, operands, pushed, pushed_native
+from .apply import (
+    RULES,
+    Derivative,
+    Native,
+    _as_raw,
+    apply,
+    native_node,
+    operands,
+    pushed,
+    pushed_gradient,
+    pushed_native,
+)
 from .duals import carry, give, refuse, relaid, tangent_of, write_into, zeros_for
-from .node import Node, Saved, bare, dressed, edge_of
+from .node import Node, Saved, bare, dressed, edge_of, repeats
 from .windows import linear
 
 SOMEWHERE: Any = (Node(()), 0)  # the edge of an input that has a tangent; nothing is ever sent there
@@ -153,10 +164,10 @@ def _push_operation(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
     def tangents_at(level: int) -> Sequence[Any]:
         tangents = [_tangent(item, level, kind) for item in flat]
         if direct is not None:
-            plain = _plain((*flat, *tangents, *results))
-            found = direct(Call(op, kind, inputs, args, results, tangents, plain))
+            call = Call(op, kind, inputs, args, results, tangents, _plain((*flat, *tangents, *results)))
+            found = direct(call)
             if found is not NotImplemented:
-                return found if isinstance(found, (list, tuple)) else (found,)
+                return [_apart(item, call.tangents) for item in (found if isinstance(found, (list, tuple)) else (found,))]
         has = [item is not None for item in tangents]
         if derivative is not None:
             return transposed(applied_node(derivative, kind, flat, args, results, has), tangents, results)
@@ -175,6 +186,16 @@ def _push_operation(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
     _give_all(levels, results, tangents_at)
 
 
+def _apart(found: Any, tangents: list[Any]) -> Any:
+    """A tangent that shares no memory with those it was made of: it may be written."""
+    if found.__class__ is np.ndarray:
+        shared = found.base is not None or any(found is one for one in tangents)
+        return np.array(found, order="C") if shared and not repeats(found) else found
+    if isinstance(found, TensorBase) and any(one is not None and one._storage is found._storage for one in tangents):
+        return linear(found, _copied, _copied, "CloneBackward0")
+    return found
+
+
 def _push_function(
     function: Callable[..., Any], given: list[Any], args: tuple[Any, ...], tensors: list[Any], results: Any,
     again: Callable[[Sequence[Any]], Any] | None = None,
@@ -190,6 +211,44 @@ def _push_function(
         tensors, results, lambda edges, saved: native_node("Native", edges, function, given, args, saved, results),
         None if again is None else direct,
     )  # fmt: skip
+
+
+def _push_gradient(
+    again: Callable[[list[Any]], list[Any]], function: Callable[..., Any], tensors: list[Any], places: list[int], count: int,
+    results: list[Any],
+) -> None:  # fmt: skip
+    """Give gradients that MindSpore computed of ``tensors``, the first ``count`` values and what they are pulled back from, tangents.
+
+    They are linear in the latter, where ``again`` is applied to the tangents. With respect to the values they are a product with a
+    symmetric matrix of second derivatives, so that one pass back from the tangents gives it: a third one, MindSpore's of some
+    kernels lacks terms.
+    """
+
+    def direct(tangents: list[Any], outputs: Any, inputs: Any) -> Any:
+        node = native_node(
+            "NativeBackward", [SOMEWHERE if place in places else None for place in range(len(inputs))], function, [None] * len(inputs), (),
+            [Held(item) for item in inputs], outputs,
+        )  # fmt: skip
+        moved, turned = tangents[:count], tangents[count:]
+        if any(tangent is not None and place not in places for place, tangent in enumerate(moved)):
+            node.edges = [None if tangent is None else SOMEWHERE for tangent in tangents]
+            node.places = [place for place, edge in enumerate(node.edges) if edge is not None]
+            return transposed(node, tangents, outputs)
+        parts = []
+        if any(tangent is not None for tangent in turned):
+            seeds = [zeros_for[0](item) if one is None else one for item, one in zip(inputs[count:], turned)]
+            parts.append(again([*inputs[:count], *seeds]))
+        if any(tangent is not None for tangent in moved):
+            found = node.run([zeros_for[0](inputs[place]) if moved[place] is None else moved[place] for place in places], True)
+            parts.append([found[place] for place in places])
+        return [_sum_of([part[number] for part in parts]) for number in range(len(outputs))]
+
+    push(tensors, results, lambda edges, saved: None, direct)
+
+
+def _sum_of(terms: list[Any]) -> Any:
+    given = [term for term in terms if term is not None]
+    return None if not given else given[0] if len(given) == 1 else engine.add(*given)
 
 
 def push(
@@ -226,7 +285,7 @@ def _give_all(levels: list[int], results: Sequence[Any], tangents_at: Callable[[
                 if tangent._shape != item._shape:
                     raise NotImplementedError(f"mstorch: a tangent of shape {tangent._shape} for a result of shape {item._shape}")
                 give(item, level, tangent)
-    for item in results:
+    for item in results if modes.grad else ():
         node = item._node if isinstance(item, TensorBase) else None
         for kept in (node.saved or ()) if node is not None else ():
             if isinstance(kept, Saved) and kept.output and kept.tensor is not None and kept.number == item._number:
@@ -267,6 +326,18 @@ def transposed(node: Any, tangents: Sequence[Any], results: Sequence[Any], probe
 
     ``probe``: pull back from values that would show a gradient whose history got lost; else from zeros, which no gradient refuses.
     """
+    if not isinstance(node, Native):
+        return _transposed(node, tangents, results, probe)
+    try:
+        return _transposed(node, tangents, results, probe)
+    except (RuntimeError, TypeError) as error:
+        # MindSpore has no second derivative of some kernels, and says so in words of its own.
+        raise NotImplementedError(
+            f"Trying to use forward AD with {node.name()} that does not support it because it has not been implemented yet."
+        ) from error
+
+
+def _transposed(node: Any, tangents: Sequence[Any], results: Sequence[Any], probe: bool) -> list[Any]:
     recorded = modes.grad
     with grad_set_to(True):
         seeds = [_seed(item, probe) if _inexact(item) else None for item in results]
@@ -383,5 +454,6 @@ relaid.append(_relaid)
 zeros_for.append(_zeros_for)
 pushed.append(_push_operation)
 pushed_native.append(_push_function)
+pushed_gradient.append(_push_gradient)
 
 __all__ = ["FORWARD", "NATIVE_DIAGONAL", "Call", "forward_rule", "push", "transposed"]

@@ -136,6 +136,10 @@ class Accumulate(Node):
         self.tensor = tensor
         self.sequence = _LAST
 
+    def name(self) -> str:
+        """The node's name."""
+        return "torch::autograd::AccumulateGrad"
+
     @property
     def variable(self) -> Any:
         """The leaf."""

@@ -12,7 +12,7 @@ from .._core.dtype import OF_NP, dtype
 from .._core.modes import grad_set_to, modes, shapes_only
 from .._core.storage import Counter
 from .._core.strides import Strides, contiguous_strides, flat_index
-from .._core.tangents import LEVELS, below, keep, levels_of
+from .._core.tangents import LEVELS, below, keep, levels_of, levels_of_all
 from .._core.tensor_base import (
     DEFAULT,
     INFERENCE,
@@ -36,7 +36,7 @@ from .._core.tensor_base import (
     twin,
     value_of,
 )  # fmt: skip
-from .duals import mapped, mapped_apart, offset_in, refuse, same_view, tangent_of, write, write_into
+from .duals import give, mapped, mapped_apart, offset_in, refuse, same_view, tangent_of, write, write_into
 from .node import Node, _look, bare, dressed, edge_of, named, node_of, on_host, repeats
 
 Map = Callable[[np.ndarray], np.ndarray]
@@ -308,6 +308,12 @@ def put_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, .
         node: Any = named(_Collected, label)([edge_of(part) for part in tracked.values()])
         node.keys, node.shape = [keys[number] for number in tracked], shape
         result._node = node
+    if LEVELS:
+        for level in levels_of_all(list(given.values())):
+            with below(level):
+                moved = {number: tangent_of(part, level) for number, part in given.items()}
+                tangent = put_together({number: part for number, part in moved.items() if part is not None}, keys, shape, label)
+            give(result, level, tangent)
     return result
 
 
@@ -446,6 +452,8 @@ def snapshot(target: Any) -> Any:
                 tangent = tangent_of(target, level)
                 # What backward keeps of a tangent must not see that it is written, too.
                 keep(auto_of(made), level, linear(tangent, _copy, _copy, "CloneBackward0") if modes.grad else tangent)
+    if modes.saved_hooks and modes.grad:
+        detach_snapshot(made)  # hooks are given what is saved before the target is written
     return made
 
 
@@ -514,7 +522,10 @@ def settle(target: Any, made: Any | None, label: str = "CopyBackwards") -> None:
 def review(target: Any, view: Any) -> None:
     """Let a tensor show what a view of it shows, with the view's history behind its own."""
     node, number = view._node, view._number
+    tangents = {level: tangent_of(view, level) for level in levels_of(view)} if LEVELS else {}
     turn_into(target, view)
+    for level, tangent in tangents.items():
+        keep(auto_of(target), level, tangent)
     auto = target._auto
     if auto is not None and auto.base is not None:
         auto.seen = target._counter.version

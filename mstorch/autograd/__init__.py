@@ -1,4 +1,4 @@
-"""torch.autograd: gradients by MindSpore's tape."""
+"""torch.autograd: gradients back and forward, on our own tape."""
 
 from __future__ import annotations
 

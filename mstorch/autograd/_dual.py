@@ -4,13 +4,21 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.storage import Storage
-from .._core.tangents import below, forget, seen
-from .._core.tensor_base import auto_of
-from .._ops import views
+from .._core.tangents import below, forget, seen, without
+from .._core.tensor_base import auto_of, strides_of
 from .._tape.duals import give, tangent_of
 from .._tape.forward import in_storage
 from .._tape.node import named
-from .._tape.windows import Linear
+from .._tape.windows import Linear, view
+
+
+def _same(tensor: Any) -> Any:
+    """Another tensor over the same elements, a view."""
+    return view(tensor, "ViewBackward0", tensor._shape, strides_of(tensor), tensor._offset, _itself, _itself, _itself)
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def check_sizes(primal: Any, tangent: Any) -> None:
@@ -25,7 +33,7 @@ def check_sizes(primal: Any, tangent: Any) -> None:
 def joined(primal: Any, tangent: Any, level: int) -> Any:
     """A view of ``primal`` that has a tangent at a level; RuntimeError if the sizes differ."""
     check_sizes(primal, tangent)
-    dual = views.view(primal, primal._shape)
+    dual = _same(primal)
     here, there = primal._storage, tangent._storage
     if here.__class__ is there.__class__ is Storage and not _alike(primal, tangent):
         with below(level):
@@ -36,6 +44,8 @@ def joined(primal: Any, tangent: Any, level: int) -> Any:
 
 def _alike(primal: Any, tangent: Any) -> bool:
     """Whether two tensors lie in the same way in storages of the same length."""
+    if 0 in primal._shape:
+        return True
     if primal._offset != tangent._offset or primal._stride != tangent._stride:
         return primal._stride is not None and 0 in primal._stride  # what is expanded is refused further on
     return bool(primal._storage.nbytes // primal._dtype.itemsize == tangent._storage.nbytes // tangent._dtype.itemsize)
@@ -44,7 +54,8 @@ def _alike(primal: Any, tangent: Any) -> bool:
 def apart(dual: Any, level: int) -> tuple[Any, Any]:
     """A view of a tensor without the tangent at a level, and that tangent, or None."""
     tangent = tangent_of(dual, level) if seen(level) else None
-    primal = views.view(dual, dual._shape)
+    with without(level):
+        primal = _same(dual)
     if primal._node is not None:
         primal._node.__class__ = named(Linear, "torch::autograd::Identity")
     forget(auto_of(primal), level)

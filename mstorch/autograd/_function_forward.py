@@ -1,25 +1,13 @@
 """autograd.Function in forward mode: what its ``jvp`` gives becomes the tangents of its results."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._core.modes import modes
 from .._core.tangents import below
 from .._core.tensor_base import TensorBase
 from .._ops.creation import zeros_like
 from .._tape.duals import carry, give, refuse, tangent_of
-
-
-@contextmanager
-def without_tangents() -> Iterator[None]:
-    """No tangents are computed in the block: what is in it has a derivative of its own."""
-    before, modes.forward = modes.forward, False
-    try:
-        yield
-    finally:
-        modes.forward = before
 
 
 def push(jvp: Callable[..., Any], ctx: Any, levels: Sequence[int], tensors: Sequence[Any], output: Any) -> None:

@@ -14,7 +14,7 @@ from .._core.tensor_base import TensorBase, count_of, is_tracked, tensor_of
 from .._ops._dispatch import capturing, cast_tensor
 from .._ops.join import stack
 from .._tape import engine
-from .._tape.node import bare, dressed, edge_of, node_of, repeats
+from .._tape.node import bare, bare_of, dressed, edge_of, node_of, repeats
 from .graph import GradientEdge, retain_grad
 
 
@@ -68,7 +68,7 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
                         f"{root._dtype}."
                     )
                 gradient = cast_tensor(gradient, root._dtype)
-        found.append(gradient if recorded or LEVELS else bare(gradient))
+        found.append(gradient if LEVELS else bare_of(gradient, recorded))
     return found
 
 

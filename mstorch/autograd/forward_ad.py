@@ -72,6 +72,8 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
         raise RuntimeError(
             f"Making a dual Tensor based on a Tensor that already has a forward gradient at the same level {level} is not supported."
         )
+    if tangent_of(tangent, inner) is not None:
+        raise RuntimeError(f"Setting a forward grad that itself has a forward gradient at the same level{level} is not supported.")
     return _dual.joined(tensor, tangent, inner)
 
 

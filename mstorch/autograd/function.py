@@ -6,7 +6,6 @@ import inspect
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 from .._backend import tape
@@ -21,7 +20,7 @@ from .._ops.creation import zeros
 from .._tape.node import FREED, Node, Saved, bare_of, bare_twin, dressed, edge_of, named
 from .._tape.saved import SavedTensor
 from .._tape.windows import settle
-from ._function_forward import push, without_tangents
+from ._function_forward import push
 from .grad_mode import no_grad
 
 
@@ -256,18 +255,27 @@ class Function:
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()
             args, kwargs = bound.args, {}
+        elif modes.transforms:
+            raise RuntimeError(
+                "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
+                "setup_context staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+            )
         tensors = [argument if isinstance(argument, TensorBase) else None for argument in args]
         needs = tuple(tensor is not None and is_tracked(tensor) for tensor in tensors)
         ctx = FunctionCtx(needs)
         record = modes.grad and any(needs)
         edges = [edge_of(tensor) if needed else None for tensor, needed in zip(tensors, needs)] if record else []
         levels = levels_of_all(tensors) if LEVELS else []
-        with no_grad(), without_tangents() if levels else nullcontext():
-            if apart:
-                output = cls.forward(*args)
-                cls.setup_context(ctx, args, output)
-            else:
-                output = cls.forward(ctx, *args, **kwargs)
+        forward, modes.forward = modes.forward, False  # what happens inside has a derivative of its own
+        try:
+            with no_grad():
+                if apart:
+                    output = cls.forward(*args)
+                    cls.setup_context(ctx, args, output)
+                else:
+                    output = cls.forward(ctx, *args, **kwargs)
+        finally:
+            modes.forward = forward
         if not record:
             dirty = {id(tensor) for tensor in ctx._dirty}
             output = _plain_output([tensor for tensor in tensors if id(tensor) not in dirty], output)

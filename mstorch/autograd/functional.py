@@ -13,6 +13,7 @@ from .._core.modes import modes
 from .._core.tensor_base import TensorBase
 from .._ops.creation import zeros_like
 from .._ops.join import stack
+from . import forward_ad
 from .backward import grad
 from .grad_mode import enable_grad, set_grad_enabled
 
@@ -228,13 +229,40 @@ def _jacobian(
     return tuple(blocks)
 
 
+def _forwards(func: Callable[..., Any], inputs: Any) -> Any:
+    """The Jacobian by forward mode: one run of the function for each element of the inputs."""
+    many_inputs, inputs = _as_tuple(inputs, "inputs", "jacobian")
+    columns: list[list[Any]] = []
+    for number, tensor in enumerate(inputs):
+        for index in range(tensor.nelement()):
+            units = [zeros_like(other.detach(), memory_format=contiguous_format) for other in inputs]
+            units[number].view(-1)[index] = 1
+            with forward_ad.dual_level():
+                duals = tuple(forward_ad.make_dual(other, unit) for other, unit in zip(inputs, units))
+                many, outputs = _as_tuple(func(*duals), _USER, "jacobian")
+                pairs = [forward_ad.unpack_dual(output) for output in outputs]
+            columns.append([zeros_like(value) if slope is None else slope for value, slope in pairs])
+    if not columns:
+        many, outputs = _as_tuple(func(*inputs), _USER, "jacobian")
+        return _single(tuple(_single(tuple(o.new_zeros((*o.shape, *t.shape)) for t in inputs), many_inputs) for o in outputs), many)
+    blocks = []
+    for place, (value, _) in enumerate(pairs):
+        parts = stack([column[place] for column in columns]).split([tensor.nelement() for tensor in inputs], 0)
+        blocks.append(
+            _single(tuple(
+                part.permute((*range(1, part.dim()), 0)).reshape((*value.shape, *tensor.shape)) for part, tensor in zip(parts, inputs)
+            ), many_inputs)
+        )  # fmt: skip
+    return _single(tuple(blocks), many)
+
+
 def jacobian(
     func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:  # fmt: skip
     """The Jacobian of ``func``: for each output and input a tensor of the output's sizes followed by the input's.
 
-    Differs from torch: computed by rows in reverse mode, whatever ``vectorize`` and ``strategy`` are.
+    Differs from torch: computed row by row in reverse mode, column by column forwards, whatever ``vectorize`` is.
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
@@ -256,10 +284,9 @@ def jacobian(
             raise NotImplementedError(
                 "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`."
             )
+        return _forwards(func, inputs)
     with enable_grad():
         many_inputs, inputs = _as_tuple(inputs, "inputs", "jacobian")
-        # What torch computes forwards keeps the history that the inputs have.
-        create_graph = create_graph or (strategy == "forward-mode" and any(tensor.requires_grad for tensor in inputs))
         inputs = _entered(inputs, create_graph)
         many, outputs = _run(func, inputs, "jacobian", strict)
         if vectorize and strict:
@@ -287,7 +314,7 @@ def hessian(
 ) -> Any:  # fmt: skip
     """The second derivatives of ``func``, a function of one number: for each two inputs a tensor of both their sizes.
 
-    Differs from torch: computed by rows in reverse mode, whatever ``vectorize`` and ``outer_jacobian_strategy`` are.
+    ``outer_jacobian_strategy`` is that of the second derivative. Differs from torch: computed row by row, whatever ``vectorize`` is.
     """
     many, inputs = _as_tuple(inputs, "inputs", "hessian")
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):

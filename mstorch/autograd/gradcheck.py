@@ -33,6 +33,7 @@ from ._jacobians import (
     values,
     watched,
 )
+from ._mapped import check_batched_tangents
 from .function import Function
 
 __all__ = [
@@ -108,8 +109,6 @@ def gradcheck(
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    if check_batched_forward_grad:
-        raise NotImplementedError("mstorch: gradcheck does not batch gradients of forward mode")
     settings = _Settings(eps, atol, rtol, nondet_tol, check_grad_dtypes, fast_mode)
     given = as_tuple(inputs)
     try:
@@ -129,6 +128,8 @@ def gradcheck(
                 _check_part(part, settings)
                 if check_undefined_grad:
                     _check_undefined_tangents(part)
+            if check_batched_forward_grad:
+                check_batched_tangents(func, given)
         if check_backward_ad:
             if check_batched_grad:
                 for number, output in enumerate(outputs):

@@ -12,6 +12,7 @@ from .._core.overriding import refuse_in_transform, state
 from .._core.tensor_base import TensorBase, auto_of, is_tracked
 from .._tape.engine import running
 from .._tape.node import Node, dressed, edge_of, node_of
+from ._mutation import allow_mutation_on_saved_tensors
 
 _NO_GRAD = "cannot register a hook on a tensor that doesn't require gradient"
 
@@ -97,9 +98,6 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
     return GradientEdge(node, number)
 
 
-def _no_copy(tensor: Any) -> Any:
-    return tensor
-
 
 class saved_tensors_hooks:
     """A block in which ``pack_hook`` gets each tensor that backward needs, and ``unpack_hook`` gives it back in backward."""
@@ -183,28 +181,6 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
         return hook
 
     return _MultiHandle([tensor.register_hook(hook_of(i)) for i, tensor in enumerate(tensors)])
-
-
-class _AllowedMutations:
-    def __init__(self) -> None:
-        self.clones: dict[int, Any] = {}
-
-    def clear(self) -> None:
-        """Forget the copies."""
-        self.clones.clear()
-
-
-class allow_mutation_on_saved_tensors:
-    """A block in which tensors that backward needs may be written: their values are kept beforehand."""
-
-    def __enter__(self) -> _AllowedMutations:
-        self._kept = _AllowedMutations()
-        self._hooks = saved_tensors_hooks(lambda tensor: tensor.clone(), _no_copy)
-        self._hooks.__enter__()
-        return self._kept
-
-    def __exit__(self, *args: object) -> None:
-        self._hooks.__exit__(*args)
 
 
 def increment_version(tensor: Any) -> None:

@@ -291,3 +291,79 @@ def test_a_tensor_is_shown_after_its_graph_was_freed(both: Both) -> None:
         return repr(y).startswith("tensor(3., grad_fn="), y.grad_fn is not None
 
     both(body)
+
+
+IN_PLACE_SAVED = {
+    "argument": lambda y, x: y.sin_(), "other": lambda y, x: y.mul_(x), "result": lambda y, x: y.exp_(), "view": lambda y, x: y[:1].mul_(x[1]),
+    "indexed": lambda y, x: y.index_put_((x.argmax(),), x[0] * x[0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IN_PLACE_SAVED)
+def test_saved_hooks_see_the_value_before_a_write(name, both):
+    def body(t):
+        with t.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
+            x = t.tensor([1.0, 2.0], requires_grad=True)
+            y = x.clone()
+            IN_PLACE_SAVED[name](y, x)
+            (y * y).sum().backward()
+            return y, x.grad
+
+    both(body)
+
+
+def test_mutation_of_saved_tensors_copies_once(both):
+    def body(t):
+        with t.autograd.graph.allow_mutation_on_saved_tensors() as kept:
+            counts = []
+            a = t.tensor([1.0, 2.0], requires_grad=True).clone()
+            b, c = a**2, a**2
+            counts.append((len(kept.tid_to_weakhandle), len(kept.cloned)))
+            a.sin_()
+            counts.append(len(kept.cloned))
+            d = a[:1] ** 2
+            a.zero_()
+            counts.append(len(kept.cloned))
+            grads = t.autograd.grad((b + c).sum() + d.sum(), a, allow_unused=True)
+            del b, c, d
+            counts.append(len(kept.cloned))
+            with pytest.raises(RuntimeError, match="cannot be nested"):
+                t.autograd.graph.allow_mutation_on_saved_tensors().__enter__()
+        return counts, grads
+
+    both(body)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("held", ["sparse", "dense"])
+@pytest.mark.parametrize("given", ["sparse", "dense"])
+def test_sparse_and_dense_gradients_add_up(held, given, create_graph, both):
+    def body(t):
+        kinds = {"sparse": lambda: t.sparse_coo_tensor(t.tensor([[1, 1]]), t.tensor([1.0, 1.0])), "dense": lambda: t.tensor([1.5, 1.5])}
+        leaf = t.tensor([1.5, 1.5], requires_grad=True)
+        before = leaf.grad = kinds[held]()
+        leaf.backward(kinds[given](), create_graph=create_graph)
+        return leaf.grad.to_dense().detach(), leaf.grad is before
+
+    both(body)
+
+
+def test_a_pass_tells_what_it_runs(both):
+    def body(t):
+        found = []
+        x = t.tensor([1.0], requires_grad=True)
+        y = x.sin()
+        z = y.exp()
+
+        def hook(g):
+            order = [node.name() for node in t._C._current_graph_task_execution_order()]
+            found.append((order, t._C._will_engine_execute_node(y.grad_fn), t._C._autograd._get_current_graph_task_keep_graph()))
+
+        z.register_hook(hook)
+        with t.autograd.set_multithreading_enabled(False):
+            z.backward(retain_graph=True)
+            t.autograd.grad(z, y)
+        return found, t._C._current_graph_task_id(), t._C._current_autograd_node()
+
+    both(body)

@@ -1,9 +1,14 @@
 """torch.autograd.forward_ad beside torch: what has which tangent, and what may not be done."""
 from __future__ import annotations
 
+import threading
+
+import numpy as np
 import pytest
 import torch as real_torch
 from torch.nn import attention
+
+import mstorch
 
 X, V = [1.0, 2.0, 3.0], [1.0, 0.0, 2.0]
 
@@ -399,3 +404,122 @@ def test_decorator(both):
         return slope(t.tensor(X), t.tensor(V)), slope(t.tensor(V), t.tensor(X))
 
     both(body)
+
+
+def _not_shared(t):
+    d = dual(t)
+    made = [d + 1, d - 1, 1 + d, d.clone(), d**1, d.reshape(1, 3).clone(), d.double(), t.where(t.tensor(True), d, d), d.relu()]
+    d.mul_(5)
+    made[0].mul_(2)
+    return apart(t, d, *made)
+
+
+def _of_what_was_unpacked(t):
+    y = dual(t) * 1
+    part = t.autograd.forward_ad.unpack_dual(y).primal
+    before = part[1:] * 1
+    part.mul_(dual(t))
+    return apart(t, part, y, before)
+
+
+def _turned(t):
+    d = t.autograd.forward_ad.make_dual(t.ones(2, 3), t.arange(6.0).reshape(2, 3))
+    d.t_()
+    return apart(t, d, d[1:].unsqueeze_(0))
+
+
+@pytest.mark.parametrize("body", [_not_shared, _of_what_was_unpacked, _turned])
+def test_memory_of_tangents(body, both):
+    def within(t):
+        with t.autograd.forward_ad.dual_level():
+            return body(t)
+
+    both(within)
+
+
+BORDERS = {
+    "resized": lambda t: dual(t).clone().resize_(2),
+    "set": lambda t: t.zeros(3).set_(dual(t)),
+    "sparse embedding": lambda t: apart(t, t.nn.functional.embedding(t.tensor([1, 0]), dual(t)[:, None], sparse=True)),
+    "not there": lambda t: t.nn.functional.ctc_loss(
+        dual(t).expand(4, 3).log_softmax(1)[:, None], t.tensor([[1]]), t.tensor([4]), t.tensor([1])
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BORDERS)
+def test_borders(name, both):
+    def body(t):
+        with t.autograd.forward_ad.dual_level():
+            try:
+                return BORDERS[name](t)
+            except NotImplementedError as error:
+                return str(error)[:30]
+
+    both(body, strides=False)
+
+
+def test_compiled_functions_have_tangents():
+    x, v = mstorch.tensor(X), mstorch.tensor(V)
+    run = mstorch.compile(lambda x: x.sin() * 2)
+    run(x)
+    with mstorch.autograd.forward_ad.dual_level():
+        slope = mstorch.autograd.forward_ad.unpack_dual(run(mstorch.autograd.forward_ad.make_dual(x, v))).tangent
+    assert np.allclose(slope.numpy(), 2 * np.cos(X) * V)
+
+
+def test_tangents_of_threads():
+    module = mstorch.nn.Sequential(mstorch.nn.Linear(3, 4), mstorch.nn.Tanh(), mstorch.nn.Linear(4, 2))
+    inputs = [mstorch.randn(3) for _ in range(4)]
+    wanted = [mstorch.func.jvp(module, (x,), (x.cos(),))[1].detach().numpy() for x in inputs]
+    wrong = []
+
+    def work(number):
+        for _ in range(20):
+            found = mstorch.func.jvp(module, (inputs[number],), (inputs[number].cos(),))[1]
+            if not np.allclose(found.detach().numpy(), wanted[number]):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def _layer(kind):
+    def run(t, x):
+        t.manual_seed(0)
+        return getattr(t.nn, kind)(2, 3).double()(x)[0]
+
+    return run
+
+
+TWICE = {
+    "erfinv": lambda t, x: (x * 0.2).erfinv(), "prod": lambda t, x: x.prod(0), "scan": lambda t, x: x.logcumsumexp(0) + x.cumprod(0),
+    "softplus": lambda t, x: t.nn.functional.softplus(x), "lgamma": lambda t, x: (x.abs() + 1).lgamma(), "LSTM": _layer("LSTM"),
+    "GRU": _layer("GRU"), "pool": lambda t, x: t.nn.functional.avg_pool1d(x.exp(), 2), "norm": lambda t, x: x.norm(3),
+    "inverse": lambda t, x: t.linalg.inv(x.transpose(-1, -2) @ x), "deviation": lambda t, x: x.std(0), "power": lambda t, x: (x.abs() + 1) ** x,
+    "parts": lambda t, x: t.cat([part * part for part in x.unbind(0)]), "entries": lambda t, x: x[t.tensor([0, 0])] ** 3,
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:TF32 acceleration")
+@pytest.mark.parametrize("seed", ["plain", "dual"])
+@pytest.mark.parametrize("name", TWICE)
+def test_tangents_of_gradients(name, seed, both):
+    def body(t):
+        forward_ad = t.autograd.forward_ad
+        x = t.linspace(-1, 1.3, 12, dtype=t.float64).reshape(3, 2, 2).requires_grad_()
+        before = TWICE[name](t, x)
+        with forward_ad.dual_level():
+            d = forward_ad.make_dual(x, x.detach().cos())
+            start = before.detach().sin()
+            start = forward_ad.make_dual(start, start.exp()) if seed == "dual" else start
+            (of_dual,) = t.autograd.grad(TWICE[name](t, d), d, start)
+            of_plain = forward_ad.unpack_dual(t.autograd.grad(before, x, start)[0])
+            return list(forward_ad.unpack_dual(of_dual)), [of_plain.primal, of_plain.tangent if seed == "dual" else None]
+
+    with real_torch.backends.mkldnn.flags(enabled=False):
+        both(body, rtol=1e-4, atol=1e-6, strides=False)

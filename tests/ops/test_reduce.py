@@ -128,3 +128,30 @@ def test_errors(both, name):
     """torch's error types and words."""
     message = "sum(): argument 'input' (position 1) must be Tensor, not str" if name == "not a tensor" else None
     both(lambda torch: ERRORS[name](torch, torch.tensor(X)), message=message)
+
+
+@pytest.mark.parametrize("name", ["std", "std_mean", "var"])
+def test_no_spread_has_no_gradient(name, both):
+    def body(t):
+        x = t.tensor([[1.0, 1.0, 1.0], [1.0, 2.0, 4.0]], requires_grad=True)
+        found = getattr(t, name)(x, 1)
+        (found[0] if isinstance(found, tuple) else found).sum().backward()
+        return x.grad
+
+    both(body)
+
+
+@pytest.mark.parametrize("kind", ["float64", "complex128"])
+@pytest.mark.parametrize("zeros", [0, 1, 2])
+@pytest.mark.parametrize("dim", [0, 1, None])
+def test_gradients_of_products(dim, zeros, kind, both):
+    def body(t):
+        x = t.tensor([[1.5, -2.0, 0.5], [0.25, 3.0, -1.0]], dtype=getattr(t, kind)) * (1 + 0.5j if kind == "complex128" else 1)
+        x.view(-1)[: 2 * zeros : 2] = 0
+        x.requires_grad_()
+        y = x.prod() if dim is None else x.prod(dim)
+        (g,) = t.autograd.grad(y, x, t.ones_like(y), create_graph=True)
+        (h,) = t.autograd.grad(g, x, t.ones_like(g))
+        return y.detach(), g.detach(), h
+
+    both(body)

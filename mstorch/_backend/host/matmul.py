@@ -76,4 +76,4 @@ def numpy_linear_bias(x: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np
 define_host("mm", product, (*FLOATS, *INTS, *COMPLEX), HALF)
 define_host("bmm", numpy_bmm, (*FLOATS, *INTS, *COMPLEX), HALF)
 define_host("linear", numpy_linear, (*FLOATS, *COMPLEX), HALF)
-define_host("linear_bias", numpy_linear_bias, FLOATS, HALF)
+define_host("linear_bias", numpy_linear_bias, (*FLOATS, *COMPLEX), HALF)

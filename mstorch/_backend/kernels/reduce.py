@@ -10,7 +10,7 @@ from ..cast import cast
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, INTS, NUMBERS, VIA_BOOL, VIA_HALF, define
 from ..tape import function_node, grad_mode, tracing
-from ._nodes import mul
+from ._nodes import mul, prim_conj
 from .storage import mint_expand
 from .storage import ops_permute as _transpose
 from .storage import ops_reshape as _reshape
@@ -244,7 +244,7 @@ def _prod_backward(ctx: Any, gradient: Raw) -> tuple[Raw, None, None]:
     gradient = _reshape(gradient, kept)
     if grad_mode.enabled and raw.asnumpy().all():
         # A gradient that may be differentiated in its turn, any number of times.
-        return _mul(gradient, _div(_prod(raw, dims, True), raw)), None, None
+        return _mul(gradient, _conjugate(_div(_prod(raw, dims, True), raw))), None, None
     if len(dims) > 1:
         rest = tuple(i for i in range(len(shape)) if i not in dims)
         order = rest + dims
@@ -256,7 +256,11 @@ def _prod_backward(ctx: Any, gradient: Raw) -> tuple[Raw, None, None]:
         others = _div(_PROD[True](raw, dims), raw)
     else:
         others = _products_without(raw, dims[0])
-    return _mul(gradient, others), None, None
+    return _mul(gradient, _conjugate(others)), None, None
+
+
+def _conjugate(raw: Raw) -> Raw:
+    return prim_conj(raw) if NAME_OF[raw.dtype] in COMPLEX else raw
 
 
 _prod = function_node("Prod", _prod_forward, _prod_backward)

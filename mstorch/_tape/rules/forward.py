@@ -7,6 +7,7 @@ import numpy as np
 
 from ..._backend.table import kernel
 from .. import vocabulary as v
+from ..apply import Primitive
 from ..forward import NATIVE_DIAGONAL, Call, forward_rule
 from ..node import bare
 
@@ -129,6 +130,34 @@ def log_softmax(call: Call) -> Any:
         return NotImplemented
     axes = (call.args[0],) if call.shape() else ()
     return v.sub(call.t(), v.total(v.mul(v.exp(call.y()), call.t()), axes))
+
+
+_cumsum = Primitive("cumsum")
+
+
+@forward_rule("cumprod")
+def cumprod(call: Call) -> Any:
+    if not call.shape() or 0 in call.shape():
+        return call.t()
+    if not v.is_zero(call.x()).any():
+        return v.mul(call.y(), _cumsum(v.div(call.t(), call.x()), *call.args))
+    if not call.plain:
+        return NotImplemented
+    (dim,) = call.args
+    x, y, t = (np.moveaxis(item, dim, 0) for item in (call.x(), call.y(), call.t()))
+    found = np.empty(t.shape, t.dtype)
+    found[0] = t[0]
+    for place in range(1, len(t)):
+        found[place] = found[place - 1] * x[place] + y[place - 1] * t[place]
+    return np.ascontiguousarray(np.moveaxis(found, 0, dim))
+
+
+@forward_rule("prod")
+def prod(call: Call) -> Any:
+    dims, keepdim = call.args
+    ones = v.like(np.ones(call.shape(), call.kind.np), call.x())
+    products = v.mul(call.t(), v.conj(call.pull(ones)))
+    return v.total(products, dims, keepdim) if v.shape_of(products) else products
 
 
 @forward_rule("layer_norm")

@@ -1,0 +1,33 @@
+"""torch._C._autograd: the parts of the tape that tools look at."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._core.modes import modes
+from .._hook import missing
+from .._tape.engine import running
+from .._tape.saved import SavedTensor
+
+
+def _saved_tensors_hooks_is_enabled() -> bool:
+    """Whether hooks for saved tensors may be set: not where ``disable_saved_tensors_hooks`` forbids it."""
+    return modes.saved_hooks_refused is None
+
+
+def _get_current_graph_task_keep_graph() -> bool:
+    """Whether the backward pass that is going on keeps the graph; True outside of one."""
+    return running.passes[-1].keep if running.passes else True
+
+
+def _unsafe_set_version_counter(tensors: Any, versions: Sequence[int] | int) -> None:
+    """Let tensors have been written to as often as it is said."""
+    many = isinstance(tensors, (tuple, list))
+    for tensor, version in zip(tensors if many else [tensors], versions if isinstance(versions, (tuple, list)) else [versions]):
+        if version < 0:
+            raise RuntimeError("Cannot set a version_counter to a value below 0: " + str(version))
+        tensor._counter.version = version
+
+
+__all__ = ["SavedTensor"]
+__getattr__ = missing("mstorch._C._autograd")

@@ -1,0 +1,52 @@
+"""torch._C._functions: nodes by class, and two operations whose gradients are missing or refused."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._hook import missing
+from .._tape.node import Accumulate as AccumulateGrad
+from ..autograd.function import Function
+
+
+class _Undefined(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.set_materialize_grads(False)
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return None
+
+
+class UndefinedGrad:
+    """The tensor itself, whose gradient is lost on the way back."""
+
+    def __call__(self, tensor: Any) -> Any:
+        return _Undefined.apply(tensor)
+
+
+class _Delayed(Function):
+    @staticmethod
+    def forward(ctx: Any, message: str, *tensors: Any) -> Any:
+        ctx.message = message
+        return tuple(tensor.view_as(tensor) for tensor in tensors)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        raise RuntimeError(ctx.message)
+
+
+class DelayedError:
+    """Tensors as they are; a backward pass through them raises RuntimeError with a message."""
+
+    def __init__(self, message: str, num_inputs: int) -> None:
+        self._message = message
+
+    def __call__(self, *tensors: Any) -> Any:
+        found = _Delayed.apply(self._message, *tensors)
+        return found[0] if len(tensors) == 1 else found
+
+
+__all__ = ["AccumulateGrad", "DelayedError", "UndefinedGrad"]
+__getattr__ = missing("mstorch._C._functions")

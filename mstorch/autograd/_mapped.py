@@ -1,0 +1,45 @@
+"""gradcheck of forward mode within ``vmap``."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._ops.creation import zeros
+from .._ops.join import stack
+from .._ops.random import randn_like
+from . import forward_ad
+from ._jacobians import GradcheckError, array, as_tuple, is_like, watched
+
+VMAP: list[Callable[..., Any]] = []  # torch.func, which stands above this room, enters its own
+
+
+def check_batched_tangents(func: Callable[..., Any], inputs: Sequence[Any]) -> None:
+    """Raise GradcheckError unless directions in a batch give what they give one by one."""
+    for position in watched(inputs):
+
+        def slopes(tangent: Any, position: int = position) -> tuple[Any, ...]:
+            with forward_ad.dual_level():
+                given = [x.detach() if is_like(x) else x for x in inputs]
+                given[position] = forward_ad.make_dual(given[position], tangent)
+                pairs = [forward_ad.unpack_dual(output) for output in as_tuple(func(*given)) if output is not None]
+                return tuple(
+                    zeros((), dtype=value.dtype).expand(value.shape) if slope is None else slope for value, slope in pairs
+                )
+
+        tangents = [randn_like(inputs[position].detach()) for _ in range(2)]
+        wanted = [stack(parts) for parts in zip(*(slopes(tangent) for tangent in tangents))]
+        try:
+            found = VMAP[0](slopes)(stack(tangents))
+        except RuntimeError as error:
+            raise GradcheckError(
+                f"While computing batched gradients, got: {error}\n\ngradcheck failed while testing batched gradient computation of "
+                "forward mode."
+            ) from error
+        for number, (got, want) in enumerate(zip(found, wanted)):
+            if not np.allclose(array(got), array(want)):
+                raise GradcheckError(
+                    f"For output {number} and input {number}:\n\ngradcheck failed while testing batched gradient computation of "
+                    f"forward mode.\n\nGot:\n{got}\n\nExpected:\n{want}"
+                )

@@ -1,0 +1,87 @@
+"""allow_mutation_on_saved_tensors: what backward needs is copied just before it is written."""
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from .._core.modes import grad_set_to, modes
+from .._core.tensor_base import strides_of
+
+_OUTSIDE = (
+    "Trying to backward outside of the 'allow_mutation_on_saved_tensors' contextin which the graph was originally recorded."
+)
+
+
+class _Handle:
+    """Stands for a saved tensor in a graph."""
+
+    __slots__ = ("__weakref__",)
+
+
+class _AllowedMutations:
+    """What is saved in a block: by handle the tensor itself, or its copy once its memory was written."""
+
+    def __init__(self) -> None:
+        self.cloned: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self.original: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self.tid_to_weakhandle: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
+        self.sid_to_tid: dict[Any, set[Any]] = {}
+
+    def clear(self) -> None:
+        """Forget everything: no graph that was recorded in the block has a backward any more."""
+        for kept in (self.cloned, self.original, self.tid_to_weakhandle, self.sid_to_tid):
+            kept.clear()
+
+    def pack(self, tensor: Any) -> Any:
+        """The handle of a tensor; one for all that show the same elements at the same version."""
+        place = _place(tensor)
+        key = (*place, tensor._shape, strides_of(tensor), tensor._offset, tensor._dtype)
+        self.sid_to_tid.setdefault(place, set()).add(key)
+        handle = self.tid_to_weakhandle.get(key)
+        if handle is None:
+            handle = self.tid_to_weakhandle[key] = _Handle()
+            self.original[handle] = tensor
+        return handle
+
+    def unpack(self, handle: Any) -> Any:
+        """The tensor as it was saved."""
+        found = self.cloned.get(handle)
+        if found is None:
+            found = self.original.get(handle)
+        if found is None:
+            raise AssertionError(_OUTSIDE)
+        return found
+
+    def keep(self, tensor: Any) -> None:
+        """Copy what was saved of the memory that a tensor is about to write."""
+        for key in self.sid_to_tid.get(_place(tensor), ()):
+            handle = self.tid_to_weakhandle.get(key)
+            if handle is not None and handle not in self.cloned:
+                with grad_set_to(False):
+                    self.cloned[handle] = self.original.pop(handle).clone()
+
+
+def _place(tensor: Any) -> tuple[int, int]:
+    return id(tensor._storage), tensor._counter.version
+
+
+class allow_mutation_on_saved_tensors:
+    """A block in which tensors that backward needs may be written: they are copied just before. RuntimeError within another one."""
+
+    def __enter__(self) -> _AllowedMutations:
+        if modes.before_write is not None:
+            raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+        if modes.saved_hooks_refused is not None:
+            raise RuntimeError(modes.saved_hooks_refused)
+        self._kept = _AllowedMutations()
+        modes.saved_hooks.append((self._kept.pack, self._kept.unpack))
+        modes.before_write = self._kept.keep
+        return self._kept
+
+    def __exit__(self, *args: object) -> None:
+        modes.saved_hooks.pop()
+        modes.before_write = None
+        self._kept.clear()
+
+
+__all__ = ["allow_mutation_on_saved_tensors"]
