@@ -29,5 +29,6 @@ __all__ = [
 
 __getattr__ = _missing(
     __name__,
-    ("_functional_collectives", "algorithms", "checkpoint", "elastic", "fsdp", "launch", "nn", "optim", "rpc", "run", "tensor", "utils"),
+    ("_functional_collectives", "algorithms", "checkpoint", "elastic", "fsdp", "launch", "launcher", "nn", "optim", "rpc", "run", "tensor",
+     "utils"),
 )
