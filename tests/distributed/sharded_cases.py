@@ -1,0 +1,120 @@
+"""Meshes, DTensor, fully_shard and tensor parallelism: run with torch and with mstorch in two processes, and compared."""
+from __future__ import annotations
+
+from importlib import import_module
+
+
+def calls(names, expressions):
+    """What expressions give, or raise."""
+    found = []
+    for expression in expressions:
+        try:
+            found.append(eval(expression, dict(names)))
+        except Exception as error:  # noqa: BLE001 - compared
+            found.append([type(error).__name__, str(error)[:80]])
+    return found
+
+
+def case_meshes(torch, dist, rank, size):
+    mesh = dist.init_device_mesh("cpu", (2,), mesh_dim_names=("dp",))
+    grid = dist.init_device_mesh("cpu", (1, 2), mesh_dim_names=("dp", "tp"))
+    return calls({"m": mesh, "g": grid, "d": dist}, [
+        "repr(m)", "m.mesh", "m.shape", "m.ndim", "m.size()", "m.size(0)", "m.get_rank()", "m.get_local_rank()", "m.get_local_rank('dp')",
+        "m.get_coordinate()", "m.mesh_dim_names", "m.device_type", "repr(m['dp'])", "len(m.get_all_groups())", "repr(g)", "repr(g['tp'])",
+        "g['tp'].mesh", "g.get_coordinate()", "g.get_group('tp').size()", "g.size()", "m['x']", "d.init_device_mesh('cpu', (3,))",
+        "d.init_device_mesh('cpu', (2,), mesh_dim_names=('a', 'b'))", "g.get_group()", "m == d.init_device_mesh('cpu', (2,), mesh_dim_names=('dp',))",
+    ])  # fmt: skip
+
+
+def case_dtensors(torch, dist, rank, size):
+    tensor = import_module("torch.distributed.tensor")
+    mesh = dist.init_device_mesh("cpu", (2,))
+    x = tensor.distribute_tensor(torch.arange(10.0).view(5, 2), mesh, [tensor.Shard(0)])
+    names = {"x": x, "t": tensor, "m": mesh, "torch": torch, "r": rank, "S": tensor.Shard, "R": tensor.Replicate, "P": tensor.Partial}
+    return calls(names, [
+        "list(x.shape), x.stride(), x.numel(), x.dim(), len(x), x.requires_grad, x.is_leaf, str(x.dtype)", "x.to_local()", "x.full_tensor()",
+        "(x + 1).to_local()", "(x + x).full_tensor()", "x.sum().full_tensor()", "x.sum(0).full_tensor()", "x.sum(1).full_tensor()",
+        "x.t().full_tensor()", "x.mean().full_tensor()", "x.redistribute(m, [R()]).to_local()", "x.redistribute(m, [S(1)]).to_local()",
+        "(x @ t.distribute_tensor(torch.ones(2, 3), m, [R()])).full_tensor()", "t.DTensor.from_local(torch.ones(2, 2) * r, m, [P()]).full_tensor()",
+        "list(t.DTensor.from_local(torch.ones(2, 2), m, [S(1)]).shape)", "t.zeros(4, 2, device_mesh=m, placements=[S(0)]).to_local()",
+        "t.DTensor.from_local(torch.ones(4, 2) * r, m, [P()]).redistribute(m, [S(0)]).to_local()", "repr(S(0)), repr(R()), repr(P())",
+        "(x > 3).full_tensor()", "torch.relu(x - 4).full_tensor()", "x.max().full_tensor()", "(x * 2).placements == x.placements",
+    ])  # fmt: skip
+
+
+def case_gradients_of_dtensors(torch, dist, rank, size):
+    tensor = import_module("torch.distributed.tensor")
+    mesh = dist.init_device_mesh("cpu", (2,))
+    found = []
+    for placement in (tensor.Shard(0), tensor.Shard(1), tensor.Replicate()):
+        w = torch.nn.Parameter(tensor.distribute_tensor(torch.arange(8.0).view(4, 2), mesh, [placement]))
+        (w * w).full_tensor().square().sum().backward()
+        found.append(w.grad.full_tensor())
+        optimizer = torch.optim.SGD([w], lr=0.01, momentum=0.9)
+        optimizer.step()
+        found.append(w.full_tensor())
+    return found
+
+
+def network(torch):
+    torch.manual_seed(5)
+    return torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.ReLU(), torch.nn.Linear(6, 3))
+
+
+def case_tensor_parallel(torch, dist, rank, size):
+    parallel = import_module("torch.distributed.tensor.parallel")
+    mesh = dist.init_device_mesh("cpu", (2,))
+    model = parallel.parallelize_module(network(torch), mesh, {"0": parallel.ColwiseParallel(), "2": parallel.RowwiseParallel()})
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.05)
+    torch.manual_seed(2)
+    x, losses = torch.randn(5, 4), []
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = model(x).square().sum()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss)
+    return losses, [one.grad.full_tensor() for one in model.parameters()], [one.full_tensor() for one in model.parameters()]
+
+
+def block(torch):
+    class Block(torch.nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.norm = torch.nn.LayerNorm(width)
+            self.up, self.down = torch.nn.Linear(width, 5), torch.nn.Linear(5, width)
+
+        def forward(self, x):
+            return x + self.down(torch.nn.functional.gelu(self.up(self.norm(x))))
+
+    return Block
+
+
+def case_fully_shard(torch, dist, rank, size):
+    fsdp = import_module("torch.distributed.fsdp")
+    mesh = dist.init_device_mesh("cpu", (2,))
+    found = {}
+    for name, options in {"default": {}, "kept": {"reshard_after_forward": False}, "freed": {"reshard_after_forward": True}}.items():
+        torch.manual_seed(1)
+        Block = block(torch)
+        model = torch.nn.Sequential(torch.nn.Embedding(7, 3), Block(3), Block(3), torch.nn.Linear(3, 7))
+        for part in (model[1], model[2]):
+            fsdp.fully_shard(part, mesh=mesh, **options)
+        fsdp.fully_shard(model, mesh=mesh, **options)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.05)
+        torch.manual_seed(10 + rank)
+        losses = []
+        for step in range(4):
+            tokens = torch.randint(0, 7, (4, 6))
+            loss = torch.nn.functional.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+            loss.backward()
+            norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+            losses += [loss, norm.full_tensor() if hasattr(norm, "full_tensor") else norm]
+            if step != 1:
+                optimizer.step()
+                optimizer.zero_grad()
+        with torch.no_grad():
+            model(tokens)
+        state = {key: value.full_tensor() for key, value in model.state_dict().items()}
+        found[name] = [losses, state, [list(one.to_local().shape) for one in model.parameters()], type(model).__name__]
+    return found
