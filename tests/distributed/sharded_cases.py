@@ -118,3 +118,80 @@ def case_fully_shard(torch, dist, rank, size):
         state = {key: value.full_tensor() for key, value in model.state_dict().items()}
         found[name] = [losses, state, [list(one.to_local().shape) for one in model.parameters()], type(model).__name__]
     return found
+
+
+def case_zero_redundancy(torch, dist, rank, size):
+    Zero = import_module("torch.distributed.optim").ZeroRedundancyOptimizer
+    model = torch.nn.parallel.DistributedDataParallel(network(torch))
+    optimizer = Zero(model.parameters(), torch.optim.AdamW, lr=0.05)
+    torch.manual_seed(rank)
+    losses = []
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = model(torch.randn(5, 4)).square().sum()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss)
+    held = len(optimizer.optim.state)
+    optimizer.consolidate_state_dict(to=0)
+    state = optimizer.state_dict() if rank == 0 else None
+    refused = calls({"o": optimizer}, ["o.state_dict()"]) if rank else None
+    box = [state]
+    dist.broadcast_object_list(box, src=0)
+    again = Zero(model.parameters(), torch.optim.AdamW, lr=0.01)
+    again.load_state_dict(box[0])
+    model(torch.ones(2, 4)).sum().backward()
+    again.step()
+    return losses, held, list(model.parameters()), sorted(state["state"]) if state else None, refused, again.param_groups[0]["lr"]
+
+
+def case_checkpoints(torch, dist, rank, size):
+    import os
+    import tempfile
+
+    checkpoint, tensor = import_module("torch.distributed.checkpoint"), import_module("torch.distributed.tensor")
+    fsdp = import_module("torch.distributed.fsdp")
+    states = import_module("torch.distributed.checkpoint.state_dict")
+    box = [tempfile.mkdtemp() if rank == 0 else None]
+    dist.broadcast_object_list(box, src=0)
+    mesh = dist.init_device_mesh("cpu", (2,))
+    whole = torch.arange(15.0).view(5, 3)
+    state = {
+        "cut": tensor.distribute_tensor(whole, mesh, [tensor.Shard(0)]), "same": tensor.distribute_tensor(whole, mesh, [tensor.Replicate()]),
+        "plain": whole * 2, "deep": {"list": [torch.ones(2), 3], "text": "x"}, "number": 1.5,
+    }  # fmt: skip
+    checkpoint.save(state, checkpoint_id=os.path.join(box[0], "a"))
+    empty = {
+        "cut": tensor.zeros(5, 3, device_mesh=mesh, placements=[tensor.Shard(1)]), "same": torch.zeros(5, 3), "plain": torch.zeros(5, 3),
+        "deep": {"list": [torch.zeros(2), 0], "text": ""}, "number": 0.0,
+    }  # fmt: skip
+    checkpoint.load(empty, checkpoint_id=os.path.join(box[0], "a"))
+    found = [empty["cut"].full_tensor(), empty["same"], empty["plain"], empty["deep"]["list"], empty["deep"]["text"], empty["number"]]
+    try:
+        checkpoint.load({"other": torch.zeros(2)}, checkpoint_id=os.path.join(box[0], "a"))
+    except BaseException as error:  # noqa: BLE001 - torch wraps it
+        found.append("Missing key in checkpoint state_dict: other." in str(error))
+    if rank == 0:  # another number of processes
+        alone = {"cut": torch.zeros(5, 3), "same": torch.zeros(5, 3)}
+        checkpoint.load(alone, checkpoint_id=os.path.join(box[0], "a"), no_dist=True)
+        found.append([alone["cut"], alone["same"]])
+    results = []
+    for attempt in range(2):
+        model = network(torch)
+        fsdp.fully_shard(model[0], mesh=mesh)
+        fsdp.fully_shard(model, mesh=mesh)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.05)
+        if attempt:
+            model_state, optimizer_state = states.get_state_dict(model, optimizer)
+            checkpoint.load({"model": model_state, "optimizer": optimizer_state}, checkpoint_id=os.path.join(box[0], "b"))
+            states.set_state_dict(model, optimizer, model_state_dict=model_state, optim_state_dict=optimizer_state)
+        for step in range(2):
+            model(torch.ones(2, 4) * (rank + 1)).square().sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            if not attempt and not step:
+                model_state, optimizer_state = states.get_state_dict(model, optimizer)
+                checkpoint.save({"model": model_state, "optimizer": optimizer_state}, checkpoint_id=os.path.join(box[0], "b"))
+        full = states.get_model_state_dict(model, options=states.StateDictOptions(full_state_dict=True))
+        results.append([full, sorted(optimizer_state["state"]), [len(optimizer_state["param_groups"])]])
+    return found, results

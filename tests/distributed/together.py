@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from datetime import timedelta
 
 import numpy as np
@@ -56,6 +57,7 @@ def work(library, module, folder):
             try:
                 results[name] = plain(case(torch, dist, rank, size))
             except Exception as error:  # noqa: BLE001 - compared with torch's
+                traceback.print_exc()
                 results[name] = ("error", type(error).__name__, str(error).split("\n")[0])
     with open(f"{folder}/{rank}.pickle", "wb") as file:
         pickle.dump(results, file)
@@ -80,7 +82,7 @@ def start(library, module, folder, errors):
 
 def _tail(file):
     file.seek(0)
-    return file.read()[-2000:]
+    return file.read()[-4000:]
 
 
 def run(library, module, size):

@@ -120,6 +120,11 @@ class DTensor(Tensor):
         after = _normal(placements, mesh, len(shape))
         return wrapped(views.alias(move(_unwrap(self), shape, mesh, before, after)), mesh, after, shape)
 
+    def _spread_zeros(self) -> DTensor:
+        """Zeros that are spread as this is."""
+        mesh, placements, shape = self.__dict__["_spec"]
+        return wrapped(torch.zeros_like(_unwrap(self).detach()), mesh, placements, shape)
+
     def _global_norm(self, order: float) -> Any:
         """The norm of the whole, as a plain tensor."""
         mesh, placements, shape = self.__dict__["_spec"]
