@@ -195,3 +195,55 @@ def case_checkpoints(torch, dist, rank, size):
         full = states.get_model_state_dict(model, options=states.StateDictOptions(full_state_dict=True))
         results.append([full, sorted(optimizer_state["state"]), [len(optimizer_state["param_groups"])]])
     return found, results
+
+
+def case_sequence_parallel(torch, dist, rank, size):
+    parallel, tensor = import_module("torch.distributed.tensor.parallel"), import_module("torch.distributed.tensor")
+    nn, Shard, Replicate = torch.nn, tensor.Shard, tensor.Replicate
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.norm = nn.Embedding(8, 4), nn.LayerNorm(4)
+            self.up, self.down, self.head = nn.Linear(4, 6), nn.Linear(6, 4), nn.Linear(4, 8)
+
+        def forward(self, x):
+            x = self.words(x)
+            return self.head(x + self.down(torch.relu(self.up(self.norm(x)))))
+
+    mesh = dist.init_device_mesh("cpu", (2,))
+    found = []
+    for words in (parallel.RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)),
+                  parallel.ColwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1))):  # fmt: skip
+        torch.manual_seed(4)
+        model = parallel.parallelize_module(Model(), mesh, {
+            "words": words,
+            "norm": parallel.SequenceParallel(),
+            "up": parallel.ColwiseParallel(input_layouts=Shard(1)),
+            "down": parallel.RowwiseParallel(output_layouts=Shard(1)),
+            "head": parallel.ColwiseParallel(input_layouts=Shard(1), output_layouts=Replicate()),
+        })  # fmt: skip
+        tokens = torch.arange(12).view(2, 6) % 8
+        for _ in range(2):
+            logits = model(tokens)
+            loss = nn.functional.cross_entropy(logits.flatten(0, 1), (tokens.flatten() * 3) % 8)
+            loss.backward()
+        found.append([logits, loss, {name: one.grad.full_tensor() for name, one in model.named_parameters()}])
+    return found
+
+
+def case_modules_of_dtensors(torch, dist, rank, size):
+    tensor = import_module("torch.distributed.tensor")
+    mesh = dist.init_device_mesh("cpu", (2,))
+    nn, found = torch.nn, []
+    for make, x in (
+        (lambda: nn.LayerNorm(4), torch.randn(2, 4)), (lambda: nn.Conv1d(4, 3, 2), torch.randn(2, 4, 5)), (lambda: nn.Linear(4, 3), torch.randn(2, 4)),
+        (lambda: nn.Sequential(nn.Linear(4, 4), nn.GELU(), nn.Softmax(-1)), torch.randn(2, 4)),
+    ):  # fmt: skip
+        torch.manual_seed(1)
+        module = tensor.distribute_module(make(), mesh)
+        given = tensor.distribute_tensor(x * 0 + torch.linspace(-1, 1, x.numel()).view(x.shape), mesh)
+        y = module(given)
+        y.full_tensor().square().sum().backward()
+        found.append([y.full_tensor(), [one.grad.full_tensor() for one in module.parameters()]])
+    return found

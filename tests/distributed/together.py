@@ -16,7 +16,7 @@ from datetime import timedelta
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PATIENCE = 25  # seconds
+PATIENCE = 200  # seconds
 
 
 def plain(value):
@@ -47,7 +47,7 @@ def work(library, module, folder):
 
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.manual_seed(0)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=timedelta(seconds=20))
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=timedelta(seconds=120))
     results = {}
     cases = importlib.import_module(module)
     for name, case in list(vars(cases).items()):

@@ -15,7 +15,7 @@ from mstorch import Tensor
 from ..._core.overriding import WITHOUT_SUBCLASSES, level_set_to
 from ..._core.size import Size
 from ..._core.strides import contiguous_strides
-from ..._core.tensor_base import in_class, require_grad
+from ..._core.tensor_base import in_class, is_tracked, require_grad
 from ..._ops import views
 from ...utils._pytree import tree_flatten, tree_unflatten
 from .._types import ReduceOp
@@ -25,8 +25,8 @@ from .placement_types import Partial, Placement, Replicate, Shard
 
 # Operations on each element by itself, with numbers and with tensors of the same shape, spread in the same way.
 _EACH = set(
-    "add sub mul div neg abs exp log sqrt rsqrt relu gelu silu sigmoid tanh clone zeros_like ones_like empty_like full_like rand_like "
-    "randn_like pow square clamp to float double half bfloat16 contiguous sign where lerp addcmul addcdiv maximum minimum reciprocal "
+    "add sub mul div neg abs exp log sqrt rsqrt relu gelu silu sigmoid tanh clone zeros_like ones_like empty_like full_like "
+    "pow square clamp to float double half bfloat16 contiguous sign where lerp addcmul addcdiv maximum minimum reciprocal "
     "dropout erf sin cos floor ceil round detach type_as masked_fill __add__ __sub__ __mul__ __truediv__ __neg__ __radd__ __rsub__ "
     "__rmul__ __rtruediv__ __pow__ softplus leaky_relu elu hardtanh log1p expm1 isnan isinf isfinite logical_not nan_to_num".split()
 )
@@ -266,6 +266,8 @@ def _compute(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         raise RuntimeError(
             f"{name} got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling distributed operators!"
         )
+    if any(isinstance(one, Tensor) and not isinstance(one, DTensor) and is_tracked(one) for one in leaves):
+        raise NotImplementedError(f"mstorch: {name} of a DTensor and a plain tensor that requires gradients: distribute it")
     if name in _WRITES | _RANDOM:
         return _write(name, func, args, kwargs)
     placements, shape = spread[0].placements, _shape(spread[0])

@@ -174,8 +174,8 @@ class SyncBatchNorm(_BatchNorm):
         from ...distributed.nn.batch_statistics import normalized  # process groups are few programs' need
 
         factor = self._average_factor()
-        running = (self.running_mean, self.running_var) if self.track_running_stats else (None, None)
-        return normalized(input, self.weight, self.bias, *running, factor, self.eps, self.process_group)
+        mean, variance = (self.running_mean, self.running_var) if self.track_running_stats else (None, None)
+        return normalized(input, self.weight, self.bias, mean, variance, factor, self.eps, self.process_group)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
