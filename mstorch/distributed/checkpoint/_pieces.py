@@ -7,7 +7,7 @@ from typing import Any
 from mstorch import Tensor
 
 from ..tensor._dtensor import DTensor
-from ..tensor._moves import bounds
+from ..tensor._utils import compute_local_shape_and_global_offset
 from ..tensor.placement_types import Partial, Shard
 
 Path = tuple[Any, ...]
@@ -47,18 +47,11 @@ def piece(tensor: Any) -> tuple[tuple[int, ...], tuple[int, ...], Any, tuple[int
         shape = tuple(tensor.shape)
         return (0,) * len(shape), shape, tensor.detach(), shape, True
     mesh, placements, shape = tensor.__dict__["_spec"]
-    begin, sizes, first = [0] * len(shape), list(shape), True
-    for dim, placement in enumerate(placements):
-        group = mesh.get_group(dim)
-        if isinstance(placement, Shard):
-            start, end = bounds(sizes[placement.dim], group.size(), group.rank())
-            begin[placement.dim] += start
-            sizes[placement.dim] = end - start
-        elif isinstance(placement, Partial):
-            raise NotImplementedError("mstorch: a DTensor that is part of a sum cannot be saved")
-        else:
-            first = first and group.rank() == 0
-    return tuple(begin), tuple(sizes), tensor.to_local().detach(), tuple(shape), first
+    if any(isinstance(placement, Partial) for placement in placements):
+        raise NotImplementedError("mstorch: a DTensor that is part of a sum cannot be saved")
+    sizes, begin = compute_local_shape_and_global_offset(shape, mesh, placements)
+    first = all(isinstance(placement, Shard) or mesh.get_local_rank(dim) == 0 for dim, placement in enumerate(placements))
+    return begin, sizes, tensor.to_local().detach(), tuple(shape), first
 
 
 def overlap(begin: Any, sizes: Any, other_begin: Any, other_sizes: Any) -> tuple[Any, Any] | None:

@@ -4,20 +4,14 @@ The older FullyShardedDataParallel raises NotImplementedError.
 """
 from __future__ import annotations
 
-from typing import Any, NoReturn
-
 from ..._hook import missing as _missing
-from ..._hook import not_yet
+from . import fully_sharded_data_parallel
 from ._fully_shard import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, OffloadPolicy, fully_shard
+from .fully_sharded_data_parallel import BackwardPrefetch, FullyShardedDataParallel, ShardingStrategy, StateDictType
 
-
-class FullyShardedDataParallel:
-    """Raises NotImplementedError: ``fully_shard`` takes its place."""
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(f"mstorch: FullyShardedDataParallel: use torch.distributed.fsdp.fully_shard {not_yet()}")
-
-
-__all__ = ["CPUOffloadPolicy", "FSDPModule", "FullyShardedDataParallel", "MixedPrecisionPolicy", "OffloadPolicy", "fully_shard"]
+__all__ = [
+    "BackwardPrefetch", "CPUOffloadPolicy", "FSDPModule", "FullyShardedDataParallel", "MixedPrecisionPolicy", "OffloadPolicy",
+    "ShardingStrategy", "StateDictType", "fully_shard", "fully_sharded_data_parallel",
+]  # fmt: skip
 
 __getattr__ = _missing(__name__)

@@ -26,8 +26,22 @@ class Shard(Placement):
 
     dim: int
 
+    @staticmethod
+    def local_shard_size_and_offset(curr_local_size: int, num_chunks: int, rank: int) -> tuple[int, int]:
+        """The length of a process's part of a dimension, and where it begins."""
+        each = -(-curr_local_size // num_chunks)
+        first = min(rank * each, curr_local_size)
+        return min(first + each, curr_local_size) - first, first
+
     def __str__(self) -> str:
         return f"S({self.dim})"
+
+
+class _StridedShard(Shard):
+    """Raises NotImplementedError: a dimension is cut once here."""
+
+    def __init__(self, dim: int, *, split_factor: int) -> None:
+        raise NotImplementedError("mstorch: a dimension of a DTensor that is cut in an order of its own (_StridedShard)")
 
 
 @dataclasses.dataclass(frozen=True)
