@@ -16,6 +16,7 @@ import importlib.machinery
 import importlib.util
 import os
 import platform
+import signal
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -32,6 +33,8 @@ def main(arguments: list[str]) -> int:
         print(__doc__, file=sys.stderr)
         return 2
     first, rest = arguments[0], arguments[1:]
+    if os.environ.pop("MSTORCH_LAUNCHED", None) == str(os.getppid()):
+        _end_with_launcher()
     if first in ("-h", "--help"):
         print(__doc__)
         return 0
@@ -48,6 +51,13 @@ def main(arguments: list[str]) -> int:
         print(f"unknown option {first}\n{__doc__}", file=sys.stderr)
         return 2
     return _run_script(arguments)
+
+
+def _end_with_launcher() -> None:
+    """Let this process be asked to end when mstorch.distributed.run, which started it, is gone."""
+    from mstorch.multiprocessing._process import die_with_parent
+
+    die_with_parent(signal.SIGTERM)
 
 
 # Running

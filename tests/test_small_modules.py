@@ -103,8 +103,6 @@ def test_what_raises():
         mstorch.onnx.export(mstorch.nn.Linear(1, 1), (mstorch.ones(1),), "file.onnx")
     assert not mstorch.onnx.is_in_onnx_export()
     both(lambda torch: _module(torch, "__future__").get_swap_module_params_on_conversion())
-    with pytest.raises(NotImplementedError, match="no process groups"):
-        mstorch.distributed.device_mesh.init_device_mesh("cpu", (1,))
 
 
 def test_names_of_aten():

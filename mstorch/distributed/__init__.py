@@ -9,6 +9,7 @@ from .._hook import missing as _missing
 from . import constants, distributed_c10d
 from . import rendezvous as _meeting
 from ._file_store import FileStore
+from ._reducer import GradBucket
 from ._settings import BuiltinCommHookType, set_debug_level, set_debug_level_from_env
 from ._stores import HashStore, QueueEmptyError
 from ._tcp_store import TCPStore
@@ -22,12 +23,13 @@ rendezvous = _meeting.rendezvous
 register_rendezvous_handler = _meeting.register_rendezvous_handler
 
 __all__ = [
-    "BuiltinCommHookType", "DeviceMesh", "FileStore", "HashStore", "QueueEmptyError", "TCPStore", "constants", "device_mesh",
+    "BuiltinCommHookType", "DeviceMesh", "FileStore", "GradBucket", "HashStore", "QueueEmptyError", "TCPStore", "constants", "device_mesh",
     "distributed_c10d", "init_device_mesh", "register_rendezvous_handler", "rendezvous", "set_debug_level", "set_debug_level_from_env",
     *distributed_c10d.__all__,
 ]  # fmt: skip
 
 __getattr__ = _missing(
     __name__,
-    ("_functional_collectives", "algorithms", "checkpoint", "elastic", "fsdp", "launch", "nn", "optim", "rpc", "run", "tensor", "utils"),
-)
+    ("_composable", "_functional_collectives", "_tensor", "algorithms", "checkpoint", "elastic", "fsdp", "launch", "launcher", "nn",
+     "optim", "rpc", "run", "tensor"),
+)  # fmt: skip

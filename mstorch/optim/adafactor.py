@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.dtype import finfo
-from .._ops.creation import zeros_like
 from .._tensor import Tensor
 from ..autograd import no_grad
 from .optimizer import (
@@ -19,6 +18,8 @@ from .optimizer import (
     _set_missing,
     _to_scalar,
     _with_grad,
+    refuse_spread,
+    zeros_like,
 )
 
 __all__ = ["Adafactor", "adafactor"]
@@ -59,6 +60,7 @@ class Adafactor(Optimizer):
             "maximize": maximize,
         }
         super().__init__(params, defaults)
+        refuse_spread(self)
 
     def __setstate__(self, state) -> None:
         super().__setstate__(state)

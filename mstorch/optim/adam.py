@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .._ops.creation import zeros_like
 from .._ops.optim import adam_step, can_fuse, increment
 from .._tensor import Tensor
 from .optimizer import (
@@ -25,6 +24,7 @@ from .optimizer import (
     _tracked,
     _use_grad_for_differentiable,
     _with_grad,
+    zeros_like,
 )
 
 __all__ = ["Adam", "adam"]

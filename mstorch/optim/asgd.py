@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .._ops.creation import zeros_like
 from .._tensor import Tensor
 from .optimizer import (
     Optimizer,
@@ -18,6 +17,7 @@ from .optimizer import (
     _to_scalar,
     _use_grad_for_differentiable,
     _with_grad,
+    zeros_like,
 )
 
 __all__ = ["ASGD", "asgd"]

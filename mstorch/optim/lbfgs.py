@@ -12,7 +12,7 @@ from .._ops.creation import zeros_like
 from .._ops.join import cat
 from .._tensor import Tensor
 from ..autograd import enable_grad, no_grad
-from .optimizer import Optimizer, _check_lr, _number, _to_scalar
+from .optimizer import Optimizer, _check_lr, _number, _to_scalar, refuse_spread
 
 __all__ = ["LBFGS"]
 
@@ -46,6 +46,7 @@ class LBFGS(Optimizer):
             "line_search_fn": line_search_fn,
         }
         super().__init__(params, defaults)
+        refuse_spread(self)
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
 

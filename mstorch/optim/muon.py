@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import math
 
-from .._ops.creation import zeros_like
 from .._tensor import Tensor
 from ..autograd import no_grad
-from .optimizer import Optimizer, _check_lr, _evaluate, _number, _require, _to_scalar, _with_grad
+from .optimizer import (
+    Optimizer,
+    _check_lr,
+    _evaluate,
+    _number,
+    _require,
+    _to_scalar,
+    _with_grad,
+    refuse_spread,
+    zeros_like,
+)
 
 __all__ = ["Muon", "muon"]
 
@@ -49,6 +58,7 @@ class Muon(Optimizer):
             "adjust_lr_fn": adjust_lr_fn,
         }
         super().__init__(params, defaults)
+        refuse_spread(self)
         for group in self.param_groups:
             for param in group["params"]:
                 _require(

@@ -12,6 +12,7 @@ from typing import Any
 
 from .._core.dtype import dtype, float32, float64, get_default_dtype
 from .._ops.complex_views import view_as_real
+from .._ops.creation import zeros_like as _zeros_like
 from .._ops.from_data import tensor
 from .._tensor import Tensor
 from ..autograd import enable_grad, is_grad_enabled, set_grad_enabled
@@ -61,6 +62,20 @@ _INSTANCE_HOOKS = (
     "_optimizer_load_state_dict_pre_hooks",
     "_optimizer_load_state_dict_post_hooks",
 )
+
+
+def zeros_like(tensor: Any) -> Any:
+    """Zeros like a tensor; one that is spread over processes makes its own."""
+    spread = getattr(tensor, "_spread_zeros", None)
+    return _zeros_like(tensor) if spread is None else spread()
+
+
+def refuse_spread(optimizer: Any) -> None:
+    """NotImplementedError for parameters that are spread over processes, where a step is not element by element."""
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            if getattr(parameter, "_spread_zeros", None) is not None:
+                raise NotImplementedError(f"mstorch: {type(optimizer).__name__} of parameters that are DTensors")
 
 
 def _default_to_fused_or_foreach(params: list[Any], differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:

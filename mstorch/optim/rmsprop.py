@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .._ops.complex_views import view_as_real
-from .._ops.creation import zeros_like
 from .._tensor import Tensor
 from .optimizer import (
     Optimizer,
@@ -20,6 +19,7 @@ from .optimizer import (
     _to_scalar,
     _use_grad_for_differentiable,
     _with_grad,
+    zeros_like,
 )
 
 __all__ = ["RMSprop", "rmsprop"]

@@ -15,6 +15,10 @@ def test_without_a_group(name, args):
     both(lambda torch: getattr(torch.distributed, name)(*(torch.ones(1) if i == 0 and name != "get_node_local_rank" else 0 for i in range(args))))
 
 
+def test_mesh_without_a_group():
+    both(lambda torch: torch.distributed.init_device_mesh("cpu", (1,)))
+
+
 def test_sampler_without_a_group():
     both(lambda torch: torch.utils.data.DistributedSampler([1, 2, 3]))
 

@@ -10,12 +10,13 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from datetime import timedelta
 
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PATIENCE = 25  # seconds
+PATIENCE = 200  # seconds
 
 
 def plain(value):
@@ -46,7 +47,7 @@ def work(library, module, folder):
 
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.manual_seed(0)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=timedelta(seconds=20))
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=timedelta(seconds=120))
     results = {}
     cases = importlib.import_module(module)
     for name, case in list(vars(cases).items()):
@@ -56,6 +57,7 @@ def work(library, module, folder):
             try:
                 results[name] = plain(case(torch, dist, rank, size))
             except Exception as error:  # noqa: BLE001 - compared with torch's
+                traceback.print_exc()
                 results[name] = ("error", type(error).__name__, str(error).split("\n")[0])
     with open(f"{folder}/{rank}.pickle", "wb") as file:
         pickle.dump(results, file)
@@ -80,7 +82,7 @@ def start(library, module, folder, errors):
 
 def _tail(file):
     file.seek(0)
-    return file.read()[-2000:]
+    return file.read()[-4000:]
 
 
 def run(library, module, size):

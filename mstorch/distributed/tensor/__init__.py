@@ -1,52 +1,65 @@
-"""torch.distributed.tensor: tensors spread over processes, which needs process groups. Programs ask whether they meet one."""
+"""torch.distributed.tensor: tensors spread over processes."""
 from __future__ import annotations
 
-import dataclasses
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import Any
 
-from ..._hook import not_yet
+import mstorch as torch
 
-
-class Placement:
-    """How a tensor is spread along one dimension of a grid of processes."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Shard(Placement):
-    """Cut along a dimension."""
-
-    dim: int
+from ..._hook import missing as _missing
+from ..device_mesh import DeviceMesh, init_device_mesh
+from . import placement_types
+from ._dtensor import DTensor, distribute_tensor
+from .placement_types import Partial, Placement, Replicate, Shard
 
 
-@dataclasses.dataclass(frozen=True)
-class Replicate(Placement):
-    """The same everywhere."""
+def distribute_module(
+    module: Any, device_mesh: DeviceMesh, partition_fn: Callable[..., None] | None = None, input_fn: Callable[..., Any] | None = None,
+    output_fn: Callable[..., Any] | None = None,
+) -> Any:  # fmt: skip
+    """A module whose parameters are DTensors: ``partition_fn(name, submodule, mesh)`` makes them, those that it leaves are replicated."""
+    for name, part in module.named_modules():
+        if partition_fn is not None:
+            partition_fn(name, part, device_mesh)
+        for key, parameter in list(part._parameters.items()):
+            if parameter is not None and not isinstance(parameter, DTensor):
+                spread = torch.nn.Parameter(distribute_tensor(parameter.data, device_mesh), parameter.requires_grad)
+                part.register_parameter(key, spread)
+        for key, buffer in list(part._buffers.items()):
+            if buffer is not None and not isinstance(buffer, DTensor):
+                part._buffers[key] = distribute_tensor(buffer, device_mesh)
+    if input_fn is not None:
+        module.register_forward_pre_hook(lambda owner, inputs: input_fn(owner, inputs, device_mesh))
+    if output_fn is not None:
+        module.register_forward_hook(lambda owner, inputs, outputs: output_fn(owner, outputs, device_mesh))
+    return module
 
 
-@dataclasses.dataclass(frozen=True)
-class Partial(Placement):
-    """Parts of a sum."""
+def _made(make: Callable[..., Any]) -> Callable[..., DTensor]:
+    def function(
+        *size: Any, dtype: Any = None, layout: Any = None, requires_grad: bool = False, device_mesh: DeviceMesh, placements: Any = None,
+        **more: Any,
+    ) -> DTensor:  # fmt: skip
+        shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+        return distribute_tensor(make(shape, dtype=dtype, requires_grad=requires_grad, **more), device_mesh, placements)
 
-    reduce_op: str = "sum"
-
-
-class DTensor:
-    """A tensor spread over processes. None can be made here."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        distribute_tensor(None)
-
-    @staticmethod
-    def from_local(*args: Any, **kwargs: Any) -> NoReturn:
-        """Raises NotImplementedError: there are no process groups here."""
-        distribute_tensor(None)
+    function.__name__ = make.__name__
+    function.__doc__ = f"``torch.{make.__name__}`` of a shape, spread over a mesh."
+    return function
 
 
-def distribute_tensor(
-    tensor: Any, device_mesh: Any = None, placements: Any = None, *, src_data_rank: int | None = 0
-) -> NoReturn:
-    """Raises NotImplementedError: there are no process groups here."""
-    raise NotImplementedError(f"mstorch: torch.distributed has no process groups to spread a tensor over {not_yet()}")
+empty, ones, zeros = _made(torch.empty), _made(torch.ones), _made(torch.zeros)
+rand, randn = _made(torch.rand), _made(torch.randn)
 
 
-__all__ = ["DTensor", "Partial", "Placement", "Replicate", "Shard", "distribute_tensor"]
+def full(size: Any, fill_value: Any, **more: Any) -> DTensor:
+    """A DTensor filled with a number."""
+    kind = {} if more.get("dtype") is None else {"dtype": more["dtype"]}
+    return distribute_tensor(torch.full(tuple(size), fill_value, **kind), more["device_mesh"], more.get("placements"))
+
+__all__ = [
+    "DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "distribute_module", "distribute_tensor", "empty", "full",
+    "init_device_mesh", "ones", "placement_types", "rand", "randn", "zeros",
+]  # fmt: skip
+
+__getattr__ = _missing(__name__, ("_utils", "parallel"))

@@ -1,6 +1,7 @@
 """Batch normalisation layers (https://arxiv.org/abs/1502.03167)."""
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from ... import init
@@ -139,10 +140,16 @@ class BatchNorm3d(_BatchNorm):
         _expect(input, 5)
 
 
-class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation of (N, C, *) whose statistics are those of all processes.
+def _in_a_group(group: Any) -> bool:
+    """Whether there are several processes; nothing is loaded to find out."""
+    loaded = sys.modules.get(f"{__name__.partition('.')[0]}.distributed._world")
+    return loaded is not None and loaded.is_initialized() and loaded.get_world_size(group) > 1
 
-    Differs from torch: there is one process, so that the statistics are the batch's own.
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation of (N, C, *) whose statistics are those of all processes of a group.
+
+    Differs from torch: tensors of the CPU are computed too, which torch refuses in a process group.
     """
 
     def __init__(
@@ -157,6 +164,18 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
         if input.size(1) == 0:
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, C, *) → (N, C, *). All processes have to run it, forward and backward."""
+        self._check_input_dim(input)
+        with_batch = self.training or (self.running_mean is None and self.running_var is None)
+        if not (with_batch and self.training) or not _in_a_group(self.process_group):
+            return super().forward(input)
+        from ...distributed.nn.batch_statistics import normalized  # process groups are few programs' need
+
+        factor = self._average_factor()
+        mean, variance = (self.running_mean, self.running_var) if self.track_running_stats else (None, None)
+        return normalized(input, self.weight, self.bias, mean, variance, factor, self.eps, self.process_group)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

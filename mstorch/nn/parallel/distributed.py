@@ -208,6 +208,16 @@ class DistributedDataParallel(Module, Joinable):
     def _set_static_graph(self) -> None:
         self.static_graph = self.reducer.static = True
 
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        """Facts of this module; "can_set_static_graph" is False, for it is not looked at."""
+        sizes = [bucket.buffer().numel() * bucket.buffer().element_size() for bucket in self.reducer.buckets]
+        return {
+            "world_size": self.process_group.size(), "rank": self.process_group.rank(), "module_name": type(self.module).__name__,
+            "backend_name": self.process_group.name(), "num_parameter_tensors": len(self._reduced), "can_set_static_graph": False,
+            "bucket_sizes": ", ".join(map(str, sizes)), "find_unused_parameters": int(self.find_unused_parameters),
+            "gradient_as_bucket_view": int(self.gradient_as_bucket_view), "static_graph": int(self.static_graph),
+        }  # fmt: skip
+
     # Processes with inputs of different lengths
 
     def join(

@@ -21,6 +21,12 @@ def _gradients(parameters: Any) -> list[Tensor]:
     return [p.grad for p in parameters if p.grad is not None]
 
 
+def _norm(part: Any, order: float) -> Any:
+    """A tensor's norm; one that is spread over processes knows its own."""
+    spread = getattr(part, "_global_norm", None)
+    return p_norm(part, order, tuple(range(part.dim()))) if spread is None else spread(order)
+
+
 def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
@@ -29,7 +35,7 @@ def get_total_norm(
         parts = [tensors] if isinstance(tensors, TensorBase) else list(tensors)
         if not parts:
             return scalar_tensor(0.0)
-        norms = [p_norm(part, float(norm_type), tuple(range(part.dim()))) for part in parts]
+        norms = [_norm(part, float(norm_type)) for part in parts]
         total = p_norm(stack(norms), float(norm_type), 0)
         if error_if_nonfinite and not math.isfinite(total.item()):
             raise RuntimeError(

@@ -1,0 +1,5 @@
+"""torch.distributed._composable: the old place of fully_shard."""
+from . import fsdp
+from .fsdp import fully_shard
+
+__all__ = ["fsdp", "fully_shard"]

@@ -1,0 +1,26 @@
+"""torch.distributed._tensor: the old name of torch.distributed.tensor."""
+from __future__ import annotations
+
+from .tensor import (
+    DeviceMesh,
+    DTensor,
+    Partial,
+    Placement,
+    Replicate,
+    Shard,
+    distribute_module,
+    distribute_tensor,
+    empty,
+    full,
+    init_device_mesh,
+    ones,
+    placement_types,
+    rand,
+    randn,
+    zeros,
+)
+
+__all__ = [
+    "DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "distribute_module", "distribute_tensor", "empty", "full",
+    "init_device_mesh", "ones", "placement_types", "rand", "randn", "zeros",
+]  # fmt: skip

@@ -1,0 +1,66 @@
+"""A state as named entries, and what each process has of them."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mstorch import Tensor
+
+from ..tensor._dtensor import DTensor
+from ..tensor._utils import compute_local_shape_and_global_offset
+from ..tensor.placement_types import Partial, Shard
+
+Path = tuple[Any, ...]
+
+
+def flat(state: Any, path: Path = ()) -> dict[Path, Any]:
+    """The entries of nested dictionaries and lists with tensors in them, by the way to each."""
+    if isinstance(state, Mapping) and (not path or state):
+        items = list(state.items())
+    elif isinstance(state, (list, tuple)) and any(isinstance(one, (Tensor, Mapping, list)) for one in state):
+        items = list(enumerate(state))
+    else:
+        return {path: state}
+    found: dict[Path, Any] = {}
+    for key, value in items:
+        found.update(flat(value, (*path, key)))
+    return found
+
+
+def name_of(path: Path) -> str:
+    """An entry's name: a.b.0"""
+    return ".".join(map(str, path))
+
+
+def put(state: Any, path: Path, value: Any) -> None:
+    """Set an entry."""
+    for key in path[:-1]:
+        state = state[key]
+    if isinstance(state, tuple):
+        raise TypeError("mstorch: an entry of a tuple cannot be loaded in place")
+    state[path[-1]] = value
+
+
+def piece(tensor: Any) -> tuple[tuple[int, ...], tuple[int, ...], Any, tuple[int, ...], bool]:
+    """Of what this process has of a tensor: where it begins, its size, itself, the whole's size, whether it is the one to save it."""
+    if not isinstance(tensor, DTensor):
+        shape = tuple(tensor.shape)
+        return (0,) * len(shape), shape, tensor.detach(), shape, True
+    mesh, placements, shape = tensor.__dict__["_spec"]
+    if any(isinstance(placement, Partial) for placement in placements):
+        raise NotImplementedError("mstorch: a DTensor that is part of a sum cannot be saved")
+    sizes, begin = compute_local_shape_and_global_offset(shape, mesh, placements)
+    first = all(isinstance(placement, Shard) or mesh.get_local_rank(dim) == 0 for dim, placement in enumerate(placements))
+    return begin, sizes, tensor.to_local().detach(), tuple(shape), first
+
+
+def overlap(begin: Any, sizes: Any, other_begin: Any, other_sizes: Any) -> tuple[Any, Any] | None:
+    """The common part of two parts, as slices of each; None if there is none."""
+    mine, theirs = [], []
+    for a, n, b, m in zip(begin, sizes, other_begin, other_sizes):
+        start, end = max(a, b), min(a + n, b + m)
+        if start >= end:
+            return None
+        mine.append(slice(start - a, end - a))
+        theirs.append(slice(start - b, end - b))
+    return tuple(mine), tuple(theirs)

@@ -1,0 +1,20 @@
+"""torch.distributed.checkpoint.hf_storage: checkpoints of several processes in safetensors, which are not written here."""
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from ..._hook import not_yet
+
+
+class HuggingFaceStorageReader:
+    """Raises NotImplementedError."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(f"mstorch: torch.distributed.checkpoint with {cls.__name__} {not_yet()}")
+
+
+class HuggingFaceStorageWriter(HuggingFaceStorageReader):
+    """Raises NotImplementedError."""
+
+
+__all__ = ["HuggingFaceStorageReader", "HuggingFaceStorageWriter"]

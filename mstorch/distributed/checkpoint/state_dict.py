@@ -1,0 +1,177 @@
+"""States of models and optimisers, whole or as they are spread, with names in the place of numbers."""
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import mstorch as torch
+
+from .._objects import broadcast_object_list
+from .._world import get_rank, is_initialized
+from ..tensor._dtensor import DTensor, distribute_tensor, wrapped
+
+
+@dataclasses.dataclass
+class StateDictOptions:
+    """Whether states are whole (``full_state_dict``), only on the first process (with ``cpu_offload``), sent from it."""
+
+    full_state_dict: bool = False
+    cpu_offload: bool = False
+    ignore_frozen_params: bool = False
+    keep_submodule_prefixes: bool = True
+    strict: bool = True
+    broadcast_from_rank0: bool = False
+    flatten_optimizer_state_dict: bool = False
+    dsd_fqn_modifiers: str = "_fqn_modifiers"
+
+
+def _plain_name(name: str) -> str:
+    """A parameter's name without what DistributedDataParallel puts before it."""
+    return name.removeprefix("module.")
+
+
+def _wrapped(model: Any) -> bool:
+    return type(model).__name__ == "DistributedDataParallel"
+
+
+def _named(model: Any) -> dict[str, Any]:
+    for part in model.modules():
+        if hasattr(part, "_shards"):
+            part._shards.reshard()
+    return {_plain_name(name) if _wrapped(model) else name: one for name, one in model.named_parameters()}
+
+
+def _given(value: Any, options: StateDictOptions) -> Any:
+    """A value as it is handed out."""
+    if isinstance(value, dict):
+        return {key: _given(one, options) for key, one in value.items()}
+    if isinstance(value, DTensor) and options.full_state_dict:
+        value = value.full_tensor()
+    return value.detach() if isinstance(value, torch.Tensor) else value
+
+
+def _kept(found: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
+    """Of whole states on the CPU only the first process keeps one, as in torch."""
+    if options.full_state_dict and options.cpu_offload and is_initialized() and get_rank():
+        return {}
+    return found
+
+
+def get_model_state_dict(model: Any, *, submodules: Any = None, options: StateDictOptions | None = None) -> dict[str, Any]:
+    """A model's state, without the prefix of DistributedDataParallel."""
+    options = options or StateDictOptions()
+    if submodules is not None:
+        raise NotImplementedError("mstorch: get_model_state_dict takes no submodules")
+    state = (model.module if _wrapped(model) else model).state_dict()
+    frozen = {name for name, one in _named(model).items() if not one.requires_grad} if options.ignore_frozen_params else set()
+    return _kept({name: _given(value, options) for name, value in state.items() if name not in frozen}, options)
+
+
+def _received(state: Any, options: StateDictOptions) -> Any:
+    if options.broadcast_from_rank0:
+        if not options.full_state_dict:
+            raise ValueError("full_state_dict must be True when broadcast_from_rank0 is True.")
+        box = [state if get_rank() == 0 else None]
+        broadcast_object_list(box, src=0)
+        return box[0]
+    return state
+
+
+def _fitted(value: Any, like: Any) -> Any:
+    """A value spread as another one is."""
+    if isinstance(like, DTensor) and isinstance(value, torch.Tensor) and not isinstance(value, DTensor) and value.dim():
+        return distribute_tensor(value.detach(), like.device_mesh, like.placements, src_data_rank=None)
+    return value
+
+
+def set_model_state_dict(model: Any, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None) -> Any:
+    """Fill a model from a state, whole or spread; gives the names that are missing and those that are too many."""
+    options = options or StateDictOptions()
+    inner = model.module if _wrapped(model) else model
+    given = _received(model_state_dict, options)
+    likes = inner.state_dict()
+    return inner.load_state_dict({name: _fitted(value, likes.get(name)) for name, value in given.items()}, strict=options.strict)
+
+
+def _first_step(optimizer: Any) -> None:
+    """Let an optimiser make its state: a step with gradients of zero that changes nothing."""
+    if optimizer.state:
+        return
+    groups = optimizer.param_groups
+    before = [group.get("lr") for group in groups]
+    grads = [[one.grad for one in group["params"]] for group in groups]
+    for group in groups:
+        group["lr"] = torch.tensor(0.0) if isinstance(group.get("lr"), torch.Tensor) else 0.0
+        for one in group["params"]:
+            if one.requires_grad:
+                one.grad = torch.zeros_like(one)
+    optimizer.step()
+    for group, rate, held in zip(groups, before, grads):
+        group["lr"] = rate
+        for one, grad in zip(group["params"], held):
+            one.grad = grad
+
+
+def _as_spread(value: Any, parameter: Any) -> Any:
+    """What an optimiser keeps of this process's part of a parameter, as a part."""
+    if not isinstance(parameter, DTensor) or not isinstance(value, torch.Tensor) or isinstance(value, DTensor) or not value.dim():
+        return value
+    return wrapped(value.detach(), *parameter.__dict__["_spec"])
+
+
+def get_optimizer_state_dict(model: Any, optimizers: Any, *, submodules: Any = None, options: StateDictOptions | None = None) -> dict[str, Any]:  # fmt: skip  # noqa: E501
+    """An optimiser's state with the parameters' names in the place of their numbers."""
+    options = options or StateDictOptions()
+    if options.flatten_optimizer_state_dict:
+        raise NotImplementedError("mstorch: get_optimizer_state_dict does not flatten")
+    names = {id(one): name for name, one in _named(model).items()}
+    found: dict[str, Any] = {"state": {}, "param_groups": []}
+    for optimizer in optimizers if isinstance(optimizers, (list, tuple)) else [optimizers]:
+        _first_step(optimizer)
+        for parameter, state in optimizer.state.items():
+            spread = {key: _as_spread(value, parameter) for key, value in state.items()}
+            found["state"][names[id(parameter)]] = _given(spread, options)
+        for group in optimizer.param_groups:
+            rest = {key: value for key, value in group.items() if key != "params"}
+            found["param_groups"].append({**rest, "params": [names[id(one)] for one in group["params"]]})
+    return _kept(found, options)
+
+
+def set_optimizer_state_dict(model: Any, optimizers: Any, optim_state_dict: dict[str, Any], *, options: StateDictOptions | None = None) -> None:  # fmt: skip  # noqa: E501
+    """Fill an optimiser from a state with names."""
+    options = options or StateDictOptions()
+    given = _received(optim_state_dict, options)
+    names = _named(model)
+    groups = {name: group for group in given["param_groups"] for name in group["params"]}
+    for optimizer in optimizers if isinstance(optimizers, (list, tuple)) else [optimizers]:
+        of = {id(one): name for name, one in names.items()}
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                name = of[id(parameter)]
+                state = given["state"].get(name, {})
+                optimizer.state[parameter] = {
+                    key: _fitted(value.clone() if isinstance(value, torch.Tensor) else value, parameter)
+                    if isinstance(value, torch.Tensor) and tuple(value.shape) == tuple(parameter.shape) else value
+                    for key, value in state.items()
+                }  # fmt: skip
+                group.update({key: value for key, value in groups[name].items() if key != "params"})
+
+
+def get_state_dict(model: Any, optimizers: Any, *, submodules: Any = None, options: StateDictOptions | None = None) -> tuple[Any, Any]:
+    """The states of a model and of its optimisers."""
+    return get_model_state_dict(model, options=options), get_optimizer_state_dict(model, optimizers, options=options)
+
+
+def set_state_dict(
+    model: Any, optimizers: Any, *, model_state_dict: Any, optim_state_dict: Any, options: StateDictOptions | None = None
+) -> Any:
+    """Fill a model and its optimisers."""
+    found = set_model_state_dict(model, model_state_dict, options=options)
+    set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
+    return found
+
+
+__all__ = [
+    "StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
+    "set_optimizer_state_dict", "set_state_dict",
+]  # fmt: skip

@@ -1,0 +1,4 @@
+"""torch.distributed.elastic: what launched programs import of it."""
+from . import multiprocessing
+
+__all__ = ["multiprocessing"]

@@ -1,0 +1,17 @@
+"""torch.distributed.fsdp: modules of which each process keeps a part (``fully_shard``).
+
+The older FullyShardedDataParallel raises NotImplementedError.
+"""
+from __future__ import annotations
+
+from ..._hook import missing as _missing
+from . import fully_sharded_data_parallel
+from ._fully_shard import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, OffloadPolicy, fully_shard
+from .fully_sharded_data_parallel import BackwardPrefetch, FullyShardedDataParallel, ShardingStrategy, StateDictType
+
+__all__ = [
+    "BackwardPrefetch", "CPUOffloadPolicy", "FSDPModule", "FullyShardedDataParallel", "MixedPrecisionPolicy", "OffloadPolicy",
+    "ShardingStrategy", "StateDictType", "fully_shard", "fully_sharded_data_parallel",
+]  # fmt: skip
+
+__getattr__ = _missing(__name__)

@@ -1,0 +1,171 @@
+"""fully_shard: a module of which each process keeps a part."""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import mstorch as torch
+
+from ..._hook import not_yet
+from ...utils._pytree import tree_map_only
+from .._world import get_world_size
+from ..device_mesh import DeviceMesh, init_device_mesh
+from ._shards import Shards, forgetting
+
+
+@dataclasses.dataclass(frozen=True)
+class MixedPrecisionPolicy:
+    """Dtypes of the whole parameters, of the averages of gradients, of outputs; whether floating inputs are cast."""
+
+    param_dtype: Any = None
+    reduce_dtype: Any = None
+    output_dtype: Any = None
+    cast_forward_inputs: bool = True
+
+
+@dataclasses.dataclass
+class OffloadPolicy:
+    """Parts stay on the device: the only way here."""
+
+
+@dataclasses.dataclass
+class CPUOffloadPolicy(OffloadPolicy):
+    """Parts are kept on the CPU, where tensors are anyway."""
+
+    pin_memory: bool = True
+
+
+class FSDPModule:
+    """What ``fully_shard`` makes of a module besides its own class."""
+
+    _shards: Shards
+    _reshard_given: bool | int | None
+
+    def unshard(self, async_op: bool = False) -> Any:
+        """Put the parameters together."""
+        if async_op:
+            raise NotImplementedError(f"mstorch: FSDPModule.unshard(async_op=True) {not_yet()}")
+        self._shards.unshard()
+        return None
+
+    def reshard(self) -> None:
+        """Let go of the whole parameters."""
+        self._shards.reshard()
+
+    def _each(self, recurse: bool, function: Callable[[Any], None]) -> None:
+        for module in self.modules() if recurse else [self]:  # type: ignore[attr-defined]
+            if isinstance(module, FSDPModule):
+                function(module)
+
+    def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
+        """Whether backward averages gradients; without, those of the whole add up in each process."""
+        self._each(recurse, lambda module: setattr(module._shards, "syncs", requires_gradient_sync))
+
+    def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
+        """Raises NotImplementedError to switch it off: a mesh has one dimension here."""
+        if not requires_all_reduce:
+            raise NotImplementedError(f"mstorch: fully_shard over a mesh of two dimensions {not_yet()}")
+
+    def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
+        """Whether the whole parameters are let go between forward and backward."""
+        self._each(recurse, lambda module: setattr(module._shards, "reshard_after_forward", reshard_after_forward))
+
+    def set_is_last_backward(self, is_last_backward: bool) -> None:
+        """Raises NotImplementedError for False: every backward ends with its averages here."""
+        if not is_last_backward:
+            raise NotImplementedError(f"mstorch: FSDPModule.set_is_last_backward(False) {not_yet()}")
+
+
+def _managed(module: Any, ignored: set[int]) -> dict[Any, list[tuple[Any, str]]]:
+    """The parameters of a module and its parts, without those of parts that are sharded already; where they are."""
+    found: dict[Any, list[tuple[Any, str]]] = {}
+    waiting, seen = [module], set()
+    while waiting:
+        part = waiting.pop(0)
+        if id(part) in seen or (part is not module and isinstance(part, FSDPModule)):
+            continue
+        seen.add(id(part))
+        for name, parameter in part._parameters.items():
+            if parameter is not None and id(parameter) not in ignored:
+                found.setdefault(parameter, []).append((part, name))
+        waiting += part.children()
+    return found
+
+
+def fully_shard(
+    module: Any, *, mesh: DeviceMesh | None = None, reshard_after_forward: bool | int | None = None, shard_placement_fn: Any = None,
+    mp_policy: MixedPrecisionPolicy = MixedPrecisionPolicy(),
+    offload_policy: OffloadPolicy = OffloadPolicy(), ignored_params: Any = None,
+) -> Any:  # fmt: skip
+    """Let each process keep a part, along the first dimension, of a module's parameters, which become DTensors.
+
+    They are put together before forward and, unless they were kept, for backward, which averages the gradients and gives each
+    process its part. Parts of the module that are to be put together by themselves are sharded first. NotImplementedError for
+    meshes of several dimensions and other placements.
+    """
+    if isinstance(module, list):
+        raise NotImplementedError(f"mstorch: fully_shard of a list of modules {not_yet()}")
+    if isinstance(module, (torch.nn.ModuleList, torch.nn.ModuleDict)):
+        raise ValueError(f"fully_shard does not support containers that do not implement forward: {module}")
+    if isinstance(module, FSDPModule):
+        raise AssertionError("Each distinct composable distributed API can only be applied to a module once.")
+    if shard_placement_fn is not None:
+        raise NotImplementedError(f"mstorch: fully_shard(shard_placement_fn=…) {not_yet()}")
+    if reshard_after_forward not in (None, True, False):
+        raise NotImplementedError(f"mstorch: fully_shard(reshard_after_forward=<number>) {not_yet()}")
+    if mesh is None:
+        mesh = init_device_mesh("cpu", (get_world_size(),))
+    if mesh.ndim != 1:
+        raise NotImplementedError(f"mstorch: fully_shard over a mesh of {mesh.ndim} dimensions {not_yet()}")
+    parameters = _managed(module, {id(one) for one in ignored_params or ()})
+    for parameter in parameters:
+        if parameter.dim() == 0:
+            raise ValueError("fully_shard doesn't support scalar parameters. Change it to a 1D tensor with numel equal to 1.")
+    kind = type(module)
+    module.__class__ = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {"__module__": kind.__module__})
+    shards = Shards(parameters, mesh, reshard_after_forward is not False, mp_policy)
+    object.__setattr__(module, "_shards", shards)
+    object.__setattr__(module, "_reshard_given", reshard_after_forward)
+    module.register_forward_pre_hook(_before, prepend=True, with_kwargs=True)
+    module.register_forward_hook(_after, always_call=True)
+    module.register_state_dict_pre_hook(lambda owner, prefix, keep: owner._shards.reshard())
+    for part in module.modules():
+        if part is not module and isinstance(part, FSDPModule):
+            object.__setattr__(part, "_inner", True)
+    return module
+
+
+def _cast(value: Any, kind: Any) -> Any:
+    return tree_map_only(torch.Tensor, lambda tensor: tensor.to(kind) if tensor.is_floating_point() else tensor, value)
+
+
+def _before(module: Any, inputs: Any, kwargs: Any) -> Any:
+    shards = module._shards
+    if module._reshard_given is None and not getattr(module, "_inner", False):
+        shards.reshard_after_forward = False  # as in torch, the outermost one is needed again at once
+    shards.unshard()
+    if torch.is_grad_enabled():
+        shards.expect([owner.whole for owner in shards.owners])
+    block = forgetting()
+    block.__enter__()
+    module.__dict__.setdefault("_fsdp_blocks", []).append(block)
+    policy = shards.policy
+    if policy.param_dtype is not None and policy.cast_forward_inputs:
+        return _cast(inputs, policy.param_dtype), _cast(kwargs, policy.param_dtype)
+    return None
+
+
+def _after(module: Any, inputs: Any, outputs: Any) -> Any:
+    blocks = module.__dict__.get("_fsdp_blocks")
+    if blocks:
+        blocks.pop().__exit__(None, None, None)
+    shards = module._shards
+    if shards.reshard_after_forward or not torch.is_grad_enabled():
+        shards.reshard()
+    if shards.policy.output_dtype is not None and outputs is not None:
+        return _cast(outputs, shards.policy.output_dtype)
+    return None
+
+
+__all__ = ["CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "fully_shard"]

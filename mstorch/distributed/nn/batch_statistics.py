@@ -1,0 +1,40 @@
+"""Batch normalisation by the mean and the variance of all processes' batches."""
+from __future__ import annotations
+
+from typing import Any
+
+import mstorch as torch
+
+from .._world import chosen
+from . import functional
+
+
+def normalized(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, factor: float, eps: float, group: Any
+) -> Any:
+    """(N, C, *) → (N, C, *), and the running statistics moved by ``factor``. ValueError for one value a channel in all."""
+    found = chosen(group)
+    dims = [dim for dim in range(input.dim()) if dim != 1]
+    shape = [1, -1] + [1] * (input.dim() - 2)
+    wide = input if input.dtype is torch.float64 else input.float()
+    count = wide.new_full((1,), float(input.numel() // input.shape[1]))
+    found.allreduce([count]).wait()
+    if count.item() <= 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    mean = functional.all_reduce(wide.sum(dims), group=found) / count
+    centred = wide - mean.view(shape)
+    variance = functional.all_reduce(centred.square().sum(dims), group=found) / count
+    if running_mean is not None:
+        with torch.no_grad():
+            unbiased = variance.detach() * (count / (count - 1))
+            running_mean.mul_(1 - factor).add_(mean.detach().to(running_mean.dtype), alpha=factor)
+            running_var.mul_(1 - factor).add_(unbiased.to(running_var.dtype), alpha=factor)
+    result = centred * torch.rsqrt(variance + eps).view(shape)
+    if weight is not None:
+        result = result * weight.view(shape)
+    if bias is not None:
+        result = result + bias.view(shape)
+    return result.to(input.dtype)
+
+
+__all__ = ["normalized"]

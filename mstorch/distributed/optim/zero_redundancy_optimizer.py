@@ -1,0 +1,163 @@
+"""ZeroRedundancyOptimizer: each process updates a part of the parameters, and has the state of those only."""
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import mstorch as torch
+from mstorch.optim import Optimizer
+
+from ..._hook import not_yet
+from .._objects import gather_object
+from .._world import default_group, get_global_rank
+from ..algorithms.join import Join, Joinable, JoinHook
+
+
+class _ZeROJoinHook(JoinHook):
+    """A process without inputs steps along, for others need its part."""
+
+    def __init__(self, zero: ZeroRedundancyOptimizer) -> None:
+        self.zero = zero
+
+    def main_hook(self) -> None:
+        """One iteration of the others."""
+        self.zero.step()
+
+
+class ZeroRedundancyOptimizer(Optimizer, Joinable):
+    """An optimiser of a class, of which each process has the state of a part of the parameters.
+
+    After its step, each process sends its parameters to the others. NotImplementedError for ``overlap_with_ddp``; RuntimeError
+    for a state_dict that was not brought together (``consolidate_state_dict``).
+    """
+
+    def __init__(
+        self, params: Any, optimizer_class: type, process_group: Any = None, parameters_as_bucket_view: bool = False,
+        overlap_with_ddp: bool = False, **defaults: Any,
+    ) -> None:  # fmt: skip
+        if overlap_with_ddp:
+            raise NotImplementedError(f"mstorch: ZeroRedundancyOptimizer(overlap_with_ddp=True) {not_yet()}")
+        given = list(params)
+        if not given:
+            raise ValueError("params must not be an empty iterable")
+        Joinable.__init__(self)
+        self.process_group = default_group() if process_group is None else process_group
+        self.world_size, self.rank = self.process_group.size(), self.process_group.rank()
+        self.global_rank = get_global_rank(self.process_group, self.rank)
+        self.parameters_as_bucket_view = parameters_as_bucket_view  # the broadcasts work in the parameters' memory in any case
+        self._class, self._defaults = optimizer_class, defaults
+        self._gathered: list[Any] = []
+        self.optim: Any = None
+        super().__init__(given, defaults)
+        self._rebuild()
+
+    def _parts(self) -> list[list[list[Any]]]:
+        """For each process, for each group of parameters: those that it updates; the largest go to who has least."""
+        sizes = [0] * self.world_size
+        found: list[list[list[Any]]] = [[] for _ in range(self.world_size)]
+        for group in self.param_groups:
+            parts: list[list[Any]] = [[] for _ in range(self.world_size)]
+            for one in sorted(group["params"], key=lambda one: one.numel(), reverse=True):
+                rank = sizes.index(min(sizes))
+                parts[rank].append(one)
+                sizes[rank] += one.numel()
+            for rank in range(self.world_size):
+                found[rank].append(parts[rank])
+        return found
+
+    def _rebuild(self) -> None:
+        self._partition = self._parts()
+        mine = [
+            {**{key: value for key, value in group.items() if key != "params"}, "params": part}
+            for group, part in zip(self.param_groups, self._partition[self.rank])
+        ]
+        before = None if self.optim is None else self.optim.state
+        self.optim = self._class(mine, **self._defaults)
+        if before is not None:
+            self.optim.state.update(before)
+        for group, own in zip(self.param_groups, self.optim.param_groups):
+            for key, value in own.items():
+                if key != "params":
+                    group.setdefault(key, value)
+
+    def _options(self, source: Any, target: Any) -> None:
+        for one, other in zip(source, target):
+            other.update({key: value for key, value in one.items() if key != "params"})
+
+    def step(self, closure: Callable[[], float] | None = None, **kwargs: Any) -> Any:
+        """Update this process's parameters, and take the others' from them; returns what ``closure`` returns."""
+        Join.notify_join_context(self)
+        self._options(self.param_groups, self.optim.param_groups)
+        loss = self.optim.step(**kwargs) if closure is None else self.optim.step(closure=closure, **kwargs)
+        self._options(self.optim.param_groups, self.param_groups)
+        with torch.no_grad():
+            works = [
+                self.process_group.broadcast([one.detach() for part in parts for one in part], rank)
+                for rank, parts in enumerate(self._partition) if any(parts)
+            ]  # fmt: skip
+            for work in works:
+                work.wait()
+        return loss
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Further parameters with their options."""
+        super().add_param_group(param_group)
+        if self.optim is not None:
+            self._rebuild()
+
+    # State
+
+    def consolidate_state_dict(self, to: int = 0) -> None:
+        """Bring the state of all processes to process ``to``, whose ``state_dict`` has it then."""
+        self._options(self.param_groups, self.optim.param_groups)
+        gathered: list[Any] | None = [None] * self.world_size if self.rank == to else None
+        gather_object(self.optim.state_dict(), gathered, group=self.process_group, group_dst=to)
+        self._gathered = gathered or []
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state of all parameters. RuntimeError where it was not brought together."""
+        if not self._gathered:
+            raise RuntimeError(
+                f"Optimizer state has not been consolidated on this rank. Please call `consolidate_state_dict(to={self.rank})` on all "
+                "ranks beforehand if you meant to save the global state."
+            )
+        state = super().state_dict()
+        places = {id(one): place for place, one in enumerate(one for group in self.param_groups for one in group["params"])}
+        for rank, local in enumerate(self._gathered):
+            own = [one for part in self._partition[rank] for one in part]
+            for number, value in local["state"].items():
+                state["state"][places[id(own[number])]] = value
+        state["state"] = dict(sorted(state["state"].items()))
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take the state of all parameters; this process keeps that of its own."""
+        everyone = [one for group in self.param_groups for one in group["params"]]
+        places = {id(one): place for place, one in enumerate(everyone)}
+        own = [one for part in self._partition[self.rank] for one in part]
+        local = self.optim.state_dict()
+        state = {n: state_dict["state"][places[id(one)]] for n, one in enumerate(own) if places[id(one)] in state_dict["state"]}
+        for mine, given in zip(local["param_groups"], state_dict["param_groups"]):
+            mine.update({key: value for key, value in given.items() if key != "params"})
+        self.optim.load_state_dict({"state": copy.deepcopy(state), "param_groups": local["param_groups"]})
+        self._options(state_dict["param_groups"], self.param_groups)
+
+    # Processes with inputs of different lengths
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """What this process does when it has no more inputs."""
+        return _ZeROJoinHook(self)
+
+    @property
+    def join_device(self) -> Any:
+        """Where the processes' messages are."""
+        return torch.device("cpu")
+
+    @property
+    def join_process_group(self) -> Any:
+        """The processes."""
+        return self.process_group
+
+
+__all__ = ["ZeroRedundancyOptimizer"]

@@ -1,0 +1,384 @@
+"""DTensor: a tensor spread over processes. Its memory is what this process has; operations see the whole.
+
+Operations that go element by element are computed on the parts, ``linear`` and ``matmul`` where a cut allows it; others
+on the whole, which every process puts together: the values are right in any case.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import mstorch as torch
+from mstorch import Tensor
+
+from ..._core.overriding import WITHOUT_SUBCLASSES, level_set_to
+from ..._core.size import Size
+from ..._core.strides import contiguous_strides
+from ..._core.tensor_base import in_class, is_tracked, require_grad
+from ..._ops import views
+from ...utils._pytree import tree_flatten, tree_unflatten
+from .._types import ReduceOp
+from ..device_mesh import DeviceMesh
+from ._moves import Fan, move, part_shape, total, whole_shape
+from .placement_types import Partial, Placement, Replicate, Shard
+
+# Operations on each element by itself, with numbers and with tensors of the same shape, spread in the same way.
+_EACH = set(
+    "add sub mul div neg abs exp log sqrt rsqrt relu gelu silu sigmoid tanh clone zeros_like ones_like empty_like full_like "
+    "pow square clamp to float double half bfloat16 contiguous sign where lerp addcmul addcdiv maximum minimum reciprocal "
+    "dropout erf sin cos floor ceil round detach type_as masked_fill __add__ __sub__ __mul__ __truediv__ __neg__ __radd__ __rsub__ "
+    "__rmul__ __rtruediv__ __pow__ softplus leaky_relu elu hardtanh log1p expm1 isnan isinf isfinite logical_not nan_to_num".split()
+)
+_WRITES = set(
+    "add_ sub_ mul_ div_ copy_ zero_ fill_ clamp_ neg_ pow_ sqrt_ abs_ lerp_ addcmul_ addcdiv_ __iadd__ __isub__ __imul__ "
+    "__itruediv__ relu_".split()
+)
+_RANDOM = {"normal_", "uniform_", "trunc_normal_", "bernoulli_", "exponential_", "random_"}
+
+
+def _normal(placements: Any, mesh: DeviceMesh, rank: int) -> tuple[Placement, ...]:
+    """Placements for all dimensions of a mesh, with dimensions counted from the front."""
+    given = tuple(placements) if placements is not None else (Replicate(),) * mesh.ndim
+    if len(given) != mesh.ndim:
+        raise ValueError(f"`placements` must have the same length as `device_mesh.ndim`! Found placements length: {len(given)}, and device_mesh.ndim: {mesh.ndim}.")  # fmt: skip  # noqa: E501
+    return tuple(Shard(one.dim + rank) if isinstance(one, Shard) and one.dim < 0 else one for one in given)
+
+
+def wrapped(local: Any, mesh: DeviceMesh, placements: Sequence[Placement], shape: Sequence[int]) -> DTensor:
+    """A fresh plain tensor, with its history, as what this process has of a DTensor."""
+    made = in_class(local, DTensor)
+    made.__dict__["_spec"] = (mesh, tuple(placements), tuple(shape))
+    return made
+
+
+def _unwrap(tensor: DTensor) -> Any:
+    """What this process has, as a plain tensor with history."""
+    with level_set_to(WITHOUT_SUBCLASSES):
+        return in_class(views.alias(tensor), Tensor)
+
+
+class DTensor(Tensor):
+    """A tensor spread over the processes of a mesh: ``distribute_tensor`` and ``from_local`` make one."""
+
+    __slots__ = ()
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> DTensor:
+        raise TypeError("mstorch: a DTensor is made by distribute_tensor and DTensor.from_local")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        return _called(func, args, kwargs or {})
+
+    @property
+    def device_mesh(self) -> DeviceMesh:
+        """The processes."""
+        return self.__dict__["_spec"][0]
+
+    @property
+    def placements(self) -> tuple[Placement, ...]:
+        """How it is spread along each dimension of the mesh."""
+        return self.__dict__["_spec"][1]
+
+    @property
+    def _local_tensor(self) -> Any:
+        return _unwrap(self).detach()
+
+    @staticmethod
+    def from_local(
+        local_tensor: Any, device_mesh: DeviceMesh, placements: Any = None, *, run_check: bool = False, shape: Any = None,
+        stride: Any = None,
+    ) -> DTensor:  # fmt: skip
+        """What each process has, as a DTensor. ``shape`` is the whole's where parts differ in size; gradients reach the parts."""
+        found = _normal(placements, device_mesh, local_tensor.dim())
+        whole = tuple(shape) if shape is not None else whole_shape(local_tensor, device_mesh, found)
+        return wrapped(views.alias(local_tensor), device_mesh, found, whole)
+
+    def to_local(self, *, grad_placements: Any = None) -> Any:
+        """What this process has, with history."""
+        if grad_placements is not None and tuple(grad_placements) != self.placements:
+            raise NotImplementedError("mstorch: DTensor.to_local takes gradients that are spread as the tensor is")
+        return _unwrap(self)
+
+    def full_tensor(self, *, grad_placements: Any = None) -> Any:
+        """The whole, in every process, with history."""
+        return _whole(self)
+
+    def redistribute(
+        self, device_mesh: DeviceMesh | None = None, placements: Any = None, *, async_op: bool = False, forward_dtype: Any = None,
+        backward_dtype: Any = None,
+    ) -> DTensor:  # fmt: skip
+        """The same tensor, spread in another way over the same mesh."""
+        mesh, before, shape = self.__dict__["_spec"]
+        if device_mesh is not None and device_mesh != mesh:
+            raise NotImplementedError("mstorch: a DTensor stays on its mesh")
+        if forward_dtype is not None or backward_dtype is not None:
+            raise NotImplementedError("mstorch: DTensor.redistribute keeps the dtype")
+        after = _normal(placements, mesh, len(shape))
+        return wrapped(views.alias(move(_unwrap(self), shape, mesh, before, after)), mesh, after, shape)
+
+    def _spread_zeros(self) -> DTensor:
+        """Zeros that are spread as this is."""
+        mesh, placements, shape = self.__dict__["_spec"]
+        return wrapped(torch.zeros_like(_unwrap(self).detach()), mesh, placements, shape)
+
+    def _global_norm(self, order: float) -> Any:
+        """The norm of the whole, as a plain tensor."""
+        mesh, placements, shape = self.__dict__["_spec"]
+        local = _unwrap(self).detach()
+        if any(isinstance(one, Partial) for one in placements):
+            return torch.linalg.vector_norm(_whole(self), order)
+        largest = math.isinf(order)
+        part = local.abs().max() if largest and local.numel() else torch.zeros(()) if largest else local.abs().pow(order).sum()
+        for dim, one in enumerate(placements):
+            if isinstance(one, Shard):
+                part = total(part, mesh.get_group(dim), ReduceOp.MAX if largest else ReduceOp.SUM)
+        return part if largest else part.pow(1.0 / order)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        mesh, placements, shape = self.__dict__["_spec"]
+        return _rebuilt, (_unwrap(self).detach(), mesh, placements, shape, self.requires_grad, bool(getattr(self, "_is_param", False)))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        mesh, placements, shape = self.__dict__["_spec"]
+        parameter = bool(getattr(self, "_is_param", False))
+        made = _rebuilt(_unwrap(self).detach().clone(), mesh, placements, shape, self.requires_grad, parameter)
+        memo[id(self)] = made
+        return made
+
+
+def _rebuilt(local: Any, mesh: DeviceMesh, placements: Any, shape: Any, needs_grad: bool, parameter: bool) -> DTensor:
+    made = wrapped(views.alias(local), mesh, placements, shape)
+    if needs_grad:
+        require_grad(made, True)
+    if parameter:
+        made.__dict__["_is_param"] = True
+    return made
+
+
+def _whole(tensor: Any) -> Any:
+    mesh, placements, shape = tensor.__dict__["_spec"]
+    return move(_unwrap(tensor), shape, mesh, placements, (Replicate(),) * mesh.ndim)
+
+
+# What operations do
+
+
+def _shape(tensor: Any) -> tuple[int, ...]:
+    return tensor.__dict__["_spec"][2]
+
+
+_FACTS: dict[str, Callable[..., Any]] = {
+    "shape": lambda tensor: Size(_shape(tensor)),
+    "size": lambda tensor, dim=None: Size(_shape(tensor)) if dim is None else _shape(tensor)[dim],
+    "dim": lambda tensor: len(_shape(tensor)),
+    "ndim": lambda tensor: len(_shape(tensor)),
+    "ndimension": lambda tensor: len(_shape(tensor)),
+    "numel": lambda tensor: math.prod(_shape(tensor)),
+    "nelement": lambda tensor: math.prod(_shape(tensor)),
+    "__len__": lambda tensor: _shape(tensor)[0],
+    "stride": lambda tensor, dim=None: contiguous_strides(_shape(tensor)) if dim is None else contiguous_strides(_shape(tensor))[dim],
+    "is_contiguous": lambda tensor, **kwargs: True,
+    "__repr__": lambda tensor, **kwargs: (
+        f"DTensor(local_tensor={_unwrap(tensor).detach()!r}, device_mesh={tensor.device_mesh!r}, placements={tensor.placements!r})"
+    ),
+}
+_FACTS["__str__"] = _FACTS["__repr__"]
+# Of the memory here, or of the place in the tape: the same for the whole and its part.
+_OWN = set(
+    "dtype device layout requires_grad requires_grad_ is_leaf grad_fn _version is_floating_point is_complex element_size is_sparse "
+    "retain_grad register_hook register_post_accumulate_grad_hook is_cuda is_meta __hash__ is_quantized names output_nr __set__ "
+    "is_nested retains_grad is_cpu is_inference is_pinned __delete__ is_signed __dir__ is_mkldnn untyped_storage itemsize _is_view".split()
+)
+
+
+def _name(func: Any) -> tuple[str, str]:
+    """A call's name, and for a property whether it is read or set."""
+    owner = getattr(func, "__self__", None)
+    if owner is not None and isinstance(owner, property):
+        return getattr(owner, "__name__", ""), func.__name__
+    return getattr(func, "__name__", ""), ""
+
+
+def _called(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    name, access = _name(func)
+    if name in _FACTS and access != "__set__":
+        return _FACTS[name](*args, **kwargs)
+    if name == "grad":
+        return _gradient(func, access, args)
+    if name == "data":
+        return _data(func, access, args)
+    with level_set_to(WITHOUT_SUBCLASSES):
+        if name in _OWN or access == "__set__":
+            return func(*args, **kwargs)
+        if name == "backward":
+            _scalar_backward(func, args, kwargs)
+            return None
+        return _compute(name, func, args, kwargs)
+
+
+def _gradient(func: Any, access: str, args: tuple[Any, ...]) -> Any:
+    tensor = args[0]
+    with level_set_to(WITHOUT_SUBCLASSES):
+        if access != "__get__":
+            if len(args) > 1 and isinstance(args[1], DTensor):
+                args = (tensor, _unwrap(args[1]), *args[2:])
+            return func(*args)
+        found = func(tensor)
+        if found is None or isinstance(found, DTensor):
+            return found
+        mesh, placements, shape = tensor.__dict__["_spec"]
+        held = views.detach(found)  # another object over the same memory: writes reach the gradient
+        return wrapped(held, mesh, [Replicate() if isinstance(one, Partial) else one for one in placements], shape)
+
+
+def _data(func: Any, access: str, args: tuple[Any, ...]) -> Any:
+    tensor = args[0]
+    with level_set_to(WITHOUT_SUBCLASSES):
+        if access == "__get__":
+            return wrapped(in_class(func(tensor), Tensor), *tensor.__dict__["_spec"])
+        other = args[1]
+        if isinstance(other, DTensor):
+            tensor.__dict__["_spec"] = other.__dict__["_spec"]
+            other = _unwrap(other).detach()
+        return func(tensor, other)
+
+
+def _scalar_backward(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    _whole(args[0]).backward(*(_plain(one) for one in args[1:]), **kwargs)
+
+
+def _plain(value: Any) -> Any:
+    return _whole(value) if isinstance(value, DTensor) else value
+
+
+def _compute(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    leaves, form = tree_flatten((args, kwargs))
+    spread = [one for one in leaves if isinstance(one, DTensor)]
+    mesh = spread[0].device_mesh
+    if any(one.device_mesh != mesh for one in spread):
+        raise RuntimeError(f"mstorch: {name} of DTensors on different meshes")
+    mixed = [one for one in leaves if isinstance(one, Tensor) and not isinstance(one, DTensor) and one.dim() > 0]
+    if mixed:
+        raise RuntimeError(
+            f"{name} got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling distributed operators!"
+        )
+    if any(isinstance(one, Tensor) and not isinstance(one, DTensor) and is_tracked(one) for one in leaves):
+        raise NotImplementedError(f"mstorch: {name} of a DTensor and a plain tensor that requires gradients: distribute it")
+    if name in _WRITES | _RANDOM:
+        return _write(name, func, args, kwargs)
+    placements, shape = spread[0].placements, _shape(spread[0])
+    alike = all(one.placements == placements and _shape(one) == shape for one in spread)
+    if name in _EACH and alike and not any(isinstance(one, Partial) for one in placements):
+        if name == "dropout" and not all(isinstance(one, Shard) for one in placements):
+            alike = False
+        parts = [_unwrap(one) if isinstance(one, DTensor) else one for one in leaves]
+        given, named = tree_unflatten(parts, form)
+        found = func(*given, **named)
+        if isinstance(found, Tensor) and found._shape == part_shape(shape, mesh, placements):
+            return wrapped(views.alias(found) if any(found is one for one in parts) else found, mesh, placements, shape)
+    if name in ("linear", "matmul", "mm", "__matmul__"):
+        found = _product(name, args, kwargs, mesh)
+        if found is not None:
+            return found
+    given, named = tree_unflatten([_plain(one) for one in leaves], form)
+    return _replicated(func(*given, **named), mesh)
+
+
+def _replicated(value: Any, mesh: DeviceMesh) -> Any:
+    """Results that every process has, as DTensors."""
+    leaves, form = tree_flatten(value)
+    everywhere = (Replicate(),) * mesh.ndim
+    plain = [isinstance(one, Tensor) and not isinstance(one, DTensor) for one in leaves]
+    made = [wrapped(views.alias(one), mesh, everywhere, one._shape) if is_plain else one for one, is_plain in zip(leaves, plain)]
+    return tree_unflatten(made, form)
+
+
+def _write(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    target = args[0]
+    mesh, placements, shape = target.__dict__["_spec"]
+    if any(isinstance(one, Partial) for one in placements):
+        raise NotImplementedError(f"mstorch: {name} of a DTensor that is part of a sum")
+    if name in _RANDOM:
+        whole = torch.empty(shape, dtype=target._dtype)
+        func(whole, *args[1:], **kwargs)
+        part = move(whole, shape, mesh, (Replicate(),) * mesh.ndim, placements)
+        _unwrap(target).detach().copy_(part)
+        return target
+
+    def fitted(value: Any) -> Any:
+        if not isinstance(value, DTensor):
+            return value
+        if _shape(value) not in (shape, ()):
+            raise NotImplementedError(f"mstorch: {name} of a DTensor with another shape")
+        to = placements if _shape(value) == shape else (Replicate(),) * mesh.ndim
+        return move(_unwrap(value), _shape(value), mesh, value.placements, to)
+
+    rest = [fitted(one) for one in args[1:]]
+    func(target, *rest, **{key: fitted(one) for key, one in kwargs.items()})
+    return target
+
+
+def _product(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], mesh: DeviceMesh) -> Any:
+    """A product on a mesh of one dimension, where a cut of one factor allows it to be computed in parts; None elsewhere."""
+    if mesh.ndim != 1 or kwargs or not all(isinstance(one, DTensor) for one in args[:2]):
+        return None
+    x, w = args[:2]
+    bias = args[2] if len(args) > 2 else None
+    if len(_shape(w)) != 2 or len(_shape(x)) < 2 or isinstance(x.placements[0], Partial):
+        return None
+    if bias is not None and not isinstance(bias, DTensor):
+        return None
+    linear = name == "linear"
+    out_dim, in_dim = (0, 1) if linear else (1, 0)
+    group, last = mesh.get_group(), len(_shape(x)) - 1
+    shape = (*_shape(x)[:-1], _shape(w)[out_dim])
+    product = (lambda a, b, c=None: torch.nn.functional.linear(a, b, c)) if linear else (lambda a, b, c=None: torch.matmul(a, b))
+    how_x, how_w = x.placements[0], w.placements[0]
+    if how_w == Shard(out_dim) and how_x == Replicate() and (bias is None or bias.placements[0] == Shard(0)):
+        found = product(Fan.apply(_unwrap(x), group), _unwrap(w), None if bias is None else _unwrap(bias))
+        return wrapped(found, mesh, [Shard(last)], shape)
+    if how_w == Shard(in_dim) and how_x == Shard(last):
+        found = wrapped(product(_unwrap(x), _unwrap(w)), mesh, [Partial()], shape)
+        return found if bias is None else _biased(found, bias, shape, mesh)
+    if how_w == Replicate() and isinstance(how_x, Shard) and how_x.dim != last and (bias is None or bias.placements[0] == Replicate()):
+        shared = None if bias is None else Fan.apply(_unwrap(bias), group)
+        return wrapped(product(_unwrap(x), Fan.apply(_unwrap(w), group), shared), mesh, [how_x], shape)
+    return None
+
+
+def _biased(found: DTensor, bias: DTensor, shape: tuple[int, ...], mesh: DeviceMesh) -> DTensor:
+    whole = _whole(found) + _whole(bias)
+    return wrapped(whole, mesh, [Replicate()], shape)
+
+
+def distribute_tensor(
+    tensor: Any, device_mesh: DeviceMesh | None = None, placements: Any = None, *, src_data_rank: int | None = 0
+) -> DTensor:
+    """A tensor spread over a mesh: that of the first process in each row is taken; None takes each process's own."""
+    if device_mesh is None:
+        raise NotImplementedError("mstorch: distribute_tensor needs a device_mesh")
+    if not tensor.is_leaf:
+        raise RuntimeError("`distribute_tensor` should be used to distribute leaf tensors! but found non-leaf tensor!")
+    found = _normal(placements, device_mesh, tensor.dim())
+    if isinstance(tensor, DTensor):
+        return tensor.redistribute(device_mesh, found)
+    whole = tensor.detach().contiguous()
+    with torch.no_grad():
+        if src_data_rank is not None:
+            whole = whole.clone()
+            for dim in range(device_mesh.ndim):
+                group = device_mesh.get_group(dim)
+                group.broadcast([whole], src_data_rank).wait()
+        local = move(whole, whole.shape, device_mesh, (Replicate(),) * device_mesh.ndim, found)
+        local = local.clone() if local._storage is tensor._storage else local
+    made = wrapped(views.alias(local), device_mesh, found, tensor.shape)
+    if tensor.requires_grad:
+        require_grad(made, True)
+    return made
+
+
+__all__ = ["DTensor", "distribute_tensor"]

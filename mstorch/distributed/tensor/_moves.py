@@ -1,0 +1,184 @@
+"""From one way of spreading a tensor to another: what the processes of a group send each other, with gradients."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import mstorch as torch
+from mstorch.autograd import Function
+
+from .. import _collectives as plain
+from .._types import ReduceOp
+from .placement_types import Partial, Placement, Replicate, Shard
+
+
+def bounds(length: int, parts: int, place: int) -> tuple[int, int]:
+    """Where the part of one process begins and ends, of a dimension cut as ``chunk`` cuts."""
+    each = -(-length // parts)
+    return min(place * each, length), min((place + 1) * each, length)
+
+
+def cut(tensor: Any, dim: int, group: Any) -> Any:
+    """This process's part of a tensor."""
+    first, last = bounds(tensor.shape[dim], group.size(), group.rank())
+    return tensor.narrow(dim, first, last - first)
+
+
+def joined(part: Any, dim: int, length: int, group: Any) -> Any:
+    """The whole tensor of which every process has a part: parts are made equal on the way."""
+    size = group.size()
+    each = -(-length // size)
+    rows = part.transpose(0, dim).contiguous()
+    if rows.shape[0] != each:
+        rows = torch.cat([rows, rows.new_zeros((each - rows.shape[0], *rows.shape[1:]))])
+    whole = rows.new_empty((each * size, *rows.shape[1:]))
+    plain.all_gather_single(whole, rows, group)
+    return whole[:length].transpose(0, dim).contiguous()
+
+
+def summed_part(tensor: Any, dim: int, group: Any, op: Any = ReduceOp.SUM) -> Any:
+    """This process's part of the sum of the processes' tensors."""
+    size, length = group.size(), tensor.shape[dim]
+    each = -(-length // size)
+    rows = tensor.transpose(0, dim).contiguous()
+    if rows.shape[0] != each * size:
+        rows = torch.cat([rows, rows.new_zeros((each * size - rows.shape[0], *rows.shape[1:]))])
+    part = rows.new_empty((each, *rows.shape[1:]))
+    plain.reduce_scatter_single(part, rows, op, group)
+    first, last = bounds(length, size, group.rank())
+    return part[: last - first].transpose(0, dim).contiguous()
+
+
+def total(tensor: Any, group: Any, op: Any = ReduceOp.SUM) -> Any:
+    """The sum of the processes' tensors."""
+    made = tensor.clone(memory_format=torch.contiguous_format)
+    plain.all_reduce(made, op, group)
+    return made
+
+
+class _Gather(Function):
+    """Parts to the whole; every process has the same gradient of that, and takes its part."""
+
+    @staticmethod
+    def forward(ctx: Any, part: Any, dim: int, length: int, group: Any) -> Any:
+        ctx.dim, ctx.group = dim, group
+        return joined(part, dim, length, group)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return cut(gradient, ctx.dim, ctx.group).contiguous(), None, None, None
+
+
+class _Cut(Function):
+    """The whole to parts; the gradient of the whole is put together."""
+
+    @staticmethod
+    def forward(ctx: Any, whole: Any, dim: int, group: Any) -> Any:
+        ctx.dim, ctx.length, ctx.group = dim, whole.shape[dim], group
+        return cut(whole, dim, group).contiguous().clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return joined(gradient, ctx.dim, ctx.length, ctx.group), None, None
+
+
+class _Sum(Function):
+    """Parts of a sum to the sum; every process has the same gradient of that."""
+
+    @staticmethod
+    def forward(ctx: Any, part: Any, op: Any, group: Any) -> Any:
+        ctx.scale = 1.0 / group.size() if op is ReduceOp.AVG else 1.0
+        return total(part, group, op)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return (gradient if ctx.scale == 1.0 else gradient * ctx.scale), None, None
+
+
+class _SumPart(Function):
+    """Parts of a sum to this process's part of the sum."""
+
+    @staticmethod
+    def forward(ctx: Any, part: Any, dim: int, op: Any, group: Any) -> Any:
+        ctx.dim, ctx.length, ctx.group = dim, part.shape[dim], group
+        ctx.scale = 1.0 / group.size() if op is ReduceOp.AVG else 1.0
+        return summed_part(part, dim, group, op)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        whole = joined(gradient, ctx.dim, ctx.length, ctx.group)
+        return (whole if ctx.scale == 1.0 else whole * ctx.scale), None, None, None
+
+
+class Fan(Function):
+    """A tensor that is the same everywhere and is used with different parts: its gradient is the sum of the processes'."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Any, group: Any) -> Any:
+        ctx.group = group
+        return tensor.view_as(tensor)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return total(gradient, ctx.group), None
+
+
+class _Share(Function):
+    """The same everywhere to parts of a sum: the first process has it, the others zeros."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Any, group: Any) -> Any:
+        return tensor.clone() if group.rank() == 0 else torch.zeros_like(tensor)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return gradient, None
+
+
+_OPS = {"sum": ReduceOp.SUM, "avg": ReduceOp.AVG, "max": ReduceOp.MAX, "min": ReduceOp.MIN, "product": ReduceOp.PRODUCT}
+
+
+def move(local: Any, shape: Sequence[int], mesh: Any, before: Sequence[Placement], after: Sequence[Placement]) -> Any:
+    """What a process has of a tensor of a shape, spread in another way. NotImplementedError for two cuts of one dimension."""
+    changed = [dim for dim in range(mesh.ndim) if before[dim] != after[dim]]
+    for placements in (before, after):
+        cuts = [one.dim for one in placements if isinstance(one, Shard)]
+        if len(set(cuts)) != len(cuts):
+            raise NotImplementedError("mstorch: a DTensor cannot be cut twice along one dimension")
+    for dim in reversed(changed):
+        now, then, group = before[dim], after[dim], mesh.get_group(dim)
+        if isinstance(now, Partial):
+            if isinstance(then, Shard) and now.reduce_op in ("sum", "avg"):
+                local = _SumPart.apply(local, then.dim, _OPS[now.reduce_op], group)
+                continue
+            local = _Sum.apply(local, _OPS[now.reduce_op], group)
+        elif isinstance(now, Shard):
+            local = _Gather.apply(local, now.dim, shape[now.dim], group)
+        if isinstance(then, Shard):
+            local = _Cut.apply(local, then.dim, group)
+        elif isinstance(then, Partial):
+            local = _Share.apply(local, group)
+    return local
+
+
+def part_shape(shape: Sequence[int], mesh: Any, placements: Sequence[Placement]) -> tuple[int, ...]:
+    """The shape of what this process has."""
+    found = list(shape)
+    for dim, placement in enumerate(placements):
+        if isinstance(placement, Shard):
+            group = mesh.get_group(dim)
+            first, last = bounds(found[placement.dim], group.size(), group.rank())
+            found[placement.dim] = last - first
+    return tuple(found)
+
+
+def whole_shape(local: Any, mesh: Any, placements: Sequence[Placement]) -> tuple[int, ...]:
+    """The shape of the tensor of which the processes have equal parts."""
+    found = list(local.shape)
+    for dim, placement in enumerate(placements):
+        if isinstance(placement, Shard):
+            found[placement.dim] *= mesh.size(dim)
+    return tuple(found)
+
+
+__all__ = ["Partial", "Replicate", "Shard", "move"]

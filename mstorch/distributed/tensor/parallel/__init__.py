@@ -1,0 +1,17 @@
+"""torch.distributed.tensor.parallel: a module's products computed in parts."""
+from . import style
+from .api import parallelize_module
+from .style import (
+    ColwiseParallel,
+    ParallelStyle,
+    PrepareModuleInput,
+    PrepareModuleInputOutput,
+    PrepareModuleOutput,
+    RowwiseParallel,
+    SequenceParallel,
+)
+
+__all__ = [
+    "ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleInputOutput", "PrepareModuleOutput", "RowwiseParallel",
+    "SequenceParallel", "parallelize_module", "style",
+]  # fmt: skip

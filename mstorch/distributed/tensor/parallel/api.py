@@ -1,0 +1,44 @@
+"""parallelize_module: a plan says which part of a module is spread in which way."""
+from __future__ import annotations
+
+import fnmatch
+import warnings
+from typing import Any
+
+from ...device_mesh import DeviceMesh
+from .style import ParallelStyle
+
+
+def parallelize_module(
+    module: Any, device_mesh: DeviceMesh | None = None, parallelize_plan: Any = None, *, src_data_rank: int | None = 0
+) -> Any:
+    """The module, spread as a ParallelStyle says, or its parts as a dictionary of names (with * and ?) does. TypeError for others."""
+    if device_mesh is None:
+        raise NotImplementedError("mstorch: parallelize_module needs a device_mesh")
+    if device_mesh.ndim != 1:
+        raise ValueError("parallelize_module takes a mesh of one dimension: slice it by a name")
+    if parallelize_plan is None:
+        warnings.warn("No parallelize_plan is provided and auto-parallel is not supported at the moment, so this parallelize_module call will do nothing.")  # fmt: skip  # noqa: E501
+        return module
+    if isinstance(parallelize_plan, ParallelStyle):
+        parallelize_plan.src_data_rank = src_data_rank
+        return parallelize_plan._apply(module, device_mesh)
+    if not isinstance(parallelize_plan, dict):
+        raise TypeError(f"Expect Union[ParallelStyle, Dict[str, ParallelStyle]] for parallelize_plan, {type(parallelize_plan)} found!")
+    for path, style in parallelize_plan.items():
+        parts = [module] if not path else list(_matches([module], path.split(".")))
+        if not parts:
+            warnings.warn(f"Parallelize plan key '{path}' could not be resolved: no submodule matching.", stacklevel=2)
+        for part in parts:
+            parallelize_module(part, device_mesh, style, src_data_rank=src_data_rank)
+    return module
+
+
+def _matches(modules: list[Any], names: list[str]) -> list[Any]:
+    if not names:
+        return modules
+    below = [child for module in modules for name, child in module.named_children() if fnmatch.fnmatch(name, names[0])]
+    return _matches(below, names[1:])
+
+
+__all__ = ["parallelize_module"]

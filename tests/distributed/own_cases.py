@@ -1,0 +1,104 @@
+"""What torch refuses on the CPU or leaves to chance: checked by itself, in two processes of mstorch."""
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+
+import numpy as np
+
+
+def case_batch_norm_of_all(torch, dist, rank, size):
+    torch.manual_seed(3)
+    whole = torch.randn(10, 3, 4, requires_grad=True)
+    weights = torch.randn(10, 3, 4)
+    plain = torch.nn.BatchNorm1d(3)
+    synced = torch.nn.SyncBatchNorm.convert_sync_batchnorm(torch.nn.BatchNorm1d(3))
+    part = slice(0, 4) if rank == 0 else slice(4, 10)
+    mine = whole.detach()[part].clone().requires_grad_()
+    for _ in range(2):
+        want = plain(whole)
+        got = synced(mine)
+    (want * weights).sum().backward()
+    (got * weights[part]).sum().backward()
+    grads = [synced.weight.grad, synced.bias.grad]
+    for one in grads:
+        dist.all_reduce(one)
+    pairs = [(want[part], got), (plain.running_mean, synced.running_mean), (plain.running_var, synced.running_var),
+             (whole.grad[part], mine.grad), (plain.weight.grad, grads[0]), (plain.bias.grad, grads[1])]  # fmt: skip
+    for a, b in pairs:
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-4, atol=1e-5)
+    synced.eval()
+    assert synced(mine).shape == mine.shape
+
+
+def case_messages_in_any_order(torch, dist, rank, size):
+    other = 1 - rank
+    large, got = torch.arange(2_000_000.0), torch.empty(2_000_000)
+    works = [dist.irecv(got, other, tag=1), dist.isend(large + rank, other, tag=1)]
+    works[1].wait()
+    works[0].wait()
+    assert got[-1] == 1_999_999 + other
+    first, second = torch.empty(0), torch.empty(2)
+    dist.isend(torch.ones(2) * rank, other, tag=5)
+    dist.isend(torch.empty(0), other, tag=6)
+    dist.recv(first, other, tag=6)
+    assert dist.recv(second, tag=5) == other and second.tolist() == [other] * 2
+    later = dist.irecv(second, other, tag=7)
+    assert not later.is_completed()
+    dist.barrier()
+    dist.send(torch.zeros(2), other, tag=7)
+    later.wait()
+    assert later.is_completed() and later.source_rank() == other
+
+
+def case_patience(torch, dist, rank, size):
+    dist.barrier()
+    if rank == 0:
+        start = time.monotonic()
+        for wait in (lambda: dist.barrier(timeout=timedelta(seconds=0.2)), lambda: dist.monitored_barrier(timeout=timedelta(seconds=0.2))):
+            try:
+                wait()
+                raise AssertionError("nobody came")
+            except RuntimeError as error:
+                assert "200" in str(error), error
+        assert time.monotonic() - start < 5
+    else:
+        group = dist.group.WORLD
+        group._sequence += 2  # as if it had not come
+    dist.barrier()
+    dist.monitored_barrier()
+
+
+def case_different_sizes(torch, dist, rank, size):
+    try:
+        dist.all_reduce(torch.ones(2 + rank))
+        raise AssertionError("refused by nobody")
+    except RuntimeError as error:
+        assert "different sizes" in str(error)
+    dist.barrier()
+
+
+def case_groups_again(torch, dist, rank, size):
+    local = dist.new_group([0, 1], use_local_synchronization=True)
+    x = torch.ones(2)
+    dist.all_reduce(x, group=local)
+    dist.destroy_process_group(local)
+    assert x.tolist() == [2, 2] and dist.is_initialized()
+    for call in (lambda: dist.all_reduce(torch.ones(2, 2).to_sparse()), lambda: dist.new_group(backend="nccl")):
+        try:
+            call()
+            raise AssertionError("not refused")
+        except (NotImplementedError, RuntimeError):
+            pass
+
+
+def case_threads_overlap(torch, dist, rank, size):
+    """Many operations that go on at a time give what they give one after the other."""
+    tensors = [torch.full((50_000,), float(number + rank)) for number in range(20)]
+    works = [dist.all_reduce(one, async_op=True) for one in tensors]
+    for number, (work, one) in enumerate(zip(works, tensors)):
+        work.wait()
+        assert one[0] == one[-1] == 2 * number + 1
+    futures = [dist.all_reduce(one, async_op=True).get_future() for one in tensors]
+    total = torch.futures.collect_all(futures).then(lambda done: sum(one.value()[0][0].item() for one in done.value()))
+    assert total.wait() == sum(2 * (2 * number + 1) for number in range(20))

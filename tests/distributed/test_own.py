@@ -1,0 +1,18 @@
+"""Two processes of mstorch: what torch refuses on the CPU, and what depends on time."""
+from __future__ import annotations
+
+import pytest
+
+from tests.distributed import own_cases, together
+
+NAMES = [name for name in vars(own_cases) if name.startswith("case_")]
+
+
+@pytest.fixture(scope="module")
+def results():
+    return together.run("mstorch", own_cases.__name__, 2)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_holds(results, name):
+    assert [one[name] for one in results] == [None, None]
