@@ -17,7 +17,6 @@ class Modes(threading.local):
     ``forward``: whether tangents are computed; ``hidden``: the levels whose tangents nobody sees, see ``_core/tangents.py``.
     ``before_write`` is called with a tensor that is about to be written to.
     ``levels``: how many levels of forward mode the thread has entered.
-    ``transforms``: how many functions of ``torch.func`` run their functions.
     """
 
     grad: bool = True
@@ -27,7 +26,6 @@ class Modes(threading.local):
     shapes: bool = False
     forward: bool = True
     hidden: frozenset[int] = frozenset()
-    transforms: int = 0
     levels: int = 0
     before_write: Callable[[Any], None] | None = None
 

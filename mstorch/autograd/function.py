@@ -255,7 +255,7 @@ class Function:
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()
             args, kwargs = bound.args, {}
-        elif modes.transforms:
+        elif state.levels:
             raise RuntimeError(
                 "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
                 "setup_context staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"

@@ -103,12 +103,12 @@ class _Level:
             raise RuntimeError("Nested forward mode AD is not supported at the moment")
         self.level = tangents.enter()
         self.before, modes.forward = modes.forward, True
-        modes.transforms += 1
+        state.levels += 1
         return self.level
 
     def __exit__(self, *exc: Any) -> None:
         modes.forward = self.before
-        modes.transforms -= 1
+        state.levels -= 1
         tangents.leave(self.level)
 
 

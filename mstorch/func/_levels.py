@@ -185,7 +185,6 @@ class recording:
         _BLOCKS.append(self)
         modes.grad = True
         state.levels += 1
-        modes.transforms += 1
         return self
 
     def __exit__(self, *exc: Any) -> None:
@@ -194,7 +193,6 @@ class recording:
         if _BLOCKS:
             _BLOCKS[-1].leaves.extend(self.leaves)
         modes.grad = self.outer
-        modes.transforms -= 1
 
 
 _BLOCKS: list[recording] = []
