@@ -16,6 +16,7 @@ from ._dispatch import call, shape_of, type_word, with_format
 _conv = kernel("conv")
 _conv2d = kernel("conv2d")
 _conv_transpose = kernel("conv_transpose")
+_conv_transpose2d = kernel("conv_transpose2d")
 _pad = kernel("pad")
 
 Sizes = tuple[int, ...]
@@ -217,7 +218,11 @@ def _convolve_transposed(
         )
         raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {words}")
     args = (stride, padding, output_padding, dilation, groups)
-    if bias is None:
+    direct = rank == 2 and groups == 1 and input._dtype.name in _DIRECT
+    if modes.native is None and direct and count_of(input._shape) and count_of(weight._shape):
+        tensors = (input, weight, bias)
+        result = apply(_conv_transpose2d, input._dtype, tensors, args)
+    elif bias is None:
         result = call(_conv_transpose, (input, weight), None, *args)
     else:
         result = call(_conv_transpose, (input, weight, bias), *args)

@@ -1,4 +1,8 @@
-"""Convolutions on the host, by windows and matrix products: for forked processes, which MindSpore's kernels do not reach."""
+"""Convolutions on the host, as matrix products of windows.
+
+A product by BLAS is about as fast as MindSpore's kernels (2.10), and leaves the cores to the next product: MindSpore's threads go
+on spinning after each of theirs. Grouped convolutions are MindSpore's, but in forked processes, where its kernels do not reach.
+"""
 from __future__ import annotations
 
 from typing import Any
@@ -6,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels.windows import strided_table, transposed_table
-from ..table import define_host
+from ..table import define_host, forked, kernel, through_mindspore
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS
 from .matmul import product
 from .resample import windows
@@ -91,9 +95,115 @@ def numpy_conv2d_weight(
     return np.stack([product(rows[i], wide[i]) for i in range(groups)]).reshape(shape)
 
 
+_MOST = 4_000_000  # elements of windows at a time: what fits the cache, and bounds the memory
+
+
+def _by_products(op: str, spare: Any, by_product: Any) -> Any:
+    """A kernel that multiplies matrices where there is one group; else MindSpore's, or in a forked process the general one."""
+
+    def conv(first: np.ndarray, second: np.ndarray, third: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> np.ndarray:
+        if not first.size or not second.size or (groups != 1 and forked.here):
+            return np.asarray(spare(first, second, third, stride, padding, dilation, groups))
+        if groups != 1:
+            device = through_mindspore(kernel(op)[first.dtype.name])
+            return np.asarray(device(first, second, third, stride, padding, dilation, groups))
+        return np.asarray(by_product(first, second, third, stride, padding, dilation))
+
+    return conv
+
+
+def _blocks(count: int, size: int) -> list[slice]:
+    """Images in blocks whose windows, of ``size`` elements an image, are not too many at a time."""
+    step = max(1, _MOST // max(size, 1))
+    return [slice(start, min(start + step, count)) for start in range(0, count, step)]
+
+
+def _keys(kernel_: Sizes, stride: Sizes, dilation: Sizes, out: Sizes) -> list[tuple[Any, ...]]:
+    """For each place in the windows the key of its elements in a padded image."""
+    return [
+        (..., *(slice(i * d, i * d + (o - 1) * s + 1, s) for i, s, d, o in zip(place, stride, dilation, out)))
+        for place in np.ndindex(*kernel_)
+    ]
+
+
+def _columns(x: np.ndarray, kernel_: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> np.ndarray:
+    """(N, C, H, W) → (C * kernel elements, N * windows)."""
+    n, c, h, w = x.shape
+    if any(padding):
+        whole = np.zeros((n, c, h + 2 * padding[0], w + 2 * padding[1]), x.dtype)
+        whole[:, :, padding[0] : padding[0] + h, padding[1] : padding[1] + w] = x
+        x = whole
+    columns = np.empty((c, int(np.prod(kernel_)), n, *out), x.dtype)
+    channels = x.transpose(1, 0, 2, 3)
+    for place, key in enumerate(_keys(kernel_, stride, dilation, out)):
+        columns[:, place] = channels[key]
+    return columns.reshape(-1, n * out[0] * out[1])
+
+
+def _rows(g: np.ndarray) -> np.ndarray:
+    """(N, C, H, W) → (C, N * H * W)."""
+    return np.ascontiguousarray(g.transpose(1, 0, 2, 3)).reshape(g.shape[1], -1)
+
+
+def product_conv2d(x: np.ndarray, w: np.ndarray, bias: Any, stride: Sizes, padding: Sizes, dilation: Sizes) -> np.ndarray:
+    """``conv2d`` as products of the weights and the windows of some images."""
+    kernel_ = w.shape[2:]
+    out = _out_sizes(x.shape[2:], kernel_, stride, padding, dilation)
+    found = np.empty((x.shape[0], w.shape[0], *out), x.dtype)
+    rows = np.ascontiguousarray(w).reshape(w.shape[0], -1)
+    for part in _blocks(x.shape[0], rows.shape[1] * out[0] * out[1]):
+        flat = product(rows, _columns(x[part], kernel_, stride, padding, dilation, out))
+        if bias is not None:
+            flat += bias[:, None]
+        found[part] = flat.reshape(w.shape[0], -1, *out).transpose(1, 0, 2, 3)
+    return found
+
+
+def product_conv2d_weight(g: np.ndarray, x: np.ndarray, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> np.ndarray:
+    """The gradient of ``conv2d`` for weights of ``shape``: products of gradients and windows, added up."""
+    found: Any = None
+    for part in _blocks(g.shape[0], int(np.prod(shape[1:])) * g.shape[2] * g.shape[3]):
+        own = product(_rows(g[part]), _columns(x[part], tuple(shape[2:]), stride, padding, dilation, g.shape[2:]).T)
+        found = own if found is None else np.add(found, own, out=found)
+    return np.asarray(found).reshape(shape)
+
+
+def product_conv2d_input(g: np.ndarray, w: np.ndarray, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> np.ndarray:
+    """The gradient of ``conv2d`` for an input of ``shape``: products of weights and gradients, added up where windows overlap."""
+    n, c, height, width = shape
+    out = g.shape[2:]
+    rows = np.ascontiguousarray(w).reshape(w.shape[0], -1).T
+    found = np.empty(shape, g.dtype)
+    keys = _keys(w.shape[2:], stride, dilation, out)
+    for part in _blocks(n, rows.shape[0] * out[0] * out[1]):
+        columns = product(rows, _rows(g[part])).reshape(c, len(keys), -1, *out)
+        whole = np.zeros((c, columns.shape[2], height + 2 * padding[0], width + 2 * padding[1]), g.dtype)
+        for place, key in enumerate(keys):
+            whole[key] += columns[:, place]
+        inner = whole[:, :, padding[0] : padding[0] + height, padding[1] : padding[1] + width]
+        found[part] = inner.transpose(1, 0, 2, 3)
+    return found
+
+
 _DTYPES = (*FLOATS, *INTS, *COMPLEX)
 define_host("conv", numpy_conv, _DTYPES, HALF, spare=True)
 define_host("conv_transpose", numpy_conv_transpose, _DTYPES, HALF, spare=True)
-define_host("conv2d", numpy_conv, FLOATS, HALF, spare=True)
-define_host("conv2d_input", numpy_conv2d_input, FLOATS, HALF, spare=True)
-define_host("conv2d_weight", numpy_conv2d_weight, FLOATS, HALF, spare=True)
+define_host("conv2d", _by_products("conv2d", numpy_conv, product_conv2d), FLOATS, HALF)
+define_host("conv2d_input", _by_products("conv2d_input", numpy_conv2d_input, product_conv2d_input), FLOATS, HALF)
+define_host("conv2d_weight", _by_products("conv2d_weight", numpy_conv2d_weight, product_conv2d_weight), FLOATS, HALF)
+
+
+def numpy_conv_transpose2d(
+    x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, stride: Sizes, padding: Sizes, output_padding: Sizes, dilation: Sizes,
+    groups: int,
+) -> np.ndarray:  # fmt: skip
+    """(N, C, H, W) with weights (C, out / groups, kH, kW): the gradient of ``conv2d`` for its input."""
+    out = tuple(
+        (n - 1) * s - 2 * p + d * (k - 1) + o + 1
+        for n, k, s, p, o, d in zip(x.shape[2:], w.shape[2:], stride, padding, output_padding, dilation)
+    )
+    run = kernel("conv2d_input").host[x.dtype.name]
+    return _with_bias(run(x, w, (x.shape[0], w.shape[1] * groups, *out), stride, padding, dilation, groups), bias)
+
+
+define_host("conv_transpose2d", numpy_conv_transpose2d, FLOATS, HALF)

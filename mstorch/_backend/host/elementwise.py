@@ -42,7 +42,7 @@ def numpy_where(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarr
     if y.ndim == 0 and x.dtype.char in _BITS and x.shape == condition.shape and y == 0 and not np.signbit(y):
         # The bits of the first, or none of them: several times faster than NumPy's choice of each element.
         bits = _BITS[x.dtype.char]
-        return np.asarray(np.bitwise_and(x.view(bits), np.negative(condition.view(np.int8), dtype=bits))).view(x.dtype)
+        return np.asarray(np.bitwise_and(x.view(bits), np.negative(condition.view(np.int8)))).view(x.dtype)
     return np.where(condition, x, y)
 
 

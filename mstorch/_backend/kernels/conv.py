@@ -225,6 +225,7 @@ def ops_conv_transpose(
 _DTYPES = FLOATS + INTS + COMPLEX
 define("conv", cpu=ops_conv, dtypes=_DTYPES, via=VIA_HALF)
 define("conv_transpose", cpu=ops_conv_transpose, dtypes=_DTYPES, via=VIA_HALF)
+define("conv_transpose2d", cpu=ops_conv_transpose, dtypes=_DTYPES, via=VIA_HALF)
 
 
 def ops_conv2d(x: Raw, w: Raw, bias: Raw | None, *attributes: Any) -> Raw:

@@ -39,3 +39,16 @@ def conv2d_weight(node: Any, g: Any) -> Any:
         None if first is None else _forward(node.kept(g, 1), g, None, *attributes),
         None if x is None else _input(node.kept(g, 0), g, node.shapes[1], *attributes),
     )
+
+
+@rule("conv_transpose2d", keep=(0, 1), crosswise=True, label="ConvolutionBackward0")
+def conv_transpose2d(node: Any, g: Any) -> Any:
+    x, w = node.edges[:2]
+    stride, padding, _, dilation, groups = node.args[-5:]
+    attributes = (stride, padding, dilation, groups)
+    bias = node.edges[2] if len(node.edges) > 2 else None
+    return (
+        None if x is None else _forward(g, node.kept(g, 1), None, *attributes),
+        None if w is None else _weight(node.kept(g, 0), g, node.shapes[1], *attributes),
+        None if bias is None else v.total(g, (0, 2, 3), False),
+    )
