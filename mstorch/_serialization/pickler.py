@@ -208,12 +208,24 @@ def _dump_fast(obj: Any, base: Any, protocol: int, table: StorageTable, legacy: 
     return buffer.getvalue().replace(token.encode(), b"")
 
 
+def _table_of(base: Any) -> dict[type, Any]:
+    """Which method saves which type. Python's own table without what dill, which MindSpore imports, entered into it: files that
+    name dill cannot be read with ``weights_only``, nor where it is not installed."""
+    if base is not pickle._Pickler:
+        return dict(base.dispatch)
+    own = {kind: save for kind, save in base.dispatch.items() if not str(getattr(save, "__module__", "")).startswith("dill")}
+    python: Any = base
+    named = {types.FunctionType: python.save_global, type: python.save_type, dict: python.save_dict}
+    return {**own, **named}
+
+
 def _dump_named(obj: Any, base: Any, protocol: int, table: StorageTable, legacy: bool) -> bytes:
     """Pickle with a pickler in Python, which writes any name it is told."""
     rules = _Rules(table, legacy)
+    table_of_base = _table_of(base)
 
     class Pickler(base):
-        dispatch: ClassVar[dict[type, Any]] = dict(base.dispatch)
+        dispatch: ClassVar[dict[type, Any]] = dict(table_of_base)
 
         def persistent_id(self, obj: Any) -> Any:
             return rules.persistent_id(obj)
@@ -241,7 +253,7 @@ def _dump_named(obj: Any, base: Any, protocol: int, table: StorageTable, legacy:
             if names.torch_name(obj) is not None:
                 self.save_global(obj)
             else:
-                base.dispatch.get(type(obj), base.save_global)(self, obj)
+                table_of_base.get(type(obj), base.save_global)(self, obj)
 
         def write_global(self, obj: Any, module: str, name: str) -> None:
             if self.proto >= 4:

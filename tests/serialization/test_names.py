@@ -1,5 +1,6 @@
 """The names under which files know our classes are torch's."""
 
+import io
 import pickle
 import types
 
@@ -96,3 +97,23 @@ def test_the_dtypes_of_files():
     assert {str(dtype).removeprefix("torch.") for dtype in torch.storage._dtype_to_storage_type_map()} == set(
         CLASS_OF_DTYPE
     )
+
+
+def test_a_whole_module_names_nothing_of_dill(monkeypatch):
+    """MindSpore imports dill, which enters itself into Python's table of what pickles are made with."""
+
+    def intruder(pickler, obj):
+        raise AssertionError("dill is asked")
+
+    intruder.__module__ = "dill._dill"
+    monkeypatch.setitem(pickle._Pickler.dispatch, type, intruder)
+    file = io.BytesIO()
+    net = ms.nn.Sequential(ms.nn.Linear(3, 2), ms.nn.Dropout())
+    ms.save(net, file)
+    assert b"dill" not in file.getvalue()
+    file.seek(0)
+    kinds = [ms.nn.Sequential, ms.nn.Linear, ms.nn.Dropout]
+    with ms.serialization.safe_globals(kinds):
+        assert isinstance(ms.load(file), ms.nn.Sequential)
+    file.seek(0)
+    assert isinstance(torch.load(file, weights_only=False), torch.nn.Sequential)
