@@ -120,7 +120,6 @@ class Call:
 
 
 FORWARD: dict[str, Callable[[Call], Any]] = {}
-NATIVE_DIAGONAL: set[str] = set()
 
 
 def forward_rule(*ops: str) -> Callable[[Callable[[Call], Any]], Callable[[Call], Any]]:
@@ -179,8 +178,6 @@ def _push_operation(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
         edges = [None if item is None else SOMEWHERE for item in own]
         raw_args = tuple(map(_as_raw, args))
         node = native_node(op.op, edges, op[kind.name], given, raw_args, held, results)
-        if op.op in NATIVE_DIAGONAL and kind.category == 2 and len(tensors) == 1:
-            return [dressed(node.run([bare(own[0])], False)[0])] if _plain((*own, *tensors)) else node.run([own[0]], True)
         return transposed(node, own, results)
 
     _give_all(levels, results, tangents_at)
@@ -456,4 +453,4 @@ pushed.append(_push_operation)
 pushed_native.append(_push_function)
 pushed_gradient.append(_push_gradient)
 
-__all__ = ["FORWARD", "NATIVE_DIAGONAL", "Call", "forward_rule", "push", "transposed"]
+__all__ = ["FORWARD", "Call", "forward_rule", "push", "transposed"]

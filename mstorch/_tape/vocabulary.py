@@ -116,6 +116,37 @@ def bare_condition(value: Any) -> Any:
     return bare(value) if isinstance(value, TensorBase) else value
 
 
+def sum_of(first: Any, second: Any) -> Any:
+    """The sum of two values, of which None counts nothing."""
+    return second if first is None else first if second is None else add(first, second)
+
+
+def _part_maps(key: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """The part of an array that a key names, and zeros of a shape with that part in its place."""
+
+    def part(array: np.ndarray) -> np.ndarray:
+        return array[key]
+
+    def placed(array: np.ndarray) -> np.ndarray:
+        whole = np.zeros(shape, array.dtype)
+        whole[key] = array
+        return whole
+
+    return part, placed
+
+
+def part_of(value: Any, key: Any, label: str = "SliceBackward0") -> Any:
+    """The part of a value that a key of slices and numbers names."""
+    part, placed = _part_maps(key, shape_of(value))
+    return _mapped(value, part, placed, label)
+
+
+def placed_in(value: Any, key: Any, shape: tuple[int, ...], label: str = "SliceBackward0") -> Any:
+    """Zeros of a shape with a value in the place that a key names."""
+    part, placed = _part_maps(key, shape)
+    return _mapped(value, placed, part, label)
+
+
 power, softmax, rsqrt = Primitive("pow"), Primitive("softmax"), Primitive("rsqrt")
 abs_, log1p, log2 = Primitive("abs"), Primitive("log1p"), Primitive("log2")
 mapped = _mapped

@@ -13,7 +13,6 @@ from . import (  # noqa: F401
     norm,
     padding,
     pool,
-    recurrent,
     reduce,
     resample,
     rnn,

@@ -8,8 +8,10 @@ import numpy as np
 from ..._backend.table import kernel
 from .. import vocabulary as v
 from ..apply import Primitive
-from ..forward import NATIVE_DIAGONAL, Call, forward_rule
+from ..forward import Call, forward_rule
 from ..node import bare
+from .norm import standardised
+from .pool import positions_in
 
 # Elementwise operations of one tensor: the gradient's rule multiplies by the derivative, or by its conjugate.
 _DIAGONAL = (
@@ -17,14 +19,11 @@ _DIAGONAL = (
     "reciprocal", "square", "scalar_power", "silu", "relu", "leaky_relu", "gelu", "gelu_tanh", "erf",
 )  # fmt: skip
 # The same for real numbers only; and softmax, whose Jacobian is symmetric.
-_REAL = ("floor", "ceil", "trunc", "round", "sign", "abs", "softmax")
-# Elementwise operations of one real tensor whose gradient is MindSpore's.
-NATIVE_DIAGONAL.update((
-    "asin", "acos", "atan", "asinh", "acosh", "atanh", "erfc", "erfinv", "lgamma", "digamma", "elu", "hardtanh", "hardswish",
-    "hardsigmoid", "hardshrink", "softshrink", "softplus", "softsign", "tanhshrink", "threshold", "logsigmoid", "mish", "exp2",
-))  # fmt: skip
-
-
+_REAL = (
+    "floor", "ceil", "trunc", "round", "sign", "abs", "softmax", "asin", "acos", "atan", "asinh", "acosh", "atanh", "erfc", "erfinv",
+    "lgamma", "digamma", "elu", "hardtanh", "hardswish", "hardsigmoid", "hardshrink", "softshrink", "softplus", "softsign", "tanhshrink",
+    "threshold", "logsigmoid", "mish", "exp2",
+)  # fmt: skip
 @forward_rule(*_DIAGONAL)
 def diagonal(call: Call) -> Any:
     return v.conj(call.pull(v.conj(call.t())))
@@ -50,24 +49,20 @@ def pad(call: Call) -> Any:
     return call.run(call.t())
 
 
-def _either(first: Any, second: Any) -> Any:
-    return second if first is None else first if second is None else v.add(first, second)
-
-
 @forward_rule("add")
 def add(call: Call) -> Any:
-    return v.spread(_either(call.t(0), call.t(1)), call.shape())
+    return v.spread(v.sum_of(call.t(0), call.t(1)), call.shape())
 
 
 @forward_rule("sub")
 def sub(call: Call) -> Any:
     second = call.t(1)
-    return v.spread(_either(call.t(0), None if second is None else v.neg(second)), call.shape())
+    return v.spread(v.sum_of(call.t(0), None if second is None else v.neg(second)), call.shape())
 
 
 def _product(call: Call, multiply: Any) -> Any:
     first, second = call.t(0), call.t(1)
-    return _either(
+    return v.sum_of(
         None if first is None else multiply(first, call.x(1)), None if second is None else multiply(call.x(0), second)
     )
 
@@ -89,11 +84,11 @@ def linear_bias(call: Call) -> Any:
     if first is not None or second is not None:
         found = _product(call, v.linear_product)
     if bias is not None:
-        found = _either(found, bias)
+        found = v.sum_of(found, bias)
     return v.spread(found, call.shape())
 
 
-@forward_rule("conv2d", "conv", "conv_transpose")
+@forward_rule("conv2d", "conv", "conv_transpose", "conv_transpose2d")
 def convolution(call: Call) -> Any:
     bias = call.t(2) if len(call.inputs) > 2 else None
     found = None
@@ -104,7 +99,7 @@ def convolution(call: Call) -> Any:
     if call.t(0) is not None or call.t(1) is not None:
         found = _product(call, call.run)
     if bias is not None:
-        found = _either(found, v.reshape(bias, (1, -1, *([1] * (len(call.shape()) - 2)))))
+        found = v.sum_of(found, v.reshape(bias, (1, -1, *([1] * (len(call.shape()) - 2)))))
     return v.spread(found, call.shape())
 
 
@@ -160,6 +155,13 @@ def prod(call: Call) -> Any:
     return v.total(products, dims, keepdim) if v.shape_of(products) else products
 
 
+def _beside(tangent: Any, normal: Any, axes: tuple[int, ...], count: int) -> Any:
+    """What is left of a tangent without its mean and its part along the standardised values."""
+    number = v.constant(count, normal)
+    moved = v.sub(tangent, v.div(v.total(tangent, axes), number))
+    return v.sub(moved, v.mul(normal, v.div(v.total(v.mul(moved, normal), axes), number)))
+
+
 @forward_rule("layer_norm")
 def layer_norm(call: Call) -> Any:
     begin, eps = call.args
@@ -168,19 +170,14 @@ def layer_norm(call: Call) -> Any:
         return NotImplemented
     axes = tuple(range(begin, len(shape)))
     count = int(np.prod(shape[begin:]))
-    number = v.constant(count, call.x())
-    centred = v.sub(call.x(), v.div(v.total(call.x(), axes), number))
-    inverse = v.rsqrt(v.plus(v.div(v.total(v.mul(centred, centred), axes), number), eps))
-    normal = v.mul(centred, inverse)
+    normal, inverse = standardised(call.x(), axes, count, eps)
     found = None
     if call.t(0) is not None:
-        moved = v.sub(call.t(0), v.div(v.total(call.t(0), axes), number))
-        moved = v.mul(v.sub(moved, v.mul(normal, v.div(v.total(v.mul(moved, normal), axes), number))), inverse)
-        found = v.mul(moved, call.x(1))
+        found = v.mul(v.mul(_beside(call.t(0), normal, axes, count), inverse), call.x(1))
     if call.t(1) is not None:
-        found = _either(found, v.mul(normal, call.t(1)))
+        found = v.sum_of(found, v.mul(normal, call.t(1)))
     if call.t(2) is not None:
-        found = _either(found, call.t(2))
+        found = v.sum_of(found, call.t(2))
     return v.spread(found, shape)
 
 
@@ -202,19 +199,14 @@ def batch_norm_train(call: Call) -> Any:
         return NotImplemented
     axes, wide = (0, *range(2, len(shape))), (1, -1, *([1] * (len(shape) - 2)))
     count = int(np.prod(shape)) // shape[1]
-    number = v.constant(count, call.x())
-    centred = v.sub(call.x(), v.div(v.total(call.x(), axes), number))
-    inverse = v.rsqrt(v.plus(v.div(v.total(v.mul(centred, centred), axes), number), eps))
-    normal = v.mul(centred, inverse)
+    normal, inverse = standardised(call.x(), axes, count, eps)
     found = None
     if call.t(0) is not None:
-        moved = v.sub(call.t(0), v.div(v.total(call.t(0), axes), number))
-        moved = v.sub(moved, v.mul(normal, v.div(v.total(v.mul(moved, normal), axes), number)))
-        found = v.mul(moved, v.mul(inverse, v.reshape(call.x(1), wide)))
+        found = v.mul(_beside(call.t(0), normal, axes, count), v.mul(inverse, v.reshape(call.x(1), wide)))
     if call.t(1) is not None:
-        found = _either(found, v.mul(normal, v.reshape(call.t(1), wide)))
+        found = v.sum_of(found, v.mul(normal, v.reshape(call.t(1), wide)))
     if call.t(2) is not None:
-        found = _either(found, v.reshape(call.t(2), wide))
+        found = v.sum_of(found, v.reshape(call.t(2), wide))
     return v.spread(found, shape), None, None  # the running averages that the statistics go to have no tangents
 
 
@@ -230,9 +222,9 @@ def batch_norm_eval(call: Call) -> Any:
         found = v.mul(call.t(0), v.mul(inverse, v.reshape(call.x(1), wide)))
     if call.t(1) is not None:
         centred = v.mul(v.sub(call.x(), v.reshape(call.x(3), wide)), inverse)
-        found = _either(found, v.mul(centred, v.reshape(call.t(1), wide)))
+        found = v.sum_of(found, v.mul(centred, v.reshape(call.t(1), wide)))
     if call.t(2) is not None:
-        found = _either(found, v.reshape(call.t(2), wide))
+        found = v.sum_of(found, v.reshape(call.t(2), wide))
     return v.spread(found, shape)
 
 
@@ -247,16 +239,5 @@ def max_pool(call: Call) -> Any:
         places = _positions.host[call.kind.name](bare(call.inputs[0]), *call.args)[1]
     if places.__class__ is not np.ndarray:
         return NotImplemented
-    shape, out = tuple(call.inputs[0]._shape), call.shape()
-    where = places.reshape(*out[:2], -1)
-
-    def taken(array: np.ndarray) -> np.ndarray:
-        return np.take_along_axis(array.reshape(*shape[:2], -1), where, 2).reshape(out)
-
-    def given(array: np.ndarray) -> np.ndarray:
-        whole = np.zeros((*shape[:2], int(np.prod(shape[2:]))), array.dtype)
-        first, second = np.ogrid[: shape[0], : shape[1]]
-        np.add.at(whole, (first[..., None], second[..., None], where), array.reshape(where.shape))
-        return whole.reshape(shape)
-
-    return v.mapped(call.t(), taken, given, "GatherBackward0"), None
+    shape = tuple(call.inputs[0]._shape)
+    return positions_in(places, shape).take(v.reshape(call.t(), (int(np.prod(shape)),))), None

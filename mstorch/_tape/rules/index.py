@@ -6,37 +6,24 @@ from typing import Any
 import numpy as np
 
 from ..._backend.host.index import index_key
+from ..._backend.host.scatter import places_along
 from .. import vocabulary as v
 from ..apply import rule
-
-
-def _taking(key: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Elements at a key, and their sums at the places they came from."""
-
-    def taken(array: np.ndarray) -> np.ndarray:
-        return np.ascontiguousarray(array[key])
-
-    def given(array: np.ndarray) -> np.ndarray:
-        whole = np.zeros(shape, array.dtype)
-        np.add.at(whole, key, array)
-        return whole
-
-    return taken, given
+from ._places import Places
 
 
 @rule("index")
 def index(node: Any, g: Any) -> Any:
     dims, indices = node.args[:2]
-    taken, given = _taking(index_key(len(node.shapes[0]), dims, indices), node.shapes[0])
-    return v.mapped(g, given, taken, "IndexBackward0")
+    shape = node.shapes[0]
+    return Places(index_key(len(shape), dims, indices), shape, v.shape_of(g)).add(g, "IndexBackward0")
 
 
 @rule("take")
 def take(node: Any, g: Any) -> Any:
     shape = node.shapes[0]
     flat = (int(np.prod(shape)),)
-    taken, given = _taking(node.args[0], flat)
-    return v.reshape(v.mapped(g, given, taken, "TakeBackward0"), shape)
+    return v.reshape(Places(node.args[0], flat, v.shape_of(g)).add(g, "TakeBackward0"), shape)
 
 
 def _rows(index: np.ndarray, count: int) -> tuple[Any, Any]:
@@ -73,13 +60,9 @@ def gather(node: Any, g: Any) -> Any:
         own = tuple(index_.shape)
         return v.mapped(g, lambda array: np.zeros(shape, array.dtype), lambda array: np.zeros(own, array.dtype), "GatherBackward0")
     if not shape or not index_.ndim:
-        key: Any = (np.reshape(index_, -1),)
-        taken, given = _taking(key, (int(np.prod(shape)),))
-        flat = v.reshape(g, (-1,))
-        return v.reshape(v.mapped(flat, given, taken, "GatherBackward0"), shape)
-    key = tuple(index_ if d == dim else n for d, n in enumerate(np.ogrid[tuple(slice(n) for n in index_.shape)]))
-    taken, given = _taking(key, shape)
-    return v.mapped(g, given, taken, "GatherBackward0")
+        flat = (int(np.prod(shape)),)
+        return v.reshape(Places((np.reshape(index_, -1),), flat, v.shape_of(g), True).add(g, "GatherBackward0"), shape)
+    return Places(places_along(index_, dim, index_), shape, v.shape_of(g)).add(g, "GatherBackward0")
 
 
 @rule("embedding")

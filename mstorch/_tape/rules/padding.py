@@ -8,6 +8,7 @@ import numpy as np
 from ..._backend.host.padding import numpy_pad, numpy_pad_like
 from .. import vocabulary as v
 from ..apply import rule
+from ._places import Places
 
 
 @rule("pad", label="ConstantPadNdBackward0")
@@ -20,11 +21,7 @@ def pad(node: Any, g: Any) -> Any:
 @rule("pad_like", label="ReflectionPadBackward0")
 def pad_like(node: Any, g: Any) -> Any:
     shape = node.shapes[0]
-    sources = numpy_pad_like(np.arange(int(np.prod(shape))).reshape(shape), *node.args)
-
-    def gathered(array: np.ndarray) -> np.ndarray:
-        found = np.zeros(int(np.prod(shape)), array.dtype)
-        np.add.at(found, sources.reshape(-1), array.reshape(-1))
-        return found.reshape(shape)
-
-    return v.mapped(g, gathered, lambda array: numpy_pad_like(array, *node.args), "ReflectionPadBackward0")
+    count = int(np.prod(shape))
+    sources = numpy_pad_like(np.arange(count).reshape(shape), *node.args)
+    places = Places((sources.reshape(-1),), (count,), v.shape_of(g), True)
+    return v.reshape(places.add(g, "ReflectionPadBackward0"), shape)

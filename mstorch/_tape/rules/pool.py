@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.host.pool import inner, largest_places, padded, slices, window_counts, window_sums
+from ..._backend.host._slices import inner, padded, slices
+from ..._backend.host.pool import largest_places, window_counts, window_sums
 from ..._backend.kernels.windows import adaptive_table
 from .. import vocabulary as v
 from ..apply import rule
+from ._places import Places
 
 Sizes = tuple[int, ...]
 
@@ -44,24 +46,18 @@ def max_pool(node: Any, g: Any) -> Any:
     return v.flat_in(v.mapped(g, given, taken, "MaxPool2DWithIndicesBackwardBackward0"), node.kept(g, 0))
 
 
+def positions_in(index: np.ndarray, shape: Sizes) -> Places:
+    """The positions that a pooling of a batch of images of ``shape`` gave, each in its own image."""
+    rows, length = shape[0] * shape[1], int(np.prod(shape[2:]))
+    flat = index.reshape(rows, -1) + np.arange(rows)[:, None] * length
+    return Places((flat.reshape(-1),), (rows * length,), index.shape, True)
+
+
 def _by_position(node: Any, gradients: Any) -> Any:
     """The gradient at the positions that a pooling gave as its second result."""
-    g = gradients[0]
-    shape = node.shapes[0]
-    rows, length = shape[0] * shape[1], int(np.prod(shape[2:]))
-    index = v.host_array(node.kept(g))
-    flat = (index.reshape(rows, -1) + np.arange(rows)[:, None] * length).reshape(-1)
-    own = index.shape
-
-    def given(array: np.ndarray) -> np.ndarray:
-        whole = np.zeros(rows * length, array.dtype)
-        np.add.at(whole, flat, array.reshape(-1))
-        return whole.reshape(shape)
-
-    def taken(array: np.ndarray) -> np.ndarray:
-        return array.reshape(-1)[flat].reshape(own)
-
-    return v.mapped(g, given, taken, "MaxPool2DWithIndicesBackwardBackward0")
+    g, shape = gradients[0], node.shapes[0]
+    places = positions_in(v.host_array(node.kept(g)), shape)
+    return v.reshape(places.add(g, "MaxPool2DWithIndicesBackwardBackward0"), shape)
 
 
 rule("max_pool_indices", keep=("result1",), label="MaxPool2DWithIndicesBackward0")(_by_position)

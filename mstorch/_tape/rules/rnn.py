@@ -1,4 +1,4 @@
-"""Gradients of a step of an LSTM and of a GRU."""
+"""Gradients and forward derivatives of a step of an LSTM and of a GRU."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,41 +7,32 @@ import numpy as np
 
 from .. import vocabulary as v
 from ..apply import rule
+from ..forward import Call, forward_rule
+
+
+def _gate(number: int, width: int) -> tuple[Any, ...]:
+    return ..., slice(number * width, (number + 1) * width)
 
 
 def _split(value: Any, count: int) -> list[Any]:
-    """Parts of one width along the last dimension."""
-    shape = v.shape_of(value)
-    width = shape[-1] // count
-    parts = [slice(i * width, (i + 1) * width) for i in range(count)]
-    return [v.mapped(value, _taking(where), _placing(shape, where), "SplitBackward0") for where in parts]
+    """The gates, which lie next to one another; of None as many."""
+    if value is None:
+        return [None] * count
+    width = v.shape_of(value)[-1] // count
+    return [v.part_of(value, _gate(number, width), "SplitBackward0") for number in range(count)]
 
 
 def _joined(values: list[Any]) -> Any:
-    """The parts side by side again."""
+    """The gates side by side again."""
     if values[0].__class__ is np.ndarray:
         return np.concatenate(values, -1)
-    width = v.shape_of(values[0])[-1]
-    shape = (*v.shape_of(values[0])[:-1], width * len(values))
+    *lead, width = v.shape_of(values[0])
+    shape = (*lead, width * len(values))
     total = None
-    for i, value in enumerate(values):
-        where = slice(i * width, (i + 1) * width)
-        placed = v.mapped(value, _placing(shape, where), _taking(where), "CatBackward0")
-        total = placed if total is None else v.add(total, placed)
+    for number, value in enumerate(values):
+        whole = v.placed_in(value, _gate(number, width), shape, "CatBackward0")
+        total = whole if total is None else v.add(total, whole)
     return total
-
-
-def _taking(where: slice) -> Any:
-    return lambda array: array[..., where]
-
-
-def _placing(shape: tuple[int, ...], where: slice) -> Any:
-    def placed(array: np.ndarray) -> np.ndarray:
-        whole = np.zeros(shape, array.dtype)
-        whole[..., where] = array
-        return whole
-
-    return placed
 
 
 def _rest(y: Any) -> Any:
@@ -49,11 +40,11 @@ def _rest(y: Any) -> Any:
 
 
 def _by_sigmoid(g: Any, y: Any) -> Any:
-    return v.mul(g, v.mul(y, _rest(y)))
+    return None if g is None else v.mul(g, v.mul(y, _rest(y)))
 
 
 def _by_tanh(g: Any, y: Any) -> Any:
-    return v.mul(g, _rest(v.mul(y, y)))
+    return None if g is None else v.mul(g, _rest(v.mul(y, y)))
 
 
 @rule("lstm_cell", keep=(0, 1, "result1"), label="ThnnFusedLstmCellBackward0")
@@ -85,3 +76,39 @@ def gru_cell(node: Any, g: Any) -> Any:
     by_update = _by_sigmoid(v.mul(g, v.sub(hidden, new)), update)
     by_reset = _by_sigmoid(v.mul(by_new, hn), reset)
     return _joined([by_reset, by_update, by_new]), _joined([by_reset, by_update, v.mul(by_new, reset)]), v.mul(g, update)
+
+
+def _total(*terms: Any) -> Any:
+    """The sum of products (pairs of factors), of which those with a factor that is None count nothing."""
+    found = None
+    for first, second in terms:
+        if first is not None and second is not None:
+            term = v.mul(first, second)
+            found = term if found is None else v.add(found, term)
+    return found
+
+
+@forward_rule("lstm_cell")
+def lstm_cell_forward(call: Call) -> Any:
+    gates = _split(call.x(0), 4)
+    i, f, o = (v.sigmoid(gates[number]) for number in (0, 1, 3))
+    g = v.tanh(gates[2])
+    ti, tf, tg, to = _split(call.t(0), 4)
+    by_cell = _total(
+        (_by_sigmoid(tf, f), call.x(1)), (f, call.t(1)), (_by_sigmoid(ti, i), g), (i, _by_tanh(tg, g)),
+    )  # fmt: skip
+    shown = v.tanh(call.y(1))
+    return _total((_by_sigmoid(to, o), shown), (o, _by_tanh(by_cell, shown))), by_cell
+
+
+@forward_rule("gru_cell")
+def gru_cell_forward(call: Call) -> Any:
+    xs, hs = _split(call.x(0), 3), _split(call.x(1), 3)
+    txs, ths = _split(call.t(0), 3), _split(call.t(1), 3)
+    reset, update = v.sigmoid(v.add(xs[0], hs[0])), v.sigmoid(v.add(xs[1], hs[1]))
+    new = v.tanh(v.add(xs[2], v.mul(reset, hs[2])))
+    by_reset = _by_sigmoid(v.sum_of(txs[0], ths[0]), reset)
+    by_update = _by_sigmoid(v.sum_of(txs[1], ths[1]), update)
+    by_new = _by_tanh(v.sum_of(txs[2], _total((by_reset, hs[2]), (reset, ths[2]))), new)
+    kept = v.plus(v.neg(update), 1)
+    return _total((by_new, kept), (by_update, v.sub(call.x(2), new)), (update, call.t(2)))

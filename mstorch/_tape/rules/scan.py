@@ -32,16 +32,8 @@ def running_sum(node: Any, g: Any) -> Any:
     return _from_behind(g, node.args[0])
 
 
-def part(value: Any, dim: int, start: int, stop: int) -> Any:
-    """The entries from ``start`` to ``stop`` of a dimension."""
-    shape, key = v.shape_of(value), (slice(None),) * dim + (slice(start, stop),)
-
-    def placed(array: np.ndarray) -> np.ndarray:
-        whole = np.zeros(shape, array.dtype)
-        whole[key] = array
-        return whole
-
-    return v.mapped(value, lambda array: array[key], placed, "SliceBackward0")
+def _part(value: Any, dim: int, start: int, stop: int) -> Any:
+    return v.part_of(value, (slice(None),) * dim + (slice(start, stop),))
 
 
 @rule("cumprod", keep=(0, "result"))
@@ -58,25 +50,14 @@ def cumprod(node: Any, g: Any) -> Any:
     for place in range(count):
         behind = v.spread(v.constant(1, x), tuple(1 if d == dim else n for d, n in enumerate(node.shapes[0])))
         if place:
-            behind = part(y, dim, place - 1, place)
-        rest = v.mul(behind, part(g, dim, place, place + 1)) if place + 1 == count else _with_rest(g, x, behind, dim, place, count)
-        found = _placed(found, rest, dim, place, node.shapes[0])
+            behind = _part(y, dim, place - 1, place)
+        rest = v.mul(behind, _part(g, dim, place, place + 1)) if place + 1 == count else _with_rest(g, x, behind, dim, place, count)
+        whole = v.placed_in(rest, (slice(None),) * dim + (slice(place, place + 1),), node.shapes[0])
+        found = whole if found is None else v.add(found, whole)
     return found
 
 
 def _with_rest(g: Any, x: Any, behind: Any, dim: int, place: int, count: int) -> Any:
-    later = _cumprod(v.conj(part(x, dim, place + 1, count)), dim)
-    own = part(g, dim, place, place + 1)
-    return v.mul(v.conj(behind), v.add(own, v.total(v.mul(part(g, dim, place + 1, count), later), (dim,))))
-
-
-def _placed(found: Any, value: Any, dim: int, place: int, shape: tuple[int, ...]) -> Any:
-    key = (slice(None),) * dim + (slice(place, place + 1),)
-
-    def placed(array: np.ndarray) -> np.ndarray:
-        whole = np.zeros(shape, array.dtype)
-        whole[key] = array
-        return whole
-
-    whole = v.mapped(value, placed, lambda array: array[key], "SliceBackward0")
-    return whole if found is None else v.add(found, whole)
+    later = _cumprod(v.conj(_part(x, dim, place + 1, count)), dim)
+    own = _part(g, dim, place, place + 1)
+    return v.mul(v.conj(behind), v.add(own, v.total(v.mul(_part(g, dim, place + 1, count), later), (dim,))))

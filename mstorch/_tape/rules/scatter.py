@@ -8,46 +8,7 @@ import numpy as np
 from ..._backend.host.scatter import places_along
 from .. import vocabulary as v
 from ..apply import Primitive, rule
-
-
-class Places:
-    """Positions in an array of some shape: values taken from there, added up there, and zeros written there."""
-
-    def __init__(self, key: Any, shape: tuple[int, ...], own: tuple[int, ...]) -> None:
-        self.key, self.shape, self.own = key, shape or (1,), own
-        self.outer = shape
-
-    def _taken(self, array: np.ndarray) -> np.ndarray:
-        return np.asarray(array.reshape(self.shape)[self.key]).reshape(self.own)
-
-    def _added(self, array: np.ndarray) -> np.ndarray:
-        whole = np.zeros(self.shape, array.dtype)
-        np.add.at(whole, self.key, array.reshape(whole[self.key].shape))
-        return whole.reshape(self.outer)
-
-    def _without(self, array: np.ndarray) -> np.ndarray:
-        rest = np.array(array.reshape(self.shape))
-        rest[self.key] = 0
-        return rest.reshape(self.outer)
-
-    def take(self, value: Any) -> Any:
-        """The values at the positions."""
-        return v.mapped(value, self._taken, self._added, "GatherBackward0")
-
-    def add(self, value: Any) -> Any:
-        """Zeros with values added at the positions."""
-        return v.mapped(value, self._added, self._taken, "ScatterAddBackward0")
-
-    def without(self, value: Any) -> Any:
-        """A whole array with zeros at the positions."""
-        return v.mapped(value, self._without, self._without, "ScatterBackward1")
-
-    def gradients(self, node: Any, g: Any, adds: bool) -> tuple[Any, Any]:
-        """What an array and the source that was written to it, or added, get."""
-        return (
-            None if node.edges[0] is None else g if adds else self.without(g),
-            None if node.edges[1] is None else self.take(g),
-        )
+from ._places import Places
 
 
 def _along(shape: tuple[int, ...], dim: int, index: np.ndarray, own: tuple[int, ...]) -> Places:
@@ -66,7 +27,7 @@ def put(node: Any, g: Any) -> Any:
     index, accumulate = node.args
     shape = node.shapes[0]
     flat = (int(np.prod(shape)),)
-    places = Places((index.reshape(-1),), flat, node.shapes[1])
+    places = Places((index.reshape(-1),), flat, node.shapes[1], True)
     first, second = places.gradients(node, v.reshape(g, flat), accumulate)
     return None if first is None else v.reshape(first, shape), second
 

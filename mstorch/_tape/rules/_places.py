@@ -1,0 +1,51 @@
+"""Positions in an array: what stands there taken, added up there, or cut out; each linear, with its transpose."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import vocabulary as v
+
+
+class Places:
+    """The positions that a NumPy key names in an array of ``shape``, for values of the shape ``own``.
+
+    ``flat``: the key gives them in a row.
+    """
+
+    def __init__(self, key: Any, shape: tuple[int, ...], own: tuple[int, ...], flat: bool = False) -> None:
+        self.key, self.shape, self.own, self.flat = key, shape or (1,), own, flat
+        self.outer = shape
+
+    def _taken(self, array: np.ndarray) -> np.ndarray:
+        return np.asarray(array.reshape(self.shape)[self.key]).reshape(self.own)
+
+    def _added(self, array: np.ndarray) -> np.ndarray:
+        whole = np.zeros(self.shape, array.dtype)
+        np.add.at(whole, self.key, array.reshape(-1) if self.flat else array)
+        return whole.reshape(self.outer)
+
+    def _without(self, array: np.ndarray) -> np.ndarray:
+        rest = np.array(array.reshape(self.shape))
+        rest[self.key] = 0
+        return rest.reshape(self.outer)
+
+    def take(self, value: Any) -> Any:
+        """The values at the positions."""
+        return v.mapped(value, self._taken, self._added, "GatherBackward0")
+
+    def add(self, value: Any, label: str = "ScatterAddBackward0") -> Any:
+        """Zeros with values added at the positions."""
+        return v.mapped(value, self._added, self._taken, label)
+
+    def without(self, value: Any) -> Any:
+        """A whole array with zeros at the positions."""
+        return v.mapped(value, self._without, self._without, "ScatterBackward1")
+
+    def gradients(self, node: Any, g: Any, adds: bool) -> tuple[Any, Any]:
+        """What an array and the source that was written to it, or added, get."""
+        return (
+            None if node.edges[0] is None else g if adds else self.without(g),
+            None if node.edges[1] is None else self.take(g),
+        )
