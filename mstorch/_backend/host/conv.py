@@ -11,6 +11,7 @@ import numpy as np
 
 from ..kernels.windows import strided_table, transposed_table
 from ..table import define_host, forked, kernel, through_mindspore
+from ._slices import inner, padded, slices
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS
 from .matmul import product
 from .resample import windows
@@ -58,15 +59,21 @@ def numpy_conv(
     return _with_bias(_contract(columns, _grouped(w, groups), groups, out), bias)
 
 
+def _transposed_sizes(
+    sizes: Sizes, kernel_: Sizes, stride: Sizes, padding: Sizes, output_padding: Sizes, dilation: Sizes
+) -> Sizes:  # fmt: skip
+    return tuple(
+        (n - 1) * s - 2 * p + d * (k - 1) + o + 1
+        for n, k, s, p, o, d in zip(sizes, kernel_, stride, padding, output_padding, dilation)
+    )
+
+
 def numpy_conv_transpose(
     x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, stride: Sizes, padding: Sizes, output_padding: Sizes, dilation: Sizes,
     groups: int,
 ) -> np.ndarray:  # fmt: skip
     """(N, C, *spatial) with weights (C, out / groups, *kernel): (N, out, *spatial')."""
-    out = tuple(
-        (n - 1) * s - 2 * p + d * (k - 1) + o + 1
-        for n, k, s, p, o, d in zip(x.shape[2:], w.shape[2:], stride, padding, output_padding, dilation)
-    )
+    out = _transposed_sizes(x.shape[2:], w.shape[2:], stride, padding, output_padding, dilation)
     return _with_bias(_transposed(x, w, out, stride, padding, dilation, groups), bias)
 
 
@@ -118,24 +125,12 @@ def _blocks(count: int, size: int) -> list[slice]:
     return [slice(start, min(start + step, count)) for start in range(0, count, step)]
 
 
-def _keys(kernel_: Sizes, stride: Sizes, dilation: Sizes, out: Sizes) -> list[tuple[Any, ...]]:
-    """For each place in the windows the key of its elements in a padded image."""
-    return [
-        (..., *(slice(i * d, i * d + (o - 1) * s + 1, s) for i, s, d, o in zip(place, stride, dilation, out)))
-        for place in np.ndindex(*kernel_)
-    ]
-
-
 def _columns(x: np.ndarray, kernel_: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> np.ndarray:
     """(N, C, H, W) → (C * kernel elements, N * windows)."""
-    n, c, h, w = x.shape
-    if any(padding):
-        whole = np.zeros((n, c, h + 2 * padding[0], w + 2 * padding[1]), x.dtype)
-        whole[:, :, padding[0] : padding[0] + h, padding[1] : padding[1] + w] = x
-        x = whole
+    n, c = x.shape[:2]
     columns = np.empty((c, int(np.prod(kernel_)), n, *out), x.dtype)
-    channels = x.transpose(1, 0, 2, 3)
-    for place, key in enumerate(_keys(kernel_, stride, dilation, out)):
+    channels = padded(x, kernel_, stride, padding, dilation, out, 0).transpose(1, 0, 2, 3)
+    for place, key in enumerate(slices(kernel_, stride, dilation, out)):
         columns[:, place] = channels[key]
     return columns.reshape(-1, n * out[0] * out[1])
 
@@ -174,15 +169,24 @@ def product_conv2d_input(g: np.ndarray, w: np.ndarray, shape: Sizes, stride: Siz
     out = g.shape[2:]
     rows = np.ascontiguousarray(w).reshape(w.shape[0], -1).T
     found = np.empty(shape, g.dtype)
-    keys = _keys(w.shape[2:], stride, dilation, out)
+    keys = list(slices(w.shape[2:], stride, dilation, out))
     for part in _blocks(n, rows.shape[0] * out[0] * out[1]):
         columns = product(rows, _rows(g[part])).reshape(c, len(keys), -1, *out)
         whole = np.zeros((c, columns.shape[2], height + 2 * padding[0], width + 2 * padding[1]), g.dtype)
         for place, key in enumerate(keys):
             whole[key] += columns[:, place]
-        inner = whole[:, :, padding[0] : padding[0] + height, padding[1] : padding[1] + width]
-        found[part] = inner.transpose(1, 0, 2, 3)
+        found[part] = whole[inner((height, width), padding)].transpose(1, 0, 2, 3)
     return found
+
+
+def numpy_conv_transpose2d(
+    x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, stride: Sizes, padding: Sizes, output_padding: Sizes, dilation: Sizes,
+    groups: int,
+) -> np.ndarray:  # fmt: skip
+    """(N, C, H, W) with weights (C, out / groups, kH, kW): the gradient of ``conv2d`` for its input."""
+    out = _transposed_sizes(x.shape[2:], w.shape[2:], stride, padding, output_padding, dilation)
+    run = kernel("conv2d_input").host[x.dtype.name]
+    return _with_bias(run(x, w, (x.shape[0], w.shape[1] * groups, *out), stride, padding, dilation, groups), bias)
 
 
 _DTYPES = (*FLOATS, *INTS, *COMPLEX)
@@ -191,19 +195,4 @@ define_host("conv_transpose", numpy_conv_transpose, _DTYPES, HALF, spare=True)
 define_host("conv2d", _by_products("conv2d", numpy_conv, product_conv2d), FLOATS, HALF)
 define_host("conv2d_input", _by_products("conv2d_input", numpy_conv2d_input, product_conv2d_input), FLOATS, HALF)
 define_host("conv2d_weight", _by_products("conv2d_weight", numpy_conv2d_weight, product_conv2d_weight), FLOATS, HALF)
-
-
-def numpy_conv_transpose2d(
-    x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, stride: Sizes, padding: Sizes, output_padding: Sizes, dilation: Sizes,
-    groups: int,
-) -> np.ndarray:  # fmt: skip
-    """(N, C, H, W) with weights (C, out / groups, kH, kW): the gradient of ``conv2d`` for its input."""
-    out = tuple(
-        (n - 1) * s - 2 * p + d * (k - 1) + o + 1
-        for n, k, s, p, o, d in zip(x.shape[2:], w.shape[2:], stride, padding, output_padding, dilation)
-    )
-    run = kernel("conv2d_input").host[x.dtype.name]
-    return _with_bias(run(x, w, (x.shape[0], w.shape[1] * groups, *out), stride, padding, dilation, groups), bias)
-
-
 define_host("conv_transpose2d", numpy_conv_transpose2d, FLOATS, HALF)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 from mindspore import ops
 
+from ..host.elementwise import numpy_signbit as host_signbit
 from ..raw import Raw, from_numpy
 from ..table import COMPLEX, FLOATS, INTS, define
 from ._nodes import is_complex, prim_and, prim_equal, prim_not, prim_or
@@ -44,11 +44,8 @@ def ops_isfinite(raw: Raw) -> Raw:
 
 
 def numpy_signbit(raw: Raw) -> Raw:
-    """Whether the sign bit is set, also of -0.0 and of NaN: the bits seen as an integer."""
-    values = raw.asnumpy()
-    if values.dtype.kind == "f":
-        values = values.view(f"i{values.dtype.itemsize}")
-    return from_numpy(np.asarray(values < 0))
+    """Whether the sign bit is set, also of -0.0 and of NaN."""
+    return from_numpy(host_signbit(raw.asnumpy()))
 
 
 define("isnan", cpu=ops_isnan, dtypes=FLOATS + ("float16",) + COMPLEX, via=VIA)

@@ -10,6 +10,7 @@ from mindspore import mint, ops
 
 from .. import tape
 from ..cast import cast
+from ..host.elementwise import numpy_integer_divide as host_integer_divide
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, INTS, VIA_BFLOAT16, VIA_BOOL, VIA_HALF, define
 from ._nodes import (
@@ -154,23 +155,11 @@ _ones_flat = flat("PowBackward0", lambda raw: from_numpy(np.ones(raw.shape, raw.
 # Quotients of integers, remainders
 
 
-def _integer_quotient(first: np.ndarray, second: np.ndarray, how: str) -> np.ndarray:
-    if how == "floor":
-        return np.floor_divide(first, second)
-    if how == "trunc":
-        quotient = np.floor_divide(first, second)
-        if first.dtype.kind == "u":
-            return quotient
-        rest = np.fmod(first, second)
-        return quotient + ((rest != 0) & ((first < 0) != (second < 0)))
-    return np.remainder(first, second) if how == "remainder" else np.fmod(first, second)
-
-
 def numpy_integer_divide(first: Raw, second: Raw, how: str) -> Raw:
     """``how`` is floor, trunc, remainder or fmod; the divisor holds no zero."""
     a, b = first.asnumpy(), second.asnumpy()
     with np.errstate(all="ignore"):
-        return from_numpy(np.asarray(_integer_quotient(a, b, how), a.dtype, order="C"))
+        return from_numpy(np.asarray(host_integer_divide(a, b, how), a.dtype, order="C"))
 
 
 def ascend_integer_divide(first: Raw, second: Raw, how: str) -> Raw:

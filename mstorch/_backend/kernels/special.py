@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from mindspore import mint, ops
 
+from ..host.special import numpy_polygamma
 from ..raw import Raw, from_numpy
 from ..table import FLOATS, VIA_HALF, define
 from ._nodes import (
@@ -121,23 +122,9 @@ digamma: Callable[..., Raw] = chained(
 
 
 def _polygamma(raw: Raw, order: int) -> Raw:
-    zeta = importlib.import_module("scipy.special").zeta
-    values = raw.asnumpy().astype(np.float64)
+    values = raw.asnumpy()
     with np.errstate(all="ignore"):
-        if order == 0:
-            found = importlib.import_module("scipy.special").psi(values)
-        elif order == 1:
-            found = _trigamma(values, zeta)
-        else:
-            found = (-1.0) ** (order + 1) * math.gamma(order + 1.0) * zeta(order + 1.0, values)
-    return from_numpy(np.asarray(found, raw.asnumpy().dtype, order="C"))
-
-
-def _trigamma(values: np.ndarray, zeta: Callable[..., Any]) -> np.ndarray:
-    """By reflection left of 1/2, where the zeta function of SciPy is undefined."""
-    left = values < 0.5
-    mirrored = zeta(2.0, np.where(left, 1 - values, values))
-    return np.where(left, (np.pi / np.sin(np.pi * values)) ** 2 - mirrored, mirrored)
+        return from_numpy(np.asarray(numpy_polygamma(values.astype(np.float64), order), values.dtype, order="C"))
 
 
 def _polygamma_backward(gradient: Raw, result: Raw, raw: Raw, order: int) -> tuple[Raw, None]:

@@ -1,0 +1,32 @@
+"""Sliding windows as strided slices of an image: one for each place in the windows, with an element of each window."""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+Sizes = tuple[int, ...]
+
+
+def slices(kernel: Sizes, stride: Sizes, dilation: Sizes, out: Sizes) -> Iterator[tuple[Any, ...]]:
+    """For each place in the windows the key of its elements, one for each window, in a padded input."""
+    for place in itertools.product(*map(range, kernel)):
+        yield (..., *(slice(k * d, k * d + (o - 1) * s + 1, s) for k, s, d, o in zip(place, stride, dilation, out)))
+
+
+def padded(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes, fill: Any) -> np.ndarray:
+    """The input with all that the windows reach around it."""
+    reach = [(o - 1) * s + (k - 1) * d + 1 for k, s, d, o in zip(kernel, stride, dilation, out)]
+    after = [max(r - n - p, 0) for r, n, p in zip(reach, x.shape[2:], padding)]
+    if not any(padding) and not any(after):
+        return x
+    whole = np.full((*x.shape[:2], *(p + n + a for n, p, a in zip(x.shape[2:], padding, after))), fill, x.dtype)
+    whole[inner(x.shape[2:], padding)] = x
+    return whole
+
+
+def inner(sizes: Sizes, padding: Sizes) -> tuple[Any, ...]:
+    """Where the input stands in the padded one."""
+    return (..., *(slice(p, p + n) for n, p in zip(sizes, padding)))
