@@ -24,7 +24,9 @@ from types import CodeType, ModuleType
 from typing import NamedTuple
 
 from mstorch import _hook
+from mstorch._backend import runtime
 from mstorch._version import __version__
+from mstorch.multiprocessing._process import die_with_parent
 
 
 def main(arguments: list[str]) -> int:
@@ -34,7 +36,7 @@ def main(arguments: list[str]) -> int:
         return 2
     first, rest = arguments[0], arguments[1:]
     if os.environ.pop("MSTORCH_LAUNCHED", None) == str(os.getppid()):
-        _end_with_launcher()
+        die_with_parent(signal.SIGTERM)  # mstorch.distributed.run, which started this process: it ends with it
     if first in ("-h", "--help"):
         print(__doc__)
         return 0
@@ -51,13 +53,6 @@ def main(arguments: list[str]) -> int:
         print(f"unknown option {first}\n{__doc__}", file=sys.stderr)
         return 2
     return _run_script(arguments)
-
-
-def _end_with_launcher() -> None:
-    """Let this process be asked to end when mstorch.distributed.run, which started it, is gone."""
-    from mstorch.multiprocessing._process import die_with_parent
-
-    die_with_parent(signal.SIGTERM)
 
 
 # Running
@@ -163,8 +158,6 @@ def _after(trace, code: CodeType):
 
 
 def _env() -> int:
-    from mstorch._backend import runtime
-
     rows = {"mstorch": __version__, "python": platform.python_version(), "platform": platform.platform()}
     rows |= runtime.describe()
     width = max(len(name) for name in rows)

@@ -6,24 +6,14 @@ from typing import Any
 from .._hook import missing
 from .._tape.node import Accumulate as AccumulateGrad
 from ..autograd.function import Function
-
-
-class _Undefined(Function):
-    @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:
-        ctx.set_materialize_grads(False)
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        return None
+from ..autograd.gradcheck import Undefined
 
 
 class UndefinedGrad:
     """The tensor itself, whose gradient is lost on the way back."""
 
     def __call__(self, tensor: Any) -> Any:
-        return _Undefined.apply(tensor)
+        return Undefined.apply(tensor)
 
 
 class _Delayed(Function):

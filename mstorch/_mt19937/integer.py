@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import slaswp
 
 from . import pipeline
 from .engine import Engine
@@ -223,8 +224,6 @@ def _exchange_rows(partners: NDArray[np.int32]) -> NDArray[np.int32]:
 
     LAPACK's laswp does that to the rows of a matrix. It only moves the numbers, so int32 bits may pass as float32.
     """
-    from scipy.linalg.lapack import slaswp  # here, as loading SciPy takes longer than most programs need it
-
     column = np.arange(partners.size, dtype=np.int32).view(np.float32).reshape(-1, 1)
     order: NDArray[np.float32] = slaswp(column, partners, overwrite_a=1)
     return order.view(np.int32).reshape(-1)

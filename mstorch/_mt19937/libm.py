@@ -11,6 +11,7 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlogy
 
 Doubles = NDArray[np.float64]
 Function = Callable[[Doubles], Doubles]
@@ -31,8 +32,6 @@ def _choose(name: str) -> Function:
         return _apply(scalar, x)
 
     if name == "log":
-        from scipy.special import xlogy  # here, as loading SciPy takes longer than most programs need it
-
         def vectorised(x: Doubles) -> Doubles:
             logarithms: Doubles = xlogy(1.0, x)
             return logarithms

@@ -276,20 +276,25 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
     return _interleaved(input, repeats, dim, output_size)
 
 
+def _index() -> Any:
+    """The file of indexing, which joins."""
+    from . import index
+
+    return index
+
+
 def _contiguous() -> Any:
     return contiguous_format
 
 
 def _interleaved(input: Any, counts: Any, dim: int, output_size: int | None) -> Any:
-    from .index import index_select
-
     array = array_of(counts)
     if (array < 0).any():
         raise RuntimeError("repeats can not be negative")
     positions = np.repeat(np.arange(array.size), array)
     if output_size is not None and output_size != positions.size:
         raise RuntimeError("allocated size does not match required size")
-    return index_select(input, dim, tensor_of(positions))
+    return _index().index_select(input, dim, tensor_of(positions))
 
 
 def flip(input: Any, dims: Any) -> Any:
@@ -414,8 +419,6 @@ def cartesian_prod(*tensors: Any) -> Any:
 
 def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     """Every choice of ``r`` entries of a vector in order, one a row."""
-    from .index import index_select
-
     shape = shape_of(input)
     if len(shape) != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(shape)}")
@@ -425,7 +428,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
         return input.new_empty(0)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = np.array(list(choose(np.arange(shape[0]), r)), np.int64).reshape(-1, r)
-    return no_view(views.reshape(index_select(input, 0, from_numpy(rows.reshape(-1))), rows.shape))
+    return no_view(views.reshape(_index().index_select(input, 0, from_numpy(rows.reshape(-1))), rows.shape))
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:

@@ -60,7 +60,7 @@ METHOD_FORMS: dict[str, Function] = {
     **{f"__i{name}__": elementwise.in_place(FORMS[full]) for name, full in (
         ("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "div"),
     )},
-    "copy_": elementwise.copy_, "zero_": elementwise.zero_,
+    "copy_": elementwise.copy_, "zero_": shape.zero_,
 }  # fmt: skip
 
 # Methods of strided tensors that take a sparse operand.

@@ -307,10 +307,3 @@ def _check_copy(self: Any, src: Any) -> None:
 def _type(tensor: Any) -> str:
     word = {"float32": "Float", "float64": "Double"}.get(tensor._dtype.name, type_word(tensor._dtype))
     return f"torch.{'sparse.' if is_sparse(tensor) else ''}{word}Tensor"
-
-
-def zero_(self: Any) -> Any:
-    """Make all elements unspecified."""
-    from .shape import zeros_like
-
-    return replace(self, zeros_like(self))

@@ -327,3 +327,8 @@ def resize_as_sparse_(input: Any, the_template: Any) -> Any:
     if not is_sparse(the_template):
         raise RuntimeError("resize_as_sparse_ expects a sparse template")
     return sparse_resize_(input, the_template._size, the_template.sparse_dim(), the_template.dense_dim())
+
+
+def zero_(self: Any) -> Any:
+    """Make all elements unspecified."""
+    return replace(self, zeros_like(self))

@@ -392,7 +392,7 @@ def _check_zero_gradients(outputs: Sequence[Any], inputs: Sequence[Any], masked:
                 raise GradcheckError(f"grad is incorrect {name}")
 
 
-class _Undefined(Function):
+class Undefined(Function):
     """The tensor itself; its gradient is lost on the way back."""
 
     @staticmethod
@@ -412,7 +412,7 @@ def _check_undefined(func: Callable[..., Any], outputs: Sequence[Any], inputs: t
         lost += [{number} for number in range(len(outputs))]
     for numbers in lost:
         fresh = _differentiable(func(*inputs))
-        ends = [_Undefined.apply(o) if i in numbers else o for i, o in enumerate(fresh) if isinstance(o, TensorBase)]
+        ends = [Undefined.apply(o) if i in numbers else o for i, o in enumerate(fresh) if isinstance(o, TensorBase)]
         if not ends:
             continue
         seeds = [zeros_like(o.detach(), memory_format=legacy_contiguous_format) for o in ends]

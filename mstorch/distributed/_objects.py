@@ -22,6 +22,11 @@ def _unpacked(tensor: Any, size: int) -> Any:
     return pickle.loads(tensor.numpy()[:size].tobytes())
 
 
+def _room_for(sizes: list[int]) -> list[Any]:
+    """A tensor of bytes for each object, all as long as the longest."""
+    return list(torch.empty(len(sizes), max(sizes), dtype=torch.uint8).unbind(0))
+
+
 def _padded(tensor: Any, size: int) -> Any:
     made = torch.zeros(size, dtype=torch.uint8)
     made[: tensor.numel()] = tensor
@@ -41,7 +46,7 @@ def all_gather_object(object_list: Any, obj: Any, group: Any = None) -> None:
     chosen(group)
     mine = _packed(obj)
     sizes = _sizes_of_all(mine, group)
-    parts = list(torch.empty(len(sizes), max(sizes), dtype=torch.uint8).unbind(0))
+    parts = _room_for(sizes)
     all_gather(parts, _padded(mine, max(sizes)), group=group)
     for number, (part, size) in enumerate(zip(parts, sizes)):
         object_list[number] = _unpacked(part, size)
@@ -62,7 +67,7 @@ def gather_object(
         raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
     mine = _packed(obj)
     sizes = _sizes_of_all(mine, found)
-    parts = list(torch.empty(len(sizes), max(sizes), dtype=torch.uint8).unbind(0)) if here else None
+    parts = _room_for(sizes) if here else None
     gather(_padded(mine, max(sizes)), parts, group=found, group_dst=root)
     for number, part in enumerate(parts or ()):
         object_gather_list[number] = _unpacked(part, sizes[number])

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._core.device import device
 from .._hook import missing as _missing
 from . import _collectives, _objects, _point_to_point, _settings, _start, _types, _world
 from ._group import ProcessGroup
@@ -59,8 +60,6 @@ def _get_group_size(group: Any) -> int:
 
 
 def _get_pg_default_device(group: Any = None) -> Any:
-    from mstorch import device
-
     return device("cpu")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from ... import is_grad_enabled, no_grad, ones, tensor
 from ..._core.device import device as _device
 from ..._hook import not_yet
+from ...distributed._objects import all_gather_object
 from ...distributed._reducer import FIRST_BUCKET_BYTES, GradBucket, Reducer
 from ...distributed._settings import BuiltinCommHookType
 from ...distributed._types import ReduceOp
@@ -22,8 +23,6 @@ _NEEDLESS = "DistributedDataParallel is not needed when a module doesn't have an
 
 def _check_alike(parameters: list[Any], group: Any) -> None:
     """RuntimeError where the processes' parameters are not the same in number and shape."""
-    from ...distributed._objects import all_gather_object
-
     shapes = [(tuple(one.shape), str(one.dtype)) for one in parameters]
     every: list[Any] = [None] * group.size()
     all_gather_object(every, shapes, group)
