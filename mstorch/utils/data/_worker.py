@@ -107,7 +107,7 @@ def run(job: Job, worker: int, tasks, results, done) -> None:
     _worker_info = WorkerInfo(worker, job.num_workers, seed, job.dataset)
 
     failure = fetch = None
-    ended = False
+    ended = interrupted = False
     try:
         if job.worker_init_fn is not None:
             job.worker_init_fn(worker)
@@ -127,7 +127,9 @@ def run(job: Job, worker: int, tasks, results, done) -> None:
                 ended = False
                 results.put(ForkingPickler.dumps((RESTART, None)).tobytes())
                 continue
-            if ended or done.is_set():
+            if done.value:
+                break
+            if ended:
                 continue
             number, index = task
             outcome = failure if failure is not None else _fetched(fetch, index, job.iterable, worker)
@@ -135,9 +137,9 @@ def run(job: Job, worker: int, tasks, results, done) -> None:
             ended = isinstance(outcome, End)
             results.put(_packed(number, outcome, worker))
     except KeyboardInterrupt:
-        # The main process gets it too, and ends the workers.
-        pass
-    if done.is_set() or os.getppid() != parent:
+        # The main process gets it too, and reads no more.
+        interrupted = True
+    if interrupted or done.value or os.getppid() != parent:
         # Nobody reads any more, so there is nothing to wait for.
         results.cancel_join_thread()
         results.close()

@@ -326,8 +326,12 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._ahead = loader.num_workers * (loader.prefetch_factor or 0)
         context = loader.multiprocessing_context or multiprocessing.get_context()
         self._results = context.Queue()
-        self._done = context.Event()
+        # A plain byte: a worker that is killed while it looks at an Event takes the Event's lock with it.
+        self._done = context.RawValue("b", 0)
         self._tasks = [context.Queue() for _ in range(loader.num_workers)]
+        for tasks in self._tasks:
+            # An interrupt may come between a `put` and the notice of it: the end of the program must not wait for the queue's thread.
+            tasks.cancel_join_thread()
         job = self._job(loader)
         for number, tasks in enumerate(self._tasks):
             arguments = (job, number, tasks, self._results, self._done)
@@ -428,15 +432,15 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         if not workers or os.getpid() != self._process:
             return
         unwatch(self)
-        self._done.set()
+        self._done.value = 1
         for tasks in self._tasks:
             tasks.put(None)
         for worker in workers:
             worker.join(timeout=CHECK_INTERVAL)
             if worker.is_alive():
                 worker.terminate()
+        self._results.cancel_join_thread()
         for channel in (*self._tasks, self._results):
-            channel.cancel_join_thread()
             channel.close()
 
     def __del__(self) -> None:
