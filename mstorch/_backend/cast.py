@@ -6,6 +6,7 @@ from typing import Any
 import mindspore
 import numpy as np
 
+from .quiet import quiet
 from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
 from .tape import function_node, grad_mode, tracing
 
@@ -26,7 +27,7 @@ def numpy_cast(array: np.ndarray, target: np.dtype) -> np.ndarray:
         array = array.astype(np.float32)
     if target == _BFLOAT16 and array.dtype.kind in "bc":
         array = array.real.astype(np.float32)
-    with np.errstate(all="ignore"):
+    with quiet():
         return array.astype(target, order="C")
 
 

@@ -266,11 +266,12 @@ def _refused(public: Function, found: list[Any]) -> str:
 
 def entry(
     function: Function, module: str, name: str, *, form: Function | None = None, data: bool = False,
-    public: Callable[[], Function] | None = None,
+    public: Callable[[], Function] | None = None, quick: Function | None = None,
 ) -> Function:  # fmt: skip
     """The public form of a function, named ``name`` in ``module``; ``form`` takes calls with tensors of classes in ``FORMED``.
 
-    ``public`` gives the function that an operator is known as.
+    ``public`` gives the function that an operator is known as. ``quick`` looks itself at a second argument that is of no plain
+    class (a key that has slices), and gives the result, or None for all others.
     """
 
     @functools.wraps(function)
@@ -289,6 +290,10 @@ def entry(
                 if second is not _MISSING:
                     return function(first, second, *rest, **named)
                 return function(**named) if first is _MISSING else function(first, **named)
+        elif quick is not None and one in PLAIN and not MODES:
+            found = quick(first, second)
+            if found is not None:
+                return found
         args = () if first is _MISSING else (first,) if second is _MISSING else (first, second, *rest)
         return dispatch(entered if public is None else public(), function, args, named, form, public is not None, data)
 

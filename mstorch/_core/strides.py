@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -10,6 +11,11 @@ Strides = tuple[int, ...]
 
 def contiguous_strides(shape: Sequence[int]) -> Strides:
     """Row-major strides; a dimension of length 0 counts as 1."""
+    return _contiguous(shape if shape.__class__ is tuple else tuple(shape))
+
+
+@lru_cache(4096)
+def _contiguous(shape: tuple[int, ...]) -> Strides:
     strides = [1] * len(shape)
     step = 1
     for i in range(len(shape) - 1, -1, -1):
@@ -70,7 +76,7 @@ def suggests_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool
 
 def normalize(shape: Sequence[int], strides: Sequence[int]) -> Strides | None:
     """None for exactly row-major strides, else the strides as a tuple."""
-    strides = tuple(strides)
+    strides = strides if strides.__class__ is tuple else tuple(strides)
     return None if strides == contiguous_strides(shape) else strides
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.overriding import drawing, entered_property, entry, is_entry
+from .._ops.indexing import window_of
 from .._ops.subclasses import UNWRAPPED
 from .._sparse.dispatch import FORMS, FUNCTION_FORMS, STRIDED_METHOD_FORMS
 from .._tensor import Tensor
@@ -107,7 +108,8 @@ def enter_class() -> None:
             continue
         if isinstance(value, types.FunctionType) and not is_entry(value):
             form = STRIDED_METHOD_FORMS.get(name)
-            entered: Any = entry(_drawing(value, name), _HOME, f"Tensor.{name}", form=form, public=_known_as(name))
+            quick = window_of if name == "__getitem__" else None
+            entered: Any = entry(_drawing(value, name), _HOME, f"Tensor.{name}", form=form, public=_known_as(name), quick=quick)
             if hasattr(entered, "__signature__"):
                 entered.__signature__ = _of_method(entered.__signature__)
             setattr(Tensor, name, entered)

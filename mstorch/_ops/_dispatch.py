@@ -35,7 +35,7 @@ from .._core.tensor_base import (
     wrap,
 )
 from .._core.writable import SHARED, check_writable, refuse_partial_overlap
-from .._tape.apply import Applied, apply, apply_pair
+from .._tape.apply import Applied, apply, apply_one, apply_pair
 from .._tape.duals import mapped
 from .._tape.duals import write as write_tangents
 from .._tape.node import bare_twin
@@ -166,6 +166,8 @@ def unary(kernel: Kernel, input: Any, out: Any = None, *, to_float: bool = False
 
 def _unary(kernel: Kernel, input: Any, args: tuple[Any, ...], out: Any, to_float: bool = False) -> Any:
     kind = input._dtype
+    if out is None and not args and input._stride is None and (kind.category >= 2 or not to_float):
+        return apply_one(kernel, kind, input)
     _refuse_operands(out, (input,))
     if to_float and kind.category < 2:
         kind = get_default_dtype()

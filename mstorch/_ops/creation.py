@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.cast import numpy_cast
+from .._backend.quiet import quiet
 from .._core import determinism
 from .._core import device as devices
 from .._core.dtype import by_name, dtype, float64, get_default_dtype, int64
@@ -447,7 +448,7 @@ def logspace(
     exponents = _linspace_array(start, end, steps, by_name("float64") if not kind.is_complex else by_name("complex128"))
     if wide.category <= 1:
         exponents = np.trunc(exponents)
-    with np.errstate(all="ignore"):
+    with quiet():
         values = numpy_cast(np.power(np.asarray(base, exponents.dtype), exponents), kind.np)
     return _deliver_in_order(made(values), out) if out is not None else _placed(made(values, requires_grad), meta)
 

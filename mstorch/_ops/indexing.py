@@ -17,7 +17,7 @@ from .._core.writable import check_history, check_writable, refuse_partial_overl
 from .._tape.apply import through
 from .._tape.duals import write_parts
 from .._tape.node import Node, bare_twin, edge_of
-from .._tape.windows import assign, linear, part, settle, snapshot
+from .._tape.windows import PART, assign, linear, settle, snapshot, sorted_view
 from . import views
 from ._dispatch import (
     call,
@@ -212,8 +212,10 @@ def _check_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
 _BOUND = (int, type(None))
 
 
-def _window(self: Any, key: tuple[Any, ...]) -> Any:
+def window_of(self: Any, key: Any) -> Any:
     """The view of host memory for a key of ints, slices and None within bounds; None for every other key."""
+    if key.__class__ is not tuple:
+        key = (key,)
     if modes.native is not None or self._storage.__class__ is not Storage:
         return None
     shape, strides, offset = self._shape, self._stride, self._offset
@@ -256,14 +258,14 @@ def _window(self: Any, key: tuple[Any, ...]) -> Any:
             return None
     lengths.extend(shape[dim:])
     steps.extend(strides[dim:])
-    return part(self, label, tuple(lengths), tuple(steps), offset, key)
+    return sorted_view(self, label, tuple(lengths), tuple(steps), offset, PART, key)
 
 
 def getitem(self: Any, key: Any) -> Any:
     """``self[key]``: a view for ints, slices, None and Ellipsis; a copy where the key has tensors, lists or masks."""
     kind = key.__class__
     if kind is int or kind is slice or kind is tuple:
-        found = _window(self, key if kind is tuple else (key,))
+        found = window_of(self, key)
         if found is not None:
             return found
     current, advanced = _basic(self, key)

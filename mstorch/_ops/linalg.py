@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
+from .._backend.quiet import quiet
 from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.dtype import int64
@@ -252,7 +253,7 @@ def signed_log(A: Any, name: str) -> tuple[Any, Any]:
     check_floating(A, name)
     check_square(A, name)
     diagonal, sign = _sign_of(A)
-    with np.errstate(all="ignore"):
+    with quiet():
         size = np.abs(diagonal)
         sign = np.where((size == 0).any(-1), 0, sign * (diagonal / np.where(size == 0, 1, size)).prod(-1))
         log = np.log(size).sum(-1)

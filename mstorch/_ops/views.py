@@ -70,14 +70,16 @@ def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
 
 
 def _as_shape(
-    input: Any, shape: tuple[int, ...], strides: tuple[int, ...], label: str = "ViewBackward0", again: Any = None
+    input: Any, shape: tuple[int, ...], strides: tuple[int, ...], label: str = "ViewBackward0"
 ) -> Any:
-    reshape = _reshape[input._dtype.name]
-    own = input._shape
-    return windows.view(
-        input, label, shape, strides, input._offset, lambda raw: reshape(raw, shape), lambda array: array.reshape(shape),
-        lambda array: array.reshape(own),
-    )  # fmt: skip
+    return windows.sorted_view(input, label, shape, strides, input._offset, _RESHAPED, shape)
+
+
+def _reshaped(own: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    return lambda array: array.reshape(shape), lambda array: array.reshape(own)
+
+
+_RESHAPED = windows.Sort(lambda name, shape: lambda raw: _reshape[name](raw, shape), _reshaped)
 
 
 def view(self: Any, *shape: Any, **named: Any) -> Any:
@@ -160,14 +162,18 @@ def permute(input: Any, *dims: Any) -> Any:
 
 def _permuted(input: Any, order: tuple[int, ...], label: str) -> Any:
     own, strides = input._shape, strides_of(input)
+    shape, steps = tuple([own[d] for d in order]), tuple([strides[d] for d in order])
+    return windows.sorted_view(input, label, shape, steps, input._offset, _PERMUTED, order)
+
+
+def _transposed(own: tuple[int, ...], order: tuple[int, ...]) -> Any:
     inverse = [0] * len(order)
     for place, dim in enumerate(order):
         inverse[dim] = place
-    kernel_ = _permute[input._dtype.name]
-    return windows.view(
-        input, label, [own[d] for d in order], tuple(strides[d] for d in order), input._offset, lambda raw: kernel_(raw, order),
-        lambda array: array.transpose(order), lambda array: array.transpose(inverse),
-    )  # fmt: skip
+    return lambda array: array.transpose(order), lambda array: array.transpose(inverse)
+
+
+_PERMUTED = windows.Sort(lambda name, order: lambda raw: _permute[name](raw, order), _transposed)
 
 
 def transpose(input: Any, dim0: int, dim1: int) -> Any:
@@ -189,22 +195,19 @@ def t(input: Any) -> Any:
     rank = len(shape_of(input))
     if rank > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {rank}D")
-    return _exchanged(input, 0, 1, "TBackward0") if rank == 2 else alias(input)
+    return _permuted(input, (1, 0), "TBackward0") if rank == 2 else alias(input)
 
 
 def alias(input: Any) -> Any:
     """Another tensor over the same elements, a view."""
-    return windows.view(
-        input, "AliasBackward0", input._shape, strides_of(input), input._offset, _same, _same_array, _same_array
-    )
+    return windows.sorted_view(input, "AliasBackward0", input._shape, strides_of(input), input._offset, _ALIAS, None)
 
 
-def _same(raw: Any) -> Any:
-    return raw
+def _same(value: Any) -> Any:
+    return value
 
 
-def _same_array(array: np.ndarray) -> np.ndarray:
-    return array
+_ALIAS = windows.Sort(lambda name, argument: _same, lambda own, argument: (_same, _same))
 
 
 def detach(input: Any) -> Any:
@@ -288,11 +291,14 @@ def expand(input: Any, *size: Any, implicit: bool = False) -> Any:
         if shape[i] == 1:
             steps[i] = shape[i + 1] * steps[i + 1]
     target = tuple(shape)
-    kernel_ = _expand[input._dtype.name]
-    return windows.view(
-        input, "ExpandBackward0", target, tuple(steps), input._offset, lambda raw: kernel_(raw, target),
-        lambda array: np.broadcast_to(array, target), lambda array: sum_to(array, own),
-    )  # fmt: skip
+    return windows.sorted_view(input, "ExpandBackward0", target, tuple(steps), input._offset, _EXPANDED, target)
+
+
+def _repeated(own: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    return lambda array: np.broadcast_to(array, shape), lambda array: sum_to(array, own)
+
+
+_EXPANDED = windows.Sort(lambda name, shape: lambda raw: _expand[name](raw, shape), _repeated)
 
 
 def _type_text(input: Any) -> str:
@@ -348,23 +354,18 @@ def slice_dim(input: Any, dim: int, start: int, stop: int, step: int) -> Any:
     length = max(0, -((start - stop) // step))
     shape = (*own[:dim], length, *own[dim + 1 :])
     steps = (*strides[:dim], strides[dim] * step, *strides[dim + 1 :])
-    kernel_ = _slice[input._dtype.name]
+    return windows.sorted_view(
+        input, "SliceBackward0", shape, steps, input._offset + start * strides[dim], _SLICED, (dim, start, stop, step)
+    )
+
+
+def _stretch(own: tuple[int, ...], argument: tuple[int, int, int, int]) -> Any:
+    dim, start, stop, step = argument
     key = (slice(None),) * dim + (slice(start, stop, step),)
-    return windows.view(
-        input, "SliceBackward0", shape, steps, input._offset + start * strides[dim],
-        lambda raw: kernel_(raw, dim, start, stop, step), lambda array: array[key], _placing(key, own),
-    )  # fmt: skip
+    return lambda array: array[key], windows.placing(key, own)
 
 
-def _placing(key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
-    """What gives a part's gradient its place among zeros."""
-
-    def back(array: np.ndarray) -> np.ndarray:
-        whole = np.zeros(shape, array.dtype)
-        whole[key] = array
-        return whole
-
-    return back
+_SLICED = windows.Sort(lambda name, argument: lambda raw: _slice[name](raw, *argument), _stretch)
 
 
 def select(input: Any, dim: int, index: Any) -> Any:
@@ -380,13 +381,19 @@ def select(input: Any, dim: int, index: Any) -> Any:
         )
     if index < 0:
         index += own[dim]
-    kernel_ = _select[input._dtype.name]
-    key = (slice(None),) * dim + (index,)
-    return windows.view(
+    return windows.sorted_view(
         input, "SelectBackward0", own[:dim] + own[dim + 1 :], strides[:dim] + strides[dim + 1 :],
-        input._offset + index * strides[dim], lambda raw: kernel_(raw, dim, index),
-        lambda array: np.asarray(array[key]), _placing(key, own),
+        input._offset + index * strides[dim], _SELECTED, (dim, index),
     )  # fmt: skip
+
+
+def _entry(own: tuple[int, ...], argument: tuple[int, int]) -> Any:
+    dim, index = argument
+    key = (slice(None),) * dim + (index,)
+    return lambda array: np.asarray(array[key]), windows.placing(key, own)
+
+
+_SELECTED = windows.Sort(lambda name, argument: lambda raw: _select[name](raw, *argument), _entry)
 
 
 def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:

@@ -171,8 +171,16 @@ def _shaped(value: Any) -> Any:
     return tuple(map(_shaped, value)) if isinstance(value, (tuple, list)) else value
 
 
+_SIMPLE = frozenset((int, float, bool, complex, str, type(None)))
+
+
 def _arrays(args: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Any, ...]:
     """Tensors among the arguments as arrays; those without memory only beside inputs without memory."""
+    for arg in args:
+        if arg.__class__ not in _SIMPLE and not (arg.__class__ is tuple and _SIMPLE.issuperset(map(type, arg))):
+            break
+    else:
+        return args
     if _without_memory(args):
         if not _without_memory(inputs):
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
@@ -235,6 +243,21 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
 pushed: list[Callable[..., None]] = []  # what forward mode, which stands above this file, does with a result
 pushed_native: list[Callable[..., None]] = []
 pushed_gradient: list[Callable[..., None]] = []
+
+
+def apply_one(op: Kernel, kind: dtype, x: Any) -> Any:
+    """``apply`` for one row-major tensor, at the least cost."""
+    if modes.native is not None or x._storage.__class__ is not Storage:
+        return apply(op, kind, (x,))
+    array = x._array
+    if array is None or x._storage.moved:
+        array = array_of(x)
+    tensor = laid_out(op.host[kind.name](array), None)
+    if modes.grad and (x._node is not None or (x._auto is not None and is_tracked(x))):
+        _record(op, kind, (x,), (), tensor, None)
+    if LEVELS:
+        pushed[0](op, kind, (x,), (), tensor)
+    return tensor
 
 
 def apply_pair(op: Kernel, kind: dtype, x: Any, y: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.quiet import quiet
 from .._backend.raw import from_numpy
 from .._core.tensor_base import TensorBase, is_tracked, tensor_of
 from .apply import Primitive, apply, constant, dtype_name, shape_of
@@ -43,7 +44,7 @@ def sum_array(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     if not axes:
         return array.reshape(shape)
     wide = np.float32 if array.dtype.itemsize == 2 else array.dtype
-    with np.errstate(all="ignore"):
+    with quiet():
         found = np.add.reduce(array, axis=axes, dtype=wide, keepdims=True)
     return np.asarray(found).astype(array.dtype, copy=False).reshape(shape)
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
 from .._core.dtype import OF_NP, dtype
 from .._core.modes import grad_set_to, modes, shapes_only
-from .._core.storage import Counter
+from .._core.storage import Counter, Storage
 from .._core.strides import Strides, contiguous_strides, flat_index
 from .._core.tangents import LEVELS, below, keep, levels_of, levels_of_all
 from .._core.tensor_base import (
@@ -115,20 +115,54 @@ def view(
     return made
 
 
-def part(source: Any, label: str, shape: tuple[int, ...], strides: Strides, offset: int, key: tuple[Any, ...]) -> Any:
-    """A view of host memory that basic indexing makes, with its history; ``key`` is NumPy's."""
+class Sort(NamedTuple):
+    """A kind of view: how it reads MindSpore's values, and its linear map. Both are made only where they are needed.
+
+    ``read(name, argument)``: a function of values whose dtype is ``name``. ``maps(shape, argument)``: the map of arrays of the
+    source's shape, and its transpose.
+    """
+
+    read: Callable[[str, Any], Callable[[Raw], Raw]]
+    maps: Callable[[tuple[int, ...], Any], tuple[Map, Map]]
+
+
+def sorted_view(source: Any, label: str, shape: tuple[int, ...], strides: Strides, offset: int, sort: Sort, argument: Any) -> Any:
+    """A view of ``source`` with its history; ``argument`` is what its sort says more of it by."""
+    if source._storage.__class__ is not Storage or modes.native is not None:
+        forward, back = sort.maps(source._shape, argument)
+        return view(source, label, shape, strides, offset, sort.read(source._dtype.name, argument), forward, back)
     made = make_window(source, shape, strides, offset)
     _enter_view(made, source, None)
-    if modes.grad and is_tracked(source):
-        made._node = _linear_node(source, lambda array: np.asarray(array[key]), _placing(key, source._shape), label)
+    if modes.grad and (source._node is not None or is_tracked(source)):
+        made._node = _linear_node(source, *sort.maps(source._shape, argument), label)
     if LEVELS:
-        mapped(source, made, lambda tangent: part(tangent, label, shape, strides, offset_in(tangent, source, offset), key))
+        mapped(source, made, lambda tangent: sorted_view(
+            tangent, label, shape, strides, offset_in(tangent, source, offset), sort, argument
+        ))  # fmt: skip
     return made
+
+
+def _part_maps(shape: tuple[int, ...], key: Any) -> tuple[Map, Map]:
+    return lambda array: np.asarray(array[key]), placing(key, shape)
+
+
+def _no_value(name: str, key: Any) -> Callable[[Raw], Raw]:
+    raise NotImplementedError("mstorch: this view is of memory, not of a value")
+
+
+# What basic indexing makes of host memory, by NumPy's key.
+PART = Sort(_no_value, _part_maps)
 
 
 def _enter_view(made: Any, source: Any, again: Callable[[Any], Any] | None, origin: int = DEFAULT) -> None:
     auto = auto_of(made)
     above = source._auto
+    if above is None and again is None and origin == DEFAULT:  # the common case
+        auto.base = source
+        auto.seen = made._counter.version
+        if not modes.grad:
+            auto.origin = INFERENCE if modes.inference else WITHOUT_GRAD
+        return
     if LEVELS and above is not None and above.tangents:
         for level, tangent in above.tangents.items():
             if tangent is None:
@@ -330,11 +364,13 @@ class _Collected(Node):
         if not isinstance(gradient, TensorBase):
             return tuple(_through(lambda array, key=key: np.array(array[key], order="C"), gradient) for key in self.keys)
         return tuple(
-            linear(gradient, lambda array, key=key: array[key], _placing(key, self.shape), type(self).label) for key in self.keys
+            linear(gradient, lambda array, key=key: array[key], placing(key, self.shape), type(self).label) for key in self.keys
         )
 
 
-def _placing(key: Any, shape: tuple[int, ...]) -> Map:
+def placing(key: Any, shape: tuple[int, ...]) -> Map:
+    """What gives a part's gradient its place among zeros."""
+
     def back(array: np.ndarray) -> np.ndarray:
         whole = np.zeros(shape, array.dtype)
         whole[key] = array

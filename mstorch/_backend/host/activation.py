@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from scipy.special import erf
 
+from ..quiet import QUIET, quiet
 from ..table import define_host
 from ._blocks import blocked
-from ._ufunc import FLOATS, HALF, INTS, QUIET, number
+from ._ufunc import FLOATS, HALF, INTS, number
 from .math import numpy_sigmoid
 
 
@@ -126,7 +127,7 @@ def _enter(op: str, function: Any, dtypes: tuple[str, ...] = FLOATS) -> None:
     """A kernel of an array and numbers, which are taken in the dtype of the array."""
 
     def kernel(x: np.ndarray, *rest: Any) -> np.ndarray:
-        with np.errstate(all="ignore"):
+        with quiet():
             values = [item if item.__class__ is np.ndarray else number(item, x) for item in rest]
             return np.asarray(function(x, *values)).astype(x.dtype, copy=False)
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from ..quiet import QUIET, quiet
 from ..table import define_host
-from ._ufunc import COMPLEX, FLOATS, HALF, INTS, QUIET, REAL, number, one, two
+from ._ufunc import COMPLEX, FLOATS, HALF, INTS, REAL, number, one, two
 
 _ALL = (*INTS, "float16", *FLOATS, *COMPLEX)
 _BFLOAT16 = {"bfloat16": "float32"}
@@ -101,7 +102,7 @@ def numpy_integer_power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def _counted(how: str) -> Any:
     def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """A remainder, or a quotient from the exact remainder and not by rounding."""
-        with np.errstate(all="ignore"):
+        with quiet():
             return np.asarray(np.fmod(x, y) if how == "fmod" else np.remainder(x, y))
 
     return kernel
@@ -109,7 +110,7 @@ def _counted(how: str) -> Any:
 
 def numpy_floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """As Python divides: from the exact remainder, not by rounding the quotient."""
-    with np.errstate(all="ignore"):
+    with quiet():
         plain = np.divide(x, y)
         rest = np.fmod(x, y)
         quotient = np.divide(np.subtract(x, rest), y)
@@ -122,7 +123,7 @@ def numpy_floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def numpy_trunc_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The quotient without what comes after the point."""
-    with np.errstate(all="ignore"):
+    with quiet():
         return np.asarray(np.trunc(np.divide(x, y)))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import fft
 
+from ..quiet import quiet
 from ..table import define_host
 from ._ufunc import COMPLEX, FLOATS
 
@@ -25,7 +26,7 @@ def _complex(real: np.ndarray, imaginary: np.ndarray) -> np.ndarray:
 
 def numpy_polar(size: np.ndarray, angle: np.ndarray) -> np.ndarray:
     """The complex number with a modulus and an angle."""
-    with np.errstate(all="ignore"):
+    with quiet():
         return _complex(np.asarray(size * np.cos(angle)), np.asarray(size * np.sin(angle)))
 
 

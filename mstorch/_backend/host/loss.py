@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..quiet import quiet
 from ..table import define_host
 from ._ufunc import FLOATS, HALF
 from .softmax import numpy_log_softmax
@@ -26,7 +27,7 @@ def numpy_nll(x: np.ndarray, target: np.ndarray, weights: np.ndarray) -> np.ndar
 def numpy_binary_cross_entropy(x: np.ndarray, target: np.ndarray) -> np.ndarray:
     """The negative logarithms of probabilities, not below -100, as torch bounds them."""
     bound = x.dtype.type(-100)
-    with np.errstate(all="ignore"):
+    with quiet():
         return np.asarray((target - x.dtype.type(1)) * np.maximum(np.log1p(-x), bound) - target * np.maximum(np.log(x), bound))
 
 

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from ..quiet import QUIET, quiet
 from ..table import define_host
-from ._ufunc import FLOATS, HALF, QUIET, number, one, two
+from ._ufunc import FLOATS, HALF, number, one, two
 
 
 def numpy_sigmoid(x: np.ndarray) -> np.ndarray:
@@ -36,7 +37,7 @@ def numpy_round(x: np.ndarray, decimals: int) -> np.ndarray:
     if not decimals:
         return np.asarray(np.rint(x, extobj=QUIET))
     scale = number(10.0 ** abs(decimals), x)
-    with np.errstate(all="ignore"):
+    with quiet():
         return np.asarray(np.rint(x * scale) / scale if decimals > 0 else np.rint(x / scale) * scale)
 
 
@@ -58,7 +59,7 @@ def numpy_heaviside(x: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 def _xlog(function: Any) -> Any:
     def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        with np.errstate(all="ignore"):
+        with quiet():
             found = np.where(x == 0, number(0, x), x * function(y))
             return np.asarray(np.where(np.isnan(y), y, found), x.dtype)
 
@@ -67,7 +68,7 @@ def _xlog(function: Any) -> Any:
 
 def numpy_logit(x: np.ndarray, low: float | None = None, high: float | None = None) -> np.ndarray:
     """``log(x / (1 - x))``, of x between ``low`` and ``high``."""
-    with np.errstate(all="ignore"):
+    with quiet():
         if low is not None:
             x = np.clip(x, number(low, x), number(high, x))
         return np.asarray(np.log(x / (number(1, x) - x)))

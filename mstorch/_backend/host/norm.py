@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..quiet import quiet
 from ..table import define_host
 from ._ufunc import FLOATS, HALF, number
 
@@ -12,7 +13,7 @@ def standardised(x: np.ndarray, axes: tuple[int, ...], eps: float) -> tuple[np.n
     count = 1
     for axis in axes:
         count *= x.shape[axis]
-    with np.errstate(all="ignore"):
+    with quiet():
         mean = np.add.reduce(x, axis=axes, keepdims=True) / number(count, x)
         centred = x - mean
         var = np.add.reduce(centred * centred, axis=axes, keepdims=True) / number(count, x)
@@ -55,7 +56,7 @@ def numpy_batch_norm_eval(
 ) -> np.ndarray:
     """(N, C, *) normalised by given statistics."""
     wide = _wide(x)[1]
-    with np.errstate(all="ignore"):
+    with quiet():
         scale = weight / np.sqrt(var + number(eps, x))
         found = np.multiply(x, scale.reshape(wide))
         found += (bias - mean * scale).reshape(wide)
@@ -68,7 +69,7 @@ def numpy_batch_norm_grad(
     """The gradients of ``batch_norm_train`` for input, weight and bias, from the statistics that it gave."""
     axes, wide = _wide(x)
     count = number(x.size // x.shape[1], x)
-    with np.errstate(all="ignore"):
+    with quiet():
         inverse = number(1, x) / np.sqrt(var + number(eps, x))
         normal = (x - mean.reshape(wide)) * inverse.reshape(wide)
         total, by_normal = np.add.reduce(g, axis=axes), np.add.reduce(g * normal, axis=axes)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..quiet import quiet
 from ..table import define_host
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS, number
 
@@ -13,7 +14,7 @@ Dims = tuple[int, ...]
 
 def numpy_sum(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
     """The sum along dimensions; NumPy adds pairwise along the innermost one, like torch in blocks."""
-    with np.errstate(all="ignore"):
+    with quiet():
         if not dims or not x.ndim:
             return np.array(x, order="C")
         return np.asarray(np.add.reduce(x, axis=dims if len(dims) < x.ndim else None, dtype=x.dtype, keepdims=keepdim))
@@ -25,7 +26,7 @@ def numpy_mean(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
     count = 1
     for dim in dims if x.ndim else ():
         count *= x.shape[dim]
-    with np.errstate(all="ignore"):
+    with quiet():
         return np.asarray(total / number(count, x))
 
 
@@ -56,7 +57,7 @@ define_host("any", numpy_any, ("bool",))
 
 def numpy_prod(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
     """The product along dimensions."""
-    with np.errstate(all="ignore"):
+    with quiet():
         if not dims or not x.ndim:
             return np.array(x, order="C")
         return np.asarray(np.multiply.reduce(x, axis=dims, dtype=x.dtype, keepdims=keepdim))
@@ -87,7 +88,7 @@ def numpy_p_norm(x: np.ndarray, p: float, dims: Dims, keepdim: bool, share: bool
     if not x.size:
         return np.zeros([1 if i in dims else n for i, n in enumerate(x.shape) if keepdim or i not in dims], x.dtype)
     axes = dims if x.ndim else None
-    with np.errstate(all="ignore"):
+    with quiet():
         if p in (np.inf, -np.inf):
             return np.asarray((np.maximum if p > 0 else np.minimum).reduce(size, axis=axes or (), keepdims=keepdim))
         if p == 0:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..quiet import QUIET
 from ..table import define_host
-from ._ufunc import FLOATS, HALF, QUIET, number
+from ._ufunc import FLOATS, HALF, number
 from .matmul import product
 
 Saved = tuple[Any, ...]

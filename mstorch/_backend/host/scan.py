@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..quiet import quiet
 from ..table import define_host
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS
 
@@ -18,7 +19,7 @@ def _running(function: Any) -> Any:
             return np.array(x, order="C")
         # torch adds up single precision in double.
         wide = np.dtype(np.float64) if x.dtype == np.float32 else x.dtype
-        with np.errstate(all="ignore"):
+        with quiet():
             return np.asarray(function.accumulate(x, axis=dim, dtype=wide).astype(x.dtype, copy=False), order="C")
 
     return kernel
@@ -26,7 +27,7 @@ def _running(function: Any) -> Any:
 
 def numpy_running_sum(x: np.ndarray, dim: int) -> np.ndarray:
     """Running sums rounded after each addition, for sums whose order shows."""
-    with np.errstate(all="ignore"):
+    with quiet():
         return np.asarray(np.add.accumulate(x, axis=dim), order="C")
 
 

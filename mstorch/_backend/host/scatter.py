@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..quiet import quiet
 from ..table import ALL, COMPLEX, define_host
 from ._ufunc import FLOATS, HALF, INTS
 
@@ -67,7 +68,7 @@ def numpy_scatter_reduce(x: np.ndarray, source: np.ndarray, dim: int, index: np.
         if not include_self:
             found[key] = _start(how, found.dtype)
             counts[key] = 0
-        with np.errstate(all="ignore"):
+        with quiet():
             _HOW[how].at(found, key, source)
             if how == "mean":
                 np.add.at(counts, key, np.ones((), found.dtype))

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..quiet import quiet
 from ..table import define_host
 from ._ufunc import FLOATS, HALF
 
@@ -17,7 +18,7 @@ def numpy_softmax(x: np.ndarray, dim: int) -> np.ndarray:
         return np.ones_like(x)
     if not x.size:
         return x.copy()
-    with np.errstate(all="ignore"):
+    with quiet():
         powers = _shifted(x, dim)
         np.exp(powers, out=powers)
         powers /= np.add.reduce(powers, axis=dim, keepdims=True)
@@ -30,7 +31,7 @@ def numpy_log_softmax(x: np.ndarray, dim: int) -> np.ndarray:
         return np.zeros_like(x)
     if not x.size:
         return x.copy()
-    with np.errstate(all="ignore"):
+    with quiet():
         values = _shifted(x, dim)
         values -= np.log(np.add.reduce(np.exp(values), axis=dim, keepdims=True))
     return values

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from ..quiet import quiet
 from ..table import define_host
 from ._ufunc import FLOATS, HALF
 
@@ -28,7 +29,7 @@ def _in_double(function: Any) -> Any:
     """What SciPy computes well in double precision only."""
 
     def kernel(x: np.ndarray, *rest: Any) -> np.ndarray:
-        with np.errstate(all="ignore"):
+        with quiet():
             values = (item.astype(np.float64) if item.__class__ is np.ndarray else item for item in (x, *rest))
             return np.asarray(function(*values), x.dtype)
 

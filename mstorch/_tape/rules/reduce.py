@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.quiet import quiet
 from .. import vocabulary as v
 from ..apply import Primitive, rule
 
@@ -43,7 +44,7 @@ def _extreme(op: str) -> None:
         chosen = np.asarray(x == whole)
         if type(node).label in ("MaxBackward1", "MinBackward1"):  # which pass NaN on; amax and amin divide by no elements
             chosen |= np.isnan(x) & np.isnan(whole)
-        with np.errstate(all="ignore"):
+        with quiet():
             share = (1 / chosen.sum(dims, keepdims=True)).astype(np.float64) * chosen
         return v.mul(v.spread(restored(node, g, dims, keepdim), x.shape), v.like(share.astype(x.dtype), g))
 
