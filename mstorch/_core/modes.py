@@ -37,14 +37,19 @@ class Modes(threading.local):
 modes = Modes()
 
 
-@contextmanager
-def grad_set_to(enabled: bool) -> Iterator[None]:
+class grad_set_to:
     """Recording on or off for a block."""
-    before, modes.grad = modes.grad, enabled
-    try:
-        yield
-    finally:
-        modes.grad = before
+
+    __slots__ = ("enabled", "before")
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+
+    def __enter__(self) -> None:
+        self.before, modes.grad = modes.grad, self.enabled
+
+    def __exit__(self, *error: object) -> None:
+        modes.grad = self.before
 
 
 @contextmanager

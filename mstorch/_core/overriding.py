@@ -273,6 +273,7 @@ def entry(
     ``public`` gives the function that an operator is known as. ``quick`` looks itself at a second argument that is of no plain
     class (a key that has slices), and gives the result, or None for all others.
     """
+    short = _shortest(function)
 
     @functools.wraps(function)
     def entered(first: Any = _MISSING, second: Any = _MISSING, /, *rest: Any, **named: Any) -> Any:
@@ -284,8 +285,8 @@ def entry(
         ):
             if not (rest or named):
                 if second is not _MISSING:
-                    return function(first, second)
-                return function() if first is _MISSING else function(first)
+                    return short(first, second)
+                return short() if first is _MISSING else short(first)
             if _plain(map(type, rest)) and (not named or _plain(map(type, named.values()))):
                 if second is not _MISSING:
                     return function(first, second, *rest, **named)
@@ -303,6 +304,13 @@ def entry(
     entered.is_entry = True  # type: ignore[attr-defined]
     _entries.append(entered)
     return entered
+
+
+def _shortest(function: Function) -> Function:
+    """The function without what looks at keywords, and at more than two arguments, alone: a call that has none needs none of it."""
+    while getattr(function, "for_keywords", None) is function:
+        function = function.__wrapped__  # type: ignore[attr-defined]
+    return function
 
 
 _HOME = __name__.partition(".")[0]

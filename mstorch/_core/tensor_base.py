@@ -141,6 +141,16 @@ def tensor_of(array: np.ndarray) -> Any:
     return tensor
 
 
+def fresh(array: np.ndarray) -> Any:
+    """``tensor_of`` for what a host kernel gave, in row-major order: no block of MindSpore's is on."""
+    if not array.flags.c_contiguous:
+        array = np.array(array, order="C")
+    tensor = _host(array)
+    if modes.inference:
+        auto_of(tensor).inference = True
+    return tensor
+
+
 def _host(array: np.ndarray) -> Any:
     if array.flags.c_contiguous:
         stride = None

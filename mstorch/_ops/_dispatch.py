@@ -39,7 +39,8 @@ from .._tape.apply import Applied, apply, apply_one, apply_pair
 from .._tape.duals import mapped
 from .._tape.duals import write as write_tangents
 from .._tape.node import bare_twin
-from .._tape.windows import assign, detach_snapshot, linear, no_view, settle, snapshot
+from .._tape.windows import linear, no_view
+from .._tape.writes import assign, detach_snapshot, settle, snapshot
 
 Tensor = TensorBase  # for isinstance and annotations; results are instances of the finished class
 
@@ -180,8 +181,12 @@ def _unary(kernel: Kernel, input: Any, args: tuple[Any, ...], out: Any, to_float
 
 def result_strides(operands: Sequence[Any], shape: tuple[int, ...], with_numbers: bool = False) -> Any:
     """The strides that torch gives the result of an elementwise operation; None for row-major ones."""
-    if all(operand._stride is None for operand in operands) and (0 not in shape or not (with_numbers or len(operands) > 1)):
-        return None
+    for operand in operands:
+        if operand._stride is not None:
+            break
+    else:
+        if 0 not in shape or not (with_numbers or len(operands) > 1):
+            return None
     return elementwise_strides(shape, [(operand._shape, strides_of(operand)) for operand in operands], with_numbers)
 
 
@@ -260,7 +265,7 @@ def call(op: Kernel, inputs: Sequence[Any], *args: Any, dtype: dtype | None = No
     Tensors among ``args`` (indices, masks) are given as they are.
     """
     kind = dtype or inputs[0]._dtype
-    tensors = tuple(t if t._dtype is kind else cast_tensor(t, kind) for t in inputs)
+    tensors = tuple([t if t._dtype is kind else cast_tensor(t, kind) for t in inputs])
     return apply(op, kind, tensors, args, label=label, strides=strides)
 
 
@@ -528,6 +533,7 @@ def _with_aliases(function: Callable[..., Any], aliases: dict[str, str]) -> Call
             kwargs[aliases[alias]] = kwargs.pop(alias)
         return function(*args, **kwargs)
 
+    accepting.for_keywords = accepting  # type: ignore[attr-defined]
     return accepting
 
 

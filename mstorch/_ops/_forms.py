@@ -117,6 +117,8 @@ def accepting(function: Callable[..., Any], forms: Forms) -> Callable[..., Any]:
         return args, kwargs
 
     taking.without_forms = function  # type: ignore[attr-defined]
+    if limit > 1 or not old:
+        taking.for_keywords = taking  # type: ignore[attr-defined]
     taking.__signature__ = _signature(shown, forms)  # type: ignore[attr-defined]
     return taking
 

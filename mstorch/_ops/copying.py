@@ -31,7 +31,7 @@ from .._core.strides import channels_last_strides, is_channels_last, normalize, 
 from .._core.strides import is_contiguous as _strides_contiguous
 from .._core.tensor_base import TensorBase, is_meta, meta_tensor, strides_of, to_meta, touch, window
 from .._core.writable import check_history, check_writable, refuse_partial_overlap
-from .._tape.windows import assign
+from .._tape.writes import assign
 from ._dispatch import broadcast_shape, call, cast_tensor, type_word, write_array
 from ._forms import PYTHON_TYPES, accept_forms
 from .creation import preserved_strides

@@ -17,7 +17,8 @@ from .._core.writable import check_history, check_writable, refuse_partial_overl
 from .._tape.apply import through
 from .._tape.duals import write_parts
 from .._tape.node import Node, bare_twin, edge_of
-from .._tape.windows import PART, assign, linear, settle, snapshot, sorted_view
+from .._tape.windows import PART, linear, sorted_view
+from .._tape.writes import assign, settle, snapshot
 from . import views
 from ._dispatch import (
     call,

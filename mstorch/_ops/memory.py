@@ -15,7 +15,7 @@ from .._core.formats import channels_last, channels_last_3d, contiguous_format, 
 from .._core.size import Size
 from .._core.tensor_base import TensorBase, is_tracked, put_array, strides_of
 from .._core.writable import check_history
-from .._tape.windows import review
+from .._tape.writes import review
 from . import views
 from ._dispatch import cpp_word, shape_args, shape_of, type_word
 from ._forms import accept_forms

@@ -28,7 +28,8 @@ from .._core.tensor_base import (
 )
 from .._core.writable import check_history
 from .._tape.composite import record, refuse
-from .._tape.windows import review, set_apart
+from .._tape.windows import set_apart
+from .._tape.writes import review
 from . import views
 from ._dispatch import accept_numpy_names, call, deliver, finish, shape_args, shape_of, wrap_dim
 from ._forms import accept_forms

@@ -17,6 +17,7 @@ from .._core.tangents import LEVELS
 from .._core.tensor_base import (
     TensorBase,
     array_of,
+    fresh,
     is_meta,
     is_tracked,
     laid_out,
@@ -26,10 +27,12 @@ from .._core.tensor_base import (
     value_of,
     wrap,
 )
-from .node import FREED, Node, Saved, bare, dressed, edge_of, named, saved_input
+from .node import FREED, Node, Saved, bare, dressed, edge_of, named, next_number, saved_input
 from .saved import attribute, names_of
 
 Rule = Callable[..., Any]
+
+_new = object.__new__
 
 
 class Applied(Node):
@@ -91,12 +94,13 @@ class Derivative:
     gradient for each input, or a bare one for the first; for an operation of several results ``gradient`` is their list.
     """
 
-    __slots__ = ("rule", "keep", "results", "label", "crosswise", "node")
+    __slots__ = ("rule", "keep", "results", "keeps", "label", "crosswise", "node")
 
     def __init__(self, rule: Rule, keep: Sequence[Any], label: str, crosswise: bool) -> None:
         self.rule = rule
         self.keep = tuple(item for item in keep if not isinstance(item, str))
         self.results = tuple(int(item[6:] or 0) for item in keep if isinstance(item, str))
+        self.keeps = bool(keep)
         self.label = label
         self.crosswise = crosswise
         self.node: Any = named(Applied, label)
@@ -192,6 +196,8 @@ def _arrays(args: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Any, ...]:
 def _as_array(item: Any) -> Any:
     if isinstance(item, TensorBase):
         return array_of(item)
+    if item.__class__ is np.ndarray or item.__class__ in _SIMPLE:
+        return item
     if isinstance(item, (list, tuple)) and any(isinstance(part, (TensorBase, np.ndarray)) for part in item):
         return tuple(_as_array(part) for part in item)
     return item
@@ -227,12 +233,18 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
 
     ``inputs`` come first in the kernel's arguments, ``args`` (Python values, arrays) after them. Results have ``strides``.
     """
-    if args:
-        args = _arrays(args, inputs) if modes.native is None else args
-    result = _wrapped(_compute(op, kind.name, inputs, args), strides)
-    if modes.grad and modes.native is None:
+    native = modes.native
+    if args and native is None:
+        args = _arrays(args, inputs)
+    result = _compute(op, kind.name, inputs, args)
+    result = fresh(result) if native is strides is None and result.__class__ is np.ndarray else _wrapped(result, strides)
+    if native is None and modes.grad:
         for item in inputs:
-            if (item.__class__ is list and any(is_tracked(part) for part in item)) or (isinstance(item, TensorBase) and is_tracked(item)):
+            if item.__class__ is list:
+                followed = any(is_tracked(part) for part in item)
+            else:
+                followed = isinstance(item, TensorBase) and (item._node is not None or is_tracked(item))
+            if followed:
                 _record(op, kind, inputs, args, result, label)
                 break
     if LEVELS:
@@ -252,9 +264,9 @@ def apply_one(op: Kernel, kind: dtype, x: Any) -> Any:
     array = x._array
     if array is None or x._storage.moved:
         array = array_of(x)
-    tensor = laid_out(op.host[kind.name](array), None)
+    tensor = fresh(op.host[kind.name](array))
     if modes.grad and (x._node is not None or (x._auto is not None and is_tracked(x))):
-        _record(op, kind, (x,), (), tensor, None)
+        _record_tensors(op, kind, (x,), tensor)
     if LEVELS:
         pushed[0](op, kind, (x,), (), tensor)
     return tensor
@@ -269,21 +281,40 @@ def apply_pair(op: Kernel, kind: dtype, x: Any, y: Any) -> Any:
         a = array_of(x)
     if b is None or y._storage.moved:
         b = array_of(y)
-    tensor = laid_out(op.host[kind.name](a, b), None)
+    tensor = fresh(op.host[kind.name](a, b))
     followed = x._node is not None or y._node is not None
     if not followed and (x._auto is not None or y._auto is not None):
         followed = is_tracked(x) or is_tracked(y)
-    if followed and modes.grad and tensor._dtype.category >= 2:
-        _record(op, kind, (x, y), (), tensor, None)
+    if followed and modes.grad:
+        _record_tensors(op, kind, (x, y), tensor)
     if LEVELS:
         pushed[0](op, kind, (x, y), (), tensor)
     return tensor
 
 
+def _record_tensors(op: Kernel, kind: dtype, inputs: tuple[Any, ...], result: Any) -> None:
+    """``_record`` for inputs that are all tensors, and one result."""
+    if result._dtype.category < 2:
+        return
+    derivative = RULES.get(op.op)
+    if derivative is None:
+        attach_native(op, kind, inputs, (), (result,), None)
+        return
+    node: Any = _new(derivative.node)  # Node(…) written out, as in `_host`
+    node.edges = edges = [edge_of(item) for item in inputs]
+    node.sequence = next_number()
+    node.rule = derivative.rule
+    node.args = ()
+    node.kind = kind
+    node.results = 0
+    node.shapes = [item._shape for item in inputs]
+    result._node = node
+    node.saved = _kept(derivative, inputs, edges, (result,)) if derivative.keeps else ()
+
+
 def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: Any, label: str | None) -> None:
     results = result if result.__class__ is tuple else (result,)
-    outputs = [item for item in results if isinstance(item, TensorBase) and item._dtype.category >= 2]
-    if not outputs:
+    if not any(isinstance(item, TensorBase) and item._dtype.category >= 2 for item in results):
         return
     derivative = RULES.get(op.op)
     if derivative is None:
@@ -302,19 +333,24 @@ def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, .
         if isinstance(item, TensorBase) and item._dtype.category >= 2:
             item._node = node
             item._number = number
-    if derivative.keep or derivative.results:
-        saved: list[Any] = []
-        for place in derivative.keep:
-            if derivative.crosswise and edges[1 - place] is None:
-                saved.append(None)
-                continue
-            item = inputs[place]
-            saved.append(saved_input(item) if isinstance(item, TensorBase) else Constant(item))
-        for number in derivative.results:
-            saved.append(Saved(results[number], True))
-        node.saved = saved
+    if derivative.keeps:
+        node.saved = _kept(derivative, inputs, edges, results)
     elif args and any(isinstance(part, np.ndarray) for arg in args for part in (arg if arg.__class__ is tuple else (arg,))):
         node.saved = _INDICES
+
+
+def _kept(derivative: Derivative, inputs: Sequence[Any], edges: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+    """What an operation's gradient needs of its inputs and results."""
+    saved: list[Any] = []
+    for place in derivative.keep:
+        if derivative.crosswise and edges[1 - place] is None:
+            saved.append(None)
+            continue
+        item = inputs[place]
+        saved.append(saved_input(item) if isinstance(item, TensorBase) else Constant(item))
+    for number in derivative.results:
+        saved.append(Saved(results[number], True))
+    return saved
 
 
 _INDICES = (None,)  # stands for arrays among the arguments, which the graph keeps until it is used up

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.quiet import QUIET
 from .._backend.raw import Raw
 from .._core.modes import modes
+from .._core.storage import Storage
 from .._core.tangents import LEVELS, on
-from .._core.tensor_base import TensorBase, is_meta, is_tracked, tensor_of, to_meta
+from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, tensor_of, to_meta, touch
 from .node import FREED, Accumulate, Edge, Node, bare_of, dressed
 
 
@@ -320,6 +322,10 @@ def _add_to(auto: Any, tensor: Any, gradient: Any, recorded: bool) -> None:
         held.add_(gradient)  # the same tensor goes on, be it sparse or not
     elif recorded or getattr(held, "_layout", None) is not None or gradient.__class__ is not np.ndarray:
         auto.grad = add(held, dressed(gradient))
+    elif held._auto is held._node is None and held._storage.__class__ is Storage and gradient.dtype == held._dtype.np:
+        array = array_of(held)
+        np.add(array, gradient, out=array, extobj=QUIET)
+        touch(held)
     else:
         held._array = None if held._storage.moved else held._array
         held.add_(tensor_of(gradient))

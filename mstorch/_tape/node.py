@@ -30,7 +30,7 @@ from .duals import carry
 
 Edge = tuple["Node", int]
 
-_next = itertools.count().__next__
+next_number = itertools.count().__next__
 
 FREED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
@@ -60,7 +60,7 @@ class Node:
 
     def __init__(self, edges: Sequence[Edge | None]) -> None:
         self.edges = edges
-        self.sequence = _next()
+        self.sequence = next_number()
         self.saved: Any = ()
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
@@ -151,10 +151,10 @@ _LAST = 1 << 62
 
 def edge_of(tensor: Any) -> Edge | None:
     """Where gradients of a tensor go; None if it takes no part."""
-    node = node_of(tensor)
+    auto = tensor._auto
+    node = tensor._node if auto is None else node_of(tensor)
     if node is not None:
         return node, tensor._number
-    auto = tensor._auto
     if auto is None or not auto.leaf:
         return None
     found = None if auto.accumulator is None else auto.accumulator()

@@ -26,6 +26,8 @@ eq = _eq
 
 def conj(value: Any) -> Any:
     """The conjugate; a real value itself."""
+    if value.__class__ is np.ndarray and value.dtype.kind != "c":
+        return value
     return conj_(value) if dtype_name(value) in ("complex64", "complex128") else value
 
 
@@ -51,8 +53,8 @@ def sum_array(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 
 def fit(gradient: Any, shape: tuple[int, ...]) -> Any:
     """The gradient of an operand that was broadcast: the sum over what was repeated."""
-    own = shape_of(gradient)
-    if own == tuple(shape):
+    own = gradient.shape if gradient.__class__ is np.ndarray else shape_of(gradient)
+    if own == shape or own == tuple(shape):
         return gradient
     return _mapped(gradient, lambda array: sum_array(array, shape), lambda array: np.broadcast_to(array, own), "SumBackward1")
 

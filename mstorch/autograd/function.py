@@ -19,7 +19,7 @@ from .._ops._dispatch import capturing
 from .._ops.creation import zeros
 from .._tape.node import FREED, Node, Saved, bare_of, bare_twin, dressed, edge_of, named
 from .._tape.saved import SavedTensor
-from .._tape.windows import settle
+from .._tape.writes import settle
 from ._function_forward import push
 from .grad_mode import no_grad
 

@@ -1,0 +1,216 @@
+"""Histories of writes: what becomes of a tensor, and of the base that it is a view of, when values are put into it."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core.modes import modes
+from .._core.storage import Counter
+from .._core.tangents import LEVELS, below, keep, levels_of
+from .._core.tensor_base import (
+    TensorBase,
+    array_of,
+    auto_of,
+    become,
+    is_meta,
+    is_tracked,
+    put_array,
+    put_raw,
+    strides_of,
+    tensor_of,
+    touch,
+    turn_into,
+    twin,
+    value_of,
+)
+from .duals import tangent_of, write, write_into
+from .node import Node, dressed, edge_of, named, node_of, on_host
+from .windows import Map, linear, map_bare, window_maps
+
+
+class CopySlices(Node):
+    """The node of a tensor whose part was written: what is left of the old value, and the new part."""
+
+    __slots__ = ("forward", "back", "shape", "same")
+    forward: Any
+    back: Any
+    shape: Any
+    same: Any
+
+    label = "CopySlices"
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """The gradient outside of the part, and that of the part."""
+        gradient = gradients[0]
+        rest = part = None
+        if self.edges[0] is not None:
+            rest = self._apply(gradient, self._outside, self._outside)
+        if self.edges[1] is not None:
+            part = self._apply(gradient, self.forward, self.back)
+        return rest, part
+
+    def _apply(self, gradient: Any, forward: Map, back: Map) -> Any:
+        if isinstance(gradient, TensorBase):
+            return linear(gradient, forward, back, self.label)
+        return map_bare(forward, gradient)
+
+    def _outside(self, array: np.ndarray) -> np.ndarray:
+        if not self.same:  # a real part of complex numbers: half of an element
+            return array - self.back(self.forward(array))
+        inside = self.back(np.ones(self.shape, array.dtype))
+        return np.where(inside != 0, np.zeros((), array.dtype), array)
+
+
+class Ended(Node):
+    """The node of a tensor that got other values altogether: nothing of its gradient reaches the old ones."""
+
+    __slots__ = ()
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """Zeros."""
+        gradient = gradients[0]
+        zero = np.zeros(tuple(gradient.shape), gradient._dtype.np if isinstance(gradient, TensorBase) else gradient.dtype) if (
+            isinstance(gradient, (TensorBase, np.ndarray))) else None
+        if zero is None:
+            return (gradient * 0,)
+        return (dressed(zero) if isinstance(gradient, TensorBase) else zero,)
+
+
+class Copied(Node):
+    """The node of a tensor that got the values of a leaf."""
+
+    __slots__ = ()
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """The gradient as it is."""
+        return (gradients[0],)
+
+
+def snapshot(target: Any) -> Any:
+    """The target of a write as the operation's input: it can keep the old value when the target has another."""
+    if modes.grad:
+        node_of(target)
+    made = twin(target)
+    if made._node is None and target._auto is not None and target._auto.leaf:
+        made._auto = None
+    if LEVELS:
+        for level in levels_of(target):
+            with below(level):
+                tangent = tangent_of(target, level)
+                # What backward keeps of a tangent must not see that it is written, too.
+                keep(auto_of(made), level, linear(tangent, _copy, _copy, "CloneBackward0") if modes.grad else tangent)
+    if modes.saved_hooks and modes.grad:
+        detach_snapshot(made)  # hooks are given what is saved before the target is written
+    return made
+
+
+def _copy(array: np.ndarray) -> np.ndarray:
+    return np.array(array, order="C")
+
+
+def detach_snapshot(made: Any) -> None:
+    """Give a snapshot that was saved for backward memory of its own, before the target is written."""
+    if on_host(made):
+        version = made._counter.version
+        become(made, tensor_of(np.array(array_of(made), order="C")))
+        made._counter = Counter(version)
+
+
+def assign(target: Any, made: Any, label: str = "CopyBackwards") -> None:
+    """Write a tensor of the target's shape and dtype into it; the target's history becomes that of the written value."""
+    if is_meta(target):
+        touch(target)
+    elif on_host(target) and on_host(made) and modes.native is None:
+        put_array(target, array_of(made))
+    else:
+        put_raw(target, value_of(made))
+    if modes.grad and modes.native is None:
+        settle(target, made, label)
+    if LEVELS:
+        write(target, made)
+
+
+write_into.append(assign)
+
+
+def settle(target: Any, made: Any | None, label: str = "CopyBackwards") -> None:
+    """The history of a target that has just been written to: that of ``made``, or (None) of a constant."""
+    edge = None if made is None else edge_of(made)
+    auto = target._auto
+    base = None if auto is None else auto.base
+    if edge is None and not is_tracked(target if base is None else base):
+        return
+    if base is None:
+        if edge is None:
+            node, number = named(Ended, label)((edge_of(target),)), 0
+        elif made._node is None:  # type: ignore[union-attr]  # a leaf: a target is none
+            node, number = named(Copied, label)((edge,)), 0
+        else:
+            node, number = edge
+        _move_hooks(target, node, number)
+        target._node, target._number = node, number
+        if auto is not None:
+            auto.leaf = False
+        return
+    if base._dtype is target._dtype:
+        forward, back = window_maps(base, target._shape, strides_of(target), target._offset)
+    else:
+        forward, back = _maps_by_bytes(base, target)
+    written: Any = CopySlices((edge_of(base), edge))
+    written.forward, written.back, written.shape = forward, back, target._shape
+    written.same = base._dtype is target._dtype
+    _move_hooks(base, written, 0)
+    base._node, base._number = written, 0
+    if base._auto is not None:
+        base._auto.leaf = False
+    auto.seen = -1
+
+
+def review(target: Any, view: Any) -> None:
+    """Let a tensor show what a view of it shows, with the view's history behind its own."""
+    node, number = view._node, view._number
+    tangents = {level: tangent_of(view, level) for level in levels_of(view)} if LEVELS else {}
+    turn_into(target, view)
+    for level, tangent in tangents.items():
+        keep(auto_of(target), level, tangent)
+    auto = target._auto
+    if auto is not None and auto.base is not None:
+        auto.seen = target._counter.version
+    elif node is not None:
+        _move_hooks(target, node, number)
+    if node is not None:
+        target._node, target._number = node, number
+
+
+def _maps_by_bytes(base: Any, target: Any) -> tuple[Map, Map]:
+    """As ``window_maps``, for a part that is seen as complex numbers where the base has real ones, or the reverse."""
+    own, kind = base._dtype.np, target._dtype.np
+    size, shape = kind.itemsize, target._shape
+    offset, steps = target._offset * size, [step * size for step in strides_of(target)]
+    own_shape, own_steps, own_offset = base._shape, [step * own.itemsize for step in strides_of(base)], base._offset * own.itemsize
+    total = base._storage.nbytes
+
+    def forward(array: np.ndarray) -> np.ndarray:
+        memory = np.zeros(total, np.uint8)
+        np.ndarray(own_shape, own, memory, own_offset, own_steps)[...] = array
+        return np.array(np.ndarray(shape, kind, memory, offset, steps), order="C")
+
+    def back(array: np.ndarray) -> np.ndarray:
+        memory = np.zeros(total, np.uint8)
+        np.ndarray(shape, kind, memory, offset, steps)[...] = array
+        return np.array(np.ndarray(own_shape, own, memory, own_offset, own_steps), order="C")
+
+    return forward, back
+
+
+def _move_hooks(tensor: Any, node: Node, number: int) -> None:
+    """``retain_grad`` follows a tensor to its new node; other hooks stay with the old one."""
+    auto = tensor._auto
+    if auto is None or auto.hooked is None:
+        return
+    old = tensor._node
+    if old is not None and old.retained:
+        old.retained.pop(tensor._number, None)
+    node.retained = {**(node.retained or {}), number: auto.hooked}
