@@ -10,6 +10,7 @@ import pytest
 
 import mstorch
 from mstorch._backend.host._blocks import BLOCK, LONG, threads
+from mstorch._backend.host._ufunc import WIDE
 
 Both = Callable[..., Any]
 
@@ -68,3 +69,42 @@ def test_a_forked_process_works_without_the_threads() -> None:
     if child == 0:
         os._exit(int(not np.array_equal(mstorch.nn.functional.gelu(x).numpy(), want)))
     assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.parametrize("form", ["rows", "number", "row", "column", "transposed", "truth"])
+def test_arithmetic_on_threads(both: Both, form: str) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.linspace(-3, 3, 2 * WIDE + 6).reshape(2, -1)
+        other = {
+            "rows": x.flip(0).contiguous(), "number": torch.tensor(2.0), "row": x[:1].clone(), "column": x[:, :1].clone(),
+            "transposed": x.flip(1).t().contiguous().t(), "truth": x.flip(0) > 0,
+        }[form]  # fmt: skip
+        return x * other, x > other, x.t() + other.t() if other.ndim else -x, x.exp()
+
+    both(body, rtol=1e-6, atol=1e-7)
+
+
+def test_normalisation_of_long_arrays(both: Both) -> None:
+    def body(torch: Any) -> Any:
+        functional = torch.nn.functional
+        x = (torch.arange(3 * LONG) * 7919 % 1009 / 500.0 - 1).reshape(3, 8, -1, 16).requires_grad_()
+        weight, bias = torch.linspace(0.5, 2, 16), torch.linspace(-1, 1, 16)
+        lines = functional.layer_norm(x, (16,), weight, bias)
+        batch = functional.batch_norm(x, torch.zeros(8), torch.ones(8), weight[:8], bias[:8], training=True)
+        soft = functional.log_softmax(lines, -1) * functional.softmax(batch, -1)
+        soft.pow(2).sum().backward()
+        return lines, batch, soft, x.grad
+
+    both(body, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_convolution_of_many_images(both: Both, stride: int) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.linspace(-3, 3, 6 * 8 * 40 * 40).sin().reshape(6, 8, 40, 40).requires_grad_()
+        w = torch.linspace(-1, 1, 4 * 8 * 9).cos().reshape(4, 8, 3, 3).requires_grad_()
+        y = torch.nn.functional.conv2d(x, w, stride=stride, padding=1)
+        y.pow(2).mean().backward()
+        return y, x.grad, w.grad
+
+    both(body, rtol=1e-4, atol=1e-5)

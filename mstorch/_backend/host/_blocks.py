@@ -50,18 +50,27 @@ class _Threads:
 threads = _Threads()
 
 
+def by_rows(work: Callable[[int, int], None], rows: int, width: int) -> None:
+    """Call ``work(start, end)`` for all of so many rows: long ones in blocks that fit the cache, on several threads."""
+    if rows * width < LONG:
+        work(0, rows)
+        return
+    step = max(1, BLOCK // max(width, 1))
+
+    def some(start: int, end: int) -> None:
+        for first in range(start, end, step):
+            work(first, min(first + step, end))
+
+    threads.run(some, rows)
+
+
 def in_blocks(step: Callable[..., Any], arrays: Sequence[np.ndarray]) -> None:
     """Call a step that writes into row-major arrays of one shape on blocks of them."""
     if arrays[0].size <= BLOCK:
         step(*arrays)
         return
     rows = [array.reshape(-1) for array in arrays]
-
-    def work(start: int, end: int) -> None:
-        for first in range(start, end, BLOCK):
-            step(*[row[first : min(first + BLOCK, end)] for row in rows])
-
-    work(0, rows[0].size)
+    by_rows(lambda start, end: step(*[row[start:end] for row in rows]), rows[0].size, 1)
 
 
 def blocked(kernel: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
@@ -83,11 +92,9 @@ def blocked(kernel: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
         line = out.reshape(-1)
 
         def work(start: int, end: int) -> None:
-            for first in range(start, end, BLOCK):
-                last = min(first + BLOCK, end)
-                line[first:last] = kernel(*[row[first:last] for row in rows], *others)
+            line[start:end] = kernel(*[row[start:end] for row in rows], *others)
 
-        threads.run(work, x.size)
+        by_rows(work, x.size, 1)
         return out
 
     return run

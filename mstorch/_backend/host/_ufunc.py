@@ -7,6 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..quiet import QUIET
+from ._blocks import threads
+
+# Arrays of so many elements are worth threads even for one pass.
+WIDE = 1 << 18
 
 HALF = {"float16": "float32", "bfloat16": "float32"}
 FLOATS = ("float32", "float64")
@@ -19,6 +23,8 @@ def one(function: Any) -> Callable[[np.ndarray], np.ndarray]:
     """A ufunc of one array as a kernel."""
 
     def kernel(x: np.ndarray) -> np.ndarray:
+        if x.size >= WIDE:
+            return _on_threads(function, x.shape, x)
         found = function(x, extobj=QUIET)
         return found if found.__class__ is np.ndarray else np.asarray(found)
 
@@ -29,10 +35,30 @@ def two(function: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """A ufunc of two arrays as a kernel."""
 
     def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        if x.size >= WIDE or y.size >= WIDE:
+            return _on_threads(function, x.shape if x.shape == y.shape else np.broadcast_shapes(x.shape, y.shape), x, y)
         found = function(x, y, extobj=QUIET)
         return found if found.__class__ is np.ndarray else np.asarray(found)
 
     return kernel
+
+
+def _on_threads(function: Any, shape: tuple[int, ...], *operands: np.ndarray) -> np.ndarray:
+    """A ufunc of large arrays, parts of the first dimension on each thread."""
+    out = np.empty(shape, function(*[operand[(slice(0, 0),) * operand.ndim] for operand in operands]).dtype)
+    if all(operand.shape == shape and operand.flags.c_contiguous for operand in operands):
+        line, rows = out.reshape(-1), [operand.reshape(-1) for operand in operands]
+    else:
+        line, rows = out, list(operands)
+    length = len(line)
+    along = [row.ndim == line.ndim and len(row) == length for row in rows]
+
+    def work(start: int, end: int) -> None:
+        parts = [row[start:end] if sliced else row for row, sliced in zip(rows, along)]
+        function(*parts, out=line[start:end], extobj=QUIET)
+
+    threads.run(work, length)
+    return out
 
 
 def number(value: Any, like: np.ndarray) -> Any:

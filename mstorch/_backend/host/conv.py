@@ -11,6 +11,7 @@ import numpy as np
 
 from ..kernels.windows import strided_table, transposed_table
 from ..table import define_host, forked, kernel, through_mindspore
+from ._blocks import by_rows
 from ._slices import inner, padded, slices
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS
 from .matmul import product
@@ -130,8 +131,13 @@ def _columns(x: np.ndarray, kernel_: Sizes, stride: Sizes, padding: Sizes, dilat
     n, c = x.shape[:2]
     columns = np.empty((c, int(np.prod(kernel_)), n, *out), x.dtype)
     channels = padded(x, kernel_, stride, padding, dilation, out, 0).transpose(1, 0, 2, 3)
-    for place, key in enumerate(slices(kernel_, stride, dilation, out)):
-        columns[:, place] = channels[key]
+    keys = list(slices(kernel_, stride, dilation, out))
+
+    def work(start: int, end: int) -> None:
+        for place, key in enumerate(keys):
+            columns[start:end, place] = channels[start:end][key]
+
+    by_rows(work, c, columns.size // c)
     return columns.reshape(-1, n * out[0] * out[1])
 
 
@@ -163,6 +169,16 @@ def product_conv2d_weight(g: np.ndarray, x: np.ndarray, shape: Sizes, stride: Si
     return np.asarray(found).reshape(shape)
 
 
+def _add_windows(columns: np.ndarray, keys: list[Any], whole: np.ndarray) -> None:
+    """Add (C, kernel elements, N, *windows) to the places (C, N, H, W) that they were taken from."""
+
+    def work(start: int, end: int) -> None:
+        for place, key in enumerate(keys):
+            whole[start:end][key] += columns[start:end, place]
+
+    by_rows(work, len(columns), columns[0].size)
+
+
 def product_conv2d_input(g: np.ndarray, w: np.ndarray, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> np.ndarray:
     """The gradient of ``conv2d`` for an input of ``shape``: products of weights and gradients, added up where windows overlap."""
     n, c, height, width = shape
@@ -173,8 +189,7 @@ def product_conv2d_input(g: np.ndarray, w: np.ndarray, shape: Sizes, stride: Siz
     for part in _blocks(n, rows.shape[0] * out[0] * out[1]):
         columns = product(rows, _rows(g[part])).reshape(c, len(keys), -1, *out)
         whole = np.zeros((c, columns.shape[2], height + 2 * padding[0], width + 2 * padding[1]), g.dtype)
-        for place, key in enumerate(keys):
-            whole[key] += columns[:, place]
+        _add_windows(columns, keys, whole)
         found[part] = whole[inner((height, width), padding)].transpose(1, 0, 2, 3)
     return found
 

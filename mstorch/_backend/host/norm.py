@@ -5,6 +5,7 @@ import numpy as np
 
 from ..quiet import quiet
 from ..table import define_host
+from ._blocks import by_rows
 from ._ufunc import FLOATS, HALF, number
 
 
@@ -26,10 +27,18 @@ def numpy_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin:
     """Normalised over the dimensions from ``begin`` on, times weight plus bias."""
     if not x.size:
         return x.copy()
-    found = standardised(x, tuple(range(begin, x.ndim)), eps)[0]
-    found *= weight
-    found += bias
-    return found
+    flat = np.ascontiguousarray(x).reshape(int(np.prod(x.shape[:begin])), -1)
+    scale, shift = weight.reshape(-1), bias.reshape(-1)
+    out = np.empty(flat.shape, x.dtype)
+
+    def work(start: int, end: int) -> None:
+        found = standardised(flat[start:end], (1,), eps)[0]
+        with quiet():
+            found *= scale
+            np.add(found, shift, out=out[start:end])
+
+    by_rows(work, *flat.shape)
+    return out.reshape(x.shape)
 
 
 define_host("layer_norm", numpy_layer_norm, FLOATS, HALF)
@@ -45,10 +54,17 @@ def numpy_batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, 
     if not x.size:
         return x.copy(), np.zeros(weight.shape, x.dtype), np.zeros(weight.shape, x.dtype)
     axes, wide = _wide(x)
-    found, mean, var, _ = standardised(x, axes, eps)
-    found *= weight.reshape(wide)
-    found += bias.reshape(wide)
-    return np.asarray(found, order="C"), mean.reshape(-1), var.reshape(-1)
+    out, mean, var = np.empty(x.shape, x.dtype), np.empty(weight.shape, x.dtype), np.empty(weight.shape, x.dtype)
+
+    def work(start: int, end: int) -> None:
+        found, middle, spread, _ = standardised(x[:, start:end], axes, eps)
+        mean[start:end], var[start:end] = middle.reshape(-1), spread.reshape(-1)
+        with quiet():
+            found *= weight[start:end].reshape(wide)
+            np.add(found, bias[start:end].reshape(wide), out=out[:, start:end])
+
+    by_rows(work, x.shape[1], x.size // x.shape[1])
+    return out, mean, var
 
 
 def numpy_batch_norm_eval(
@@ -68,13 +84,24 @@ def numpy_batch_norm_grad(
 ) -> tuple[np.ndarray, ...]:
     """The gradients of ``batch_norm_train`` for input, weight and bias, from the statistics that it gave."""
     axes, wide = _wide(x)
-    count = number(x.size // x.shape[1], x)
-    with quiet():
-        inverse = number(1, x) / np.sqrt(var + number(eps, x))
-        normal = (x - mean.reshape(wide)) * inverse.reshape(wide)
-        total, by_normal = np.add.reduce(g, axis=axes), np.add.reduce(g * normal, axis=axes)
-        inner = g - (total / count).reshape(wide) - normal * (by_normal / count).reshape(wide)
-        return np.asarray(inner * (weight * inverse).reshape(wide), order="C"), by_normal, total
+    length = x.size // x.shape[1]
+    count = number(length, x)
+    out, total, by_normal = np.empty(x.shape, x.dtype), np.empty(weight.shape, x.dtype), np.empty(weight.shape, x.dtype)
+
+    def work(start: int, end: int) -> None:
+        part, slope = slice(start, end), g[:, start:end]
+        with quiet():
+            inverse = number(1, x) / np.sqrt(var[part] + number(eps, x))
+            normal = x[:, part] - mean[part].reshape(wide)
+            normal *= inverse.reshape(wide)
+            total[part], by_normal[part] = np.add.reduce(slope, axis=axes), np.add.reduce(slope * normal, axis=axes)
+            normal *= (by_normal[part] / count).reshape(wide)
+            inner = np.subtract(slope, normal, out=normal)
+            inner -= (total[part] / count).reshape(wide)
+            np.multiply(inner, (weight[part] * inverse).reshape(wide), out=out[:, part])
+
+    by_rows(work, x.shape[1], length)
+    return out, by_normal, total
 
 
 def numpy_running_average(running: np.ndarray, batch: np.ndarray, factor: float, scale: float) -> np.ndarray:
