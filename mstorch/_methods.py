@@ -108,7 +108,8 @@ def attach(cls: type) -> None:
         for name, function in getattr(family, "NAMED_METHODS", {}).items():
             give(name, function)
         for name in getattr(family, "IN_PLACE", ()):
-            give(f"{name}_", in_place_form(getattr(family, name), f"{name}_"))
+            recorded = name not in getattr(family, "WITHOUT_GRADIENT", ())
+            give(f"{name}_", in_place_form(getattr(family, name), f"{name}_", recorded=recorded))
         for name, function in getattr(family, "OPERATORS", {}).items():
             give(f"__{name}__", _operator(function, f"__{name}__"))
         for name, function in getattr(family, "REFLECTED", {}).items():

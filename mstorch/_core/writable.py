@@ -107,8 +107,7 @@ def refuse_partial_overlap(target: Any, source: Any, alike: bool = True) -> None
     begins = target._offset * target._dtype.itemsize, source._offset * source._dtype.itemsize
     ends = [begin + count_of(part._shape) * part._dtype.itemsize for begin, part in zip(begins, (target, source))]
     if alike and begins[0] == begins[1] and ends[0] == ends[1]:
-        steps = [[step for step, n in zip(own, part._shape) if n > 1] for own, part in zip(strides, (target, source))]
-        apart = steps[0] == steps[1]
+        apart = strides[0] == strides[1]
     else:
         apart = ends[0] <= begins[1] or ends[1] <= begins[0]
     if not apart:

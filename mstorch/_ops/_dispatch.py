@@ -493,10 +493,11 @@ def _stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kw
     return tensor
 
 
-def in_place_form(function: Callable[..., Any], name: str, uniform: bool = False) -> Callable[..., Any]:
+def in_place_form(function: Callable[..., Any], name: str, uniform: bool = False, recorded: bool = True) -> Callable[..., Any]:
     """The method ``name`` (``add_``) that stores what ``function`` (``add``) returns in the tensor itself.
 
-    ``uniform``: all that is written is one value, so that an expanded tensor may be written to.
+    ``uniform``: all that is written is one value, so that an expanded tensor may be written to. Without ``recorded`` autograd is
+    not told.
     """
 
     run = getattr(function, "outside_autocast", function)
@@ -506,10 +507,15 @@ def in_place_form(function: Callable[..., Any], name: str, uniform: bool = False
         _refuse_overlaps(input, run, args, kwargs)
         return _stored(input, run, args, kwargs)
 
-    method.__name__ = name
-    method.__qualname__ = f"Tensor.{name}"
-    method.__doc__ = f"In-place version of ``{function.__name__}``."
-    return method
+    def unrecorded(input: Any, *args: Any, **kwargs: Any) -> Any:
+        with grad_set_to(False):
+            return method(input, *args, **kwargs)
+
+    made = method if recorded else unrecorded
+    made.__name__ = name
+    made.__qualname__ = f"Tensor.{name}"
+    made.__doc__ = f"In-place version of ``{function.__name__}``."
+    return made
 
 
 _NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}

@@ -135,6 +135,8 @@ def _in_order(name: str, args: tuple[Any, ...], orders: tuple[tuple[str, ...], .
 
 def without_out_dtype(name: str, out_dtype: Any) -> None:
     """torch takes the dtype of a product on GPUs only; here and on its CPU there is no such kernel."""
+    if isinstance(out_dtype, TensorBase):
+        raise TypeError(f"{name}() received an invalid combination of arguments - got a Tensor in the place of a dtype")
     if out_dtype is not None:
         raise NotImplementedError(f"Could not run 'aten::{name}.dtype' with arguments from the 'CPU' backend.")
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.table import kernel
-from .._core.dtype import bool_, dtype, finfo, iinfo, int64, uint8
+from .._core.dtype import bool_, dtype, finfo, int64, uint8
 from .._core.tensor_base import TensorBase, array_of, count_of, laid_out, tensor_of
 from .._tape.apply import apply
 from ._dispatch import (
@@ -29,6 +29,7 @@ from ._dispatch import (
     unary,
 )  # fmt: skip
 from ._forms import accept_forms
+from ._numbers import fitting, written
 from .complex_views import complex, imag, real
 from .copying import clone, to_dtype
 from .elementwise import abs, add, mul, sub
@@ -264,19 +265,15 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
         )
     operands = [input] + [bound for bound in (min, max) if bound is not None]
     kind = result_dtype(operands)
-    if kind.category == 1:
-        _check_range(kind, min, max)
+    _check_range(kind, min, max)
     label = "ClampBackward0" if isinstance(min, TensorBase) or isinstance(max, TensorBase) else "ClampBackward1"
     return finish(elementwise_in(kind, _clamp, (input, min, max), numbers_as_tensors=False, label=label), out, *operands)
 
 
 def _check_range(kind: dtype, *bounds: Any) -> None:
-    limits = iinfo(kind)
     for bound in bounds:
-        # A negative number is taken for an unsigned type where its size fits, and wraps around.
-        if bound is not None and not isinstance(bound, TensorBase) and not (limits.min or -limits.max) <= bound <= limits.max:
-            cpp = {"int64": "int64_t", "int32": "int"}.get(kind.name, f"{kind.name}_t")
-            raise RuntimeError(f"value cannot be converted to type {cpp} without overflow")
+        if bound is not None and not isinstance(bound, TensorBase):
+            fitting(python_number(bound), kind)
 
 
 def _name(value: Any) -> str:
@@ -317,7 +314,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         shape = broadcast_shape(shape, tensor._shape)
     first, second = (
         item if isinstance(item, TensorBase) and item._dtype is kind else cast_tensor(item, kind) if isinstance(item, TensorBase)
-        else scalar_array(python_number(item), kind)
+        else scalar_array(written(python_number(item), kind), kind)
         for item in (input, other)
     )
     result = apply(_where, kind, (condition, first, second), strides=result_strides(tensors, shape, len(tensors) < 3))
@@ -413,5 +410,7 @@ IN_PLACE = tuple(
     "clamp "
     "clamp_min clamp_max clip nan_to_num".split()
 )
+# Truth values have no gradient, so torch writes those of these into what takes part in autograd, too.
+WITHOUT_GRADIENT = ("logical_and", "logical_or", "logical_xor", "logical_not")
 OPERATORS = {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}
 accept_forms(globals())

@@ -29,14 +29,15 @@ from .._core.formats import channels_last, channels_last_3d, contiguous_format, 
 from .._core.storage import Counter, Storage, Value
 from .._core.strides import channels_last_strides, is_channels_last, normalize, suggests_channels_last
 from .._core.strides import is_contiguous as _strides_contiguous
-from .._core.tensor_base import TensorBase, is_meta, meta_tensor, strides_of, to_meta, touch, window
+from .._core.tensor_base import TensorBase, count_of, is_meta, meta_tensor, strides_of, to_meta, touch, window
 from .._core.writable import check_history, check_writable, refuse_partial_overlap
 from .._tape.writes import assign
-from ._dispatch import broadcast_shape, call, cast_tensor, type_word, write_array
+from ._dispatch import broadcast_shape, call, cast_tensor, python_number, scalar_array, type_word, write_array
 from ._forms import PYTHON_TYPES, accept_forms
+from ._numbers import filling
 from .creation import preserved_strides
 from .from_data import made as made_of
-from .indexing import fitted, number_as
+from .indexing import fitted
 
 _clone = kernel("clone")
 
@@ -195,7 +196,8 @@ def zero_(self: Any) -> Any:
 
 
 def _filled(self: Any, value: Any) -> Any:
-    write_array(self, number_as(value, self), uniform=True)
+    value = filling(python_number(value), self._dtype, count_of(self._shape))
+    write_array(self, scalar_array(value, self._dtype), uniform=True)
     return self
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import builtins
 import functools
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -208,6 +209,13 @@ def searchsorted(
         if places.size and (places.min() < 0 or places.max() >= shape[-1]):
             raise RuntimeError("torch.searchsorted(): sorter index out of range")
         sorted_sequence = gather(sorted_sequence, -1, sorter)
+    for name, value in (("input value", input), ("boundary", sorted_sequence)):
+        if value._stride is not None and not value.is_contiguous():
+            warnings.warn(
+                f"torch.searchsorted(): {name} tensor is non-contiguous, this will lower the performance due to extra data copy when "
+                f"converting non-contiguous tensor to contiguous, please use contiguous {name} tensor if possible. This message will "
+                "only appear once per program.", stacklevel=2,
+            )  # fmt: skip
     kind = promote_types(sorted_sequence._dtype, input._dtype)
     found = call(_searchsorted, (sorted_sequence.detach(), input.detach()), after, dtype=kind)
     return finish(found.to(int32) if out_int32 else found, out)
@@ -294,6 +302,8 @@ def histogram(
         raise RuntimeError(f"torch.histogramdd: for a 1-dimensional histogram range should have 2 elements, but got {len(range)}")
     _check_weight(weight, input, (*shape_of(input), 1))
     if isinstance(bins, TensorBase):
+        if range is not None:
+            raise TypeError("histogram() received an invalid combination of arguments: edges of bins have a range of their own")
         edges = bins.detach()
         _check_edges(edges, input, 0)
     else:

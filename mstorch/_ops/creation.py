@@ -22,6 +22,7 @@ from .._core.tensor_base import array_of as memory_of
 from .._mt19937.rounding import fma32, fma64
 from ._dispatch import deliver, python_number, shape_args, type_word
 from ._forms import accept_forms
+from ._numbers import filling
 from .from_data import array_of, made, require_leaf, tensor
 from .views import as_strided, reshape
 
@@ -39,6 +40,7 @@ def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool,
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)}")
     if math.prod(size[1:]) >= 2**63 or 0 in size and math.prod(max(length, 1) for length in size) >= 2**60:
         raise RuntimeError("Stride calculation overflowed")
+    value = filling(value, kind, math.prod(size))
     if meta:
         return meta_tensor(size, kind, None, requires_grad)
     if kind.np.kind == "V" or kind.name == "bfloat16":
@@ -250,7 +252,7 @@ def empty_like(
 ) -> Any:  # fmt: skip
     """A tensor of the size and dtype of ``input``, values not defined (zeros here)."""
     if layout is not None and layout is not strided:
-        return _unspecified(layout, tuple(input.shape), dtype or input._dtype, requires_grad)
+        raise NotImplementedError("Could not run 'aten::empty_strided' with arguments from the 'SparseCPU' backend.")
     return _unset(_like(input, 0, dtype, device, requires_grad, memory_format))
 
 

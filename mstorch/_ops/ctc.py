@@ -22,10 +22,17 @@ _ctc = kernel("ctc_loss")
 
 def _lengths(value: Any, name: str, batch: int) -> np.ndarray:
     array = array_of(value) if isinstance(value, TensorBase) else np.asarray(value)
+    if array.dtype.kind not in "iu" and array.size:
+        raise RuntimeError(f"{name} must be integral")
     array = array.reshape(-1).astype(np.int64)
     if array.size != batch:
         raise RuntimeError(f"{name} must be of size batch_size")
+    if (array < 0).any():
+        raise RuntimeError(f"Expected {name} to have value at least 0, but got value {array[array < 0][0]} {_WHERE}")
     return array
+
+
+_WHERE = "(while checking arguments for ctc_loss_allocate_outputs)"
 
 
 def ctc_loss(
@@ -49,8 +56,7 @@ def ctc_loss(
     if (inputs > steps).any():
         at = int(np.argmax(inputs > steps))
         raise RuntimeError(
-            f"Expected input_lengths to have value at most {steps}, but got value {inputs[at]} (while checking arguments for "
-            "ctc_loss_cpu)"
+            f"Expected input_lengths to have value at most {steps}, but got value {inputs[at]} {_WHERE}"
         )
     rows = _rows(targets, wanted, batch)
     # The kernel refuses a target that cannot fit: equal neighbours need a blank between them.
@@ -71,6 +77,11 @@ def _rows(targets: Any, lengths: np.ndarray, batch: int) -> np.ndarray:
     values = array_of(targets).astype(np.int64)
     longest = max(int(lengths.max(initial=0)), 1)
     if values.ndim == 2:
+        if values.shape[1] < lengths.max(initial=0):
+            raise RuntimeError(
+                f"Expected tensor to have size at least {longest} at dimension 1, but got size {values.shape[1]} for argument #2 "
+                f"'targets' {_WHERE}"
+            )
         if values.shape[1] < longest:
             values = np.pad(values, ((0, 0), (0, longest - values.shape[1])))
         return np.ascontiguousarray(values[:, :longest])

@@ -11,6 +11,7 @@ from . import views
 from ._autocast import follow
 from ._dispatch import broadcast_shape, call, deliver, shape_of, type_word, wrap_dim
 from .compare import clamp_min
+from .elementwise import abs as abs_of
 from .elementwise import add, div, mul, sub
 from .from_data import made
 from .index import index_select
@@ -21,6 +22,8 @@ _p_norm = kernel("p_norm")
 
 def p_norm(input: Any, p: float, dim: Any, keepdim: bool = False, share: bool = True) -> Any:
     """The p-norm over a dimension, or several."""
+    if input._dtype.category == 3:
+        input = abs_of(input)
     rank = len(shape_of(input))
     dims = tuple(wrap_dim(d, rank) for d in ((dim,) if isinstance(dim, int) else dim))
     return call(_p_norm, (input,), float(p), dims, keepdim, share)

@@ -11,6 +11,7 @@ from .._backend.table import Kernel, kernel
 from .._core.dtype import bfloat16, complex128, dtype, float16, float64
 from .._core.tensor_base import TensorBase, array_of, count_of
 from .._tape.apply import apply
+from .._tape.composite import refuse
 from ._autocast import follow
 from ._dispatch import (
     binary,
@@ -184,8 +185,13 @@ def _integer(how: str, input: Any, other: Any, kind: dtype, out: Any) -> Any:
 
 
 def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
-    """``input // other``, elementwise, rounded down."""
-    return div(input, other, rounding_mode="floor", out=out)
+    """``input // other``, elementwise, rounded down. As in torch it has no gradient: backward through it raises RuntimeError."""
+    found = div(input, other, rounding_mode="floor", out=out)
+    error = RuntimeError("derivative for aten::floor_divide is not implemented")
+    for operand in (input, other) if out is None else ():
+        if isinstance(operand, TensorBase):
+            refuse("NotImplemented", "floor_divide", operand, found, error)
+    return found
 
 
 def remainder(input: Any, other: Any, *, out: Any = None) -> Any:

@@ -84,6 +84,12 @@ def col2im(
             f"input.size(1)={shape[-2]} and kernel_size=({kernel_[0]}, {kernel_[1]})."
         )
     blocks = _blocks(sizes, kernel_, dilation, padding, stride)
+    if min(blocks) < 1:
+        raise RuntimeError(
+            f"Given output_size=({sizes[0]}, {sizes[1]}), kernel_size=({kernel_[0]}, {kernel_[1]}), dilation=({dilation[0]}, "
+            f"{dilation[1]}), padding=({padding[0]}, {padding[1]}), stride=({stride[0]}, {stride[1]}), calculated shape of the array "
+            f"of sliding blocks as ({blocks[0]}, {blocks[1]}), but its components must be at least one."
+        )
     if shape[-1] != blocks[0] * blocks[1]:
         raise RuntimeError(
             f"Given output_size=({sizes[0]}, {sizes[1]}), kernel_size=({kernel_[0]}, {kernel_[1]}), dilation=({dilation[0]}, "

@@ -17,6 +17,7 @@ from .._core.tensor_base import array_of as memory_of
 from . import views
 from ._dispatch import type_word
 from ._forms import accept_forms
+from ._numbers import integer_fits
 
 
 def made(array: np.ndarray, requires_grad: bool = False) -> Any:
@@ -50,21 +51,11 @@ def _python_array(data: Any, kind: dtype | None) -> np.ndarray:
     if kind.category == 1 or kind is bool_:
         for value in flat:
             if isinstance(value, complex) and kind is not bool_:
-                raise TypeError(f"can't convert complex to {kind.name}")
-        try:
-            array = np.array(
-                [int(v) if kind is not bool_ else bool(v) for v in flat], dtype=object if not flat else None
-            )
-        except OverflowError as error:
-            raise RuntimeError("Overflow when unpacking long long") from error
-        if flat and kind is not bool_:
-            _check_range(flat, kind)
-        array = (
-            np.array([int(v) for v in flat], np.int64 if kind.name != "uint64" else np.uint64)
-            if kind is not bool_
-            else array
-        )
-        return array.astype(kind.np).reshape(shape)
+                raise TypeError("'complex' object cannot be interpreted as an integer")
+        if kind is bool_:
+            return np.array([bool(v) for v in flat], np.bool_).reshape(shape)
+        _check_range(flat, kind)
+        return np.array([int(v) for v in flat], np.int64 if kind.name != "uint64" else np.uint64).astype(kind.np).reshape(shape)
     wide = np.complex128 if kind.is_complex else np.float64
     if not kind.is_complex and any(isinstance(value, complex) for value in flat):
         raise TypeError("must be real number, not complex")
@@ -72,23 +63,11 @@ def _python_array(data: Any, kind: dtype | None) -> np.ndarray:
 
 
 def _check_range(flat: list[Any], kind: dtype) -> None:
-    info = np.iinfo(kind.np)
     for value in flat:
-        if isinstance(value, float):
-            if value != value or value in (float("inf"), float("-inf")):
-                raise ValueError(f"cannot convert float {'NaN' if value != value else 'infinity'} to integer")
-        if not -(2**63) <= int(value) < 2**64:
+        if not isinstance(value, float) and not -(2**63) <= int(value) < (2**64 if kind.name == "uint64" else 2**63):
             raise RuntimeError("Overflow when unpacking long long")
-        if not info.min <= int(value) <= info.max and kind.name not in ("uint64",):
-            if int(value) >= 2**63 and kind.name == "int64":
-                raise RuntimeError("Overflow when unpacking long long")
-            if kind.name != "int64" and not (kind.name == "uint8" and -info.max - 1 <= int(value) < 0):
-                raise RuntimeError(
-                    f"value cannot be converted to type {_C_NAMES.get(kind.name, kind.name)} without overflow"
-                )
-
-
-_C_NAMES = {"int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t", "int32": "int32_t"}
+        if not integer_fits(value, kind):
+            raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
 
 
 def _is_sequence(value: Any) -> bool:

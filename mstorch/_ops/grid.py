@@ -12,6 +12,7 @@ from .._backend.table import kernel
 from .._core.dtype import int64
 from .._core.modes import modes
 from .._core.tensor_base import is_tracked, recording
+from .._tape.windows import linear
 from . import views
 from ._autocast import follow
 from ._dispatch import call, capturing, shape_of, without_grad
@@ -19,13 +20,11 @@ from .compare import clamp, ge, le, logical_and, ne, where
 from .copying import to_dtype
 from .elementwise import abs as abs_of
 from .elementwise import add, div, mul, neg, remainder, sub
-from .from_data import made
 from .index import gather
 from .join import stack
 from .linalg_factor import attach
 from .math import floor
 from .math import round as round_of
-from .matmul import bmm
 from .reduce import sum as sum_of
 
 _in_order = kernel("running_sum")
@@ -64,9 +63,16 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any
         steps = np.linspace(-1, 1, n) if n > 1 else np.zeros(1)
         axes.append((steps if align_corners else steps * (n - 1) / n).astype(kind))
     mesh = np.meshgrid(*axes, indexing="ij")
-    base = np.stack([*reversed(mesh), np.ones(size[2:], kind)], axis=-1).reshape(1, -1, rank + 1)
-    base = made(np.ascontiguousarray(np.broadcast_to(base, (size[0], *base.shape[1:])).astype(kind)))
-    return views.reshape(bmm(base, views.transpose(theta, 1, 2)), (size[0], *size[2:], rank))
+    base = np.stack([*reversed(mesh), np.ones(size[2:], kind)], axis=-1).reshape(-1, rank + 1)
+    shape = (size[0], *size[2:], rank)
+
+    def positions(array: np.ndarray) -> np.ndarray:
+        return np.matmul(base, array.swapaxes(1, 2)).reshape(shape)
+
+    def gathered(array: np.ndarray) -> np.ndarray:
+        return np.matmul(array.reshape(size[0], -1, rank).swapaxes(1, 2), base)
+
+    return linear(theta, positions, gathered, "AffineGridGeneratorBackward0")
 
 
 def _pixels(x: Any, n: int, corners: bool) -> Any:

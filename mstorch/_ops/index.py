@@ -37,6 +37,7 @@ from ._dispatch import (
     wrap_dim,
 )  # fmt: skip
 from ._forms import accept_forms
+from ._numbers import fitting
 from ._positions import check_index_dim, check_range, index_tensor
 from .compare import clamp, eq, lt, where
 from .creation import preserved_strides
@@ -163,7 +164,9 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
     shape = broadcast_shape(shape_of(mask), shape_of(input))
     if count_of(input._shape) == 0 or 0 in shape:
         return contiguous_copy(views.expand(input, shape))
-    filler = value if isinstance(value, TensorBase) else tensor_of(scalar_array(python_number(value), input._dtype).copy())
+    filler = value if isinstance(value, TensorBase) else tensor_of(
+        scalar_array(fitting(python_number(value), input._dtype), input._dtype).copy()
+    )
     filler = filler if filler._dtype is input._dtype else cast_tensor(filler, input._dtype)
     return apply(_where, input._dtype, (mask, filler, input), label="MaskedFillBackward0")
 

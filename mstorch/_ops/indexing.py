@@ -32,6 +32,7 @@ from ._dispatch import (
     write,
     write_array,
 )
+from ._numbers import written
 from .from_data import from_numpy as tensor_from_numpy
 
 _index = kernel("index")
@@ -314,10 +315,7 @@ def _has_mask(key: Any) -> bool:
 
 def number_as(value: Any, target: Any) -> np.ndarray:
     """A number as a 0-d array of the target's dtype; torch's error where it does not fit."""
-    value = python_number(value)
-    if isinstance(value, complex) and target._dtype.category < 3:
-        raise RuntimeError(f"value cannot be converted to type {type_word(target._dtype)} without overflow")
-    return scalar_array(value, target._dtype)
+    return scalar_array(written(python_number(value), target._dtype), target._dtype)
 
 
 def fitted(value: Any, target: Any, shape: tuple[int, ...]) -> Any:

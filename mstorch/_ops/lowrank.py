@@ -37,7 +37,7 @@ def _basis(A: Any, q: int, niter: int, M: Any) -> Any:
         return found if offset is None else found - offset @ columns
 
     adjoint, offset = A.mH, None if M is None else M.mH
-    columns = qr(times(A, M, randn(shape_of(A)[-1], q, dtype=A._dtype)))[0]
+    columns = qr(times(A, M, randn(A.shape[-1], q, dtype=A._dtype)))[0]
     for _ in range(niter):
         columns = qr(times(adjoint, offset, columns))[0]
         columns = qr(times(A, M, columns))[0]
@@ -49,7 +49,7 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None)
     q, niter = 6 if q is None else q, 2 if niter is None else niter
     if M is not None:
         M = views.broadcast_to(M, shape_of(A))
-    turned = shape_of(A)[-2] < shape_of(A)[-1]
+    turned = A.shape[-2] < A.shape[-1]
     if turned:
         A, M = A.mH, None if M is None else M.mH
     columns = _basis(A, q, niter, M)

@@ -213,7 +213,7 @@ def nextafter(input: Any, other: Any, *, out: Any = None) -> Any:
 
 def heaviside(input: Any, values: Any, *, out: Any = None) -> Any:
     """0 for a negative element, 1 for a positive one, ``values`` for 0."""
-    if input._dtype.category == 3 or values._dtype.category == 3:
+    if 3 in (input._dtype.category, values._dtype.category, 0 if out is None else out._dtype.category):
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     if input._dtype is not values._dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")

@@ -6,6 +6,7 @@ from typing import Any
 from .._backend.table import kernel
 from ._autocast import follow
 from ._dispatch import call, shape_of, with_format
+from ._numbers import fitting
 
 _pad = kernel("pad")
 _pad_like = kernel("pad_like")
@@ -28,7 +29,7 @@ def constant_pad_nd(input: Any, pad: Any, value: float = 0) -> Any:
                 f"The input size {shape[axis]}, plus negative padding {pads[2 * i]} and {pads[2 * i + 1]} resulted in a negative "
                 f"output size, which is invalid. Check dimension {axis} of your input."
             )
-    return with_format(call(_pad, (input,), pads, value), input)
+    return with_format(call(_pad, (input,), pads, fitting(value, input._dtype)), input)
 
 
 def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Any:

@@ -139,14 +139,14 @@ def max_pool(
     )
     if indices:
         values, positions = call(_max_pool_indices, (input,), *numbers, label=_label("MaxPool", rank, "WithIndices"))
-        if single:
-            return views.squeeze(values, 0), views.squeeze(positions, 0)
-        return with_format(values, input), with_format(positions, input)
+        values, positions = with_format(values, input), with_format(positions, input)
+        return (views.squeeze(values, 0), views.squeeze(positions, 0)) if single else (values, positions)
     if rank == 1:
         refuse_dtype("max_pool1d_impl", input._dtype, 2)
     refuse_dtype(f"max_pool{rank}d", input._dtype)
     values = call(_max_pool, (input,), *numbers, label=_label("MaxPool", rank, "WithIndices"))
-    return views.squeeze(values, 0) if single else with_format(values, input)
+    values = with_format(values, input)
+    return views.squeeze(values, 0) if single else values
 
 
 def _label(name: str, rank: int, rest: str = "") -> str:

@@ -31,7 +31,7 @@ from .._tape.composite import record, refuse
 from .._tape.windows import set_apart
 from .._tape.writes import review
 from . import views
-from ._dispatch import accept_numpy_names, call, deliver, finish, shape_args, shape_of, wrap_dim
+from ._dispatch import accept_numpy_names, call, deliver, finish, shape_args, shape_of, type_word, wrap_dim
 from ._forms import accept_forms
 from ._storages import storages
 from .complex_views import view_as_complex, view_as_real
@@ -234,6 +234,11 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[An
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     dim = wrap_dim(dim, len(shape))
     if isinstance(indices_or_sections, TensorBase):
+        if indices_or_sections._dtype is not int64:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                f"{type_word(indices_or_sections._dtype)}"
+            )
         if len(shape_of(indices_or_sections)) > 1:
             raise RuntimeError(
                 "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got "

@@ -169,6 +169,13 @@ def is_coalesced(self: Any) -> bool:
     return self._coalesced
 
 
+def set_coalesced(self: Any, coalesced: bool) -> Any:
+    """Say whether each place is there once, in order, without a look. Returns the tensor."""
+    _expect_coo(self, "_coalesced_")
+    self._coalesced = bool(coalesced)
+    return self
+
+
 def _expect_coo(self: Any, name: str) -> None:
     if not is_sparse(self) or self._layout is not sparse_coo:
         raise RuntimeError(f"{name} expected sparse coordinate tensor layout but got {layout_word(self)}")

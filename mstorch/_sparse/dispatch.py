@@ -94,7 +94,7 @@ def _of_sparse(name: str, function: Function) -> Function:
 
 ONLY_SPARSE: dict[str, Function] = {
     "smm": products.smm, "sspaddmm": accepting(products.sspaddmm, Forms(old=old_sum("mat1", "mat2"))),
-    "sparse_resize_": shape.sparse_resize_,
+    "sparse_resize_": shape.sparse_resize_, "_coalesced_": coo.set_coalesced,
     "sparse_resize_and_clear_": shape.sparse_resize_and_clear_, "resize_as_sparse_": shape.resize_as_sparse_,
 }  # fmt: skip
 COMMON.update({name: _of_sparse(name, function) for name, function in ONLY_SPARSE.items()})

@@ -206,6 +206,10 @@ def hspmm(mat1: Any, mat2: Any, *, out: Any = None) -> Any:
 
 def sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0, out: Any = None) -> Any:
     """``alpha * (mat1 @ mat2)`` at the places of a CSR matrix, plus ``beta`` times it."""
+    for name, matrix in (("mat1", mat1), ("mat2", mat2)):
+        if is_sparse(matrix):
+            layout = "".join(part.capitalize() for part in str(matrix._layout).removeprefix("torch.").split("_"))
+            raise RuntimeError(f"sampled_addmm: Expected {name} to have strided layout, but got {layout}")
     where, values = where_of(input)
     *lead, count, inner = mat1.shape
     width = mat2.shape[-1]

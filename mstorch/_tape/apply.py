@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._backend import tape as native_tape
-from .._backend.raw import MS_DTYPE, NAME_OF_NP, NP_DTYPE, Raw, from_numpy
-from .._backend.table import LOCK, Kernel, forked, kernel, through_mindspore
-from .._core.dtype import OF_MS, OF_NP, dtype
+from .._backend.raw import Raw, from_numpy
+from .._backend.table import LOCK, Kernel, forked, through_mindspore
+from .._core.dtype import OF_NP, dtype
 from .._core.modes import modes, shapes_only
 from .._core.storage import Storage
 from .._core.tangents import LEVELS
@@ -27,7 +27,7 @@ from .._core.tensor_base import (
     value_of,
     wrap,
 )
-from .node import FREED, Node, Saved, bare, dressed, edge_of, named, next_number, saved_input
+from .node import FREED, Node, Saved, dressed, edge_of, named, next_number, saved_input
 from .saved import attribute, names_of
 
 Rule = Callable[..., Any]
@@ -92,33 +92,37 @@ class Derivative:
     ``keep`` lists the inputs to save, by position; "result" in it saves the (first) result, "result1" the next one.
     ``rule(node, gradient)`` gives one
     gradient for each input, or a bare one for the first; for an operation of several results ``gradient`` is their list.
+    ``tables``: arrays among the arguments were made of sizes alone, so that backward may go through again.
     """
 
-    __slots__ = ("rule", "keep", "results", "keeps", "label", "crosswise", "node")
+    __slots__ = ("rule", "keep", "results", "keeps", "label", "crosswise", "tables", "node")
 
-    def __init__(self, rule: Rule, keep: Sequence[Any], label: str, crosswise: bool) -> None:
+    def __init__(self, rule: Rule, keep: Sequence[Any], label: str, crosswise: tuple[int, ...], tables: bool) -> None:
         self.rule = rule
         self.keep = tuple(item for item in keep if not isinstance(item, str))
         self.results = tuple(int(item[6:] or 0) for item in keep if isinstance(item, str))
         self.keeps = bool(keep)
         self.label = label
         self.crosswise = crosswise
+        self.tables = tables
         self.node: Any = named(Applied, label)
 
 
 RULES: dict[str, Derivative] = {}
 
 
-def rule(op: str, *, keep: Sequence[Any] = (), label: str | None = None, crosswise: bool = False) -> Callable[[Rule], Rule]:
+def rule(
+    op: str, *, keep: Sequence[Any] = (), label: str | None = None, crosswise: tuple[int, ...] = (), tables: bool = False
+) -> Callable[[Rule], Rule]:
     """Enter a function as the gradient of the operation ``op``.
 
-    ``crosswise``: of two inputs, each is needed for the gradient of the other only.
+    ``crosswise``: which of two inputs are needed for the gradient of the other only. ``tables``: see ``Derivative``.
     """
 
     def enter(function: Rule) -> Rule:
         if op in RULES:
             raise ValueError(f"the operation {op} has a rule already")
-        RULES[op] = Derivative(function, keep, label or backward_name(op), crosswise)
+        RULES[op] = Derivative(function, keep, label or backward_name(op), crosswise, tables)
         return function
 
     return enter
@@ -145,7 +149,7 @@ def _compute(op: Kernel, name: str, inputs: Sequence[Any], args: Sequence[Any]) 
         _check_meta(op.op)
         with shapes_only():
             return _shaped(op.host[name](*map(_as_array, inputs), *args))
-    return op[name](*[_as_raw(item) for item in inputs], *map(_as_raw, args))
+    return op[name](*[as_raw(item) for item in inputs], *map(as_raw, args))
 
 
 def _without_memory(inputs: Sequence[Any]) -> bool:
@@ -203,13 +207,14 @@ def _as_array(item: Any) -> Any:
     return item
 
 
-def _as_raw(item: Any) -> Any:
+def as_raw(item: Any) -> Any:
+    """A tensor or array, or a sequence with such, as MindSpore's values; anything else as it is."""
     if isinstance(item, TensorBase):
         return value_of(item)
     if item.__class__ is np.ndarray:
         return from_numpy(np.ascontiguousarray(item).reshape(item.shape))
     if isinstance(item, (list, tuple)) and any(isinstance(part, (TensorBase, np.ndarray)) for part in item):
-        return tuple(_as_raw(part) for part in item)
+        return tuple(as_raw(part) for part in item)
     return item
 
 
@@ -335,15 +340,19 @@ def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, .
             item._number = number
     if derivative.keeps:
         node.saved = _kept(derivative, inputs, edges, results)
-    elif args and any(isinstance(part, np.ndarray) for arg in args for part in (arg if arg.__class__ is tuple else (arg,))):
+    elif args and not derivative.tables and _have_arrays(args):
         node.saved = _INDICES
+
+
+def _have_arrays(args: Sequence[Any]) -> bool:
+    return any(isinstance(part, np.ndarray) for arg in args for part in (arg if arg.__class__ is tuple else (arg,)))
 
 
 def _kept(derivative: Derivative, inputs: Sequence[Any], edges: Sequence[Any], results: Sequence[Any]) -> list[Any]:
     """What an operation's gradient needs of its inputs and results."""
     saved: list[Any] = []
     for place in derivative.keep:
-        if derivative.crosswise and edges[1 - place] is None:
+        if place in derivative.crosswise and edges[1 - place] is None:
             saved.append(None)
             continue
         item = inputs[place]
@@ -468,7 +477,7 @@ def attach_native(
 ) -> None:
     """Record an operation without a rule."""
     given, flat = operands(inputs)
-    _attach(label or backward_name(op.op), op[kind.name], given, tuple(map(_as_raw, args)), flat, results)
+    _attach(label or backward_name(op.op), op[kind.name], given, tuple(map(as_raw, args)), flat, results)
 
 
 def operands(inputs: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
@@ -483,7 +492,7 @@ def operands(inputs: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
             given.append(len(item))
             flat.extend(item)
         else:
-            given.append((_as_raw(item),))
+            given.append((as_raw(item),))
     return given, flat
 
 
@@ -509,10 +518,10 @@ def through(
         with shapes_only():
             result = _wrapped(_shaped((host or through_mindspore(function))(*map(_as_array, tensors), *map(_as_array, constants))))
     else:
-        result = _wrapped(function(*map(_as_raw, tensors), *map(_as_raw, constants)))
+        result = _wrapped(function(*map(as_raw, tensors), *map(as_raw, constants)))
     if modes.native is None and recording(tensors):
         results = result if result.__class__ is tuple else (result,)
-        given = [None] * len(tensors) + [(_as_raw(item),) for item in constants]
+        given = [None] * len(tensors) + [(as_raw(item),) for item in constants]
         if modes.grad and any(is_tracked(item) for item in tensors):
             _attach(label, function, given, (), list(tensors), results)
         if LEVELS:
@@ -544,51 +553,3 @@ def native_node(
     if len(results) > 1:
         node.width = len(results)
     return node
-
-
-# The vocabulary of rules: operations that take bare values as well as tensors
-
-
-class Primitive:
-    """An operation as rules use it: on bare values it computes, on tensors it is recorded as well."""
-
-    __slots__ = ("kernel",)
-
-    def __init__(self, op: str) -> None:
-        self.kernel = kernel(op)
-
-    def __call__(self, *args: Any) -> Any:
-        first = args[0]
-        if first.__class__ is np.ndarray:
-            found = self.kernel.host[NAME_OF_NP[first.dtype]](*args)
-            return found if found.__class__ is np.ndarray else np.asarray(found)
-        if isinstance(first, TensorBase):
-            count = 1
-            while count < len(args) and isinstance(args[count], TensorBase):
-                count += 1
-            return apply(self.kernel, first._dtype, args[:count], args[count:])
-        return self.kernel[OF_MS[first.dtype].name](*[_as_raw(item) for item in args])
-
-
-def dtype_name(value: Any) -> str:
-    """The dtype's name of a bare value or a tensor."""
-    if isinstance(value, TensorBase):
-        return value._dtype.name
-    return NAME_OF_NP[value.dtype] if value.__class__ is np.ndarray else OF_MS[value.dtype].name
-
-
-def shape_of(value: Any) -> tuple[int, ...]:
-    """The shape of a bare value or a tensor."""
-    return value._shape if isinstance(value, TensorBase) else tuple(value.shape)
-
-
-def constant(number: Any, like: Any) -> Any:
-    """A 0-d value of the dtype and kind of another."""
-    name = dtype_name(like)
-    array = np.asarray(number, NP_DTYPE[name])
-    if isinstance(like, TensorBase):
-        return tensor_of(array)
-    return array if like.__class__ is np.ndarray else from_numpy(array)
-
-
-__all__ = ["MS_DTYPE", "RULES", "Applied", "Primitive", "apply", "attach_function", "attach_native", "bare", "rule", "through"]

@@ -36,8 +36,8 @@ from .apply import (
     RULES,
     Derivative,
     Native,
-    _as_raw,
     apply,
+    as_raw,
     native_node,
     operands,
     pushed,
@@ -176,7 +176,7 @@ def _push_operation(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
         if len(tensors) != len(flat):
             own = [tangent for item, tangent in zip(flat, tangents) if isinstance(item, TensorBase)]
         edges = [None if item is None else SOMEWHERE for item in own]
-        raw_args = tuple(map(_as_raw, args))
+        raw_args = tuple(map(as_raw, args))
         node = native_node(op.op, edges, op[kind.name], given, raw_args, held, results)
         return transposed(node, own, results)
 

@@ -9,8 +9,9 @@ import numpy as np
 from .._backend.quiet import quiet
 from .._backend.raw import from_numpy
 from .._core.tensor_base import TensorBase, is_tracked, tensor_of
-from .apply import Primitive, apply, constant, dtype_name, shape_of
+from .apply import apply
 from .node import bare
+from .primitives import Primitive, constant, dtype_name, shape_of
 from .windows import linear
 
 add, sub, mul, div, neg = Primitive("add"), Primitive("sub"), Primitive("mul"), Primitive("div"), Primitive("neg")

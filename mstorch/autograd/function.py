@@ -64,7 +64,11 @@ class FunctionCtx:
             raise RuntimeError(FREED)
         return tuple(None if item is None else item.value(node, True) for item in self._saved)
 
-    saved_variables = saved_tensors
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The old name of ``saved_tensors``."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
 
     def mark_dirty(self, *args: Any) -> None:
         """Say which inputs forward changed in place; they have to be returned too."""
@@ -334,6 +338,11 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
             "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed to "
             "ctx.mark_dirty().", UserWarning, stacklevel=4,
         )  # fmt: skip
+    if not dirty <= {id(item) for item in outputs}:
+        raise RuntimeError(
+            "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace "
+            "must all be outputs of the Function."
+        )
     replaced: dict[int, int] = {}
     shapes: list[Any] = []
     for position, item in enumerate(list(outputs)):

@@ -4,12 +4,13 @@ from __future__ import annotations
 from typing import Any
 
 from .. import vocabulary as v
-from ..apply import Primitive, rule
+from ..apply import rule
+from ..primitives import Primitive
 
 _forward, _input, _weight = Primitive("conv2d"), Primitive("conv2d_input"), Primitive("conv2d_weight")
 
 
-@rule("conv2d", keep=(0, 1), crosswise=True, label="ConvolutionBackward0")
+@rule("conv2d", keep=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
 def conv2d(node: Any, g: Any) -> Any:
     x, w = node.edges[:2]
     attributes = node.args[-4:]
@@ -21,7 +22,7 @@ def conv2d(node: Any, g: Any) -> Any:
     )
 
 
-@rule("conv2d_input", keep=(0, 1), crosswise=True, label="ConvolutionBackward0")
+@rule("conv2d_input", keep=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
 def conv2d_input(node: Any, g: Any) -> Any:
     attributes = node.args[1:]
     first, w = node.edges
@@ -31,7 +32,7 @@ def conv2d_input(node: Any, g: Any) -> Any:
     )
 
 
-@rule("conv2d_weight", keep=(0, 1), crosswise=True, label="ConvolutionBackward0")
+@rule("conv2d_weight", keep=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
 def conv2d_weight(node: Any, g: Any) -> Any:
     attributes = node.args[1:]
     first, x = node.edges
@@ -41,7 +42,7 @@ def conv2d_weight(node: Any, g: Any) -> Any:
     )
 
 
-@rule("conv_transpose2d", keep=(0, 1), crosswise=True, label="ConvolutionBackward0")
+@rule("conv_transpose2d", keep=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
 def conv_transpose2d(node: Any, g: Any) -> Any:
     x, w = node.edges[:2]
     stride, padding, _, dilation, groups = node.args[-5:]

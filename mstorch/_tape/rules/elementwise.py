@@ -21,7 +21,7 @@ def sub(node: Any, g: Any) -> Any:
     return (None if first is None else v.fit(g, node.shapes[0]), None if second is None else v.fit(v.neg(g), node.shapes[1]))
 
 
-@rule("mul", keep=(0, 1), crosswise=True)
+@rule("mul", keep=(0, 1), crosswise=(0, 1))
 def mul(node: Any, g: Any) -> Any:
     first, second = node.edges
     return (
@@ -30,14 +30,14 @@ def mul(node: Any, g: Any) -> Any:
     )
 
 
-@rule("div", keep=(0, 1))
+@rule("div", keep=(0, 1), crosswise=(0,))
 def div(node: Any, g: Any) -> Any:
     first, second = node.edges
-    x, y = node.kept(g, 0), node.kept(g, 1)
+    y = node.kept(g, 1)
     part = v.div(g, v.conj(y))
     return (
         None if first is None else v.fit(part, node.shapes[0]),
-        None if second is None else v.fit(v.neg(v.mul(part, v.conj(v.div(x, y)))), node.shapes[1]),
+        None if second is None else v.fit(v.neg(v.mul(part, v.conj(v.div(node.kept(g, 0), y)))), node.shapes[1]),
     )
 
 

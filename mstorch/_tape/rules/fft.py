@@ -4,7 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import vocabulary as v
-from ..apply import Primitive, rule
+from ..apply import rule
+from ..primitives import Primitive
 
 _ADJOINT = {"backward": "forward", "ortho": "ortho", "forward": "backward", None: "forward"}
 _fft = Primitive("fft")

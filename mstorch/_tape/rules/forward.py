@@ -7,9 +7,9 @@ import numpy as np
 
 from ..._backend.table import kernel
 from .. import vocabulary as v
-from ..apply import Primitive
 from ..forward import Call, forward_rule
 from ..node import bare
+from ..primitives import Primitive
 from .norm import standardised
 from .pool import positions_in
 

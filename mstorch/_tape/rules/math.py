@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import vocabulary as v
-from ..apply import dtype_name, rule
+from ..apply import rule
+from ..primitives import dtype_name
 
 
 def _acosh_slope(x: Any) -> Any:

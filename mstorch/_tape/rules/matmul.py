@@ -8,7 +8,7 @@ from ..apply import rule
 
 
 def _product(op: str, multiply: Any) -> None:
-    @rule(op, keep=(0, 1), crosswise=True)
+    @rule(op, keep=(0, 1), crosswise=(0, 1))
     def by_factors(node: Any, g: Any) -> Any:
         first, second = node.edges
         return (

@@ -7,7 +7,8 @@ import numpy as np
 
 from ..._backend.quiet import quiet
 from .. import vocabulary as v
-from ..apply import Primitive, rule
+from ..apply import rule
+from ..primitives import Primitive
 
 
 def restored(node: Any, g: Any, dims: tuple[int, ...], keepdim: bool) -> Any:

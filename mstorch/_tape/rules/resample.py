@@ -13,14 +13,14 @@ from ..apply import rule
 _along = kernel("along")
 
 
-@rule("along", label="UpsampleBackward0")
+@rule("along", label="UpsampleBackward0", tables=True)
 def along(node: Any, g: Any) -> Any:
     matrix, axis = node.args
     turned, run = np.ascontiguousarray(matrix.T), _along.host[node.kind.name]
     return v.mapped(g, lambda array: run(array, turned, axis), lambda array: run(array, matrix, axis), "UpsampleBackward0")
 
 
-@rule("pick_along", label="UpsampleNearestBackward0")
+@rule("pick_along", label="UpsampleNearestBackward0", tables=True)
 def pick_along(node: Any, g: Any) -> Any:
     positions, axis = node.args
     shape = node.shapes[0]

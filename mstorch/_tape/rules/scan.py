@@ -7,7 +7,8 @@ import numpy as np
 
 from ..._backend.table import kernel
 from .. import vocabulary as v
-from ..apply import Primitive, dtype_name, rule
+from ..apply import rule
+from ..primitives import Primitive, dtype_name
 
 _cumsum, _cumprod = kernel("cumsum"), Primitive("cumprod")
 

@@ -7,7 +7,8 @@ import numpy as np
 
 from ..._backend.host.scatter import places_along
 from .. import vocabulary as v
-from ..apply import Primitive, rule
+from ..apply import rule
+from ..primitives import Primitive
 from ._places import Places
 
 

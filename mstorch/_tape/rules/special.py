@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .. import vocabulary as v
-from ..apply import Primitive, rule
+from ..apply import rule
+from ..primitives import Primitive
 
 _erfcx, _digamma, _polygamma, _lgamma, _zeta = (Primitive(op) for op in ("erfcx", "digamma", "polygamma", "lgamma", "zeta"))
 _i0, _i0e, _i1, _i1e = (Primitive(op) for op in ("i0", "i0e", "i1", "i1e"))

@@ -214,8 +214,8 @@ class RNNBase(Module):
         if states is None:
             states = self._initial(input, batch)
         self._check_states(states, batch)
-        rows, last = self._run(steps_first.reshape(length * batch, -1), [batch] * length, states)
-        output = no_view(rows.reshape(length, batch, -1))
+        rows, last = self._run(steps_first.reshape(length * batch, steps_first.shape[-1]), [batch] * length, states)
+        output = no_view(rows.reshape(length, batch, rows.shape[-1]))
         if self.batch_first:
             output = output.transpose(0, 1)
             if self.mode != "LSTM":  # torch's LSTM returns the view

@@ -1,0 +1,58 @@
+"""Python numbers as values of a dtype: what fits, and torch's errors for what does not."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .._core.dtype import dtype
+
+_CPP_TYPES = {
+    "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t", "float32": "float",
+    "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}  # fmt: skip
+_LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
+
+
+def integer_fits(value: Any, kind: dtype) -> bool:
+    """Whether a number fits an integer type; a negative integer goes round in an unsigned one, no further than its size."""
+    limits = np.iinfo(kind.np)
+    low = -limits.max if limits.min == 0 and isinstance(value, int) else limits.min
+    return bool(low <= value <= limits.max)
+
+
+def _float_fits(value: float, name: str) -> bool:
+    return abs(value) <= _LARGEST.get(name, math.inf) or not math.isfinite(value)
+
+
+def fitting(value: Any, kind: dtype, through: str | None = None) -> Any:
+    """A number as torch converts it to a dtype (by way of ``through``): RuntimeError where it does not fit.
+
+    A complex number without imaginary part counts as a real one.
+    """
+    name = through or kind.name
+    parts = (value.real, value.imag) if isinstance(value, complex) else (value,)
+    if kind.category == 0:
+        return bool(value)
+    if kind.category == 3:
+        fits = all(_float_fits(part, "float32" if name == "complex64" else name) for part in parts)
+    elif len(parts) == 2 and parts[1]:
+        fits = False
+    else:
+        value = parts[0]
+        fits = integer_fits(value, kind) if kind.category == 1 else _float_fits(value, name)
+    if not fits:
+        raise RuntimeError(f"value cannot be converted to type {_CPP_TYPES.get(name, name)} without overflow")
+    return value
+
+
+def written(value: Any, kind: dtype) -> Any:
+    """As ``fitting``, where torch makes a tensor of the number first: 16-bit types are reached by way of double."""
+    return fitting(value, kind, "float64" if kind.name in ("float16", "bfloat16") else None)
+
+
+def filling(value: Any, kind: dtype, count: int) -> Any:
+    """As ``fitting``, for a tensor of ``count`` elements that is filled: torch writes a single one another way."""
+    return written(value, kind) if count == 1 else fitting(value, kind)
