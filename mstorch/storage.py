@@ -30,6 +30,7 @@ from ._core.dtype import (
 )  # fmt: skip
 from ._core.naming import NamedAsInTorch
 from ._core.shared import Block
+from ._core.storage import Absent
 from ._core.storage import Storage as Cell
 from ._core.tensor_base import window
 from ._ops import from_data
@@ -43,8 +44,9 @@ def _cell_of(array: np.ndarray) -> Cell:
     return from_data.made(array)._storage
 
 
-def _lines(values: Sequence[Any]) -> str:
-    return "".join(f" {value}\n" for value in values)
+def _shown(storage: Any) -> str:
+    """The elements, a line each."""
+    return "...\n" if storage.device.type == "meta" else "".join(f" {value}\n" for value in storage.tolist())
 
 
 class UntypedStorage(metaclass=NamedAsInTorch):
@@ -52,10 +54,10 @@ class UntypedStorage(metaclass=NamedAsInTorch):
 
     is_sparse = is_sparse_csr = is_hpu = is_cuda = False
     filename = None
-    _cell: Cell
+    _cell: Any  # Storage, or Absent on the meta device
 
     def __new__(cls, *args: Any, device: Any = None) -> UntypedStorage:
-        devices.resolve(device)
+        meta = device is not None and devices.is_meta(device)
         if not args:
             array = np.zeros(0, np.uint8)
         elif isinstance(args[0], int):
@@ -64,17 +66,21 @@ class UntypedStorage(metaclass=NamedAsInTorch):
             array = np.array(args[0], np.int64).astype(np.uint8)
         else:
             raise TypeError(f"UntypedStorage(): expected a size or a sequence of bytes, got {type(args[0]).__name__}")
-        return untyped_of(_cell_of(array))
+        return untyped_of(Absent(devices.META, array.nbytes) if meta else _cell_of(array))
 
     def _flat(self) -> np.ndarray:
         return self._cell.memory
 
     def _bytes(self) -> np.ndarray:
+        if isinstance(self._cell, Absent):
+            raise NotImplementedError("Not available for 'meta' device type")
         return self._cell.memory
 
     def _write(self, index: Any, values: Any, kind: dtype = uint8) -> None:
         """Write elements of a dtype into the memory, for every tensor that shares it."""
         cell = self._cell
+        if isinstance(cell, Absent):
+            return
         whole = cell.nbytes // kind.itemsize * kind.itemsize
         cell.memory[:whole].view(kind.np)[index] = values
         cell.version += 1
@@ -104,7 +110,9 @@ class UntypedStorage(metaclass=NamedAsInTorch):
         return 1
 
     def data_ptr(self) -> int:
-        """The address of the first byte (CPU)."""
+        """The address of the first byte (CPU); 0 where there is no memory."""
+        if isinstance(self._cell, Absent):
+            return 0
         return int(self._flat().ctypes.data)
 
     def get_device(self) -> int:
@@ -154,10 +162,13 @@ class UntypedStorage(metaclass=NamedAsInTorch):
 
     def clone(self) -> UntypedStorage:
         """A copy in memory of its own."""
-        return untyped_of(_cell_of(self._bytes().copy()))
+        cell = self._cell
+        return untyped_of(Absent(cell.device, cell.nbytes) if isinstance(cell, Absent) else _cell_of(self._bytes().copy()))
 
     def cpu(self) -> UntypedStorage:
         """The storage, for it is on the CPU already; a copy there from a device."""
+        if isinstance(self._cell, Absent):
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         return self if self.device.type == "cpu" else self.clone()
 
     def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
@@ -241,7 +252,7 @@ class UntypedStorage(metaclass=NamedAsInTorch):
         return id(self._cell)
 
     def __repr__(self) -> str:
-        return f"{_lines(self.tolist())}[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
+        return f"{_shown(self)}[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
 
     def __copy__(self) -> UntypedStorage:
         return self.clone()
@@ -265,7 +276,7 @@ def _checked(index: Any, size: int, what: str) -> int:
     return index % size
 
 
-def untyped_of(cell: Cell) -> UntypedStorage:
+def untyped_of(cell: Cell | Absent) -> UntypedStorage:
     """The storage object of a cell, one as long as somebody holds it."""
     found = _OBJECTS.get(id(cell))
     if found is None:
@@ -320,7 +331,7 @@ class TypedStorage(metaclass=_LegacyStorage):
             raise RuntimeError(f"{cls.__name__}.__new__() got an unexpected keyword argument 'dtype'")
         made = object.__new__(TypedStorage)
         made.dtype = legacy or dtype or get_default_dtype()
-        devices.resolve(device)
+        meta = device is not None and devices.is_meta(device)
         if wrap_storage is not None:
             made._untyped_storage = wrap_storage.untyped()
             return made
@@ -332,7 +343,7 @@ class TypedStorage(metaclass=_LegacyStorage):
             array = numpy_cast(np.array(args[0]), made.dtype.np)
         else:
             raise TypeError(f"Argument type not recognized: {type(args[0])}")
-        made._untyped_storage = untyped_of(_cell_of(array))
+        made._untyped_storage = untyped_of(Absent(devices.META, array.nbytes) if meta else _cell_of(array))
         return made
 
     def __init__(
@@ -376,7 +387,7 @@ class TypedStorage(metaclass=_LegacyStorage):
 
     def size(self) -> int:
         """The number of elements."""
-        return int(self._elements().size)
+        return self._untyped_storage.nbytes() // self.dtype.itemsize
 
     __len__ = size
 
@@ -429,7 +440,7 @@ class TypedStorage(metaclass=_LegacyStorage):
 
     def clone(self) -> TypedStorage:
         """A copy in memory of its own."""
-        return self._with(self._elements().copy(), self.dtype)
+        return TypedStorage(wrap_storage=self._untyped_storage.clone(), dtype=self.dtype)
 
     def cpu(self) -> TypedStorage:
         """The storage on the CPU."""
@@ -498,7 +509,7 @@ class TypedStorage(metaclass=_LegacyStorage):
         return TypedStorage(wrap_storage=UntypedStorage.from_file(filename, shared, size * kind.itemsize), dtype=kind)
 
     def __repr__(self) -> str:
-        return f"{_lines(self.tolist())}[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
+        return f"{_shown(self)}[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
 
     def __copy__(self) -> TypedStorage:
         return self.clone()

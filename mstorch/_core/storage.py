@@ -86,6 +86,10 @@ class Absent:
         self.version = 0
         self.nbytes = nbytes
 
+    def resize(self, size: int) -> None:
+        """Another size in bytes."""
+        self.nbytes = size
+
     @property
     def memory(self) -> np.ndarray:
         """Raises RuntimeError."""

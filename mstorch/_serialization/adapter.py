@@ -186,7 +186,7 @@ def tensor_parts(tensor: Any) -> TensorParts:
         dtype_name=tensor.dtype.name,
         offset=tensor.storage_offset(),
         size=tuple(tensor.shape),
-        stride=tuple(tensor.stride()),
+        stride=(*tensor.stride(),),
         requires_grad=bool(tensor.requires_grad),
         # One object for equal texts: the pickle then says it once and refers back, as torch's does.
         location=sys.intern(str(tensor.device)),

@@ -135,7 +135,8 @@ class _Rules:
 
     def _plain(self, tensor: Any, hooks: OrderedDict) -> Any:
         if tensor.is_meta:
-            shape = tuple(tensor.shape), tuple(tensor.stride())
+            # Each a tuple of its own, as in torch: what is the same object becomes a reference in the pickle.
+            shape = tuple(tensor.shape), (*tensor.stride(),)
             return self.named("torch._utils", "_rebuild_meta_tensor_no_storage"), (tensor.dtype, *shape, tensor.requires_grad)
         parts = adapter.tensor_parts(tensor)
         saved = self.table.add(parts.cell, parts.dtype_name, parts.location, parts.array)

@@ -197,3 +197,19 @@ def test_memory_formats(both: Callable[..., Any]) -> None:
         )  # fmt: skip
 
     both(body)
+
+
+def test_storages_on_the_meta_device(both: Callable[..., Any]) -> None:
+    def body(torch: Any) -> Any:
+        storage = torch.ones(3, 2, device="meta").untyped_storage()
+        own = torch.TypedStorage([1, 2, 3], dtype=torch.int16, device="meta")
+        storage.fill_(1)
+        found = [storage.nbytes(), storage.data_ptr(), storage.device.type, own.size(), own.clone().nbytes(), repr(own), repr(storage)]
+        return [*found, storage.resize_(40).nbytes(), torch.empty(0, device="meta").set_(storage).shape]
+
+    both(body)
+
+
+@pytest.mark.parametrize("call", [lambda storage: storage[0], lambda storage: storage.cpu()], ids=["index", "cpu"])
+def test_storages_on_the_meta_device_have_no_elements(both: Callable[..., Any], call: Callable[[Any], Any]) -> None:
+    both(lambda torch: call(torch.UntypedStorage(4, device="meta")))
