@@ -29,7 +29,7 @@ from ._core.dtype import (
     uint8,
 )  # fmt: skip
 from ._core.naming import NamedAsInTorch
-from ._core.shared import Block
+from ._core.shared import Block, mapped
 from ._core.storage import Absent
 from ._core.storage import Storage as Cell
 from ._core.tensor_base import window
@@ -291,20 +291,6 @@ def untyped_over(block: Block) -> UntypedStorage:
     cell = _cell_of(block.memory)
     cell.shared = block
     return untyped_of(cell)
-
-
-def mapped(filename: str, shared: bool, nbytes: int) -> np.ndarray:
-    """A file's first bytes in memory (all of them for 0)."""
-    try:
-        if shared:
-            with open(filename, "a+b") as file:
-                file.seek(0, 2)
-                file.truncate(max(nbytes, file.tell()))
-        found = np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(nbytes,) if nbytes else None)
-    except OSError as error:
-        mode = "read-write mode" if shared else "read-only mode"
-        raise RuntimeError(f"unable to open file <{filename}> in {mode}: {error.strerror} ({error.errno})") from None
-    return np.asarray(found)
 
 
 class _LegacyStorage(NamedAsInTorch):

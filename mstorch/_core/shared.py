@@ -50,3 +50,17 @@ class Block:
         """What tells the file from others, the same in every process."""
         found = os.fstat(self.descriptor)
         return found.st_dev, found.st_ino
+
+
+def mapped(filename: str, shared: bool, nbytes: int) -> np.ndarray:
+    """A file's first bytes in memory (all of them for 0)."""
+    try:
+        if shared:
+            with open(filename, "a+b") as file:
+                file.seek(0, 2)
+                file.truncate(max(nbytes, file.tell()))
+        found = np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(nbytes,) if nbytes else None)
+    except OSError as error:
+        mode = "read-write mode" if shared else "read-only mode"
+        raise RuntimeError(f"unable to open file <{filename}> in {mode}: {error.strerror} ({error.errno})") from None
+    return np.asarray(found)

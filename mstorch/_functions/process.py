@@ -13,9 +13,9 @@ import numpy as np
 from .. import _settings
 from .._core import device as devices
 from .._core.dtype import get_default_dtype, set_default_dtype
+from .._core.shared import mapped
 from .._ops.copying import as_dtype
 from .._ops.from_data import made
-from ..storage import mapped
 
 _state: dict[str, Any] = {"interop": None, "warn_always": False}
 

@@ -216,6 +216,11 @@ def searchsorted(
                 f"converting non-contiguous tensor to contiguous, please use contiguous {name} tensor if possible. This message will "
                 "only appear once per program.", stacklevel=2,
             )  # fmt: skip
+    if out is not None and out._dtype is not (int32 if out_int32 else int64):
+        raise RuntimeError(
+            "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether "
+            f"out_int32 flag is True, but we got output tensor's dtype {type_word(out._dtype)} and out_int32 flag is {out_int32}"
+        )
     kind = promote_types(sorted_sequence._dtype, input._dtype)
     found = call(_searchsorted, (sorted_sequence.detach(), input.detach()), after, dtype=kind)
     return finish(found.to(int32) if out_int32 else found, out)

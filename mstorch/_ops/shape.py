@@ -12,7 +12,7 @@ from .._core.dtype import int64
 from .._core.formats import contiguous_format
 from .._core.modes import modes
 from .._core.storage import Storage
-from .._core.strides import contiguous_strides, flat_index
+from .._core.strides import channels_last_strides, contiguous_strides, flat_index, normalize
 from .._core.tangents import LEVELS, is_dual
 from .._core.tensor_base import (
     TensorBase,
@@ -481,6 +481,10 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     if LEVELS and is_dual(self):
         raise RuntimeError("cannot resize variables that has a forward grad")
     shape = shape_args(sizes)
+    if memory_format is not None and memory_format is not contiguous_format:
+        resize_(self, shape)
+        self._stride, self._array = normalize(shape, channels_last_strides(shape)), None
+        return self
     if shape == shape_of(self):
         return self
     if self._storage.__class__ is Storage:

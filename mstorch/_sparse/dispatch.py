@@ -242,26 +242,29 @@ def give_methods() -> None:
     Tensor.dense_dim = lambda self: self.dim()  # type: ignore[attr-defined]
 
 
-def _grad(outputs: Any, inputs: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-    """``autograd.grad`` where an input is sparse: by its values."""
+def _grad(outputs: Any, inputs: Any, grad_outputs: Any = None, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    """``autograd.grad`` where an input or an output is sparse: by its values."""
     wanted = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-    for tensor in wanted:
-        if is_sparse(tensor) and not tensor.is_leaf:
-            raise NotImplementedError("mstorch: torch.autograd.grad takes sparse tensors as inputs only if they are leaves")
     plain = [tensor._values_part if is_sparse(tensor) else tensor for tensor in wanted]
-    found = autograd.grad(outputs, plain, *args, **kwargs)
+    found = autograd.grad(*_by_values(outputs, plain, grad_outputs), *args, **kwargs)
     return tuple(masked_gradient(t, g) if is_sparse(t) and g is not None else g for t, g in zip(wanted, found))
 
 
-def _backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> None:
-    """``autograd.backward`` where a root is sparse: from its values."""
-    roots = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
-    gradients = (grad_tensors,) if isinstance(grad_tensors, Tensor) else tuple(grad_tensors or [None] * len(roots))
+def _by_values(outputs: Any, inputs: Any, gradients: Any) -> tuple[list[Any], Any, list[Any]]:
+    """Roots and their gradients, those of sparse tensors by the values."""
+    roots = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    gradients = (gradients,) if isinstance(gradients, Tensor) else tuple(gradients or [None] * len(roots))
     for root, gradient in zip(roots, gradients):
         if is_sparse(root) and gradient is None:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
     plain = [(r._values_part, values_at(g, r)) if is_sparse(r) else (r, g) for r, g in zip(roots, gradients)]
-    autograd.backward([r for r, _ in plain], [g for _, g in plain], *args, **kwargs)
+    return [r for r, _ in plain], inputs, [g for _, g in plain]
+
+
+def _backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> None:
+    """``autograd.backward`` where a root is sparse: from its values."""
+    roots, _, gradients = _by_values(tensors, None, grad_tensors)
+    autograd.backward(roots, gradients, *args, **kwargs)
 
 
 def install() -> None:

@@ -69,6 +69,9 @@ def _elements(tensor: Any) -> Iterator[tuple[tuple[int, ...], int, Any]]:
     memory = values(tensor)
     if tensor.layout == strided:
         numbers = np.arange(memory.numel())
+    elif tensor.layout == sparse_coo:  # which may have a place several times
+        whole = np.arange(tensor.numel()).reshape(tuple(tensor.shape))
+        numbers = whole[tuple(tensor._indices().numpy())].reshape(-1)
     else:
         # Ones at the specified elements of a sparse tensor tell in which order its values stand.
         marked = tensor.detach().clone()

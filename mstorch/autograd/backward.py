@@ -9,6 +9,7 @@ import numpy as np
 from .._backend import tape
 from .._core.modes import grad_set_to, modes
 from .._core.overriding import for_maps
+from .._core.size import Size
 from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, count_of, is_tracked, tensor_of
 from .._ops._dispatch import capturing, cast_tensor
@@ -54,22 +55,29 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
             continue
         if not isinstance(gradient, TensorBase):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
-        if not isinstance(root, GradientEdge):
-            if gradient.shape != root.shape:
+        shape, kind = _like_at(root)
+        if shape is not None:
+            if gradient.shape != shape:
                 raise RuntimeError(
                     f"Mismatch in shape: grad_output[{len(found)}] has a shape of {gradient.shape} and output[{len(found)}] has a "
-                    f"shape of {root.shape}."
+                    f"shape of {Size(shape)}."
                 )
-            if gradient._dtype is not root._dtype:
-                if gradient._dtype.category == 3 and root._dtype.category < 3:
+            if gradient._dtype is not kind:
+                if gradient._dtype.category == 3 and kind.category < 3:
                     raise RuntimeError(
                         "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
-                        f"grad_output[{len(found)}] has a dtype of {gradient._dtype} and output[{len(found)}] has a dtype of "
-                        f"{root._dtype}."
+                        f"grad_output[{len(found)}] has a dtype of {gradient._dtype} and output[{len(found)}] has a dtype of {kind}."
                     )
-                gradient = cast_tensor(gradient, root._dtype)
+                gradient = cast_tensor(gradient, kind)
         found.append(gradient if LEVELS else bare_of(gradient, recorded))
     return found
+
+
+def _like_at(root: Any) -> tuple[Any, Any]:
+    """Shape and dtype of a root; None for both where an edge does not know them."""
+    if isinstance(root, GradientEdge):
+        return (root.node.likes_of or {}).get(root.output_nr, (None, None))
+    return root.shape, root._dtype
 
 
 def _ones_at(edge: GradientEdge, recorded: bool) -> Any:

@@ -367,3 +367,49 @@ def test_a_pass_tells_what_it_runs(both):
         return found, t._C._current_graph_task_id(), t._C._current_autograd_node()
 
     both(body)
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 2)])
+def test_gradients_at_an_edge_are_checked(both: Callable[..., Any], shape: tuple[int, ...]) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.ones(2, 2, requires_grad=True)
+        edge = torch.autograd.graph.get_gradient_edge(x * 2)
+        return torch.autograd.grad(edge, x, torch.ones(shape, dtype=torch.float64))[0]
+
+    both(body)
+
+
+def test_a_function_returns_what_it_wrote(both: Callable[..., Any]) -> None:
+    def body(torch: Any) -> Any:
+        class Add(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                x.add_(1)
+                ctx.mark_dirty(x)
+                return x.clone()
+
+            @staticmethod
+            def backward(ctx: Any, gradient: Any) -> Any:
+                return gradient
+
+        return Add.apply(torch.ones(2, requires_grad=True) * 2)
+
+    both(body)
+
+
+def test_products_of_several_zeros_have_no_second_derivative(both: Callable[..., Any]) -> None:
+    def body(torch: Any) -> Any:
+        source = torch.tensor([0.0, 0.0, 2.0], requires_grad=True)
+        product = torch.tensor([1.0, 2.0]).scatter_reduce(0, torch.tensor([0, 0, 1]), source, "prod")
+        (slope,) = torch.autograd.grad(product.sum(), source, create_graph=True)
+        slope.sum().backward()
+
+    both(body)
+
+
+def test_resize_in_a_memory_format(both: Callable[..., Any]) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.arange(48.0).resize_(2, 3, 2, 4, memory_format=torch.channels_last)
+        return x, x.stride(), x.is_contiguous(memory_format=torch.channels_last)
+
+    both(body)

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from ..._backend.host.scatter import places_along
+from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import rule
+from ..composite import refuse
 from ..primitives import Primitive
 from ._places import Places
 
@@ -78,7 +80,13 @@ def _of_product(node: Any, g: Any, places: Places, x: Any, source: Any, result: 
     nonzero = v.where(v.is_zero(x), 1, x)
     by_x = v.div(v.mul(g, _reduced(nonzero, source, *node.args)), nonzero)
     zero = v.is_zero(source)
-    single = zero & (v.host_array(places.take(places.add(zero.astype(node.kind.np)))) == 1)
+    zeros = v.host_array(places.take(places.add(zero.astype(node.kind.np))))
+    single = zero & (zeros == 1)
     others = _reduced(x, v.where(single, 1, source), *node.args)
     divided = v.div(places.take(v.mul(g, result)), v.where(zero, 1, source))
-    return by_x, v.where(single, places.take(v.mul(g, others)), divided)
+    by_source = v.where(single, places.take(v.mul(g, others)), divided)
+    if isinstance(g, TensorBase) and (zero & (zeros > 1)).any():
+        refuse("Error", "scatter_reduce", by_source, by_source, RuntimeError(
+            "scatter_reduce(): Double backward is unsupported for src when >1 zeros in src are scattered to the same position in self"
+        ))  # fmt: skip
+    return by_x, by_source
