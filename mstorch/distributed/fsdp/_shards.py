@@ -11,7 +11,6 @@ import mstorch as torch
 from ..._core.tensor_base import window
 from ..._tape.engine import next_callback
 from ...autograd.graph import saved_tensors_hooks
-from .. import _collectives as plain
 from .._types import ReduceOp
 from ..tensor._dtensor import DTensor, wrapped
 from ..tensor._moves import bounds, cut
@@ -31,8 +30,6 @@ class _Owner:
         local = cut(parameter.detach(), 0, group).clone(memory_format=torch.contiguous_format)
         spread = wrapped(local, mesh, [Shard(0)], self.shape)
         self.sharded: Any = torch.nn.Parameter(spread, parameter.requires_grad)
-        self.each = -(-self.shape[0] // group.size())
-        self.row = int(np.prod(self.shape[1:], dtype=np.int64))
         self.whole: Any = None
         self.grad: Any = None  # of the whole, where it is not averaged yet
 
@@ -59,33 +56,20 @@ class Shards:
     # Putting together
 
     def _gathered(self) -> list[Any]:
-        """The whole of each parameter, in memory of its own."""
+        """The whole of each parameter, in memory of its own, which the processes' parts are received into."""
         kind = self.policy.param_dtype
-        parts = []
         with torch.no_grad():
-            for owner in self.owners:
-                local = owner.sharded.to_local().detach().reshape(-1)
-                local = local if kind is None else local.to(kind)
-                missing = owner.each * owner.row - local.numel()
-                parts.append(torch.cat([local, local.new_zeros(missing)]) if missing else local)
-            found = []
-            for members in self._by_dtype(parts):
-                flat = torch.cat([parts[place] for place in members])
-                whole = flat.new_empty(flat.numel() * self.group.size())
-                plain.all_gather_single(whole, flat, self.group)
-                rows, start = whole.view(self.group.size(), -1), 0
-                for place in members:
-                    owner, length = self.owners[place], parts[place].numel()
-                    full = rows[:, start : start + length].reshape(-1)[: owner.shape[0] * owner.row].clone()
-                    found.append((place, full.view(owner.shape)))
-                    start += length
-        return [full for _, full in sorted(found, key=lambda pair: pair[0])]
+            parts = [owner.sharded.to_local().detach() for owner in self.owners]
+            parts = parts if kind is None else [part.to(kind) for part in parts]
+            wholes = [torch.empty(owner.shape, dtype=part.dtype) for owner, part in zip(self.owners, parts)]
+            self.group._allgather_pieces(self._rows(wholes), parts)
+        return wholes
 
-    def _by_dtype(self, parts: list[Any]) -> list[list[int]]:
-        kinds: dict[Any, list[int]] = {}
-        for place, part in enumerate(parts):
-            kinds.setdefault(part.dtype, []).append(place)
-        return list(kinds.values())
+    def _rows(self, wholes: list[Any]) -> list[list[Any]]:
+        """For each process, its parts of the wholes."""
+        size = self.group.size()
+        limits = [[bounds(len(whole), size, member) for whole in wholes] for member in range(size)]
+        return [[whole[first:last] for whole, (first, last) in zip(wholes, places)] for places in limits]
 
     @property
     def together(self) -> bool:
@@ -156,7 +140,7 @@ class Shards:
         self.reshard()
 
     def _reduce(self) -> None:
-        size = self.group.size()
+        self.group.size()
         having = [owner for owner in self.owners if owner.grad is not None]
         kind = self.policy.reduce_dtype
         kinds: dict[Any, list[Any]] = {}
@@ -164,24 +148,15 @@ class Shards:
             kinds.setdefault(kind or owner.grad.dtype, []).append(owner)
         with torch.no_grad():
             for dtype, owners in kinds.items():
-                columns = []
-                for owner in owners:
-                    flat = owner.grad.to(dtype).reshape(-1)
-                    missing = owner.each * owner.row * size - flat.numel()
-                    columns.append((torch.cat([flat, flat.new_zeros(missing)]) if missing else flat).view(size, -1))
+                grads = [owner.grad.to(dtype).contiguous() for owner in owners]
+                rows = self._rows(grads)
+                parts = [torch.empty_like(row, memory_format=torch.contiguous_format) for row in rows[self.group.rank()]]
+                self.group._reduce_scatter_pieces(parts, rows, ReduceOp.AVG)
+                for owner, part in zip(owners, parts):
                     owner.grad = None
-                given = torch.cat(columns, 1).reshape(-1)
-                part = given.new_empty(given.numel() // size)
-                plain.reduce_scatter_single(part, given, ReduceOp.AVG, self.group)
-                start = 0
-                for owner, column in zip(owners, columns):
-                    length = column.shape[1]
-                    self._give(owner, part[start : start + length])
-                    start += length
+                    self._give(owner, part.to(owner.dtype))
 
-    def _give(self, owner: Any, part: Any) -> None:
-        first, last = bounds(owner.shape[0], self.group.size(), self.group.rank())
-        local = part[: (last - first) * owner.row].view(last - first, *owner.shape[1:]).to(owner.dtype).clone()
+    def _give(self, owner: Any, local: Any) -> None:
         held = owner.sharded.grad
         if held is not None:
             local = held.to_local().detach() + local
