@@ -253,11 +253,11 @@ class ProcessGroup:
     all_gather_single = _allgather_base
 
     def _allgather_pieces(self, outputs: Sequence[Sequence[Any]], inputs: Sequence[Any]) -> Work:
-        """Fill the tensors for each member with its, without a copy of all; shapes may differ between members."""
+        """Begin to fill contiguous tensors for each member with its, without a copy of all; shapes may differ between members."""
         self._check("all_gather", *inputs, *(tensor for part in outputs for tensor in part))
         into = [host.Pieces([host.bytes_of(_Flat(tensor).flat) for tensor in part]) for part in outputs]
         own = host.Pieces([host.bytes_of(_Flat(tensor).flat) for tensor in inputs])
-        return self._start(lambda exchange: host.all_gather_pieces(exchange, into, own), list(outputs), (), _WAIT)
+        return self._start(lambda exchange: host.all_gather_pieces(exchange, into, own), list(outputs), (), None)
 
     def _reduce_scatter_pieces(self, outputs: Sequence[Any], inputs: Sequence[Sequence[Any]], op: Any) -> Work:
         """Fill contiguous tensors of one dtype with the combination of what all members have for this one."""

@@ -33,6 +33,20 @@ class _Owner:
         self.whole: Any = None
         self.grad: Any = None  # of the whole, where it is not averaged yet
 
+    def local(self) -> Any:
+        """What this process has."""
+        return self.sharded.to_local().detach()
+
+    def follow(self) -> None:
+        """Take the parameter that a module has now: ``load_state_dict(assign=True)`` and ``to_empty`` put others there."""
+        module, name = self.places[0]
+        found = module._parameters[name]
+        if found is not self.sharded:
+            if not isinstance(found, DTensor):
+                raise RuntimeError(f"Expects parameter {name} of a module under fully_shard to be a DTensor, got {type(found).__name__}")
+            self.sharded, self.needs_grad = found, found.requires_grad
+            self.put(found)
+
     def put(self, tensor: Any) -> None:
         """Let the modules have a tensor as their parameter."""
         for module, name in self.places:
@@ -50,19 +64,33 @@ class Shards:
             owner.places = places
             owner.put(owner.sharded)
             self.owners.append(owner)
+        self.divisor: float | None = None  # of gradients, where it is not the number of processes
+        self.reshard_after_backward = True
         self.syncs, self.queued, self.arrived = True, False, 0
         self.again: list[Any] | None = None  # the wholes' storages in backward
+        self.begun: tuple[list[Any], Any] | None = None  # wholes that are on their way
+        self.before_forward: list[Shards] = []  # those whose wholes are begun as soon as these are there
+        self.before_backward: list[Shards] = []
 
     # Putting together
 
-    def _gathered(self) -> list[Any]:
-        """The whole of each parameter, in memory of its own, which the processes' parts are received into."""
+    def begin(self) -> None:
+        """Begin to receive the wholes, each in memory of its own."""
+        if self.begun is not None or self.together or self.again is not None:
+            return
         kind = self.policy.param_dtype
         with torch.no_grad():
-            parts = [owner.sharded.to_local().detach() for owner in self.owners]
+            parts = [owner.local().contiguous() for owner in self.owners]
             parts = parts if kind is None else [part.to(kind) for part in parts]
             wholes = [torch.empty(owner.shape, dtype=part.dtype) for owner, part in zip(self.owners, parts)]
-            self.group._allgather_pieces(self._rows(wholes), parts)
+            self.begun = wholes, self.group._allgather_pieces(self._rows(wholes), parts)
+
+    def _gathered(self) -> list[Any]:
+        """The whole of each parameter."""
+        self.begin()
+        assert self.begun is not None
+        (wholes, work), self.begun = self.begun, None
+        work.wait()
         return wholes
 
     def _rows(self, wholes: list[Any]) -> list[list[Any]]:
@@ -76,10 +104,24 @@ class Shards:
         """Whether the modules have the whole parameters."""
         return bool(self.owners) and self.owners[0].whole is not None
 
+    def prepare(self) -> None:
+        """Begin to put the wholes together."""
+        if self.owners and not self.together:
+            for owner in self.owners:
+                owner.follow()
+            self.begin()
+
+    def prefetch(self) -> None:
+        """Begin with those that are to be there for the next forward."""
+        for other in self.before_forward:
+            other.prepare()
+
     def unshard(self) -> None:
         """Let the modules have the whole parameters."""
         if self.together or not self.owners:
             return
+        for owner in self.owners:
+            owner.follow()
         for place, (owner, full) in enumerate(zip(self.owners, self._gathered())):
             owner.whole = torch.nn.Parameter(full, owner.needs_grad)
             _wholes[owner.whole._storage] = (self, place)
@@ -89,6 +131,8 @@ class Shards:
 
     def reshard(self) -> None:
         """Let the modules have their parts, and let the memory of the wholes go."""
+        if self.begun is not None:
+            self._gathered()
         for owner in self.owners:
             if owner.whole is not None:
                 owner.put(owner.sharded)
@@ -104,6 +148,8 @@ class Shards:
         if self.again is None:
             self._expect_end()
             self.again = [full._storage for full in self._gathered()]
+            for other in self.before_backward:
+                other.begin()
         return self.again[place]
 
     # Gradients
@@ -137,7 +183,8 @@ class Shards:
                 whole.grad = None
         if self.syncs:
             self._reduce()
-        self.reshard()
+        if self.reshard_after_backward:
+            self.reshard()
 
     def _reduce(self) -> None:
         self.group.size()
@@ -151,9 +198,10 @@ class Shards:
                 grads = [owner.grad.to(dtype).contiguous() for owner in owners]
                 rows = self._rows(grads)
                 parts = [torch.empty_like(row, memory_format=torch.contiguous_format) for row in rows[self.group.rank()]]
-                self.group._reduce_scatter_pieces(parts, rows, ReduceOp.AVG)
+                self.group._reduce_scatter_pieces(parts, rows, ReduceOp.AVG if self.divisor is None else ReduceOp.SUM)
                 for owner, part in zip(owners, parts):
                     owner.grad = None
+                    part = part if self.divisor is None else part.div_(self.divisor)
                     self._give(owner, part.to(owner.dtype))
 
     def _give(self, owner: Any, local: Any) -> None:
