@@ -11,7 +11,7 @@ from ..._hook import not_yet
 from ...utils._pytree import tree_map_only
 from .._world import get_world_size
 from ..device_mesh import DeviceMesh, init_device_mesh
-from ._shards import Shards, forgetting
+from ._shards import Owner, Shards, forgetting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,14 +127,14 @@ def register_fsdp_forward_method(module: Any, method_name: str) -> None:
     method = getattr(module, method_name)
 
     def treated(self: Any, *args: Any, **kwargs: Any) -> Any:
-        changed = _before(self, args, kwargs)
+        changed = before(self, args, kwargs)
         args, kwargs = changed if changed is not None else (args, kwargs)
         found = None
         try:
             found = method(*args, **kwargs)
         finally:
-            after = _after(self, args, found)
-        return found if after is None else after
+            cast = after(self, args, found)
+        return found if cast is None else cast
 
     object.__setattr__(module, method_name, treated.__get__(module))
 
@@ -186,11 +186,12 @@ def fully_shard(
             raise ValueError("fully_shard doesn't support scalar parameters. Change it to a 1D tensor with numel equal to 1.")
     kind = type(module)
     module.__class__ = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {"__module__": kind.__module__})
-    shards = Shards(parameters, mesh, reshard_after_forward is not False, mp_policy)
+    owners = [Owner(parameter, places, mesh) for parameter, places in parameters.items()]
+    shards = Shards(owners, mesh.get_group(), reshard_after_forward is not False, mp_policy)
     object.__setattr__(module, "_shards", shards)
     object.__setattr__(module, "_reshard_given", reshard_after_forward)
-    module.register_forward_pre_hook(_before, prepend=True, with_kwargs=True)
-    module.register_forward_hook(_after, always_call=True)
+    module.register_forward_pre_hook(before, prepend=True, with_kwargs=True)
+    module.register_forward_hook(after, always_call=True)
     module.register_state_dict_pre_hook(lambda owner, prefix, keep: owner._shards.reshard())
     for part in module.modules():
         if part is not module and isinstance(part, FSDPModule):
@@ -202,7 +203,7 @@ def _cast(value: Any, kind: Any) -> Any:
     return tree_map_only(torch.Tensor, lambda tensor: tensor.to(kind) if tensor.is_floating_point() else tensor, value)
 
 
-def _before(module: Any, inputs: Any, kwargs: Any) -> Any:
+def before(module: Any, inputs: Any, kwargs: Any) -> Any:
     shards = module._shards
     if module._reshard_given is None and not getattr(module, "_inner", False):
         shards.reshard_after_forward = False  # as in torch, the outermost one is needed again at once
@@ -219,7 +220,7 @@ def _before(module: Any, inputs: Any, kwargs: Any) -> Any:
     return None
 
 
-def _after(module: Any, inputs: Any, outputs: Any) -> Any:
+def after(module: Any, inputs: Any, outputs: Any) -> Any:
     blocks = module.__dict__.get("_fsdp_blocks")
     if blocks:
         blocks.pop().__exit__(None, None, None)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,11 @@ from ..tensor.placement_types import Shard
 _wholes: weakref.WeakKeyDictionary[Any, tuple[Shards, int]] = weakref.WeakKeyDictionary()
 
 
-class _Owner:
+class Owner:
     """A parameter, and where modules have it."""
 
-    def __init__(self, parameter: Any, mesh: Any) -> None:
-        self.places: list[tuple[Any, str]] = []
+    def __init__(self, parameter: Any, places: list[tuple[Any, str]], mesh: Any) -> None:
+        self.places, self.mesh = places, mesh
         self.shape, self.dtype, self.needs_grad = tuple(parameter.shape), parameter.dtype, parameter.requires_grad
         group = mesh.get_group()
         local = cut(parameter.detach(), 0, group).clone(memory_format=torch.contiguous_format)
@@ -32,6 +33,14 @@ class _Owner:
         self.sharded: Any = torch.nn.Parameter(spread, parameter.requires_grad)
         self.whole: Any = None
         self.grad: Any = None  # of the whole, where it is not averaged yet
+        self.put(self.sharded)
+
+    def give(self, local: Any) -> None:
+        """Add this process's part of a gradient."""
+        held = self.sharded.grad
+        if held is not None:
+            local = held.to_local().detach() + local
+        self.sharded.grad = wrapped(local, self.mesh, [Shard(0)], self.shape)
 
     def local(self) -> Any:
         """What this process has."""
@@ -56,14 +65,8 @@ class _Owner:
 class Shards:
     """Parts of some parameters, put together for forward and for backward, and their gradients' averages."""
 
-    def __init__(self, parameters: dict[Any, list[tuple[Any, str]]], mesh: Any, reshard: bool, policy: Any) -> None:
-        self.mesh, self.group, self.reshard_after_forward, self.policy = mesh, mesh.get_group(), reshard, policy
-        self.owners = []
-        for parameter, places in parameters.items():
-            owner = _Owner(parameter, mesh)
-            owner.places = places
-            owner.put(owner.sharded)
-            self.owners.append(owner)
+    def __init__(self, owners: Sequence[Any], group: Any, reshard: bool, policy: Any) -> None:
+        self.owners, self.group, self.reshard_after_forward, self.policy = list(owners), group, reshard, policy
         self.divisor: float | None = None  # of gradients, where it is not the number of processes
         self.reshard_after_backward = True
         self.syncs, self.queued, self.arrived = True, False, 0
@@ -202,13 +205,7 @@ class Shards:
                 for owner, part in zip(owners, parts):
                     owner.grad = None
                     part = part if self.divisor is None else part.div_(self.divisor)
-                    self._give(owner, part.to(owner.dtype))
-
-    def _give(self, owner: Any, local: Any) -> None:
-        held = owner.sharded.grad
-        if held is not None:
-            local = held.to_local().detach() + local
-        owner.sharded.grad = wrapped(local, self.mesh, [Shard(0)], owner.shape)
+                    owner.give(part.to(owner.dtype))
 
 
 def _pack(tensor: Any) -> Any:
