@@ -91,7 +91,7 @@ def case_training(torch, dist, rank, size):
 
 def case_states_of_optimisers(torch, dist, rank, size):
     fsdp, wrap = import_module("torch.distributed.fsdp"), import_module("torch.distributed.fsdp.wrap")
-    FSDP, found = fsdp.FullyShardedDataParallel, []
+    FSDP, found, first = fsdp.FullyShardedDataParallel, [], None
     for visible in (False, True):
         net, Block = model(torch)
         made = FSDP(net, auto_wrap_policy=wrap.ModuleWrapPolicy({Block}), device_id=torch.device("cpu"), use_orig_params=visible)
