@@ -4,6 +4,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from ._stores import Store
 from ._types import BackendConfig, ReduceOp
 from ._work import Runner, Work
 
+_WAIT = SimpleNamespace(asyncOp=False, timeout=None)
 _CARRIED = {"float16", "bfloat16", "float32", "float64", "uint8", "int8", "int32", "int64", "bool"}
 _TITLES = {"int64": "Long", "int32": "Int", "int8": "Char", "uint8": "Byte", "bool": "Bool"}
 
@@ -249,6 +251,23 @@ class ProcessGroup:
         return self._start(lambda exchange: host.all_gather(exchange, parts, given.flat), [output], [taken], opts)
 
     all_gather_single = _allgather_base
+
+    def _allgather_pieces(self, outputs: Sequence[Sequence[Any]], inputs: Sequence[Any]) -> Work:
+        """Begin to fill contiguous tensors for each member with its, without a copy of all; shapes may differ between members."""
+        self._check("all_gather", *inputs, *(tensor for part in outputs for tensor in part))
+        into = [host.Pieces([host.bytes_of(_Flat(tensor).flat) for tensor in part]) for part in outputs]
+        own = host.Pieces([host.bytes_of(_Flat(tensor).flat) for tensor in inputs])
+        return self._start(lambda exchange: host.all_gather_pieces(exchange, into, own), list(outputs), (), None)
+
+    def _reduce_scatter_pieces(self, outputs: Sequence[Any], inputs: Sequence[Sequence[Any]], op: Any) -> Work:
+        """Fill contiguous tensors of one dtype with the combination of what all members have for this one."""
+        if not outputs:
+            return self.barrier(_WAIT)
+        self._check("reduce_scatter", *outputs)
+        op, kind = self._check_op(op, outputs[0]), array_of(outputs[0]).dtype
+        into = host.Pieces([_Flat(tensor).flat for tensor in outputs])
+        parts = [host.Pieces([_Flat(tensor).flat for tensor in part]) for part in inputs]
+        return self._start(lambda exchange: host.reduce_scatter_pieces(exchange, into, parts, kind, op), list(outputs), (), _WAIT)
 
     def reduce(self, tensors: Any, opts: Any = None, timeout: timedelta | None = None, root: int = 0, op: Any = None) -> Work:
         """Replace the root's tensor by the combination of all members'."""

@@ -34,9 +34,9 @@ class Exchange:
         self.size = len(ranks)
         self.others = [member for member in range(self.size) if member != me]
 
-    def publish(self, members: Sequence[int], step: int, data: np.ndarray) -> None:
-        """Send bytes to members."""
-        self.mesh.publish([self.ranks[member] for member in members], self.key + step.to_bytes(4, "little"), data)
+    def publish(self, members: Sequence[int], step: int, *parts: np.ndarray) -> None:
+        """Send bytes, in contiguous parts, to members."""
+        self.mesh.publish([self.ranks[member] for member in members], self.key + step.to_bytes(4, "little"), *parts)
 
     def message(self, member: int, step: int, size: int) -> Message:
         """What a member sent in a step. RuntimeError for another size, or none in time."""
@@ -82,6 +82,66 @@ def all_gather(exchange: Exchange, outputs: Sequence[np.ndarray], array: np.ndar
         exchange.publish(exchange.others, step, data[part])
         for member in exchange.others:
             exchange.take(member, step, into[member][part])
+
+
+class Pieces:
+    """Flat arrays of one dtype as one run of elements, of which ranges are read and written."""
+
+    def __init__(self, arrays: Sequence[np.ndarray]) -> None:
+        self._arrays = [array for array in arrays if array.size]
+        self.size = sum(array.size for array in self._arrays)
+
+    def windows(self, part: slice) -> list[np.ndarray]:
+        """The elements of a range, where they are."""
+        found, start = [], 0
+        for array in self._arrays:
+            first, last = max(part.start - start, 0), min(part.stop - start, array.size)
+            if first < last:
+                found.append(array[first:last])
+            start += array.size
+        return found
+
+    def write(self, part: slice, data: np.ndarray) -> None:
+        """Let a range have these elements."""
+        start = 0
+        for window in self.windows(part):
+            np.copyto(window, data[start : start + window.size])
+            start += window.size
+
+    def take(self, other: Pieces) -> None:
+        """Copy what another run of the same arrays has."""
+        for array, given in zip(self._arrays, other._arrays):
+            np.copyto(array, given)
+
+    def within(self, part: slice) -> int:
+        """How many elements a range has here."""
+        return max(min(part.stop, self.size) - part.start, 0)
+
+
+def all_gather_pieces(exchange: Exchange, outputs: Sequence[Pieces], own: Pieces) -> None:
+    """Fill the bytes for each member with its; members may have different numbers of them."""
+    for step, part in enumerate(_chunks(max(pieces.size for pieces in outputs), CHUNK_BYTES)):
+        if own.within(part):
+            exchange.publish(exchange.others, step, *own.windows(part))
+        for member in exchange.others:
+            expected = outputs[member].within(part)
+            if expected:
+                message = exchange.message(member, step, expected)
+                outputs[member].write(part, message.data)
+                message.free()
+    outputs[exchange.me].take(own)
+
+
+def reduce_scatter_pieces(exchange: Exchange, output: Pieces, inputs: Sequence[Pieces], dtype: np.dtype, op: ReduceOp) -> None:
+    """Fill what this member has with the combination of what all have for it; members' parts may differ in size."""
+    for step, part in enumerate(_chunks(max(pieces.size for pieces in inputs), CHUNK_BYTES // dtype.itemsize)):
+        for member in exchange.others:
+            if inputs[member].within(part):
+                exchange.publish([member], step, *map(bytes_of, inputs[member].windows(part)))
+        if output.within(part):
+            out = np.empty(output.within(part), dtype)
+            _combined(exchange, step, out, np.concatenate(inputs[exchange.me].windows(part)), op)
+            output.write(part, out)
 
 
 def all_reduce(exchange: Exchange, array: np.ndarray, op: ReduceOp) -> None:

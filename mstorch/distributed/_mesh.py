@@ -14,6 +14,7 @@ import threading
 import time
 import weakref
 from collections import deque
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -311,24 +312,24 @@ class Mesh:
         """Send contiguous bytes; gives the number of the block, for ``wait_read``, if they went into one."""
         return self.publish((other,), key, data)
 
-    def publish(self, others: Any, key: bytes, data: np.ndarray) -> int | None:
-        """Send the same contiguous bytes to several processes, which read them from one block if they are many."""
-        sent = None
-        if data.nbytes > INLINE_BYTES:
+    def publish(self, others: Any, key: bytes, *parts: np.ndarray) -> int | None:
+        """Send the same bytes, in contiguous parts, to several processes, which read them from one block if they are many."""
+        sent, size = None, sum(part.nbytes for part in parts)
+        if size > INLINE_BYTES:
             readers = [other for other in others if self.peers[other].shares]
             if readers:
-                sent = self._block(data, len(readers))
+                sent = self._block(parts, size, len(readers))
         for other in others:
             peer = self.peers[other]
             if sent is not None and peer.shares:
-                place = _PLACE.pack(sent.block.descriptor, sent.number, sent.block.size, data.nbytes)
+                place = _PLACE.pack(sent.block.descriptor, sent.number, sent.block.size, size)
                 peer.write(_SHARED, key, place)
             else:
-                peer.write(_INLINE, key, data)
+                peer.write(_INLINE, key, *parts)
         return None if sent is None else sent.number
 
-    def _block(self, data: np.ndarray, readers: int) -> _Sent:
-        size = 1 << (data.nbytes - 1).bit_length()
+    def _block(self, parts: Sequence[np.ndarray], used: int, readers: int) -> _Sent:
+        size = 1 << (used - 1).bit_length()
         with self.changed:
             waiting = self._free.get(size)
             if waiting:
@@ -339,7 +340,10 @@ class Mesh:
             sent.readers = readers
             self._out[sent.number] = sent
             self._bytes_out += size
-        np.copyto(sent.block.memory[: data.nbytes], data)
+        start = 0
+        for part in parts:
+            np.copyto(sent.block.memory[start : start + part.nbytes], part)
+            start += part.nbytes
         return sent
 
     def _released(self, number: int) -> None:

@@ -43,7 +43,8 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def _shape(tensor: Any) -> tuple[int, ...]:
-    return tensor._shape
+    """What the tensor's class says: of a tensor that is spread over processes, the whole's."""
+    return tuple(tensor.shape)
 
 
 def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
@@ -69,9 +70,10 @@ def trunc_normal_(
         )
     dense = is_contiguous(tensor)
     array = random.draw(
-        "trunc_normal", engine_of(generator), _shape(tensor), float(mean), float(std), float(a), float(b), tensor._dtype.name, dense, dense
+        "trunc_normal", engine_of(generator), tensor._shape, float(mean), float(std), float(a), float(b), tensor._dtype.name, dense, dense
     )
-    return _fill(tensor, array)
+    _fill(getattr(tensor, "_local_tensor", tensor), array)  # a DTensor's own part
+    return tensor
 
 
 def _fill(tensor: Any, array: np.ndarray) -> Any:

@@ -6,6 +6,8 @@ from datetime import timedelta
 
 import numpy as np
 
+from tests.distributed.algorithm_cases import trained
+
 
 def case_batch_norm_of_all(torch, dist, rank, size):
     torch.manual_seed(3)
@@ -102,3 +104,36 @@ def case_threads_overlap(torch, dist, rank, size):
     futures = [dist.all_reduce(one, async_op=True).get_future() for one in tensors]
     total = torch.futures.collect_all(futures).then(lambda done: sum(one.value()[0][0].item() for one in done.value()))
     assert total.wait() == sum(2 * (2 * number + 1) for number in range(20))
+
+
+def case_hooks_that_gloo_lacks(torch, dist, rank, size):
+    """8 bits and one matrix for a bucket: near to the mean, and the same in both processes."""
+    hooks = torch.distributed.algorithms.ddp_comm_hooks
+    want, _ = trained(torch, rank, lambda model: None, 1)
+    power = hooks.powerSGD_hook
+    state = power.PowerSGDState(None, 16, start_powerSGD_iter=2, orthogonalization_epsilon=1e-8)
+    for steps, register in (
+        (1, lambda model: model.register_comm_hook(None, hooks.quantization_hooks.quantization_pertensor_hook)),
+        (1, lambda model: model.register_comm_hook(None, hooks.quantization_hooks.quantization_perchannel_hook)),
+        (5, lambda model: model.register_comm_hook(state, power.batched_powerSGD_hook)),
+    ):
+        grads, parameters = trained(torch, rank, register, steps)
+        if steps == 1:
+            for a, b in zip(want[0], grads[0]):
+                assert (a - b).abs().max() < 0.02 * max(one.abs().max() for one in want[0])
+        else:
+            last = trained(torch, rank, lambda model: None, steps)[1]
+            assert all((a - b).abs().max() < 0.05 for a, b in zip(last, parameters))
+        for one in parameters:
+            other = one.clone()
+            dist.broadcast(other, 0)
+            assert torch.equal(one, other)
+
+
+def case_states_of_the_first_process(torch, dist, rank, size):
+    from torch.distributed.fsdp import FullStateDictConfig, FullyShardedDataParallel, StateDictType
+
+    model = FullyShardedDataParallel(torch.nn.Linear(3, 5), device_id=torch.device("cpu"))
+    with FullyShardedDataParallel.state_dict_type(model, StateDictType.FULL_STATE_DICT, FullStateDictConfig(rank0_only=True)):
+        assert sorted(model.state_dict()) == ([] if rank else ["bias", "weight"])
+    assert sorted(model.state_dict()) == ["bias", "weight"]

@@ -120,6 +120,59 @@ def case_fully_shard(torch, dist, rank, size):
     return found
 
 
+def case_initialisation(torch, dist, rank, size):
+    tensor, found = import_module("torch.distributed.tensor"), []
+    mesh = dist.init_device_mesh("cpu", (2,))
+    for placement in (tensor.Shard(0), tensor.Shard(1), tensor.Replicate()):
+        for name in ("uniform_", "normal_", "trunc_normal_", "ones_", "xavier_uniform_", "kaiming_uniform_", "kaiming_normal_"):
+            torch.manual_seed(rank)
+            weight = torch.nn.Parameter(tensor.distribute_tensor(torch.full((4, 6), 7.0), mesh, [placement]))
+            getattr(torch.nn.init, name)(weight)
+            found.append(weight.full_tensor())
+        torch.nn.init.constant_(weight, 2.5)
+        plain = tensor.distribute_tensor(torch.arange(24.0).view(4, 6), mesh, [placement])
+        found += [weight.full_tensor(), plain.sigmoid_().full_tensor(), plain.clamp_min_(0.9).full_tensor()]
+    return found
+
+
+def case_fully_shard_from_meta(torch, dist, rank, size):
+    """Parameters that get memory after they are cut; whole states; methods of the module."""
+    fsdp, states = import_module("torch.distributed.fsdp"), import_module("torch.distributed.checkpoint.state_dict")
+    Block, found = block(torch), []
+
+    def sharded():
+        with torch.device("meta"):
+            model = torch.nn.Sequential(Block(3), Block(3))
+        for part in (*model, model):
+            fsdp.fully_shard(part, mp_policy=fsdp.MixedPrecisionPolicy(reduce_dtype=torch.float64))
+        return model
+
+    model = sharded()
+    model.to_empty(device="cpu")
+    torch.manual_seed(3 + rank)
+    for part in model.modules():
+        if hasattr(part, "reset_parameters"):
+            part.reset_parameters()
+    model[0].set_modules_to_forward_prefetch([model[1]])
+    model[1].set_modules_to_backward_prefetch([model[0]])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(2):
+        handle = model.unshard(async_op=True)
+        handle.wait()
+        loss = model(torch.linspace(-1, 2 + rank, 6).exp().view(2, 3)).square().sum()
+        loss.backward()
+        found += [loss, [one.grad.full_tensor() for one in model.parameters()]]
+        optimizer.step()
+        optimizer.zero_grad()
+    options = states.StateDictOptions(full_state_dict=True)
+    whole = states.get_model_state_dict(model, options=options)
+    again = sharded()
+    states.set_model_state_dict(again, dict(whole), options=options)
+    fsdp.register_fsdp_forward_method(again[1], "extra_repr")
+    found.append([whole, again(torch.ones(1, 3)), again[1].extra_repr(), type(again[1].down.weight).__name__])
+    return found + calls({"m": model}, ["m.set_modules_to_forward_prefetch([3])"])
+
+
 def case_zero_redundancy(torch, dist, rank, size):
     Zero = import_module("torch.distributed.optim").ZeroRedundancyOptimizer
     model = torch.nn.parallel.DistributedDataParallel(network(torch))

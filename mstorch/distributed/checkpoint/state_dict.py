@@ -90,10 +90,12 @@ def set_model_state_dict(model: Any, model_state_dict: dict[str, Any], *, option
     inner = model.module if _wrapped(model) else model
     given = _received(model_state_dict, options)
     likes = inner.state_dict()
-    return inner.load_state_dict({name: _fitted(value, likes.get(name)) for name, value in given.items()}, strict=options.strict)
+    fitted = {name: _fitted(value, likes.get(name)) for name, value in given.items()}
+    without_memory = any(isinstance(one, torch.Tensor) and one.is_meta for one in likes.values())
+    return inner.load_state_dict(fitted, strict=options.strict, assign=without_memory)
 
 
-def _first_step(optimizer: Any) -> None:
+def _init_optim_state(optimizer: Any) -> None:
     """Let an optimiser make its state: a step with gradients of zero that changes nothing."""
     if optimizer.state:
         return
@@ -127,7 +129,7 @@ def get_optimizer_state_dict(model: Any, optimizers: Any, *, submodules: Any = N
     names = {id(one): name for name, one in _named(model).items()}
     found: dict[str, Any] = {"state": {}, "param_groups": []}
     for optimizer in optimizers if isinstance(optimizers, (list, tuple)) else [optimizers]:
-        _first_step(optimizer)
+        _init_optim_state(optimizer)
         for parameter, state in optimizer.state.items():
             spread = {key: _as_spread(value, parameter) for key, value in state.items()}
             found["state"][names[id(parameter)]] = _given(spread, options)

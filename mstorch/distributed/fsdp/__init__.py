@@ -1,17 +1,41 @@
-"""torch.distributed.fsdp: modules of which each process keeps a part (``fully_shard``).
-
-The older FullyShardedDataParallel raises NotImplementedError.
-"""
+"""torch.distributed.fsdp: modules of which each process keeps a part: ``fully_shard``, and the older FullyShardedDataParallel."""
 from __future__ import annotations
 
 from ..._hook import missing as _missing
-from . import fully_sharded_data_parallel
-from ._fully_shard import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, OffloadPolicy, fully_shard
-from .fully_sharded_data_parallel import BackwardPrefetch, FullyShardedDataParallel, ShardingStrategy, StateDictType
+from . import api, fully_sharded_data_parallel
+from ._fully_shard import (
+    CPUOffloadPolicy,
+    FSDPModule,
+    MixedPrecisionPolicy,
+    OffloadPolicy,
+    UnshardHandle,
+    fully_shard,
+    register_fsdp_forward_method,
+)
+from .api import (
+    BackwardPrefetch,
+    CPUOffload,
+    FullOptimStateDictConfig,
+    FullStateDictConfig,
+    LocalOptimStateDictConfig,
+    LocalStateDictConfig,
+    MixedPrecision,
+    OptimStateDictConfig,
+    ShardedOptimStateDictConfig,
+    ShardedStateDictConfig,
+    ShardingStrategy,
+    StateDictConfig,
+    StateDictSettings,
+    StateDictType,
+)
+from .fully_sharded_data_parallel import FullyShardedDataParallel, OptimStateKeyType
 
 __all__ = [
-    "BackwardPrefetch", "CPUOffloadPolicy", "FSDPModule", "FullyShardedDataParallel", "MixedPrecisionPolicy", "OffloadPolicy",
-    "ShardingStrategy", "StateDictType", "fully_shard", "fully_sharded_data_parallel",
+    "BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "FSDPModule", "FullOptimStateDictConfig", "FullStateDictConfig",
+    "FullyShardedDataParallel", "LocalOptimStateDictConfig", "LocalStateDictConfig", "MixedPrecision", "MixedPrecisionPolicy",
+    "OffloadPolicy", "OptimStateDictConfig", "OptimStateKeyType", "ShardedOptimStateDictConfig", "ShardedStateDictConfig",
+    "ShardingStrategy", "StateDictConfig", "StateDictSettings", "StateDictType", "UnshardHandle", "api", "fully_shard",
+    "fully_sharded_data_parallel", "register_fsdp_forward_method",
 ]  # fmt: skip
 
-__getattr__ = _missing(__name__)
+__getattr__ = _missing(__name__, ("sharded_grad_scaler", "wrap"))

@@ -11,7 +11,7 @@ from ..._hook import not_yet
 from ...utils._pytree import tree_map_only
 from .._world import get_world_size
 from ..device_mesh import DeviceMesh, init_device_mesh
-from ._shards import Shards, forgetting
+from ._shards import Owner, Shards, forgetting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +36,17 @@ class CPUOffloadPolicy(OffloadPolicy):
     pin_memory: bool = True
 
 
+class UnshardHandle:
+    """Parameters that are being put together."""
+
+    def __init__(self, shards: Shards) -> None:
+        self._shards = shards
+
+    def wait(self) -> None:
+        """Wait until the module has them."""
+        self._shards.unshard()
+
+
 class FSDPModule:
     """What ``fully_shard`` makes of a module besides its own class."""
 
@@ -43,9 +54,10 @@ class FSDPModule:
     _reshard_given: bool | int | None
 
     def unshard(self, async_op: bool = False) -> Any:
-        """Put the parameters together."""
+        """Put the parameters together; with ``async_op`` only begin, and give a handle to wait with."""
         if async_op:
-            raise NotImplementedError(f"mstorch: FSDPModule.unshard(async_op=True) {not_yet()}")
+            self._shards.prepare()
+            return UnshardHandle(self._shards)
         self._shards.unshard()
         return None
 
@@ -71,10 +83,60 @@ class FSDPModule:
         """Whether the whole parameters are let go between forward and backward."""
         self._each(recurse, lambda module: setattr(module._shards, "reshard_after_forward", reshard_after_forward))
 
+    def set_modules_to_forward_prefetch(self, modules: list[Any]) -> None:
+        """Modules whose parameters are begun to be put together when those of this one are there for forward."""
+        self._shards.before_forward = _shards_of(modules)
+
+    def set_modules_to_backward_prefetch(self, modules: list[Any]) -> None:
+        """Modules whose parameters are begun to be put together when those of this one are there for backward."""
+        self._shards.before_backward = _shards_of(modules)
+
+    def set_gradient_divide_factor(self, factor: float) -> None:
+        """Divide the sum of the processes' gradients by this, not by their number."""
+        self._shards.divisor = factor
+
+    def set_reduce_scatter_divide_factor(self, factor: float) -> None:
+        """The old name of ``set_gradient_divide_factor``."""
+        self.set_gradient_divide_factor(factor)
+
+    def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
+        """Whether the whole parameters are let go after backward."""
+        self._each(recurse, lambda module: setattr(module._shards, "reshard_after_backward", reshard_after_backward))
+
+    def _apply(self, *args: Any, **kwargs: Any) -> Any:
+        self.reshard()
+        return super()._apply(*args, **kwargs)  # type: ignore[misc]
+
     def set_is_last_backward(self, is_last_backward: bool) -> None:
-        """Raises NotImplementedError for False: every backward ends with its averages here."""
-        if not is_last_backward:
-            raise NotImplementedError(f"mstorch: FSDPModule.set_is_last_backward(False) {not_yet()}")
+        """Whether what goes on is waited for after the next backward: nothing goes on after a backward here."""
+
+
+def _shards_of(modules: Any) -> list[Shards]:
+    for module in modules:
+        if not isinstance(module, FSDPModule):
+            raise ValueError(f"Expects FSDPModule but got {type(module)}: {module}")
+    return [module._shards for module in modules]
+
+
+def register_fsdp_forward_method(module: Any, method_name: str) -> None:
+    """Let a method be treated as ``forward`` is. ValueError without such a method."""
+    if not isinstance(module, FSDPModule):
+        return
+    if not hasattr(module, method_name):
+        raise ValueError(f"{type(module)} does not have a method {method_name}")
+    method = getattr(module, method_name)
+
+    def treated(self: Any, *args: Any, **kwargs: Any) -> Any:
+        changed = before(self, args, kwargs)
+        args, kwargs = changed if changed is not None else (args, kwargs)
+        found = None
+        try:
+            found = method(*args, **kwargs)
+        finally:
+            cast = after(self, args, found)
+        return found if cast is None else cast
+
+    object.__setattr__(module, method_name, treated.__get__(module))
 
 
 def _managed(module: Any, ignored: set[int]) -> dict[Any, list[tuple[Any, str]]]:
@@ -124,11 +186,12 @@ def fully_shard(
             raise ValueError("fully_shard doesn't support scalar parameters. Change it to a 1D tensor with numel equal to 1.")
     kind = type(module)
     module.__class__ = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {"__module__": kind.__module__})
-    shards = Shards(parameters, mesh, reshard_after_forward is not False, mp_policy)
+    owners = [Owner(parameter, places, mesh) for parameter, places in parameters.items()]
+    shards = Shards(owners, mesh.get_group(), reshard_after_forward is not False, mp_policy)
     object.__setattr__(module, "_shards", shards)
     object.__setattr__(module, "_reshard_given", reshard_after_forward)
-    module.register_forward_pre_hook(_before, prepend=True, with_kwargs=True)
-    module.register_forward_hook(_after, always_call=True)
+    module.register_forward_pre_hook(before, prepend=True, with_kwargs=True)
+    module.register_forward_hook(after, always_call=True)
     module.register_state_dict_pre_hook(lambda owner, prefix, keep: owner._shards.reshard())
     for part in module.modules():
         if part is not module and isinstance(part, FSDPModule):
@@ -140,11 +203,12 @@ def _cast(value: Any, kind: Any) -> Any:
     return tree_map_only(torch.Tensor, lambda tensor: tensor.to(kind) if tensor.is_floating_point() else tensor, value)
 
 
-def _before(module: Any, inputs: Any, kwargs: Any) -> Any:
+def before(module: Any, inputs: Any, kwargs: Any) -> Any:
     shards = module._shards
     if module._reshard_given is None and not getattr(module, "_inner", False):
         shards.reshard_after_forward = False  # as in torch, the outermost one is needed again at once
     shards.unshard()
+    shards.prefetch()
     if torch.is_grad_enabled():
         shards.expect([owner.whole for owner in shards.owners])
     block = forgetting()
@@ -156,7 +220,7 @@ def _before(module: Any, inputs: Any, kwargs: Any) -> Any:
     return None
 
 
-def _after(module: Any, inputs: Any, outputs: Any) -> Any:
+def after(module: Any, inputs: Any, outputs: Any) -> Any:
     blocks = module.__dict__.get("_fsdp_blocks")
     if blocks:
         blocks.pop().__exit__(None, None, None)
@@ -168,4 +232,7 @@ def _after(module: Any, inputs: Any, outputs: Any) -> Any:
     return None
 
 
-__all__ = ["CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "fully_shard"]
+__all__ = [
+    "CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "UnshardHandle", "fully_shard",
+    "register_fsdp_forward_method",
+]  # fmt: skip

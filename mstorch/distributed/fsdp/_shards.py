@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import mstorch as torch
 from ..._core.tensor_base import window
 from ..._tape.engine import next_callback
 from ...autograd.graph import saved_tensors_hooks
-from .. import _collectives as plain
 from .._types import ReduceOp
 from ..tensor._dtensor import DTensor, wrapped
 from ..tensor._moves import bounds, cut
@@ -21,20 +21,40 @@ from ..tensor.placement_types import Shard
 _wholes: weakref.WeakKeyDictionary[Any, tuple[Shards, int]] = weakref.WeakKeyDictionary()
 
 
-class _Owner:
+class Owner:
     """A parameter, and where modules have it."""
 
-    def __init__(self, parameter: Any, mesh: Any) -> None:
-        self.places: list[tuple[Any, str]] = []
+    def __init__(self, parameter: Any, places: list[tuple[Any, str]], mesh: Any) -> None:
+        self.places, self.mesh = places, mesh
         self.shape, self.dtype, self.needs_grad = tuple(parameter.shape), parameter.dtype, parameter.requires_grad
         group = mesh.get_group()
         local = cut(parameter.detach(), 0, group).clone(memory_format=torch.contiguous_format)
         spread = wrapped(local, mesh, [Shard(0)], self.shape)
         self.sharded: Any = torch.nn.Parameter(spread, parameter.requires_grad)
-        self.each = -(-self.shape[0] // group.size())
-        self.row = int(np.prod(self.shape[1:], dtype=np.int64))
         self.whole: Any = None
         self.grad: Any = None  # of the whole, where it is not averaged yet
+        self.put(self.sharded)
+
+    def give(self, local: Any) -> None:
+        """Add this process's part of a gradient."""
+        held = self.sharded.grad
+        if held is not None:
+            local = held.to_local().detach() + local
+        self.sharded.grad = wrapped(local, self.mesh, [Shard(0)], self.shape)
+
+    def local(self) -> Any:
+        """What this process has."""
+        return self.sharded.to_local().detach()
+
+    def follow(self) -> None:
+        """Take the parameter that a module has now: ``load_state_dict(assign=True)`` and ``to_empty`` put others there."""
+        module, name = self.places[0]
+        found = module._parameters[name]
+        if found is not self.sharded:
+            if not isinstance(found, DTensor):
+                raise RuntimeError(f"Expects parameter {name} of a module under fully_shard to be a DTensor, got {type(found).__name__}")
+            self.sharded, self.needs_grad = found, found.requires_grad
+            self.put(found)
 
     def put(self, tensor: Any) -> None:
         """Let the modules have a tensor as their parameter."""
@@ -45,57 +65,66 @@ class _Owner:
 class Shards:
     """Parts of some parameters, put together for forward and for backward, and their gradients' averages."""
 
-    def __init__(self, parameters: dict[Any, list[tuple[Any, str]]], mesh: Any, reshard: bool, policy: Any) -> None:
-        self.mesh, self.group, self.reshard_after_forward, self.policy = mesh, mesh.get_group(), reshard, policy
-        self.owners = []
-        for parameter, places in parameters.items():
-            owner = _Owner(parameter, mesh)
-            owner.places = places
-            owner.put(owner.sharded)
-            self.owners.append(owner)
+    def __init__(self, owners: Sequence[Any], group: Any, reshard: bool, policy: Any) -> None:
+        self.owners, self.group, self.reshard_after_forward, self.policy = list(owners), group, reshard, policy
+        self.divisor: float | None = None  # of gradients, where it is not the number of processes
+        self.reshard_after_backward = True
         self.syncs, self.queued, self.arrived = True, False, 0
         self.again: list[Any] | None = None  # the wholes' storages in backward
+        self.begun: tuple[list[Any], Any] | None = None  # wholes that are on their way
+        self.before_forward: list[Shards] = []  # those whose wholes are begun as soon as these are there
+        self.before_backward: list[Shards] = []
 
     # Putting together
 
-    def _gathered(self) -> list[Any]:
-        """The whole of each parameter, in memory of its own."""
+    def begin(self) -> None:
+        """Begin to receive the wholes, each in memory of its own."""
+        if self.begun is not None or self.together or self.again is not None:
+            return
         kind = self.policy.param_dtype
-        parts = []
         with torch.no_grad():
-            for owner in self.owners:
-                local = owner.sharded.to_local().detach().reshape(-1)
-                local = local if kind is None else local.to(kind)
-                missing = owner.each * owner.row - local.numel()
-                parts.append(torch.cat([local, local.new_zeros(missing)]) if missing else local)
-            found = []
-            for members in self._by_dtype(parts):
-                flat = torch.cat([parts[place] for place in members])
-                whole = flat.new_empty(flat.numel() * self.group.size())
-                plain.all_gather_single(whole, flat, self.group)
-                rows, start = whole.view(self.group.size(), -1), 0
-                for place in members:
-                    owner, length = self.owners[place], parts[place].numel()
-                    full = rows[:, start : start + length].reshape(-1)[: owner.shape[0] * owner.row].clone()
-                    found.append((place, full.view(owner.shape)))
-                    start += length
-        return [full for _, full in sorted(found, key=lambda pair: pair[0])]
+            parts = [owner.local().contiguous() for owner in self.owners]
+            parts = parts if kind is None else [part.to(kind) for part in parts]
+            wholes = [torch.empty(owner.shape, dtype=part.dtype) for owner, part in zip(self.owners, parts)]
+            self.begun = wholes, self.group._allgather_pieces(self._rows(wholes), parts)
 
-    def _by_dtype(self, parts: list[Any]) -> list[list[int]]:
-        kinds: dict[Any, list[int]] = {}
-        for place, part in enumerate(parts):
-            kinds.setdefault(part.dtype, []).append(place)
-        return list(kinds.values())
+    def _gathered(self) -> list[Any]:
+        """The whole of each parameter."""
+        self.begin()
+        assert self.begun is not None
+        (wholes, work), self.begun = self.begun, None
+        work.wait()
+        return wholes
+
+    def _rows(self, wholes: list[Any]) -> list[list[Any]]:
+        """For each process, its parts of the wholes."""
+        size = self.group.size()
+        limits = [[bounds(len(whole), size, member) for whole in wholes] for member in range(size)]
+        return [[whole[first:last] for whole, (first, last) in zip(wholes, places)] for places in limits]
 
     @property
     def together(self) -> bool:
         """Whether the modules have the whole parameters."""
         return bool(self.owners) and self.owners[0].whole is not None
 
+    def prepare(self) -> None:
+        """Begin to put the wholes together."""
+        if self.owners and not self.together:
+            for owner in self.owners:
+                owner.follow()
+            self.begin()
+
+    def prefetch(self) -> None:
+        """Begin with those that are to be there for the next forward."""
+        for other in self.before_forward:
+            other.prepare()
+
     def unshard(self) -> None:
         """Let the modules have the whole parameters."""
         if self.together or not self.owners:
             return
+        for owner in self.owners:
+            owner.follow()
         for place, (owner, full) in enumerate(zip(self.owners, self._gathered())):
             owner.whole = torch.nn.Parameter(full, owner.needs_grad)
             _wholes[owner.whole._storage] = (self, place)
@@ -105,6 +134,8 @@ class Shards:
 
     def reshard(self) -> None:
         """Let the modules have their parts, and let the memory of the wholes go."""
+        if self.begun is not None:
+            self._gathered()
         for owner in self.owners:
             if owner.whole is not None:
                 owner.put(owner.sharded)
@@ -120,6 +151,8 @@ class Shards:
         if self.again is None:
             self._expect_end()
             self.again = [full._storage for full in self._gathered()]
+            for other in self.before_backward:
+                other.begin()
         return self.again[place]
 
     # Gradients
@@ -153,10 +186,11 @@ class Shards:
                 whole.grad = None
         if self.syncs:
             self._reduce()
-        self.reshard()
+        if self.reshard_after_backward:
+            self.reshard()
 
     def _reduce(self) -> None:
-        size = self.group.size()
+        self.group.size()
         having = [owner for owner in self.owners if owner.grad is not None]
         kind = self.policy.reduce_dtype
         kinds: dict[Any, list[Any]] = {}
@@ -164,28 +198,14 @@ class Shards:
             kinds.setdefault(kind or owner.grad.dtype, []).append(owner)
         with torch.no_grad():
             for dtype, owners in kinds.items():
-                columns = []
-                for owner in owners:
-                    flat = owner.grad.to(dtype).reshape(-1)
-                    missing = owner.each * owner.row * size - flat.numel()
-                    columns.append((torch.cat([flat, flat.new_zeros(missing)]) if missing else flat).view(size, -1))
+                grads = [owner.grad.to(dtype).contiguous() for owner in owners]
+                rows = self._rows(grads)
+                parts = [torch.empty_like(row, memory_format=torch.contiguous_format) for row in rows[self.group.rank()]]
+                self.group._reduce_scatter_pieces(parts, rows, ReduceOp.AVG if self.divisor is None else ReduceOp.SUM)
+                for owner, part in zip(owners, parts):
                     owner.grad = None
-                given = torch.cat(columns, 1).reshape(-1)
-                part = given.new_empty(given.numel() // size)
-                plain.reduce_scatter_single(part, given, ReduceOp.AVG, self.group)
-                start = 0
-                for owner, column in zip(owners, columns):
-                    length = column.shape[1]
-                    self._give(owner, part[start : start + length])
-                    start += length
-
-    def _give(self, owner: Any, part: Any) -> None:
-        first, last = bounds(owner.shape[0], self.group.size(), self.group.rank())
-        local = part[: (last - first) * owner.row].view(last - first, *owner.shape[1:]).to(owner.dtype).clone()
-        held = owner.sharded.grad
-        if held is not None:
-            local = held.to_local().detach() + local
-        owner.sharded.grad = wrapped(local, self.mesh, [Shard(0)], owner.shape)
+                    part = part if self.divisor is None else part.div_(self.divisor)
+                    owner.give(part.to(owner.dtype))
 
 
 def _pack(tensor: Any) -> Any:

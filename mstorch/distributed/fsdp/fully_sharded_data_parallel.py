@@ -1,42 +1,420 @@
-"""torch.distributed.fsdp.fully_sharded_data_parallel: the older way to keep parts of a module, which is not here."""
+"""torch.distributed.fsdp.fully_sharded_data_parallel: a module whose parameters lie in one flat one, of which each process has a part."""
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any, NoReturn
 
+import mstorch as torch
+
 from ..._hook import not_yet
+from ...nn.modules.module import Module
+from .._types import ReduceOp
+from .._world import default_group, get_rank
+from ..tensor._dtensor import DTensor, wrapped
+from ..tensor._moves import cut
+from ..tensor.placement_types import Shard
+from ._flat import FlatOwner
+from ._flat_states import loadable_state, named_state
+from ._fully_shard import MixedPrecisionPolicy, after, before
+from ._shards import Shards
+from .api import (
+    BackwardPrefetch,
+    CPUOffload,
+    FullOptimStateDictConfig,
+    FullStateDictConfig,
+    LocalOptimStateDictConfig,
+    LocalStateDictConfig,
+    MixedPrecision,
+    OptimStateDictConfig,
+    ShardedOptimStateDictConfig,
+    ShardedStateDictConfig,
+    ShardingStrategy,
+    StateDictConfig,
+    StateDictSettings,
+    StateDictType,
+)
+from .wrap import _Policy, _recursive_wrap, apply_policy
+
+FSDP_WRAPPED_MODULE = "_fsdp_wrapped_module"
+FSDP_PREFIX = f"{FSDP_WRAPPED_MODULE}."
+_CONFIGS = {
+    StateDictType.FULL_STATE_DICT: (FullStateDictConfig, FullOptimStateDictConfig),
+    StateDictType.LOCAL_STATE_DICT: (LocalStateDictConfig, LocalOptimStateDictConfig),
+    StateDictType.SHARDED_STATE_DICT: (ShardedStateDictConfig, ShardedOptimStateDictConfig),
+}
 
 
-class StateDictType(enum.Enum):
-    """What the older way's states hold."""
+class OptimStateKeyType(enum.Enum):
+    """By what an optimiser's state knows parameters."""
 
-    FULL_STATE_DICT = 1
-    LOCAL_STATE_DICT = 2
-    SHARDED_STATE_DICT = 3
-
-
-class ShardingStrategy(enum.Enum):
-    """What the older way spreads."""
-
-    FULL_SHARD = 1
-    SHARD_GRAD_OP = 2
-    NO_SHARD = 3
-    HYBRID_SHARD = 4
-    _HYBRID_SHARD_ZERO2 = 5
+    PARAM_NAME = enum.auto()
+    PARAM_ID = enum.auto()
 
 
-class BackwardPrefetch(enum.Enum):
-    """When the older way puts parameters together."""
-
-    BACKWARD_PRE = 1
-    BACKWARD_POST = 2
+def clean_name(name: str) -> str:
+    """A name without what wrapping put into it."""
+    return name.replace(FSDP_PREFIX, "")
 
 
-class FullyShardedDataParallel:
-    """Raises NotImplementedError: ``fully_shard`` takes its place."""
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(f"mstorch: FullyShardedDataParallel: use torch.distributed.fsdp.fully_shard {not_yet()}")
+def _refuse(what: str) -> NoReturn:
+    raise NotImplementedError(f"mstorch: FullyShardedDataParallel{what} {not_yet()}")
 
 
-__all__ = ["BackwardPrefetch", "FullyShardedDataParallel", "ShardingStrategy", "StateDictType"]
+class FullyShardedDataParallel(Module):
+    """A module of whose parameters each process keeps a flat part; they are put together for forward and for backward.
+
+    As in torch, RuntimeError on a machine without an accelerator unless ``device_id=torch.device("cpu")``. NotImplementedError for
+    hybrid strategies, NO_SHARD, communication hooks and ``param_init_fn``.
+    """
+
+    def __init__(
+        self, module: Any, process_group: Any = None, sharding_strategy: ShardingStrategy | None = None,
+        cpu_offload: CPUOffload | None = None, auto_wrap_policy: Any = None,
+        backward_prefetch: BackwardPrefetch | None = BackwardPrefetch.BACKWARD_PRE, mixed_precision: MixedPrecision | None = None,
+        ignored_modules: Iterable[Any] | None = None, param_init_fn: Callable[[Any], None] | None = None, device_id: Any = None,
+        sync_module_states: bool = False, forward_prefetch: bool = False, limit_all_gathers: bool = True,
+        use_orig_params: bool = False, ignored_states: Any = None, device_mesh: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if device_id is None or torch.device(device_id).type != "cpu":
+            raise RuntimeError("FSDP needs a non-CPU accelerator device, but no accelerator device is detected.")
+        strategy = ShardingStrategy.FULL_SHARD if sharding_strategy is None else sharding_strategy
+        if strategy not in (ShardingStrategy.FULL_SHARD, ShardingStrategy.SHARD_GRAD_OP):
+            _refuse(f"(sharding_strategy={strategy})")
+        if param_init_fn is not None:
+            _refuse("(param_init_fn=…)")
+        if device_mesh is not None and device_mesh.ndim != 1:
+            _refuse(f" over a mesh of {device_mesh.ndim} dimensions")
+        ignored = {part for one in ignored_modules or () for part in one.modules()}
+        states = list(ignored_states or ())
+        ignored |= {part for one in states if isinstance(one, Module) for part in one.modules()}
+        left_out = {one for part in ignored for one in part._parameters.values() if one is not None}
+        left_out |= {one for one in states if isinstance(one, torch.nn.Parameter)}
+        settings = {
+            "process_group": process_group, "sharding_strategy": sharding_strategy, "cpu_offload": cpu_offload,
+            "backward_prefetch": backward_prefetch, "mixed_precision": mixed_precision, "ignored_states": left_out, "device_id": device_id,
+            "sync_module_states": sync_module_states, "forward_prefetch": forward_prefetch, "limit_all_gathers": limit_all_gathers,
+            "use_orig_params": use_orig_params, "device_mesh": device_mesh,
+        }  # fmt: skip
+        if auto_wrap_policy is not None:
+            self._wrap_parts(module, auto_wrap_policy, ignored, left_out, settings)
+        group = device_mesh.get_group() if device_mesh is not None else process_group if process_group is not None else default_group()
+        self._modules[FSDP_WRAPPED_MODULE] = module
+        self.process_group, self.rank, self.world_size, self.sharding_strategy = group, group.rank(), group.size(), strategy
+        self.compute_device, self.mixed_precision = torch.device("cpu"), mixed_precision or MixedPrecision()
+        self._use_orig_params, self._device_mesh = use_orig_params, device_mesh
+        if self.mixed_precision.keep_low_precision_grads:
+            _refuse("(mixed_precision=MixedPrecision(keep_low_precision_grads=True))")
+        if sync_module_states:
+            raise ValueError(
+                "The module has CPU parameters or buffers when `sync_module_states=True`, which requires them to be on GPU. Please specify "
+                "the `device_id` argument or move the module to GPU before passing it to FSDP."
+            )
+        self._gather_parameters(module, left_out, group, strategy)
+        self._register_load_state_dict_pre_hook(_before_load, with_module=True)
+        self.register_load_state_dict_post_hook(_after_load)
+        self._settings = StateDictSettings(StateDictType.FULL_STATE_DICT, FullStateDictConfig(), FullOptimStateDictConfig())
+        for part in module.modules():
+            if isinstance(part, FullyShardedDataParallel):
+                object.__setattr__(part, "_inner", True)
+
+    def _wrap_parts(self, module: Any, policy: Any, ignored: set[Any], left_out: set[Any], settings: dict[str, Any]) -> None:
+        if settings["mixed_precision"] is not None and any(isinstance(part, torch.nn.modules.batchnorm._BatchNorm) for part in module.modules()):  # fmt: skip  # noqa: E501
+            _refuse(" with both an auto_wrap_policy and mixed_precision, of modules with batch normalisation")
+        if isinstance(policy, _Policy):
+            apply_policy(module, policy._run_policy(module, ignored, settings), FullyShardedDataParallel)
+        else:
+            _recursive_wrap(module, policy, FullyShardedDataParallel, ignored, left_out, only_wrap_children=True, **settings)
+
+    def _gather_parameters(self, module: Any, left_out: set[Any], group: Any, strategy: ShardingStrategy) -> None:
+        found: dict[Any, tuple[list[tuple[Any, str]], str]] = {}
+        for prefix, part in _own_parts(module):
+            for name, parameter in part._parameters.items():
+                if parameter is not None and parameter not in left_out:
+                    found.setdefault(parameter, ([], prefix + name))[0].append((part, name))
+        given = [(one, places, name) for one, (places, name) in found.items()]
+        owners = [FlatOwner(given, module, group, self._use_orig_params)] if given else []
+        policy = MixedPrecisionPolicy(self.mixed_precision.param_dtype, self.mixed_precision.reduce_dtype, None, False)
+        object.__setattr__(self, "_shards", Shards(owners, group, strategy is ShardingStrategy.FULL_SHARD, policy))
+        # As in torch, what the outermost one has is needed again at once.
+        object.__setattr__(self, "_reshard_given", None if strategy is ShardingStrategy.FULL_SHARD else False)
+
+    # What it is
+
+    @property
+    def module(self) -> Any:
+        """What is wrapped."""
+        return self._modules[FSDP_WRAPPED_MODULE]
+
+    @property
+    def _flat_param(self) -> Any:
+        owners = self._shards.owners
+        return owners[0].sharded if owners else None
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(self._modules[FSDP_WRAPPED_MODULE], name)
+
+    def __getitem__(self, key: int) -> Any:
+        return self.module[key]
+
+    @staticmethod
+    def fsdp_modules(module: Any, root_only: bool = False) -> list[FullyShardedDataParallel]:
+        """The wrapped modules in a module; with ``root_only`` those that no other one has."""
+        found = [part for part in module.modules() if isinstance(part, FullyShardedDataParallel)]
+        return [part for part in found if not root_only or part is module or not getattr(part, "_inner", False)]
+
+    def check_is_root(self) -> bool:
+        """Whether no other wrapped module has this one."""
+        return not getattr(self, "_inner", False)
+
+    def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
+        """Parameters by name, within ``summon_full_params`` by their own."""
+        for name, parameter in super().named_parameters(*args, **kwargs):
+            yield (clean_name(name) if getattr(self, "_summoned", False) else name), parameter
+
+    def named_buffers(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
+        """Buffers by name; their own within ``summon_full_params``."""
+        for name, buffer in super().named_buffers(*args, **kwargs):
+            yield (clean_name(name) if getattr(self, "_summoned", False) else name), buffer
+
+    def apply(self, fn: Callable[[Any], None]) -> FullyShardedDataParallel:
+        """Call a function with each part, which has its whole parameters."""
+        with self.summon_full_params(self):
+            return super().apply(fn)
+
+    # Forward and gradients
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module gives."""
+        root, mixed = not getattr(self, "_inner", False), self.mixed_precision
+        if root and mixed.buffer_dtype is not None:
+            for buffer in self.module.buffers():
+                if buffer.is_floating_point() and buffer.dtype != mixed.buffer_dtype:
+                    buffer.data = buffer.data.to(mixed.buffer_dtype)
+        kind = mixed.param_dtype
+        if kind is not None and (mixed.cast_root_forward_inputs if root else mixed.cast_forward_inputs):
+            args, kwargs = torch.utils._pytree.tree_map_only(
+                torch.Tensor, lambda one: one.to(kind) if one.is_floating_point() else one, (args, kwargs)
+            )
+        before(self, args, kwargs)
+        try:
+            return self.module(*args, **kwargs)
+        finally:
+            after(self, args, None)
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """A block in which gradients of the whole add up in each process."""
+        if getattr(self, "_inner", False):
+            raise RuntimeError("`no_sync()` on inner FSDP instances is not supported. Please call `no_sync()` on root FSDP module.")
+        parts = self.fsdp_modules(self)
+        try:
+            for part in parts:
+                part._shards.syncs = False
+            yield
+        finally:
+            for part in parts:
+                part._shards.syncs = True
+
+    def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Any:
+        """Let the norm of all gradients, in all processes, not exceed ``max_norm``; gives what it was."""
+        if getattr(self, "_inner", False):
+            raise RuntimeError("`clip_grad_norm_()` should only be called on the root FSDP instance")
+        order, largest = float(norm_type), float(norm_type) == float("inf")
+        grads = [one.grad for one in self.parameters() if one.grad is not None]
+        norms = [torch.linalg.vector_norm(one.detach(), order, dtype=torch.float32) for one in grads if one.numel()]
+        total = torch.linalg.vector_norm(torch.stack(norms), order) if norms else torch.zeros(())
+        total = total if largest else total**order
+        self.process_group.allreduce([total], ReduceOp.MAX if largest else ReduceOp.SUM).wait()
+        total = total if largest else total ** (1.0 / order)
+        factor = torch.clamp(max_norm / (total + 1e-6), max=1.0)
+        for one in grads:
+            one.mul_(factor.to(one.dtype))
+        return total
+
+    def register_comm_hook(self, state: object, hook: Callable[..., Any]) -> None:
+        """Raises NotImplementedError."""
+        _refuse(".register_comm_hook")
+
+    # Whole parameters
+
+    @staticmethod
+    @contextmanager
+    def summon_full_params(
+        module: Any, recurse: bool = True, writeback: bool = True, rank0_only: bool = False, offload_to_cpu: bool = False,
+        with_grads: bool = False,
+    ) -> Iterator[None]:  # fmt: skip
+        """A block in which modules have their whole parameters, whose values are kept afterwards with ``writeback``."""
+        if with_grads:
+            _refuse(".summon_full_params(with_grads=True)")
+        if writeback and rank0_only:
+            raise NotImplementedError("writeback=True and rank0_only=True is not supported, as model parameter shapes will be different across ranks, and writing to them can lead to inconsistencies across ranks when the context is exited.")  # fmt: skip  # noqa: E501
+        parts = FullyShardedDataParallel.fsdp_modules(module)
+        with ExitStack() as stack:
+            for part in parts if recurse else [part for part in parts if part is module]:
+                stack.enter_context(part._with_parameters(writeback))
+            yield
+
+    @contextmanager
+    def _with_parameters(self, writeback: bool) -> Iterator[None]:
+        together = self._shards.together
+        self._shards.unshard()
+        object.__setattr__(self, "_summoned", True)
+        try:
+            with ExitStack() as stack:
+                for owner in self._shards.owners:
+                    stack.enter_context(owner.as_parameters(owner.whole))
+                yield
+        finally:
+            object.__setattr__(self, "_summoned", False)
+            if writeback:
+                for owner in self._shards.owners:
+                    owner.keep(owner.whole)
+            if not together:
+                self._shards.reshard()
+
+    # States
+
+    @staticmethod
+    def set_state_dict_type(
+        module: Any, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
+        optim_state_dict_config: OptimStateDictConfig | None = None,
+    ) -> StateDictSettings:  # fmt: skip
+        """Let states of the wrapped modules in a module be of a kind; gives what was set before."""
+        config, optim_config = _CONFIGS[state_dict_type]
+        chosen = StateDictSettings(state_dict_type, state_dict_config or config(), optim_state_dict_config or optim_config())
+        for given, wanted in ((chosen.state_dict_config, config), (chosen.optim_state_dict_config, optim_config)):
+            if type(given) is not wanted:
+                raise RuntimeError(f"Expected state_dict_config of type {wanted} but got {type(given)}")
+        before_it = FullyShardedDataParallel.get_state_dict_type(module)
+        for part in FullyShardedDataParallel.fsdp_modules(module):
+            part._settings = chosen
+        return before_it
+
+    @staticmethod
+    def get_state_dict_type(module: Any) -> StateDictSettings:
+        """The kind of states of the wrapped modules in a module."""
+        found = [part._settings for part in FullyShardedDataParallel.fsdp_modules(module)]
+        if not found:
+            return StateDictSettings(StateDictType.FULL_STATE_DICT, FullStateDictConfig(), FullOptimStateDictConfig())
+        if any(one != found[0] for one in found):
+            raise AssertionError("All FSDP modules must have the same state dict settings.")
+        return found[0]
+
+    @staticmethod
+    @contextmanager
+    def state_dict_type(
+        module: Any, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
+        optim_state_dict_config: OptimStateDictConfig | None = None,
+    ) -> Iterator[None]:  # fmt: skip
+        """A block in which states are of a kind."""
+        was = FullyShardedDataParallel.set_state_dict_type(module, state_dict_type, state_dict_config, optim_state_dict_config)
+        try:
+            yield
+        finally:
+            FullyShardedDataParallel.set_state_dict_type(
+                module, was.state_dict_type, was.state_dict_config, was.optim_state_dict_config
+            )
+
+    def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
+        """The module's state under its own names: whole tensors, or DTensors over the mesh."""
+        names = dict(zip(("destination", "prefix", "keep_vars"), args))
+        destination, prefix = names.get("destination", destination), names.get("prefix", prefix)
+        kind, config = self._settings.state_dict_type, self._settings.state_dict_config
+        if kind is StateDictType.LOCAL_STATE_DICT or (kind is StateDictType.SHARDED_STATE_DICT and self._device_mesh is None):
+            _refuse(f".state_dict of {kind} without a device_mesh: ShardedTensor is missing")
+        with self._with_parameters(False):
+            found = self.module.state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
+            for owner in self._shards.owners:
+                for name in _names(owner, self.module, prefix):
+                    if kind is StateDictType.SHARDED_STATE_DICT:
+                        found[name] = self._spread(found[name])
+                    else:
+                        found[name] = found[name].detach().clone()
+        if kind is StateDictType.FULL_STATE_DICT and getattr(config, "rank0_only", False) and get_rank():
+            for name in [key for key in found if key.startswith(prefix)]:
+                del found[name]
+        return found
+
+    def _spread(self, whole: Any) -> Any:
+        local = cut(whole.detach(), 0, self.process_group).clone()
+        return wrapped(local, self._device_mesh, [Shard(0)], tuple(whole.shape))
+
+    @staticmethod
+    def optim_state_dict(model: Any, optim: Any, optim_state_dict: Any = None, group: Any = None) -> dict[str, Any]:
+        """An optimiser's state with whole tensors under the parameters' own names."""
+        if optim_state_dict is not None:
+            _refuse(".optim_state_dict of a state that is given")
+        settings = FullyShardedDataParallel.get_state_dict_type(model)
+        if settings.state_dict_type is not StateDictType.FULL_STATE_DICT:
+            _refuse(f".optim_state_dict of {settings.state_dict_type}")
+        return named_state(model, optim, getattr(settings.optim_state_dict_config, "rank0_only", False), _prefixes(model))
+
+    @staticmethod
+    def full_optim_state_dict(
+        model: Any, optim: Any, optim_input: Any = None, rank0_only: bool = True, group: Any = None
+    ) -> dict[str, Any]:
+        """``optim_state_dict`` with whole tensors, by default only in the first process."""
+        return named_state(model, optim, rank0_only, _prefixes(model))
+
+    @staticmethod
+    def optim_state_dict_to_load(
+        model: Any, optim: Any, optim_state_dict: dict[str, Any], is_named_optimizer: bool = False, load_directly: bool = False,
+        group: Any = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """What ``optim.load_state_dict`` takes here, of a state with whole tensors by name."""
+        if is_named_optimizer:
+            _refuse(".optim_state_dict_to_load(is_named_optimizer=True)")
+        found = loadable_state(model, optim, optim_state_dict, _prefixes(model))
+        if load_directly:
+            optim.load_state_dict(found)
+        return found
+
+
+def _own_parts(module: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """A module and its parts, with the beginnings of their names, without those that are wrapped by themselves."""
+    waiting, seen = [(prefix, module)], set()
+    while waiting:
+        name, part = waiting.pop(0)
+        if part in seen or isinstance(part, FullyShardedDataParallel):
+            continue
+        seen.add(part)
+        yield name, part
+        waiting[:0] = [(f"{name}{child}.", one) for child, one in part.named_children()]
+
+
+def _names(owner: FlatOwner, module: Any, prefix: str) -> list[str]:
+    """The names of all places of an owner's parameters."""
+    parts = {part: name for name, part in _own_parts(module)}
+    return [f"{prefix}{parts[part]}{name}" for entry in owner.entries for part, name in entry.places]
+
+
+def _prefixes(model: Any) -> Callable[[Any], str]:
+    found = {part: clean_name(f"{name}." if name else "") for name, part in model.named_modules()}
+    return lambda part: found[part]
+
+
+def _before_load(
+    module: Any, state: dict[str, Any], prefix: str, metadata: Any, strict: bool, missing: Any, unexpected: Any, errors: Any
+) -> None:
+    block = module._with_parameters(True)
+    block.__enter__()
+    object.__setattr__(module, "_loading", block)
+    for key in [key for key in state if key.startswith(prefix) and not key[len(prefix) :].startswith(FSDP_PREFIX)]:
+        value = state.pop(key)
+        state[f"{prefix}{FSDP_PREFIX}{key[len(prefix) :]}"] = value.full_tensor() if isinstance(value, DTensor) else value
+
+
+def _after_load(module: Any, keys: Any) -> None:
+    module._loading.__exit__(None, None, None)
+    object.__setattr__(module, "_loading", None)
+    for found in (keys.missing_keys, keys.unexpected_keys):
+        found[:] = [clean_name(name) for name in found]
+
+
+__all__ = ["FullyShardedDataParallel", "OptimStateKeyType"]

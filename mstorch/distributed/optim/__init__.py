@@ -1,7 +1,8 @@
-"""torch.distributed.optim: optimisers whose state is spread over processes."""
+"""torch.distributed.optim: optimisers whose state is spread over processes, or whose parameters become their mean."""
 from ..._hook import missing as _missing
+from .post_localSGD_optimizer import PostLocalSGDOptimizer
 from .zero_redundancy_optimizer import ZeroRedundancyOptimizer
 
-__all__ = ["ZeroRedundancyOptimizer"]
+__all__ = ["PostLocalSGDOptimizer", "ZeroRedundancyOptimizer"]
 
 __getattr__ = _missing(__name__)

@@ -217,7 +217,23 @@ def _called(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if name == "backward":
             _scalar_backward(func, args, kwargs)
             return None
+        if name == "kaiming_uniform_":
+            return _fill_by_fan(*args, **kwargs)
+        if name == "constant_":
+            torch.nn.init.constant_(_unwrap(args[0]).detach(), *args[1:], **kwargs)
+            return args[0]
         return _compute(name, func, args, kwargs)
+
+
+def _fill_by_fan(
+    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+) -> Any:
+    """``kaiming_uniform_``: the whole's fan, each process's own numbers."""
+    fan = torch.nn.init._calculate_correct_fan(torch.empty(_shape(tensor), device="meta"), mode)
+    bound = math.sqrt(3.0 / fan) * torch.nn.init.calculate_gain(nonlinearity, a)
+    with torch.no_grad():
+        _unwrap(tensor).detach().uniform_(-bound, bound, generator=generator)
+    return tensor
 
 
 def _gradient(func: Any, access: str, args: tuple[Any, ...]) -> Any:
@@ -285,7 +301,22 @@ def _compute(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         if found is not None:
             return found
     given, named = tree_unflatten([_plain(one) for one in leaves], form)
+    if name.endswith("_") and not name.endswith("__"):
+        return _write_whole(func, args[0], given, named)
     return _replicated(func(*given, **named), mesh)
+
+
+def _write_whole(func: Any, target: Any, args: Any, kwargs: Any) -> Any:
+    """Let a function write a copy of the whole, and each process take its part. NotImplementedError where gradients are recorded."""
+    if not isinstance(target, DTensor):
+        raise RuntimeError(f"mstorch: {func.__name__} of a plain tensor takes no DTensor")
+    if torch.is_grad_enabled() and target.requires_grad:
+        raise NotImplementedError(f"mstorch: {func.__name__} of a DTensor that requires gradients")
+    mesh, placements, shape = target.__dict__["_spec"]
+    whole = args[0].clone()
+    func(whole, *args[1:], **kwargs)
+    _unwrap(target).detach().copy_(move(whole, shape, mesh, (Replicate(),) * mesh.ndim, placements))
+    return target
 
 
 def _replicated(value: Any, mesh: DeviceMesh) -> Any:
@@ -302,11 +333,8 @@ def _write(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     mesh, placements, shape = target.__dict__["_spec"]
     if any(isinstance(one, Partial) for one in placements):
         raise NotImplementedError(f"mstorch: {name} of a DTensor that is part of a sum")
-    if name in _RANDOM:
-        whole = torch.empty(shape, dtype=target._dtype)
-        func(whole, *args[1:], **kwargs)
-        part = move(whole, shape, mesh, (Replicate(),) * mesh.ndim, placements)
-        _unwrap(target).detach().copy_(part)
+    if name in _RANDOM:  # as in torch on the CPU, each process draws its part from its own generator
+        func(_unwrap(target).detach(), *args[1:], **kwargs)
         return target
 
     def fitted(value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._start import new_subgroups
-from . import default_hooks
+from . import debugging_hooks, default_hooks
 
 
 class PostLocalSGDState:
@@ -28,12 +28,12 @@ class PostLocalSGDState:
 
 
 def post_localSGD_hook(state: PostLocalSGDState, bucket: Any) -> Any:
-    """The mean of the gradients over those that the state names. NotImplementedError for gradients that stay as they are."""
+    """The mean of the gradients over those that the state names; later each process's own, if it says so."""
     if state.iter < state.start_localSGD_iter:
         state.maybe_increase_iter(bucket)
         return default_hooks.allreduce_hook(state.process_group, bucket)
     if not state.post_local_gradient_allreduce:
-        raise NotImplementedError("mstorch: PostLocalSGDState(post_local_gradient_allreduce=False)")
+        return debugging_hooks.noop_hook(state, bucket)
     return default_hooks.allreduce_hook(state.subgroup, bucket)
 
 

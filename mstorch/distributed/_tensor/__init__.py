@@ -1,7 +1,8 @@
 """torch.distributed._tensor: the old name of torch.distributed.tensor."""
 from __future__ import annotations
 
-from .tensor import (
+from ..._hook import missing as _missing
+from ..tensor import (
     DeviceMesh,
     DTensor,
     Partial,
@@ -24,3 +25,5 @@ __all__ = [
     "DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "distribute_module", "distribute_tensor", "empty", "full",
     "init_device_mesh", "ones", "placement_types", "rand", "randn", "zeros",
 ]  # fmt: skip
+
+__getattr__ = _missing(__name__, ("api", "device_mesh"))

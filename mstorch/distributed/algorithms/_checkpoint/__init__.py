@@ -1,0 +1,1 @@
+"""Wrappers that keep fewer activations."""

@@ -1,0 +1,123 @@
+"""Modules wrapped so that backward computes their activations anew, or fetches them from the host."""
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from ....autograd.graph import save_on_cpu
+from ....nn import Module
+from ....utils.checkpoint import checkpoint
+from ...fsdp.wrap import _Policy, _recursive_wrap, apply_policy, lambda_auto_wrap_policy
+
+_CHECKPOINT_WRAPPED_MODULE = "_checkpoint_wrapped_module"
+_CHECKPOINT_PREFIX = f"{_CHECKPOINT_WRAPPED_MODULE}."
+
+
+class CheckpointImpl(enum.Enum):
+    """Which of the two ways of ``checkpoint``."""
+
+    REENTRANT = enum.auto()
+    NO_REENTRANT = enum.auto()
+
+
+def _renamed(state: dict[str, Any], old: str, new: str) -> None:
+    for key in [key for key in state if key.startswith(old)]:
+        value = state.pop(key)
+        state[new + key[len(old) :]] = value
+
+
+class ActivationWrapper(Module):
+    """A wrapper that states and names of parameters do not show."""
+
+    def __init__(self, mod: Module) -> None:
+        super().__init__()
+        self._checkpoint_wrapped_module = mod
+        self._register_state_dict_hook(
+            lambda module, state, prefix, *rest: _renamed(state, f"{prefix}{_CHECKPOINT_PREFIX}", prefix)
+        )
+        self.register_load_state_dict_pre_hook(
+            lambda module, state, prefix, *rest: _renamed(state, prefix, f"{prefix}{_CHECKPOINT_PREFIX}")
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(self._checkpoint_wrapped_module, name)
+
+    def __getitem__(self, key: int) -> Any:
+        return self._checkpoint_wrapped_module[key]
+
+    def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
+        """Parameters by the names that they have without the wrapper."""
+        for name, parameter in super().named_parameters(*args, **kwargs):
+            yield name.replace(_CHECKPOINT_PREFIX, ""), parameter
+
+
+class OffloadWrapper(ActivationWrapper):
+    """Keeps what backward needs on the host."""
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module gives."""
+        with save_on_cpu(pin_memory=True):
+            return self._checkpoint_wrapped_module(*args, **kwargs)
+
+
+class CheckpointWrapper(ActivationWrapper):
+    """Keeps the inputs alone; backward runs the module once more."""
+
+    def __init__(
+        self, mod: Module, checkpoint_impl: CheckpointImpl = CheckpointImpl.NO_REENTRANT, checkpoint_fn: Any = None,
+        **checkpoint_fn_kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(mod)
+        self.checkpoint_impl = checkpoint_impl
+        if checkpoint_fn is None:
+            checkpoint_fn = partial(checkpoint, use_reentrant=checkpoint_impl is CheckpointImpl.REENTRANT)
+        self.checkpoint_fn = partial(checkpoint_fn, **checkpoint_fn_kwargs)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module gives."""
+        if self.checkpoint_impl is CheckpointImpl.NO_REENTRANT or not kwargs:
+            return self.checkpoint_fn(self._checkpoint_wrapped_module, *args, **kwargs)
+        names, count = list(kwargs), len(args)  # the re-entrant way takes tensors by position only
+
+        def run(*given: Any) -> Any:
+            return self._checkpoint_wrapped_module(*given[:count], **dict(zip(names, given[count:])))
+
+        return self.checkpoint_fn(run, *args, *kwargs.values())
+
+
+def offload_wrapper(module: Module) -> Module:
+    """A module that keeps what backward needs on the host."""
+    return OffloadWrapper(module)
+
+
+def checkpoint_wrapper(
+    module: Module, checkpoint_impl: CheckpointImpl = CheckpointImpl.NO_REENTRANT, checkpoint_fn: Any = None,
+    **checkpoint_fn_kwargs: Any,
+) -> Module:  # fmt: skip
+    """A module that backward runs once more."""
+    return CheckpointWrapper(module, checkpoint_impl, checkpoint_fn, **checkpoint_fn_kwargs)
+
+
+def apply_activation_checkpointing(
+    model: Module, checkpoint_wrapper_fn: Callable[..., Any] = checkpoint_wrapper, check_fn: Callable[[Any], bool] = lambda _: True,
+    auto_wrap_policy: Any = None,
+) -> None:  # fmt: skip
+    """Wrap the parts of a module for which ``check_fn``, or a policy, says so."""
+    policy = partial(lambda_auto_wrap_policy, lambda_fn=check_fn) if auto_wrap_policy is None else auto_wrap_policy
+    if callable(policy):
+        _recursive_wrap(model, policy, checkpoint_wrapper_fn, set(), set(), only_wrap_children=True)
+    elif isinstance(policy, _Policy):
+        apply_policy(model, policy._run_policy(model, set(), {}), checkpoint_wrapper_fn)
+    else:
+        raise ValueError(f"Expected {policy} to be callable or be a pre-defined wrap policy")
+
+
+__all__ = [
+    "ActivationWrapper", "CheckpointImpl", "CheckpointWrapper", "OffloadWrapper", "apply_activation_checkpointing",
+    "checkpoint_wrapper", "offload_wrapper",
+]  # fmt: skip

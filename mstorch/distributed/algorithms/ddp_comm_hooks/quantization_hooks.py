@@ -1,0 +1,56 @@
+"""Gradients in 8 bits on the way: each process sends its own, with their scale, and all add up what they get."""
+from __future__ import annotations
+
+from typing import Any
+
+import mstorch as torch
+
+from ....futures import Future
+from ..._world import chosen
+
+_STEPS = 255  # between the least and the greatest number
+_SMALLEST = torch.finfo(torch.float32).eps
+
+
+def _scales(rows: Any) -> tuple[Any, Any]:
+    """For each row what a step is, and which of the 256 numbers stands for zero; rows may be taken to hold a zero."""
+    least, greatest = rows.amin(1).clamp(max=0.0), rows.amax(1).clamp(min=0.0)
+    scale = ((greatest - least) / float(_STEPS)).clamp(min=_SMALLEST)
+    return scale, (0 - torch.round(least / scale).to(torch.int32)).clamp(0, _STEPS)
+
+
+def _all(group: Any, tensor: Any) -> list[Any]:
+    into = [torch.empty_like(tensor) for _ in range(group.size())]
+    group.allgather([into], [tensor]).wait()
+    return into
+
+
+def _mean_of_rows(group: Any, rows: Any) -> Any:
+    """The mean of the processes' rows."""
+    scale, zero = _scales(rows)
+    narrow = (torch.round(rows / scale[:, None]) + zero[:, None]).clamp(0, _STEPS).to(torch.uint8)
+    total = torch.zeros_like(rows)
+    for pair, numbers in zip(_all(group, torch.stack([scale, zero.to(scale.dtype)])), _all(group, narrow)):
+        total += pair[0][:, None] * (numbers.to(torch.float32) - pair[1][:, None])
+    return total / group.size()
+
+
+def _done(value: Any) -> Any:
+    future: Future[Any] = Future()
+    future.set_result(value)
+    return future
+
+
+def quantization_pertensor_hook(process_group: Any, bucket: Any) -> Any:
+    """The mean of the gradients, in 8 bits on the way, with one scale for a bucket."""
+    return _done(_mean_of_rows(chosen(process_group), bucket.buffer()[None])[0])
+
+
+def quantization_perchannel_hook(process_group: Any, bucket: Any, bucket_size: int = 512) -> Any:
+    """The mean of the gradients, in 8 bits on the way, with one scale for ``bucket_size`` numbers."""
+    buffer = bucket.buffer()
+    rows = torch.nn.functional.pad(buffer, (0, bucket_size - len(buffer) % bucket_size)).view(-1, bucket_size)
+    return _done(_mean_of_rows(chosen(process_group), rows).flatten()[: len(buffer)])
+
+
+__all__ = ["quantization_perchannel_hook", "quantization_pertensor_hook"]

@@ -1,0 +1,50 @@
+"""When parameters become their mean."""
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from typing import Any
+
+from ..._world import chosen
+from . import utils
+
+
+class ModelAverager(ABC):
+    """Averages parameters over a group; ``step`` counts the calls."""
+
+    def __init__(self, process_group: Any = None) -> None:
+        self.process_group = chosen(process_group)
+        self.step = 0
+
+    @abstractmethod
+    def average_parameters(self, params: Any) -> None:
+        """Count a step, and average if it is time."""
+        raise NotImplementedError
+
+
+class PeriodicModelAverager(ModelAverager):
+    """Averages every ``period`` steps, from the step ``warmup_steps``. ValueError for a period below 1, steps below 0."""
+
+    def __init__(self, period: int, warmup_steps: int = 0, process_group: Any = None) -> None:
+        super().__init__(process_group)
+        if warmup_steps < 0:
+            raise ValueError("Arg ``warmup_steps`` must be a non-negative number.")
+        if period < 1:
+            raise ValueError("Arg ``period`` must be a positive value.")
+        if period == 1:
+            warnings.warn(
+                "When period is 1, no need to use model averaging because the communication cost of all-reducing parameters will be no "
+                "less than the cost of all-reducing gradients by DistributedDataParallel in the backward pass. Therefore, only "
+                "DistributedDataParallel should be used for this case.",
+                stacklevel=2,
+            )
+        self.warmup_steps, self.period = warmup_steps, period
+
+    def average_parameters(self, params: Any) -> None:
+        """Count a step, and average parameters, or those of an optimiser's groups, if it is time."""
+        if self.step >= self.warmup_steps and (self.step - self.warmup_steps) % self.period == 0:
+            utils.average_parameters_or_parameter_groups(params, self.process_group)
+        self.step += 1
+
+
+__all__ = ["ModelAverager", "PeriodicModelAverager"]

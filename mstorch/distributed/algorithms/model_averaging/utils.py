@@ -1,0 +1,38 @@
+"""The mean of the processes' parameters."""
+from __future__ import annotations
+
+from typing import Any
+
+import mstorch as torch
+
+from ..._world import chosen, outside
+
+
+def average_parameters(params: Any, process_group: Any) -> None:
+    """Let parameters be their mean over the processes."""
+    group = chosen(process_group)
+    given = list(params)
+    if outside(group):
+        return
+    flat = torch.cat([one.data.reshape(-1) for one in given]) / group.size()
+    group.allreduce([flat]).wait()
+    for one, part in zip(given, flat.split([one.numel() for one in given])):
+        one.data = part.view_as(one).type_as(one)
+
+
+def get_params_to_average(params: Any) -> list[Any]:
+    """Of parameters, or of an optimiser's groups, those that have a gradient. NotImplementedError for others."""
+    found: list[Any] = []
+    for one in params:
+        if not isinstance(one, (torch.nn.Parameter, dict)):
+            raise NotImplementedError(f"Parameter input of type {type(one)} is not supported")
+        found += one["params"] if isinstance(one, dict) else [one]
+    return [one for one in found if one.grad is not None]
+
+
+def average_parameters_or_parameter_groups(params: Any, process_group: Any) -> None:
+    """Let parameters, or those of an optimiser's groups, that have a gradient be their mean over the processes."""
+    average_parameters(iter(get_params_to_average(params)), process_group)
+
+
+__all__ = ["average_parameters", "average_parameters_or_parameter_groups", "get_params_to_average"]

@@ -1,0 +1,142 @@
+"""The parameters of one FullyShardedDataParallel, one after the other in one flat parameter of which each process keeps a part."""
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import mstorch as torch
+
+_ALIGNED = 16  # bytes: where parameters begin that stay visible, as torch lays them out
+FLAT_PARAM = "_flat_param"
+
+
+class _Entry:
+    """A parameter's shape, its places in modules, its range of the flat one."""
+
+    def __init__(self, parameter: Any, places: list[tuple[Any, str]], name: str, start: int) -> None:
+        self.shape, self.places, self.name = tuple(parameter.shape), places, name
+        self.start, self.stop = start, start + parameter.numel()
+        self.orig: Any = None  # this process's part, where parameters stay visible
+
+
+class FlatOwner:
+    """A flat parameter: this process's part, and while they are used the whole one, of which the modules have windows."""
+
+    def __init__(self, parameters: list[tuple[Any, list[tuple[Any, str]], str]], holder: Any, group: Any, visible: bool) -> None:
+        self.group, self.holder, self.visible = group, holder, visible
+        kinds = {(one.dtype, one.requires_grad or visible) for one, _, _ in parameters}
+        if len({kind for kind, _ in kinds}) > 1:
+            raise ValueError(f"Must flatten tensors with uniform dtype but got {' and '.join(sorted(str(kind) for kind, _ in kinds))}")
+        if len(kinds) > 1:
+            raise ValueError("Must flatten tensors with uniform `requires_grad` when `use_orig_params=False`")
+        ((self.dtype, _),) = kinds
+        self.needs_grad = any(one.requires_grad for one, _, _ in parameters)
+        aligned = _ALIGNED // self.dtype.itemsize if visible else 1
+        self.entries, start = [], 0
+        for parameter, places, name in parameters:
+            start = -(-start // aligned) * aligned
+            self.entries.append(_Entry(parameter, places, name, start))
+            start = self.entries[-1].stop
+        self.each = -(-start // group.size())
+        self.shape = (self.each * group.size(),)
+        whole = torch.zeros(self.shape, dtype=self.dtype)
+        for entry, (parameter, _, _) in zip(self.entries, parameters):
+            whole[entry.start : entry.stop] = parameter.detach().reshape(-1)
+        self.first = self.each * group.rank()
+        self.sharded: Any = torch.nn.Parameter(whole[self.first : self.first + self.each].clone(), self.needs_grad)
+        self.whole: Any = None
+        self.grad: Any = None
+        if visible:
+            for entry, (parameter, _, _) in zip(self.entries, parameters):
+                entry.orig = torch.nn.Parameter(self._own(self.sharded.detach(), entry), parameter.requires_grad)
+        for entry in self.entries:
+            for module, name in entry.places:
+                del module._parameters[name]
+        self.put(self.sharded)
+
+    def _own(self, part: Any, entry: _Entry) -> Any:
+        """What this process's part has of a parameter: numbers in a row, or none."""
+        first = min(max(entry.start - self.first, 0), self.each)
+        last = min(max(entry.stop - self.first, 0), self.each)
+        return part[first:last]
+
+    def local(self) -> Any:
+        """What this process has."""
+        return self.sharded.detach()
+
+    def follow(self) -> None:
+        """Nothing: this parameter stays the same object."""
+
+    def put(self, tensor: Any) -> None:
+        """Let the modules have their windows of the whole, or without it no parameters but the flat one."""
+        present = tensor is not self.sharded
+        if not self.visible:
+            self.holder._parameters[FLAT_PARAM] = self.sharded
+        for entry in self.entries:
+            window = tensor[entry.start : entry.stop].view(entry.shape) if present else None
+            for module, name in entry.places:
+                if present:
+                    module._parameters.pop(name, None)
+                    object.__setattr__(module, name, window)
+                else:
+                    module.__dict__.pop(name, None)
+                    if self.visible:
+                        module._parameters[name] = entry.orig
+
+    def give(self, local: Any) -> None:
+        """Add this process's part of a gradient."""
+        held = self.sharded.grad
+        self.sharded.grad = local if held is None else held + local
+        for entry in self.entries:
+            if entry.orig is not None and entry.orig.requires_grad:
+                part = self._own(self.sharded.grad, entry)
+                held = entry.orig.grad
+                entry.orig.grad = part if held is None else held + self._own(local, entry)
+        if self.visible:
+            self.sharded.grad = None
+
+    @contextmanager
+    def as_parameters(self, whole: Any) -> Iterator[None]:
+        """A block in which the modules have windows of the whole as parameters under their own names."""
+        made = []
+        self.holder._parameters.pop(FLAT_PARAM, None)
+        for entry in self.entries:
+            parameter = torch.nn.Parameter(whole.detach()[entry.start : entry.stop].view(entry.shape), self.needs_grad)
+            made.append(parameter)
+            for module, name in entry.places:
+                module.__dict__.pop(name, None)
+                module._parameters[name] = parameter
+        try:
+            yield
+        finally:
+            for entry, parameter in zip(self.entries, made):
+                for module, name in entry.places:
+                    found = module._parameters.pop(name)
+                    if found is not parameter:  # another one was assigned
+                        with torch.no_grad():
+                            whole.detach()[entry.start : entry.stop] = found.detach().reshape(-1)
+            self.put(self.sharded if self.whole is None else self.whole)
+
+    def keep(self, whole: Any) -> None:
+        """Let this process's part have the whole's values."""
+        with torch.no_grad():
+            self.sharded.detach().copy_(whole.detach()[self.first : self.first + self.each])
+
+    def gather(self, local: Any) -> dict[str, Any]:
+        """Whole tensors by the parameters' names, of this process's flat part."""
+        whole = local.new_empty(self.shape)
+        self.group.all_gather_single(whole, local.contiguous()).wait()
+        return {entry.name: whole[entry.start : entry.stop].view(entry.shape).clone() for entry in self.entries}
+
+    def flatten(self, tensors: dict[str, Any]) -> Any:
+        """This process's flat part, of whole tensors by name; zeros for those that are missing."""
+        like = next(iter(tensors.values()))
+        whole = torch.zeros(self.shape, dtype=like.dtype)
+        for entry in self.entries:
+            if entry.name in tensors:
+                if math.prod(entry.shape) != tensors[entry.name].numel():
+                    raise ValueError(f"{entry.name} has {tensors[entry.name].numel()} elements, {math.prod(entry.shape)} expected")
+                whole[entry.start : entry.stop] = tensors[entry.name].detach().reshape(-1)
+        return whole[self.first : self.first + self.each].clone()

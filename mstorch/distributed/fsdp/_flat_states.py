@@ -1,0 +1,91 @@
+"""States of optimisers over flat parameters, with the parameters' own names and whole tensors, and back."""
+from __future__ import annotations
+
+from typing import Any
+
+import mstorch as torch
+
+from .._world import get_rank
+
+
+def _owners(model: Any) -> list[tuple[Any, Any]]:
+    """The flat parameters, and what the names of each have before them."""
+    return [(owner, part) for part in model.modules() if hasattr(part, "_shards") for owner in part._shards.owners]
+
+
+def _tensors_like(owner: Any, states: dict[Any, Any]) -> Any:
+    """For each key of a state this process's flat part, and what is no part."""
+    if not owner.visible:
+        return states.get(owner.sharded)
+    found: dict[str, Any] = {}
+    for entry in owner.entries:
+        for key, value in states.get(entry.orig, {}).items():
+            if isinstance(value, torch.Tensor) and value.dim():
+                flat = found.setdefault(key, torch.zeros(owner.each, dtype=value.dtype))
+                owner._own(flat, entry).copy_(value)
+            else:
+                found.setdefault(key, value)
+    return found or None
+
+
+def named_state(model: Any, optimizer: Any, rank0_only: bool, prefix_of: Any) -> dict[str, Any]:
+    """An optimiser's state with whole tensors by the parameters' names; {} outside the first process with ``rank0_only``."""
+    state: dict[str, Any] = {}
+    names: dict[int, list[str]] = {}
+    for owner, part in _owners(model):
+        prefix = prefix_of(part)
+        for entry in owner.entries:
+            names.setdefault(id(entry.orig if owner.visible else owner.sharded), []).append(prefix + entry.name)
+        having = _tensors_like(owner, optimizer.state)
+        if having is None:
+            continue
+        wholes = {entry.name: {} for entry in owner.entries}  # type: dict[str, dict[str, Any]]
+        for key, value in having.items():
+            if isinstance(value, torch.Tensor) and value.dim():
+                for name, tensor in owner.gather(value.detach()).items():
+                    wholes[name][key] = tensor
+            else:
+                for name in wholes:
+                    wholes[name][key] = value.clone() if isinstance(value, torch.Tensor) else value
+        for name, found in wholes.items():
+            state[prefix + name] = found
+    for name, parameter in model.named_parameters():  # ignored ones
+        if id(parameter) not in names:
+            names[id(parameter)] = [name]
+            if parameter in optimizer.state:
+                state[name] = dict(optimizer.state[parameter])
+    groups = []
+    for group in optimizer.param_groups:
+        rest = {key: value for key, value in group.items() if key != "params"}
+        groups.append({**rest, "params": [name for one in group["params"] for name in names[id(one)]]})
+    return {} if rank0_only and get_rank() else {"state": state, "param_groups": groups}
+
+
+def loadable_state(model: Any, optimizer: Any, given: dict[str, Any], prefix_of: Any) -> dict[str, Any]:
+    """What ``optimizer.load_state_dict`` takes, of a state with whole tensors by name."""
+    numbers = {id(one): number for number, one in enumerate(one for group in optimizer.param_groups for one in group["params"])}
+    state: dict[int, Any] = {}
+    for owner, part in _owners(model):
+        prefix = prefix_of(part)
+        mine = {entry.name: given["state"][prefix + entry.name] for entry in owner.entries if prefix + entry.name in given["state"]}
+        if not mine:
+            continue
+        parts: dict[str, Any] = {}
+        for key, value in next(iter(mine.values())).items():
+            whole = isinstance(value, torch.Tensor) and value.dim()
+            parts[key] = owner.flatten({name: found[key] for name, found in mine.items()}) if whole else value
+        if not owner.visible:
+            state[numbers[id(owner.sharded)]] = parts
+            continue
+        for entry in owner.entries:
+            if entry.name in mine:
+                state[numbers[id(entry.orig)]] = {
+                    key: owner._own(value, entry).clone() if isinstance(value, torch.Tensor) and value.dim() else value
+                    for key, value in parts.items()
+                }
+    groups, count = [], 0
+    for group, saved in zip(optimizer.param_groups, given["param_groups"]):
+        rest = {key: value for key, value in saved.items() if key != "params"}
+        groups.append({**rest, "params": list(range(count, count + len(group["params"])))})
+        count += len(group["params"])
+    return {"state": state, "param_groups": groups}

@@ -1,0 +1,36 @@
+"""torch.distributed.fsdp.sharded_grad_scaler: losses scaled where each process has a part of the gradients."""
+from __future__ import annotations
+
+from typing import Any
+
+from ...amp.grad_scaler import GradScaler
+from .._world import chosen
+
+
+class ShardedGradScaler(GradScaler):
+    """A GradScaler that leaves a step out in all processes if one of them has a gradient that is infinite or NaN."""
+
+    def __init__(
+        self, device: str = "cuda", init_scale: float = 2.0**16, backoff_factor: float = 0.5, growth_factor: float = 2.0,
+        growth_interval: int = 2000, enabled: bool = True, process_group: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            device, init_scale=init_scale, backoff_factor=backoff_factor, growth_factor=growth_factor, growth_interval=growth_interval,
+            enabled=enabled,
+        )  # fmt: skip
+        if self._enabled:
+            self.process_group = process_group
+
+    def scale(self, outputs: Any) -> Any:
+        """A tensor, or the tensors of an iterable, multiplied by the scale, in their own dtype."""
+        found = super().scale(outputs)
+        return found.type(outputs.dtype) if self._enabled and hasattr(outputs, "dtype") else found
+
+    def _unscale_grads_(self, optimizer: Any, inv_scale: Any, found_inf: Any, allow_fp16: bool = True) -> dict[Any, Any]:
+        found = super()._unscale_grads_(optimizer, inv_scale, found_inf, True)
+        for one in found.values():
+            chosen(self.process_group).allreduce([one]).wait()
+        return found
+
+
+__all__ = ["ShardedGradScaler"]
