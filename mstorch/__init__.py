@@ -299,7 +299,7 @@ _enter({
 _found_later = _missing(
     "mstorch",
     ("_C", "__future__", "_dynamo", "_jit_internal", "_utils", "ao", "distributed", "export", "futures", "fx", "hub", "jit",
-     "library", "monitor", "onnx", "profiler", "quasirandom", "types"),
+     "classes", "library", "monitor", "onnx", "profiler", "quasirandom", "types"),
 )
 
 

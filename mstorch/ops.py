@@ -19,6 +19,8 @@ class OpOverload:
     def __init__(self, packet: OpOverloadPacket, name: str) -> None:
         self.overloadpacket = packet
         self._overloadname = name
+        self.__name__ = f"{packet.__name__}.{name}"
+        self.__module__ = packet.__module__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.overloadpacket(*args, **kwargs)
@@ -35,6 +37,7 @@ class OpOverloadPacket:
 
     def __init__(self, namespace: str, name: str, function: Callable[..., Any]) -> None:
         self.__name__ = name
+        self.__module__ = f"torch._ops.{namespace}"  # as torch says; generated code asks torch.ops
         self._namespace = namespace
         self._function = function
 
@@ -97,7 +100,10 @@ class _Namespace:
         defined = {overload: op for (space, own, overload), op in registry.operators.items() if (space, own) == (self._name, name)}
         if defined:
             return CustomPacket(self._name, name, defined)
-        function = None if self._name != "aten" or name.startswith("__") else _find(name)
+        if self._name == "profiler":
+            function = vars(importlib.import_module("mstorch._library.profiler")).get(name) if name.startswith("_record") else None
+        else:
+            function = None if self._name != "aten" or name.startswith("__") else _find(name)
         if function is None:
             raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
         packet = self.__dict__[name] = OpOverloadPacket(self._name, name, function)

@@ -79,3 +79,23 @@ def test_tensorboard_files(tmp_path):
     with mstorch.profiler.profile(on_trace_ready=handler):
         mstorch.ones(1) + 1
     assert [path.name.endswith(".pt.trace.json") for path in tmp_path.iterdir()] == [True]
+
+
+def test_blocks_as_operations():
+    def body(torch):
+        with torch.profiler.profile() as prof:
+            handle = torch.ops.profiler._record_function_enter("outer")
+            block = torch.ops.profiler._record_function_enter_new("inner", "argument")
+            torch.ops.profiler._record_function_exit(block)
+            torch.ops.profiler._record_function_exit(handle)
+        graph = torch.fx.Graph()
+        begun = graph.create_node("call_function", torch.ops.profiler._record_function_enter, ("traced",))
+        graph.create_node("call_function", torch.ops.profiler._record_function_exit, (begun,))
+        graph.output(())
+        module = torch.fx.GraphModule(torch.nn.Module(), graph)
+        with torch.profiler.profile() as traced:
+            module()
+        names = [sorted(e.key for e in p.key_averages() if not e.key.startswith("aten")) for p in (prof, traced)]
+        return names, handle.dtype, "torch.ops.profiler._record_function_enter" in module.code
+
+    both(body)

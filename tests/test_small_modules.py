@@ -6,6 +6,7 @@ import importlib
 import threading
 
 import pytest
+import torch as real_torch
 
 import mstorch
 from tests.against_torch import both
@@ -127,3 +128,11 @@ def test_unions_of_weak_dictionaries(both):
         return joined[a], joined[b], (second | {b: 5})[b], ({b: 7} | first)[b], first[a], text, len(first.copy()), len(first.keyrefs())
 
     both(body)
+
+
+def test_compiled_classes_are_not_there(both):
+    both(lambda torch: torch.classes.library.Kind)
+    both(lambda torch: (sorted(torch.classes.loaded_libraries), torch.classes.library.name))
+    for torch in (real_torch, mstorch):
+        with pytest.raises(OSError, match="Could not load this library"):
+            torch.classes.load_library("/nowhere/library.so")

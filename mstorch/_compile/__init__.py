@@ -91,6 +91,11 @@ class OptimizedModule(Module):
         if "_orig_mod" in self.__dict__.get("_modules", {}):  # a Cell's constructor sets it before
             self._orig_mod.training = value
 
+    @property
+    def dynamo_ctx(self) -> Any:
+        """What runs the captured graphs; programs ask for it to see whether a module is a compiled one."""
+        return self.__dict__["_compiled"]
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module inside computes."""
         return self.__dict__["_compiled"](args, kwargs)

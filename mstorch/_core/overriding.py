@@ -298,6 +298,27 @@ def entry(
         args = () if first is _MISSING else (first,) if second is _MISSING else (first, second, *rest)
         return dispatch(entered if public is None else public(), function, args, named, form, public is not None, data)
 
+    return _named(entered, module, name)
+
+
+def entry_of_one(function: Function, module: str, name: str) -> Function:
+    """The public form of a method that asks its own tensor alone: its other arguments are no operands (the memo of a deep copy)."""
+
+    @functools.wraps(function)
+    def entered(self: Any, *args: Any, **named: Any) -> Any:
+        found = [self] if overrides(self) else []
+        if found or mode_is_on():
+            result = ask(entered, found, (self, *args), named)
+            if result is not NotImplemented:
+                return result
+            if found:
+                raise TypeError(_refused(entered, found))
+        return function(self, *args, **named)
+
+    return _named(entered, module, name)
+
+
+def _named(entered: Function, module: str, name: str) -> Function:
     entered.__module__ = _shown(module)
     entered.__qualname__ = name
     entered.__name__ = name.rpartition(".")[2]

@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from .._core.overriding import drawing, entered_property, entry, is_entry
+from .._core.overriding import drawing, entered_property, entry, entry_of_one, is_entry
 from .._ops.indexing import window_of
 from .._ops.subclasses import UNWRAPPED
 from .._sparse.dispatch import FORMS, FUNCTION_FORMS, STRIDED_METHOD_FORMS
@@ -39,6 +39,8 @@ _NOT_ENTERED_METHODS = frozenset(
     "__new__ __init__ __init_subclass__ __class__ __hash__ __iter__ __getattribute__ __setattr__ __delattr__ __subclasshook__ "
     "__torch_function__ as_subclass _make_subclass _make_wrapper_subclass to_mindspore".split()
 )
+# Their other arguments are no operands.
+_OF_ONE = frozenset(("__deepcopy__",))
 # The method that an operator is for those who take calls over.
 _OPERATORS = {
     "__add__": "add", "__radd__": "add", "__sub__": "sub", "__mul__": "mul", "__rmul__": "mul", "__truediv__": "div",
@@ -106,7 +108,9 @@ def enter_class() -> None:
     for name, value in list(vars(Tensor).items()):
         if name in _NOT_ENTERED_METHODS:
             continue
-        if isinstance(value, types.FunctionType) and not is_entry(value):
+        if name in _OF_ONE:
+            setattr(Tensor, name, entry_of_one(value, _HOME, f"Tensor.{name}"))
+        elif isinstance(value, types.FunctionType) and not is_entry(value):
             form = STRIDED_METHOD_FORMS.get(name)
             quick = window_of if name == "__getitem__" else None
             entered: Any = entry(_drawing(value, name), _HOME, f"Tensor.{name}", form=form, public=_known_as(name), quick=quick)

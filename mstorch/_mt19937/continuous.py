@@ -1,4 +1,5 @@
 """Exponential, Cauchy, log-normal, gamma and Dirichlet samples, by torch's serial loops."""
+from __future__ import annotations
 
 import math
 from typing import Any

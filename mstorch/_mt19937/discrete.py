@@ -1,4 +1,5 @@
 """Bernoulli, geometric, multinomial, Poisson and binomial samples."""
+from __future__ import annotations
 
 import math
 from typing import Any

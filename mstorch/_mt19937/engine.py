@@ -1,4 +1,5 @@
 """The Mersenne Twister MT19937 with torch's seeding, word order and state layout."""
+from __future__ import annotations
 
 import ctypes
 import os
@@ -172,11 +173,11 @@ class Engine:
         self.cached_normal = cached if is_cached else None
         self._forget_tables()
 
-    def clone(self) -> "Engine":
+    def clone(self) -> Engine:
         """A second engine in the same state."""
         return _restore(self.get_state())
 
-    def __reduce__(self) -> "tuple[Callable[[bytes], Engine], tuple[bytes]]":
+    def __reduce__(self) -> tuple[Callable[[bytes], Engine], tuple[bytes]]:
         """Copies and pickles go by the state: the rest is addresses in this process."""
         return _restore, (self.get_state(),)
 

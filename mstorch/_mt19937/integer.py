@@ -1,4 +1,5 @@
 """Integer samples and permutations."""
+from __future__ import annotations
 
 import math
 import warnings

@@ -4,6 +4,7 @@ torch's scalar loops call the C library. NumPy's vectorised loops differ from it
 the arguments, depending on the processor. `math` calls the C library, at 60 ns a value; so does a function of SciPy's,
 at a fifteenth of that. What is fast is checked once, on a sample, against `math`.
 """
+from __future__ import annotations
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,5 @@
 """Normal samples: the Box-Muller transform, in torch's two ways."""
+from __future__ import annotations
 
 import math
 from typing import Any

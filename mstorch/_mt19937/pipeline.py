@@ -3,6 +3,7 @@
 The words come one after the other, so one thread draws them; while it draws a block, a worker transforms the one before
 (NumPy releases the interpreter lock in both). The result does not depend on who did what.
 """
+from __future__ import annotations
 
 import os
 import sys

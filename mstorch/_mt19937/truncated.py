@@ -1,4 +1,5 @@
 """Normal samples within bounds, as torch.nn.init.trunc_normal_ draws them."""
+from __future__ import annotations
 
 import math
 from typing import Any

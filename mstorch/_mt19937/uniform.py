@@ -1,4 +1,5 @@
 """Uniform samples."""
+from __future__ import annotations
 
 import math
 from collections.abc import Callable

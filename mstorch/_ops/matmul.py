@@ -165,7 +165,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     if bias is None:
         product = call(_linear, (input, weight))
     else:
-        product = call(_linear_bias, (input, weight, bias))
+        product = call(_linear_bias, (bias, input, weight))
     return no_view(views.squeeze(product, 0) if single else product)
 
 

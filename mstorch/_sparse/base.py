@@ -234,6 +234,10 @@ class SparseTensor(Tensor):
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         self._values_part.backward(_gradients().values_at(gradient, self), retain_graph, create_graph, inputs)
 
+    def _gradient_of_values(self, gradient: Any) -> Any:
+        """A gradient of the tensor, dense or sparse, as one of its values."""
+        return _gradients().values_at(gradient, self)
+
     def detach(self) -> Any:
         """The same elements outside of autograd."""
         return like(self, self._values_part.detach())

@@ -40,7 +40,7 @@ class Pass:
     def order(self) -> list[Node]:
         """The nodes that run, in the order that they run in."""
         counts = _dependencies(self.first)
-        ready = [(-node.sequence, id(node), node) for node in self.first if not counts.get(node)]
+        ready = [(-node.sequence, _turn(), node) for node in self.first if not counts.get(node)]
         heapq.heapify(ready)
         found = []
         while ready:
@@ -52,6 +52,8 @@ class Pass:
 
 
 _numbers = itertools.count().__next__
+# Of nodes that were made as late, leaves above all, the one that was ready first runs first.
+_turn = itertools.count().__next__
 running = _Running()
 
 
@@ -146,7 +148,7 @@ def run(
         needed = _needed(first, set(catching))
     elif only is not None:
         needed = _needed(first, set(only))
-    ready = [(-node.sequence, id(node), node) for node in first if not counts.get(node)]
+    ready = [(-node.sequence, _turn(), node) for node in first if not counts.get(node)]
     heapq.heapify(ready)
     outer, mode, check = running.current, modes.grad, watch.check
     running.accumulates.append(wanted is None and only is None)
@@ -200,7 +202,7 @@ def run(
                         _put(buffer, number, gradient)
                 counts[below] -= 1
                 if counts[below] == 0:
-                    heapq.heappush(ready, (-below.sequence, id(below), below))
+                    heapq.heappush(ready, (-below.sequence, _turn(), below))
             gradient = found = gradients = None  # type: ignore[assignment]  # a leaf may keep what nobody else holds
     finally:
         modes.grad = mode
@@ -223,7 +225,7 @@ def _count_down(node: Node, counts: dict[Node, int], ready: list[Any]) -> None:
         if edge is not None:
             counts[edge[0]] -= 1
             if counts[edge[0]] == 0:
-                heapq.heappush(ready, (-edge[0].sequence, id(edge[0]), edge[0]))
+                heapq.heappush(ready, (-edge[0].sequence, _turn(), edge[0]))
 
 
 def _put(buffer: list[Any], number: int, gradient: Any) -> None:

@@ -260,6 +260,11 @@ class Saved:
             return
         self.tensor = bare_twin(tensor) if output else tensor
 
+    @property
+    def changed(self) -> bool:
+        """Whether the tensor was written to since."""
+        return self.unpack is None and self.tensor._counter.version != self.version
+
     def value(self, node: Node | None, recorded: bool) -> Any:
         """The value as it was saved: bare, or as a tensor with its history."""
         if self.unpack is not None:

@@ -136,6 +136,8 @@ class _FunctionNode(Node):
         return found
 
     def _fitted(self, position: int, gradient: Any, like: Any) -> Any:
+        if isinstance(like, TensorBase):  # the argument is sparse: what is recorded are its values
+            return like._gradient_of_values(gradient)
         shape, kind = like
         if gradient.layout is not strided:
             return gradient
@@ -268,7 +270,7 @@ class Function:
         needs = tuple(tensor is not None and is_tracked(tensor) for tensor in tensors)
         ctx = FunctionCtx(needs)
         record = modes.grad and any(needs)
-        edges = [edge_of(tensor) if needed else None for tensor, needed in zip(tensors, needs)] if record else []
+        edges = [edge_of(_recorded(tensor)) if needed else None for tensor, needed in zip(tensors, needs)] if record else []
         levels = levels_of_all(tensors) if LEVELS else []
         forward, modes.forward = modes.forward, False  # what happens inside has a derivative of its own
         try:
@@ -314,6 +316,16 @@ def _native_output(cls: type[Function], output: Any) -> Any:
     raise RuntimeError(f"mstorch: MindSpore's own training cannot use {cls.__name__}, an autograd.Function")
 
 
+def _recorded(tensor: Any) -> Any:
+    """What has the tensor's history: itself, or the values of a sparse one."""
+    return tensor if tensor.layout is strided else tensor._values_part
+
+
+def _like(tensor: Any) -> Any:
+    """What a gradient of the tensor is to fit."""
+    return (tensor._shape, tensor._dtype) if tensor.layout is strided else tensor.detach()
+
+
 _VIEW_OF_SEVERAL = (
     "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one Tensor. "
     "This is not supported by the current autograd engine. You should either make sure the input is not a view (using .clone() for "
@@ -328,7 +340,7 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
     outputs = [output] if single else list(output)
     node: Any = named(_FunctionNode, f"{cls.__name__}Backward")(edges)
     node.ctx, node.cls = ctx, cls
-    node.likes = [None if tensor is None else (tensor._shape, tensor._dtype) for tensor in tensors]
+    node.likes = [None if tensor is None else _like(tensor) for tensor in tensors]
     ctx._node = weakref.ref(node)
     plain = {id(tensor) for tensor in ctx._non_differentiable}
     dirty = {id(tensor) for tensor in ctx._dirty}

@@ -49,14 +49,16 @@ class Categorical(ProbsOrLogits):
 
     def sample(self, sample_shape: Any = torch.Size()) -> Any:
         sample_shape = torch.Size(sample_shape)
-        rows = self.probs.reshape(-1, self._num_events)
+        rows = self.probs if self.probs.dim() == 2 else self.probs.reshape(-1, self._num_events)
         drawn = torch.multinomial(rows, sample_shape.numel(), True)
         return drawn.T.reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value: Any) -> Any:
-        index = self._checked(value).long().unsqueeze(-1)
-        index, log_pmf = torch.broadcast_tensors(index, self.logits)
-        return log_pmf.gather(-1, index[..., :1]).squeeze(-1)
+        index, log_pmf = self._checked(value).long().unsqueeze(-1), self.logits
+        if index.shape[:-1] != log_pmf.shape[:-1]:
+            index, log_pmf = torch.broadcast_tensors(index, log_pmf)
+            index = index[..., :1]
+        return log_pmf.gather(-1, index).squeeze(-1)
 
     def entropy(self) -> Any:
         finite = torch.clamp(self.logits, min=torch.finfo(self.logits.dtype).min)

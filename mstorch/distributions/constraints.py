@@ -119,9 +119,9 @@ class _IndependentConstraint(_Wrapper):
 
     def check(self, value: Any) -> Any:
         checked = self.base_constraint.check(value)
-        if checked.dim() < self.reinterpreted_batch_ndims:
+        if len(checked.shape) < self.reinterpreted_batch_ndims:
             raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
-        return _all_of(checked, checked.dim() - self.reinterpreted_batch_ndims)
+        return _all_of(checked, len(checked.shape) - self.reinterpreted_batch_ndims)
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__[1:]}({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
@@ -155,7 +155,7 @@ class _OneHot(_Boolean):
     event_dim = 1
 
     def check(self, value: Any) -> Any:
-        return super().check(value).all(-1) & value.sum(-1).eq(1)
+        return super().check(value).all(-1) & (value.sum(-1) == 1)
 
 
 class _Above(Constraint):
@@ -244,7 +244,7 @@ class _Simplex(Constraint):
     event_dim = 1
 
     def check(self, value: Any) -> Any:
-        return (value >= 0).all(dim=-1) & ((value.sum(-1) - 1).abs() < 1e-6)
+        return (value >= 0).all(-1) & (abs(value.sum(-1) - 1) < 1e-6)
 
 
 class _Multinomial(_Below):
@@ -253,7 +253,7 @@ class _Multinomial(_Below):
     _shown = ()
 
     def check(self, x: Any) -> Any:
-        return (x >= 0).all(dim=-1) & (x.sum(dim=-1) <= self.upper_bound)
+        return (x >= 0).all(-1) & (x.sum(-1) <= self.upper_bound)
 
 
 class _LowerTriangular(Constraint):

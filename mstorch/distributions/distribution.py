@@ -9,6 +9,7 @@ from typing_extensions import deprecated
 import mstorch as torch
 
 from . import constraints
+from ._checks import holds
 from .utils import broadcast_all, lazy_property
 
 
@@ -66,7 +67,7 @@ class Distribution:
             if name not in self.__dict__ and isinstance(getattr(type(self), name), lazy_property):
                 continue  # a lazy property follows from parameters that are checked
             value = getattr(self, name)
-            if not torch._is_all_true(constraint.check(value)):
+            if not holds(constraint, value):
                 raise ValueError(
                     f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} "
                     f"to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
@@ -204,7 +205,7 @@ class Distribution:
             return
         if support is None:
             raise AssertionError("support is unexpectedly None")
-        if not torch._is_all_true(support.check(value)):
+        if not holds(support, value):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the support "
                 f"({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"

@@ -72,7 +72,7 @@ def _get_qualified_name(func: Any) -> str:
             if getattr(home, name, None) is func:
                 assert home.__spec__ is not None
                 return f"{theirs(home.__spec__.name)}.{name}"
-        module = theirs(module)
+        module = module.replace("torch._ops", "torch.ops") if module.startswith("torch._ops") else theirs(module)
     return f"{module}.{getattr(func, '__qualname__', name)}"
 
 

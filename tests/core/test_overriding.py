@@ -505,3 +505,23 @@ def test_stubs_ask_for_what_their_functions_need():
     for function in (mstorch.lu_solve, mstorch.remainder, mstorch.Tensor.xlogy):
         with pytest.raises(TypeError):
             stubs[function](1)
+
+
+def test_deep_copies_ask_the_tensor_alone(both):
+    def body(torch):
+        class Duck:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return NotImplemented
+
+        class Taking(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return func.__name__, [kind.__name__ for kind in types]
+
+        with torch.overrides.BaseTorchFunctionMode():
+            under_mode = copy.deepcopy(torch.ones(2))
+        # the memo holds what was copied before
+        return copy.deepcopy([Duck(), torch.ones(2)])[1], copy.deepcopy(torch.ones(2).as_subclass(Taking), {1: Duck()}), under_mode
+
+    both(body)

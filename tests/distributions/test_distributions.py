@@ -244,3 +244,38 @@ def test_exponential_family_entropy(both: Any) -> None:
         return entropy.detach(), bernoulli.detach()
 
     both(body, strides=False)
+
+
+REGIONS = {
+    "simplex": lambda t, c: (c.simplex, t.tensor([[0.2, 0.8], [0.5, 0.5]]), t.tensor([[0.2, 0.8], [0.5, 0.6]])),
+    "one simplex": lambda t, c: (c.simplex, t.tensor([0.25, 0.75]), t.tensor([0.25, float("nan")])),
+    "real": lambda t, c: (c.real, t.tensor(1.0), t.tensor(float("nan"))),
+    "real vector": lambda t, c: (c.real_vector, t.ones(2, 2), t.tensor([1.0, float("nan")])),
+    "between": lambda t, c: (c.interval(t.tensor([0.0, 1.0]), t.tensor(3.0)), t.tensor([0.5, 2.0]), t.tensor([0.5, 0.5])),
+    "integers": lambda t, c: (c.integer_interval(0, t.tensor([2, 4])), t.tensor([2, 3]), t.tensor([3, 3])),
+    "whole numbers": lambda t, c: (c.nonnegative_integer, t.tensor([0.0, 3.0]), t.tensor([0.5])),
+    "one hot": lambda t, c: (c.one_hot, t.eye(3), t.ones(3)),
+    "counts": lambda t, c: (c.multinomial(3), t.tensor([1.0, 2.0]), t.tensor([2.0, 2.0])),
+    "half": lambda t, c: (c.positive, t.ones(2, dtype=t.bfloat16), t.zeros(2, dtype=t.bfloat16)),
+    "vectors of a scalar": lambda t, c: (c.real_vector, t.ones(1), t.tensor(1.0)),
+}
+
+
+@pytest.mark.parametrize("name", REGIONS)
+def test_regions_are_checked_as_a_whole(both: Any, name: str) -> None:
+    def body(torch: Any) -> Any:
+        constraint, inside, outside = REGIONS[name](torch, torch.distributions.constraints)
+
+        class Held(torch.distributions.Distribution):
+            arg_constraints = {"value": constraint}
+
+            def __init__(self, value: Any) -> None:
+                self.value = value
+                super().__init__()
+
+        Held(inside)
+        return Held(outside)
+
+    want, error = run(body, real_torch)
+    got, mine = run(body, mstorch)
+    assert error is not None and type(mine) is type(error) and told(mine).split(" to satisfy")[0] == told(error).split(" to satisfy")[0]

@@ -149,3 +149,32 @@ def test_values_for_a_module_without_memory(both):
         return module.weight
 
     both(body)
+
+
+def test_bases_that_make_objects_too(both):
+    def body(torch):
+        class Kept:
+            given = None
+
+            def __new__(cls, *args, **kwargs):
+                made = super().__new__(cls)
+                made.given = (args, kwargs)
+                return made
+
+        class Behind(torch.nn.Module, Kept):
+            def __init__(self, width=2):
+                super().__init__()
+                self.layer = torch.nn.Linear(width, 1)
+
+        class Before(Kept, torch.nn.Module):
+            def __init__(self, width=2):
+                super().__init__()
+                self.layer = torch.nn.Linear(width, 1)
+
+        class Further(Behind):
+            pass
+
+        made = [Further(width=3), Behind(4), Before(5), copy.deepcopy(Behind())]
+        return [(one.given, sum(p.numel() for p in one.parameters()), isinstance(one, Kept)) for one in made]
+
+    both(body)

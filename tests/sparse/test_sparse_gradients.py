@@ -144,3 +144,29 @@ def test_gradients_of_other_dtypes() -> None:
         _taken(mstorch, weight).backward()
         assert weight.grad.dtype == weight.dtype
         np.testing.assert_array_equal(weight.grad.to_dense().float().numpy()[1], [4.0, 6.0])
+
+
+def _product(torch: Any, trained: bool) -> Any:
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, sparse: Any, dense: Any) -> Any:
+            ctx.save_for_backward(sparse, dense)
+            return torch.sparse.mm(sparse, dense)
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            sparse, dense = ctx.saved_tensors
+            own = (gradient @ dense.t()).sparse_mask(sparse) if ctx.needs_input_grad[0] else None
+            return own, sparse.t() @ gradient
+
+    places, values = torch.tensor([[0, 1, 1], [2, 0, 2]]), torch.tensor([3.0, 4.0, 5.0])
+    sparse = torch.sparse_coo_tensor(places, values, (2, 3)).coalesce().requires_grad_(trained)
+    dense = torch.arange(12.0).reshape(3, 4).requires_grad_()
+    result = Product.apply(sparse, dense)
+    (result**2).sum().backward()
+    return result, dense.grad, parts(sparse.grad.coalesce()) if trained else None
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_function_of_a_sparse_tensor(both: Callable[..., Any], trained: bool) -> None:
+    both(lambda torch: _product(torch, trained))

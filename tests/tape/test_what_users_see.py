@@ -413,3 +413,37 @@ def test_saving_goes_on_where_hooks_are_refused(both):
                 pass
 
     both(body)
+
+
+def test_leaves_get_their_gradients_in_torchs_order(both):
+    def body(torch):
+        seen = []
+        net = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 2))
+        x = torch.ones(4, 6, requires_grad=True)
+        leaves = dict(net.named_parameters(), x=x)
+        for name, leaf in leaves.items():
+            leaf.register_hook(lambda gradient, name=name: seen.append(name))
+        net(x).sum().backward()
+        a, b, c = (leaf.new_ones(2).requires_grad_() for leaf in (x, x, x))
+        for name, leaf in {"a": a, "b": b, "c": c}.items():
+            leaf.register_hook(lambda gradient, name=name: seen.append(name))
+        torch.cat([c, a, b]).sum().backward()
+        (a * b + c).sum().backward()
+        return seen, net[2](torch.ones(1, 8)).grad_fn.next_functions[0][0].variable is net[2].bias
+
+    both(body)
+
+
+@pytest.mark.parametrize("name", ["max_pool1d", "max_pool2d", "max_pool3d", "adaptive_max_pool2d"])
+@pytest.mark.parametrize("twice", [False, True])
+def test_results_of_pooling_may_be_written_to(both, name, twice):
+    def body(torch):
+        x = (torch.arange(64.0).reshape(1, 4, 4, 4).sin() * 7).requires_grad_()
+        source = x[0] if name == "max_pool1d" else x
+        y = getattr(torch.nn.functional, name)(source, 2)
+        kept = y * 2
+        y.mul_(3).relu_()
+        (first,) = torch.autograd.grad((y**2).sum(), x, create_graph=True)
+        return kept, first, torch.autograd.grad((first**2).sum(), x)[0] if twice else None
+
+    both(body)

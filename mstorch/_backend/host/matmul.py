@@ -72,7 +72,7 @@ def numpy_linear(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
     )
 
 
-def numpy_linear_bias(x: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
+def numpy_linear_bias(bias: np.ndarray, x: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """(…, m) × (p, m) transposed, plus (p,)."""
     found = numpy_linear(x, weight)
     found += bias

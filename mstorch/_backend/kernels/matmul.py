@@ -49,7 +49,7 @@ def ops_linear(x: Raw, weight: Raw) -> Raw:
     return _reshape(flat, (*x.shape[:-1], weight.shape[0]))
 
 
-def ops_linear_bias(x: Raw, weight: Raw, bias: Raw) -> Raw:
+def ops_linear_bias(bias: Raw, x: Raw, weight: Raw) -> Raw:
     """(…, m) × (p, m) transposed, plus (p,)."""
     if x.size == 0 or weight.size == 0:
         return _add(_zeros(x, weight, (*x.shape[:-1], weight.shape[0])), bias)

@@ -60,10 +60,10 @@ def sub(call: Call) -> Any:
     return v.spread(v.sum_of(call.t(0), None if second is None else v.neg(second)), call.shape())
 
 
-def _product(call: Call, multiply: Any) -> Any:
-    first, second = call.t(0), call.t(1)
+def _product(call: Call, multiply: Any, place: int = 0) -> Any:
+    first, second = call.t(place), call.t(place + 1)
     return v.sum_of(
-        None if first is None else multiply(first, call.x(1)), None if second is None else multiply(call.x(0), second)
+        None if first is None else multiply(first, call.x(place + 1)), None if second is None else multiply(call.x(place), second)
     )
 
 
@@ -79,10 +79,10 @@ def product(call: Call) -> Any:
 
 @forward_rule("linear_bias")
 def linear_bias(call: Call) -> Any:
-    first, second, bias = (call.t(place) for place in range(3))
+    bias, first, second = (call.t(place) for place in range(3))
     found = None
     if first is not None or second is not None:
-        found = _product(call, v.linear_product)
+        found = _product(call, v.linear_product, 1)
     if bias is not None:
         found = v.sum_of(found, bias)
     return v.spread(found, call.shape())

@@ -21,12 +21,12 @@ _product("mm", v.mm)
 _product("bmm", v.bmm)
 
 
-def _linear(node: Any, g: Any) -> tuple[Any, Any]:
-    first, second = node.edges[:2]
+def _linear(node: Any, g: Any, place: int = 0) -> tuple[Any, Any]:
+    first, second = node.edges[place : place + 2]
     flat = v.reshape(g, (-1, g.shape[-1])) if len(g.shape) != 2 else g
     by_input = by_weight = None
     if first is not None:
-        by_input = v.reshape(v.mm(flat, v.conj(node.kept(g, 1))), node.shapes[0])
+        by_input = v.reshape(v.mm(flat, v.conj(node.kept(g, 1))), node.shapes[place])
     if second is not None:
         x = node.kept(g, 0)
         rows = v.reshape(x, (-1, x.shape[-1])) if len(x.shape) != 2 else x
@@ -39,6 +39,6 @@ def linear(node: Any, g: Any) -> Any:
     return _linear(node, g)
 
 
-@rule("linear_bias", keep=(0, 1), label="AddmmBackward0")
+@rule("linear_bias", keep=(1, 2), label="AddmmBackward0")
 def linear_bias(node: Any, g: Any) -> Any:
-    return (*_linear(node, g), None if node.edges[2] is None else v.fit(g, node.shapes[2]))
+    return (None if node.edges[0] is None else v.fit(g, node.shapes[0]), *_linear(node, g, 1))

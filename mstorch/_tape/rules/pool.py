@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend.host._slices import inner, padded, slices
-from ..._backend.host.pool import largest_places, window_counts, window_sums
+from ..._backend.host.pool import largest_places, numpy_max_pool, window_counts, window_sums
 from ..._backend.kernels.windows import adaptive_table
 from .. import vocabulary as v
 from ..apply import rule
@@ -19,7 +19,9 @@ Sizes = tuple[int, ...]
 def max_pool(node: Any, g: Any) -> Any:
     kernel, stride, padding, dilation, out = node.args
     shape = node.shapes[0]
-    x, y = (v.comparable(node.kept(g, place)) for place in (0, 1))
+    x = v.comparable(node.kept(g, 0))
+    # torch keeps positions, so that the result may be written to (by a ReLU in place): then it is computed again.
+    y = numpy_max_pool(x, *node.args) if node.saved[1].changed else v.comparable(node.kept(g, 1))
     if not x.size or not y.size:
         return v.like(v.zeros(shape, node.kind), g)
     places = largest_places(x, y, *node.args)

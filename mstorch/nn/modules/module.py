@@ -29,6 +29,7 @@ from ._hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
+from ._making import made
 from ._native import adopt, has_native, is_buffer, native_state
 from ._state import _EXTRA as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401 - a name of torch's
 from ._state import StateMixin, _IncompatibleKeys  # noqa: F401
@@ -78,7 +79,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
         if getattr(cls, "__abstractmethods__", None):
             # Cell's constructor does not look at them: a class with the same ones raises Python's error.
             abc.ABCMeta(cls.__name__, (), dict.fromkeys(cls.__abstractmethods__, abc.abstractmethod(lambda self: None)))()
-        return super().__new__(cls)
+        return made(cls, Module, args, kwargs)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if self.call_super_init is False and kwargs:

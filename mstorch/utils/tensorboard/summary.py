@@ -21,9 +21,7 @@ PluginData = SummaryMetadata.PluginData
 
 
 def make_np(x: Any) -> np.ndarray:
-    """A tensor, number or list as an array. NotImplementedError for other values."""
-    if isinstance(x, list):
-        return np.array(x)
+    """A tensor or number as an array. NotImplementedError for other values, lists too."""
     if isinstance(x, np.ndarray):
         return x
     if np.isscalar(x):

@@ -1,0 +1,41 @@
+"""torch.ops.profiler: named blocks as operations, which a graph can hold."""
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from .._core.overriding import entry
+from .._core.tensor_base import array_of
+from .._ops.from_data import made
+from ..autograd.profiler import record_function
+
+_HOME = f"{__name__.partition('.')[0]}.ops.profiler"
+_numbers = itertools.count(1).__next__
+_open: dict[int, record_function] = {}
+
+
+def _enter(name: str, args: str | None = None) -> Any:
+    """Begin a block of that name; its handle, a tensor of bytes."""
+    number = _numbers()
+    _open[number] = record_function(name, args)
+    _open[number].__enter__()
+    return made(np.frombuffer(number.to_bytes(8, "little"), np.uint8).copy())
+
+
+def _enter_new(name: str, args: str | None = None) -> Any:
+    """Begin a block of that name; the block itself is its handle."""
+    return record_function(name, args).__enter__()
+
+
+def _exit(handle: Any) -> None:
+    """End the block of a handle."""
+    block = handle if isinstance(handle, record_function) else _open.pop(int.from_bytes(array_of(handle).tobytes(), "little"), None)
+    if block is not None:
+        block.__exit__(None, None, None)
+
+
+_record_function_enter = entry(_enter, _HOME, "_record_function_enter")
+_record_function_enter_new = entry(_enter_new, _HOME, "_record_function_enter_new")
+_record_function_exit = entry(_exit, _HOME, "_record_function_exit")
