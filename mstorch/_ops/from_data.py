@@ -17,6 +17,7 @@ from .._core.tensor_base import array_of as memory_of
 from . import views
 from ._dispatch import type_word
 from ._forms import accept_forms
+from .placing import on_accelerators
 
 
 def made(array: np.ndarray, requires_grad: bool = False) -> Any:
@@ -374,4 +375,5 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 
 
 FUNCTIONS = ("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "from_dlpack")
+on_accelerators(globals(), ("tensor", "as_tensor", "asarray"))
 accept_forms(globals())

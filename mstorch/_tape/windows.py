@@ -37,16 +37,17 @@ from .._core.tensor_base import (
     value_of,
 )  # fmt: skip
 from .duals import give, mapped, mapped_apart, offset_in, refuse, same_view, tangent_of, write, write_into
+from .movement import apply_map
 from .node import Node, _look, bare, dressed, edge_of, named, node_of, on_host, repeats
 
 Map = Callable[[np.ndarray], np.ndarray]
 
 
-def _through(function: Map, value: Any) -> Any:
-    """A map of arrays on a bare value."""
+def _through(function: Map, value: Any, transpose: Map) -> Any:
+    """A map of arrays, given with its transpose, on a bare value."""
     if value.__class__ is np.ndarray:
         return np.asarray(function(value))
-    return from_numpy(np.ascontiguousarray(function(value.asnumpy())))
+    return apply_map(function, transpose, value)
 
 
 class Linear(Node):
@@ -60,7 +61,7 @@ class Linear(Node):
         """The transpose on the gradient; recorded, it is a linear map again."""
         gradient = gradients[0]
         if not isinstance(gradient, TensorBase):
-            return (_through(self.back, gradient),)
+            return (_through(self.back, gradient, self.forward),)
         return (linear(gradient, self.back, self.forward, type(self).label),)
 
 
@@ -74,7 +75,7 @@ def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
             result._node = _linear_node(tensor, forward, back, label)
         return result
     value = bare(tensor)
-    made = _through(forward, value)
+    made = _through(forward, value, back)
     if made.__class__ is np.ndarray and (made.base is not None or made is value) and not repeats(made):
         made = np.array(made, order="C")
     result = dressed(made)
@@ -295,6 +296,8 @@ def put_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, .
     """A value of zeros with parts in their places; recorded if the parts are tensors."""
     first = next(iter(given.values()))
     value = bare(first) if isinstance(first, TensorBase) else first
+    if value.__class__ is Raw and not isinstance(first, TensorBase):
+        return _placed_together(given, keys, shape)
     array = value if value.__class__ is np.ndarray else value.asnumpy()
     whole = np.zeros(shape, array.dtype)
     for number, part in given.items():
@@ -317,6 +320,16 @@ def put_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, .
     return result
 
 
+def _placed_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, ...]) -> Raw:
+    """The same of bare values of a device: the sum of the parts, each among zeros."""
+    total = None
+    for number, part in given.items():
+        placed = apply_map(_placing(keys[number], shape), lambda array, key=keys[number]: np.asarray(array[key]), part)
+        total = placed if total is None else total + placed
+    assert total is not None
+    return total
+
+
 class _Collected(Node):
     """The node of a value put together from parts."""
 
@@ -328,7 +341,9 @@ class _Collected(Node):
         """Each part's piece of the gradient."""
         gradient = gradients[0]
         if not isinstance(gradient, TensorBase):
-            return tuple(_through(lambda array, key=key: np.array(array[key], order="C"), gradient) for key in self.keys)
+            return tuple(
+                _through(lambda array, key=key: np.array(array[key], order="C"), gradient, _placing(key, self.shape)) for key in self.keys
+            )
         return tuple(
             linear(gradient, lambda array, key=key: array[key], _placing(key, self.shape), type(self).label) for key in self.keys
         )
@@ -405,7 +420,7 @@ class CopySlices(Node):
     def _apply(self, gradient: Any, forward: Map, back: Map) -> Any:
         if isinstance(gradient, TensorBase):
             return linear(gradient, forward, back, self.label)
-        return _through(forward, gradient)
+        return _through(forward, gradient, back)
 
     def _outside(self, array: np.ndarray) -> np.ndarray:
         if not self.same:  # a real part of complex numbers: half of an element
