@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys as _sys
 from math import e, inf, nan, pi
 
-from ._backend import host as _host, kernels as _kernels  # the imports fill the kernel tables
+from ._backend import host as _host, kernels as _kernels, device_rows as _device_rows  # the imports fill the kernel tables
 from ._tape import rules as _rules  # and the table of gradients
 from ._hook import as_torch, install, missing as _missing, uninstall
 from .torch_version import __version__

@@ -20,7 +20,7 @@ from ._core.modes import grad_set_to, modes
 from ._core.naming import NamedAsInTorch
 from ._core.overriding import PLAIN, refuse_in_transform, state
 from ._core.size import Size
-from ._core.storage import Absent, Counter
+from ._core.storage import Absent, Counter, Storage
 from ._core.tangents import LEVELS, levels_of
 from ._core.tensor_base import (
     NO_LEAF,
@@ -147,7 +147,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def device(self) -> device:
         """Where the tensor lives."""
         storage = self._storage
-        return storage.device if storage.__class__ is Absent else devices.current()
+        return devices.CPU if storage.__class__ is Storage else storage.device if storage.__class__ is Absent else devices.current()
 
     @property
     def layout(self) -> Any:
@@ -156,11 +156,11 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     def get_device(self) -> int:
         """The index of the device, -1 on the CPU."""
-        index = devices.current().index
+        index = self.device.index
         return -1 if index is None else index
 
     is_cpu = property(lambda self: self.device.type == "cpu", doc="Whether the tensor is on the CPU.")
-    is_cuda = property(lambda self: devices.current().type == "cuda", doc="Whether the tensor is on a GPU.")
+    is_cuda = property(lambda self: self.device.type == "cuda", doc="Whether the tensor is on a GPU.")
     is_sparse = property(lambda self: False, doc="Whether the layout is sparse COO.")
     is_sparse_csr = property(lambda self: False, doc="Whether the layout is sparse CSR.")
     is_quantized = property(lambda self: False, doc="Whether the elements are quantized.")
@@ -288,7 +288,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             return self.detach().cpu().numpy()
         if modes.grad and self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        if not ON_CPU or is_meta(self):
+        if self._storage.__class__ is not Storage and (not ON_CPU or is_meta(self)):
             raise TypeError(
                 f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
                 "memory first."

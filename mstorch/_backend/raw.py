@@ -33,6 +33,8 @@ NP_DTYPE: dict[str, np.dtype] = _Known(
 NAME_OF_NP: dict[np.dtype, str] = {np_dtype: name for name, np_dtype in NP_DTYPE.items()}
 
 ON_CPU = runtime.DEVICE_TARGET == "CPU"
+SHARES = not runtime.FAKE_DEVICE
+"""Whether a raw tensor may lie over the memory of an array: the stand-in device has memory of its own."""
 
 
 _from_numpy = mindspore.Tensor.from_numpy
@@ -40,7 +42,7 @@ _from_numpy = mindspore.Tensor.from_numpy
 
 def from_numpy(array: np.ndarray) -> Raw:
     """A raw tensor over the memory of a C-contiguous, native-endian array; the array lives as long as the tensor."""
-    return _from_numpy(array)
+    return _from_numpy(array if SHARES else array.copy())
 
 
 def to_numpy(raw: Raw) -> np.ndarray:

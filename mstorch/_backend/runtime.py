@@ -84,9 +84,15 @@ def without_deprecations() -> Iterator[None]:
         logger.removeFilter(keep)
 
 
-DEVICE_TARGET: str = mindspore.get_context("device_target")
+HOST_TARGET: str = mindspore.get_context("device_target")
+"""What MindSpore computes on."""
+FAKE_DEVICE = os.environ.get("MSTORCH_FAKE_DEVICE", "")
+"""The device that the CPU's memory plays, for tests: "Ascend", or nothing."""
+if FAKE_DEVICE not in ("", "Ascend"):
+    raise ImportError(f"MSTORCH_FAKE_DEVICE can be Ascend, not {FAKE_DEVICE}")
+DEVICE_TARGET: str = FAKE_DEVICE if FAKE_DEVICE and HOST_TARGET == "CPU" else HOST_TARGET
 
-if TUNE and DEVICE_TARGET == "CPU":
+if TUNE and HOST_TARGET == "CPU":
     # The asynchronous pipeline starves on few cores: an add of two 256x256 tensors took 4 ms instead of 0.05 ms.
     mindspore.runtime.launch_blocking()
     _TUNED["launch_blocking"] = "on"
@@ -108,6 +114,8 @@ def device_count() -> int:
     """Accelerators that MindSpore sees: 0 on CPU."""
     if DEVICE_TARGET == "CPU":
         return 0
+    if FAKE_DEVICE:
+        return 1
     return mindspore.hal.device_count(DEVICE_TARGET)
 
 
@@ -129,30 +137,32 @@ def describe() -> dict[str, str]:
 
 def set_deterministic(mode: bool) -> None:
     """Make a device's kernels deterministic; the CPU's are."""
-    if DEVICE_TARGET != "CPU":
+    if DEVICE_TARGET != "CPU" and not FAKE_DEVICE:
         mindspore.set_context(deterministic="ON" if mode else "OFF")
 
 
 def device_name(index: int) -> str:
     """The name of an accelerator."""
-    return str(mindspore.hal.get_device_name(index, DEVICE_TARGET))
+    return "stand-in" if FAKE_DEVICE else str(mindspore.hal.get_device_name(index, DEVICE_TARGET))
 
 
 def synchronize() -> None:
     """Wait for the device."""
-    mindspore.runtime.synchronize()
+    if not FAKE_DEVICE:
+        mindspore.runtime.synchronize()
 
 
 def empty_cache() -> None:
     """Give the device's unused memory back."""
-    mindspore.runtime.empty_cache()
+    if not FAKE_DEVICE:
+        mindspore.runtime.empty_cache()
 
 
 def memory_allocated() -> int:
     """Bytes that tensors take on the device."""
-    return int(mindspore.runtime.memory_allocated())
+    return 0 if FAKE_DEVICE else int(mindspore.runtime.memory_allocated())
 
 
 def max_memory_allocated() -> int:
     """The most bytes that tensors took on the device."""
-    return int(mindspore.runtime.max_memory_allocated())
+    return 0 if FAKE_DEVICE else int(mindspore.runtime.max_memory_allocated())

@@ -39,13 +39,14 @@ Function = Callable[..., Any]
 class Row:
     """One operation's kernels."""
 
-    __slots__ = ("functions", "dtypes", "via", "numpy_reason")
+    __slots__ = ("functions", "dtypes", "via", "numpy_reason", "reasons")
 
     def __init__(self) -> None:
         self.functions: dict[str, Function] = {}
         self.dtypes: dict[str, frozenset[str]] = {}
         self.via: dict[str, Mapping[str, str]] = {}
         self.numpy_reason = ""
+        self.reasons: dict[str, str] = {}  # by device, why it takes the CPU's kernel, or has none
 
 
 ROWS: dict[str, Row] = {}
@@ -54,32 +55,52 @@ ROWS: dict[str, Row] = {}
 def define(
     op: str,
     *,
-    cpu: Function | None = None,
+    cpu: Function,
     dtypes: tuple[str, ...] = ALL,
     via: Mapping[str, str] | None = None,
-    ascend: Function | None = None,
-    gpu: Function | None = None,
     numpy_reason: str = "",
 ) -> None:
-    """Enter an operation: its CPU kernel with the dtypes that it was held against torch for, and the devices' own.
+    """Enter an operation: its CPU kernel with the dtypes that it was held against torch for.
 
-    ``ascend`` and ``gpu`` default to the CPU function when that is made of MindSpore ops. ``numpy_reason`` marks a
-    kernel that leaves MindSpore for NumPy or SciPy and says why there is no other.
+    ``numpy_reason`` marks a kernel that leaves MindSpore for NumPy or SciPy and says why there is no other.
     """
     if op in ROWS:
         raise ValueError(f"the operation {op} has a row already")
     row = ROWS[op] = Row()
-    if cpu is not None:
-        row.functions["CPU"] = cpu
-        row.dtypes["CPU"] = frozenset(dtypes)
-        row.via["CPU"] = via or {}
-    for device, function in (("Ascend", ascend), ("GPU", gpu)):
-        chosen = function or (None if numpy_reason else cpu)
-        if chosen is not None:
-            row.functions[device] = chosen
-            row.dtypes[device] = frozenset(ALL)
-            row.via[device] = {}
+    row.functions["CPU"] = cpu
+    row.dtypes["CPU"] = frozenset(dtypes)
+    row.via["CPU"] = via or {}
     row.numpy_reason = numpy_reason
+
+
+def define_on(
+    device: str, op: str, function: Function, dtypes: tuple[str, ...] = ALL, via: Mapping[str, str] | None = None
+) -> None:
+    """Enter the kernel of an operation on a device ("Ascend" or "GPU")."""
+    row = _row_without(device, op)
+    row.functions[device] = function
+    row.dtypes[device] = frozenset(dtypes)
+    row.via[device] = via or {}
+
+
+def same_on(device: str, reason: str, *ops: str) -> None:
+    """Let operations run the CPU's kernel of MindSpore's operations on a device; ``reason`` says why that serves."""
+    for op in ops:
+        define_on(device, op, ROWS[op].functions["CPU"])
+        ROWS[op].reasons[device] = reason
+
+
+def absent_on(device: str, reason: str, *ops: str) -> None:
+    """Say that a device has no kernel for operations, and why."""
+    for op in ops:
+        _row_without(device, op).reasons[device] = reason
+
+
+def _row_without(device: str, op: str) -> Row:
+    row = ROWS[op]
+    if device in row.functions or device in row.reasons:
+        raise ValueError(f"the operation {op} has an entry for {device} already")
+    return row
 
 
 def _through(function: Function, name: str, compute: str) -> Function:
@@ -238,7 +259,7 @@ class HostKernel(dict):
         elif row is not None and name in row.via:
             function = _host_through(row.function, NP_DTYPE[name], NP_DTYPE[row.via[name]])
         else:
-            function = through_mindspore(self.device[name])
+            function = through_mindspore(self.device.beside_host(name))
         self[name] = function
         return function
 
@@ -254,18 +275,27 @@ class Kernel(dict):
         self.host = HostKernel(self)
 
     def __missing__(self, name: str) -> Function:
-        device = runtime.DEVICE_TARGET
+        self[name] = function = self._resolved(name, runtime.DEVICE_TARGET)
+        return function
+
+    def beside_host(self, name: str) -> Function:
+        """The function of MindSpore's tensors for what lies in host memory: the device's, but for a stand-in device."""
+        return self[name] if runtime.DEVICE_TARGET == runtime.HOST_TARGET else self._resolved(name, runtime.HOST_TARGET)
+
+    def _resolved(self, name: str, device: str) -> Function:
         row = ROWS.get(self.op)
         function = row.functions.get(device) if row is not None else None
         if row is None or function is None:
-            raise NotImplementedError(f"mstorch: torch.{self.op} has no {device} kernel")
+            reason = row.reasons.get(device) if row is not None else None
+            raise NotImplementedError(f"mstorch: torch.{self.op} has no {device} kernel" + (f": {reason}" if reason else ""))
         if name not in row.dtypes[device]:
             compute = row.via[device].get(name)
             if compute is None:
                 raise NotImplementedError(f'"{self.op}" not implemented for {torch_type_name(name)} (mstorch, {device})')
             function = _through(function, name, compute)
-        self[name] = function = _locked(function, "" if row.numpy_reason else self.op)
-        return function
+        if players and device != runtime.HOST_TARGET:
+            function = players[0](self.op, function, lambda: self.host[name])
+        return _locked(function, "" if row.numpy_reason else self.op)
 
 
 def _locked(function: Function, op: str) -> Function:
@@ -278,6 +308,10 @@ def _locked(function: Function, op: str) -> Function:
             return function(*args)
 
     return call
+
+
+players: list[Callable[..., Function]] = []
+"""What makes the rows of a stand-in device run in host memory; none but in tests of devices."""
 
 
 _TYPE_NAMES = {

@@ -90,9 +90,9 @@ class _Defaults(threading.local):
 
 
 defaults = _Defaults()
-_CPU = device("cpu")
+CPU = device("cpu")
 META = device("meta")
-_HERE = _CPU if runtime.device_type() == "cpu" else device(runtime.device_type(), 0)
+_HERE = CPU if runtime.device_type() == "cpu" else device(runtime.device_type(), 0)
 
 
 # What torch's errors say of devices, after their first words.
@@ -113,7 +113,7 @@ def default() -> device:
     """Where new tensors live that name no device."""
     if defaults.blocks:
         return resolve(defaults.blocks[-1])
-    return _HERE if defaults.chosen is None else defaults.chosen
+    return CPU if defaults.chosen is None else defaults.chosen
 
 
 def is_meta(wanted: Any) -> bool:

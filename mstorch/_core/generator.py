@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend import runtime
 from .._backend.device_random import DeviceStream
 from .._mt19937 import Engine
 from . import device as devices
@@ -211,7 +212,10 @@ def engine_of(generator: Generator | None, device: Any = None) -> Any:
     return generator._engine
 
 
-def mask_engine() -> Any:
-    """The stream that dropout draws from: the one of the device that MindSpore computes on."""
+def mask_engine(on_host: bool) -> Any:
+    """The stream that dropout draws from: the host's, or that of the device that the tensor is on.
+
+    The stand-in device of tests has no kernels that draw: it takes the host's numbers.
+    """
     _check_allowed()
-    return default_generator._engine if devices.current().type == "cpu" else device_generator()._engine
+    return default_generator._engine if on_host or runtime.FAKE_DEVICE else device_generator()._engine

@@ -99,18 +99,20 @@ class Absent:
 class Value:
     """The current value of a tensor on a device or in a capture; a write computes a new value and takes its place.
 
-    The elements of ``raw`` in row-major order are what offsets and strides speak of.
+    The elements of ``raw`` in row-major order are what offsets and strides speak of. ``shadow`` is the array that integers were
+    made of, until they are written to: positions are read from it, without a transfer.
     """
 
-    __slots__ = ("raw", "version", "__weakref__")
+    __slots__ = ("raw", "version", "shadow", "__weakref__")
 
     moved = False
     shared = None
     parameter = None
 
-    def __init__(self, raw: Raw) -> None:
+    def __init__(self, raw: Raw, shadow: np.ndarray | None = None) -> None:
         self.raw = raw
         self.version = 0
+        self.shadow = shadow
 
 
 class Counter:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._backend.raw import Raw, from_numpy
+from .._backend.raw import ON_CPU, Raw, from_numpy
 from .._backend.table import kernel
 from .._backend.tape import bump_versions, refuse_in_trace
 from . import determinism
@@ -197,9 +197,14 @@ def _dense(array: np.ndarray) -> tuple[Strides | None, np.ndarray, np.ndarray]:
 
 def wrap(raw: Raw, strides: Strides | None = None) -> Any:
     """A base tensor over a MindSpore tensor that nobody else holds; ``strides`` order the elements of ``raw`` as they lie."""
-    if modes.native is None:
+    if ON_CPU and modes.native is None:
         array = raw.asnumpy()
         return _host(array) if strides is None else laid_out(array, strides)
+    return on_device(raw, strides)
+
+
+def on_device(raw: Raw, strides: Strides | None = None) -> Any:
+    """A base tensor whose value is a MindSpore tensor that nobody else holds."""
     if strides is None:
         return _valued(Value(raw), OF_MS[raw.dtype], tuple(raw.shape), None, raw)
     shape = tuple(raw.shape)
@@ -287,7 +292,7 @@ def array_of(tensor: Any) -> np.ndarray:
     if modes.native is not None:
         return value_of(tensor).asnumpy()
     if storage.__class__ is Value:
-        return value_of(tensor).asnumpy()
+        return _shadowed(tensor) if storage.shadow is not None else value_of(tensor).asnumpy()
     kind, shape = tensor._dtype, tensor._shape
     if storage.__class__ is Absent:
         return _without_memory(storage, kind, shape)
@@ -303,6 +308,15 @@ def array_of(tensor: Any) -> np.ndarray:
     if not storage.moved:
         tensor._array = array
     return array
+
+
+def _shadowed(tensor: Any) -> np.ndarray:
+    """The window of a tensor on the array that its storage was made of; nobody writes to it."""
+    flat = tensor._storage.shadow.reshape(-1)
+    if flat.dtype != tensor._dtype.np or 0 in tensor._shape:
+        return value_of(tensor).asnumpy()
+    steps = [step * flat.itemsize for step in strides_of(tensor)]
+    return np.lib.stride_tricks.as_strided(flat[tensor._offset :], tensor._shape, steps, writeable=False)
 
 
 def _without_memory(storage: Absent, kind: dtype, shape: tuple[int, ...]) -> np.ndarray:
@@ -485,6 +499,7 @@ def _rebind(tensor: Any, cell: Value, new: Raw) -> None:
         raw = _scatter[name](raw, index, new)
         cell.raw = raw if name == held else _reshape[held](_reinterpret[held](raw, held), shape)
     cell.version += 1
+    cell.shadow = None
     tensor._raw, tensor._at = new, (cell, cell.version)
 
 

@@ -39,6 +39,7 @@ from .._tape.apply import Applied, apply, apply_one, apply_pair
 from .._tape.duals import mapped
 from .._tape.duals import write as write_tangents
 from .._tape.node import bare_twin
+from .._tape.windows import _linear_node as linear_node
 from .._tape.windows import linear, no_view
 from .._tape.writes import assign, detach_snapshot, settle, snapshot
 
@@ -140,7 +141,14 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
     """The tensor in another dtype, recorded; its memory has ``strides``."""
     meta = is_meta(tensor)
     if not meta and (modes.native is not None or tensor._storage.__class__ is not Storage):
-        return wrap(cast(value_of(tensor), kind.name), strides)
+        made = wrap(cast(value_of(tensor), kind.name), strides)
+        if modes.native is None and tensor._storage.shadow is not None and kind.category <= 1 and strides is None:
+            made._storage.shadow = numpy_cast(array_of(tensor), kind.np)
+        if modes.native is None and modes.grad and kind.category >= 2 and is_tracked(tensor):
+            own, other = tensor._dtype.np, kind.np
+            there, back = (lambda array: numpy_cast(array, other)), (lambda array: numpy_cast(array, own))
+            made._node = linear_node(tensor, there, back, "ToCopyBackward0")
+        return made
     source, target = tensor._dtype.np, kind.np
     if kind.category >= 2 and ((modes.grad and is_tracked(tensor)) or (LEVELS and is_dual(tensor))):
         made = linear(tensor, lambda array: numpy_cast(array, target), lambda array: numpy_cast(array, source), "ToCopyBackward0")

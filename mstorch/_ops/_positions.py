@@ -6,6 +6,7 @@ from typing import Any
 from .._backend.raw import ON_CPU
 from .._core.dtype import int32, int64
 from .._core.modes import modes
+from .._core.storage import Value
 from .._core.tensor_base import TensorBase, array_of, count_of, is_meta
 from ._dispatch import cast_tensor, type_word
 
@@ -21,9 +22,14 @@ def index_tensor(index: Any, name: str, *, int32_too: bool = True, error: type =
     raise error(text or f"{name}(): Expected a long tensor for index, but got {type_word(index._dtype)}")
 
 
+def reading_waits(tensor: Any) -> bool:
+    """Whether reading a tensor waits for a device: its values are there alone."""
+    return tensor._storage.__class__ is Value and tensor._storage.shadow is None
+
+
 def check_range(index: Any, low: int, high: int, error: Any) -> None:
     """Raise ``error(value)`` for the first index outside ``low`` to ``high`` (excluded); a capture checks nothing."""
-    if 0 in index._shape or not ON_CPU or modes.native is not None or is_meta(index):
+    if 0 in index._shape or modes.native is not None or is_meta(index) or (not ON_CPU and reading_waits(index)):
         return
     values = array_of(index)
     if int(values.min()) < low or int(values.max()) >= high:

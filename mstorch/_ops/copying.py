@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.raw import ON_CPU
 from .._backend.table import kernel
 from .._core import device as devices
 from .._core.device import device as device_class
@@ -26,6 +27,7 @@ from .._core.dtype import (
     uint8,
 )
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
+from .._core.modes import modes
 from .._core.storage import Counter, Storage, Value
 from .._core.strides import channels_last_strides, is_channels_last, normalize, suggests_channels_last
 from .._core.strides import is_contiguous as _strides_contiguous
@@ -38,6 +40,7 @@ from ._numbers import filling
 from .creation import preserved_strides
 from .from_data import made as made_of
 from .indexing import fitted
+from .placing import is_elsewhere, moved
 
 _clone = kernel("clone")
 
@@ -107,6 +110,9 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
             if found is not devices.META:
                 raise NotImplementedError("Cannot copy out of meta tensor; no data!")
             return meta_tensor(self._shape, kind or self._dtype, self._stride)
+        if not ON_CPU and modes.native is None and found is not devices.META and is_elsewhere(self, found):
+            here = moved(self, found.type == "cpu")
+            return to_dtype(here, kind or self._dtype, False, format_)
     return to_dtype(self, kind or self._dtype, copy, format_)
 
 
@@ -252,8 +258,12 @@ def cpu(self: Any, memory_format: Any = preserve_format) -> Any:
 
 def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = preserve_format) -> Any:
     """The tensor on a GPU; raises if there is none."""
-    devices.resolve("cuda" if device is None else device)
-    return self
+    return to(self, "cuda" if device is None else device, memory_format=memory_format)
+
+
+def npu(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = preserve_format) -> Any:
+    """The tensor on an Ascend device; raises if there is none."""
+    return to(self, "npu" if device is None else device, memory_format=memory_format)
 
 
 # Copies of whole storages
@@ -289,5 +299,7 @@ def copy_storage(tensor: Any, memo: dict[int, Any]) -> Any:
 
 FUNCTIONS = ("clone",)
 METHODS = tuple("clone is_contiguous contiguous to copy_ fill_ zero_ type type_as cpu cuda".split())
+if devices.current().type == "npu":
+    METHODS = (*METHODS, "npu")
 NAMED_METHODS = CONVERSIONS
 accept_forms(globals())

@@ -24,6 +24,7 @@ from ._dispatch import deliver, python_number, shape_args, type_word
 from ._forms import accept_forms
 from ._numbers import filling
 from .from_data import array_of, made, require_leaf, tensor
+from .placing import on_accelerators
 from .views import as_strided, reshape
 
 
@@ -565,4 +566,5 @@ FUNCTIONS = tuple(
     "linspace logspace eye".split()
 )
 METHODS = tuple("new_tensor new_full new_empty new_zeros new_ones new_empty_strided".split())
+on_accelerators(globals(), FUNCTIONS, (*(name for name in FUNCTIONS if name.endswith("_like")), *METHODS))
 accept_forms(globals())

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.raw import ON_CPU
 from .._backend.table import kernel
 from .._core.generator import mask_engine
 from .._core.strides import dense_order, elementwise_strides
 from .._core.tensor_base import count_of, strides_of, tensor_of, wrap
 from ._dispatch import call, cast_tensor, in_place, result_strides
 from .elementwise import add, mul, sub
+from .placing import moved
 from .random import draw
 from .views import reshape
 
@@ -32,11 +34,12 @@ def _kept(input: Any, p: float, channels: bool, scale: float) -> Any:
     """``scale`` with probability 1 - p, else 0, for each element or each channel of ``input``."""
     own, kind = input._shape, input._dtype
     shape = (*own[:2], *([1] * (len(own) - 2))) if channels else own
-    keep = draw("dropout_mask", mask_engine(), math.prod(shape), 1 - p)
+    keep = draw("dropout_mask", mask_engine(input.device.type in ("cpu", "meta")), math.prod(shape), 1 - p)
     if isinstance(keep, np.ndarray):
         keep = keep.reshape(shape) if channels or input._stride is None else _in_memory_order(keep, own, strides_of(input))
         # A product of 0-d arrays is a NumPy scalar.
-        return tensor_of(np.asarray(keep.astype(kind.np, order="C") * kind.np.type(scale), kind.np))
+        noise = tensor_of(np.asarray(keep.astype(kind.np, order="C") * kind.np.type(scale), kind.np))
+        return moved(noise, False) if not ON_CPU and not input.is_cpu else noise
     return mul(reshape(cast_tensor(wrap(keep), kind), shape), scale)
 
 

@@ -18,6 +18,7 @@ from . import views
 from ._dispatch import type_word
 from ._forms import accept_forms
 from ._numbers import integer_fits
+from .placing import on_accelerators
 
 
 def made(array: np.ndarray, requires_grad: bool = False) -> Any:
@@ -353,4 +354,5 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 
 
 FUNCTIONS = ("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "from_dlpack")
+on_accelerators(globals(), ("tensor", "as_tensor", "asarray"))
 accept_forms(globals())

@@ -23,6 +23,7 @@ from ._forms import accept_forms
 from .copying import is_contiguous
 from .creation import _checked_size, empty_like
 from .from_data import made
+from .placing import on_accelerators
 from .views import permute
 
 
@@ -476,4 +477,5 @@ FUNCTIONS = tuple(
 METHODS = tuple(
     "uniform_ normal_ random_ bernoulli_ bernoulli exponential_ geometric_ cauchy_ log_normal_ multinomial".split()
 )
+on_accelerators(globals(), ("rand", "randn", "randint", "randperm"), ("rand_like", "randn_like", "randint_like"))
 accept_forms(globals())

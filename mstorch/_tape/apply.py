@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._backend import tape as native_tape
-from .._backend.raw import Raw, from_numpy
+from .._backend.raw import ON_CPU, Raw, from_numpy
 from .._backend.table import LOCK, Kernel, forked, through_mindspore
 from .._core.dtype import OF_NP, dtype
 from .._core.modes import modes, shapes_only
-from .._core.storage import Storage
+from .._core.storage import Storage, Value
 from .._core.tangents import LEVELS
 from .._core.tensor_base import (
     TensorBase,
@@ -142,8 +142,23 @@ def _host_inputs(inputs: Sequence[Any]) -> bool:
     return True
 
 
+def _all_host_inputs(inputs: Sequence[Any]) -> bool:
+    """The same in a process with an accelerator: a mix of devices is an error, but for numbers of the CPU."""
+    flat = [item for part in inputs for item in (part if isinstance(part, (list, tuple)) else (part,)) if isinstance(item, TensorBase)]
+    if not any(item._storage.__class__ is Value for item in flat):
+        return _host_inputs(inputs)
+    for item in flat:
+        if item._storage.__class__ is Storage and item._shape:
+            first, other = flat[0].device, next(one.device for one in flat if one.device != flat[0].device)  # type: ignore[attr-defined]
+            raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {first} and {other}!")
+    return False
+
+
+_on_host = _host_inputs if ON_CPU else _all_host_inputs
+
+
 def _compute(op: Kernel, name: str, inputs: Sequence[Any], args: Sequence[Any]) -> Any:
-    if modes.native is None and _host_inputs(inputs):
+    if modes.native is None and _on_host(inputs):
         return op.host[name](*[array_of(item) if isinstance(item, TensorBase) else _as_array(item) for item in inputs], *args)
     if modes.native is None and _without_memory(inputs):
         _check_meta(op.op)
@@ -239,6 +254,8 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
     ``inputs`` come first in the kernel's arguments, ``args`` (Python values, arrays) after them. Results have ``strides``.
     """
     native = modes.native
+    if not ON_CPU and args and native is None and not _on_host(inputs) and not _without_memory(inputs):
+        return _apply_on_device(op, kind, inputs, args, label, strides)
     if args and native is None:
         args = _arrays(args, inputs)
     result = _compute(op, kind.name, inputs, args)
@@ -254,6 +271,17 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
                 break
     if LEVELS:
         pushed[0](op, kind, inputs, args, result)
+    return result
+
+
+def _apply_on_device(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], label: str | None, strides: Any) -> Any:
+    """``apply`` on an accelerator: the kernel takes tensors among the arguments as they are, rules take them as arrays."""
+    result = _wrapped(_compute(op, kind.name, inputs, args), strides)
+    flat = [part for item in inputs for part in (item if isinstance(item, list) else (item,))]
+    if modes.grad and any(isinstance(item, TensorBase) and is_tracked(item) for item in flat):
+        _record(op, kind, inputs, tuple(map(_as_array, args)), result, label)
+    if LEVELS:
+        pushed[0](op, kind, inputs, tuple(map(_as_array, args)), result)
     return result
 
 
@@ -477,7 +505,7 @@ def attach_native(
 ) -> None:
     """Record an operation without a rule."""
     given, flat = operands(inputs)
-    _attach(label or backward_name(op.op), op[kind.name], given, tuple(map(as_raw, args)), flat, results)
+    _attach(label or backward_name(op.op), op.beside_host(kind.name), given, tuple(map(as_raw, args)), flat, results)
 
 
 def operands(inputs: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
@@ -512,7 +540,7 @@ def through(
     The results have memory of their own. For what has no row of its own: a row's kernel with its arguments in another order;
     ``host`` is the same of arrays.
     """
-    if modes.native is None and _host_inputs(tensors):
+    if modes.native is None and _on_host(tensors):
         result = _wrapped((host or through_mindspore(function))(*map(_as_array, tensors), *map(_as_array, constants)))
     elif modes.native is None and _without_memory(tensors):
         with shapes_only():

@@ -50,5 +50,5 @@ def constant(number: Any, like: Any) -> Any:
     name = dtype_name(like)
     array = np.asarray(number, NP_DTYPE[name])
     if isinstance(like, TensorBase):
-        return tensor_of(array)
+        return tensor_of(array)  # a number of the CPU, which any device takes
     return array if like.__class__ is np.ndarray else from_numpy(array)

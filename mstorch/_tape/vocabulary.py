@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from .._backend.quiet import quiet
-from .._backend.raw import from_numpy
+from .._backend.raw import Raw, from_numpy
+from .._backend.table import kernel
 from .._core.tensor_base import TensorBase, is_tracked, tensor_of
+from . import movement
 from .apply import apply
-from .node import bare
+from .node import bare, dressed
 from .primitives import Primitive, constant, dtype_name, shape_of
 from .windows import linear
 
@@ -37,7 +39,7 @@ def _mapped(value: Any, forward: Any, back: Any, label: str) -> Any:
         return linear(value, forward, back, label)
     if value.__class__ is np.ndarray:
         return np.asarray(forward(value))
-    return from_numpy(np.ascontiguousarray(forward(value.asnumpy())))
+    return movement.apply_map(forward, back, value)
 
 
 def sum_array(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
@@ -57,6 +59,8 @@ def fit(gradient: Any, shape: tuple[int, ...]) -> Any:
     own = gradient.shape if gradient.__class__ is np.ndarray else shape_of(gradient)
     if own == shape or own == tuple(shape):
         return gradient
+    if gradient.__class__ is Raw:
+        return movement.fitted(gradient, tuple(shape))
     return _mapped(gradient, lambda array: sum_array(array, shape), lambda array: np.broadcast_to(array, own), "SumBackward1")
 
 
@@ -65,17 +69,23 @@ def spread(value: Any, shape: tuple[int, ...]) -> Any:
     own = shape_of(value)
     if own == tuple(shape):
         return value
+    if value.__class__ is Raw:
+        return movement.spread(value, tuple(shape))
     return _mapped(value, lambda array: np.broadcast_to(array, shape), lambda array: sum_array(array, own), "ExpandBackward0")
 
 
 def reshape(value: Any, shape: Sequence[int]) -> Any:
     """The value in another shape."""
+    if value.__class__ is Raw:
+        return movement.reshaped(value, tuple(shape))
     own = shape_of(value)
     return _mapped(value, lambda array: array.reshape(shape), lambda array: array.reshape(own), "ViewBackward0")
 
 
 def permute(value: Any, order: Sequence[int]) -> Any:
     """The value with its dimensions in another order."""
+    if value.__class__ is Raw:
+        return movement.permuted(value, tuple(order))
     inverse = [int(i) for i in np.argsort(order)]
     return _mapped(value, lambda array: array.transpose(order), lambda array: array.transpose(inverse), "PermuteBackward0")
 
@@ -107,12 +117,12 @@ def where(condition: Any, first: Any, second: Any) -> Any:
     first, second = (constant(v, like) if isinstance(v, (int, float)) else v for v in (first, second))
     if isinstance(like, TensorBase):
         if not isinstance(condition, TensorBase):
-            condition = tensor_of(np.asarray(condition))
+            condition = dressed(condition) if condition.__class__ is Raw else tensor_of(np.asarray(condition))
         return apply(_where.kernel, like._dtype, (condition, first, second))
     name = dtype_name(like)
     if like.__class__ is np.ndarray:
         return _where.kernel.host[name](condition, first, second)
-    return _where.kernel[name](from_numpy(np.asarray(condition)), first, second)
+    return _where.kernel[name](condition if condition.__class__ is Raw else from_numpy(np.asarray(condition)), first, second)
 
 
 def bare_condition(value: Any) -> Any:
@@ -156,8 +166,10 @@ abs_, log1p, log2 = Primitive("abs"), Primitive("log1p"), Primitive("log2")
 mapped = _mapped
 
 
-def like(array: np.ndarray, value: Any) -> Any:
-    """An array as a constant of the kind of another value: bare, or a tensor."""
+def like(array: Any, value: Any) -> Any:
+    """An array, or a bare value of a device, as a constant of the kind of another value: bare, or a tensor."""
+    if array.__class__ is Raw:
+        return dressed(array) if isinstance(value, TensorBase) else array
     if isinstance(value, TensorBase):
         return tensor_of(array)
     if value.__class__ is np.ndarray:
@@ -176,29 +188,57 @@ def host_array(value: Any) -> np.ndarray:
     return found if found.__class__ is np.ndarray else found.asnumpy()
 
 
+def _raw(value: Any) -> Raw | None:
+    """A value of a device without its wrapper; None for one on the host."""
+    found = bare_condition(value)
+    return found if found.__class__ is Raw else None
+
+
+def compared(how: Any, value: Any, number: float) -> Raw:
+    """A comparison of a value of a device with a number, bare."""
+    raw = _raw(value)
+    assert raw is not None
+    return how.kernel[dtype_name(raw)](raw, constant(number, raw))
+
+
+def negated(condition: Raw) -> Raw:
+    """Where a condition of a device does not hold."""
+    return kernel("logical_not")["bool"](condition)
+
+
 def positive(value: Any) -> Any:
     """Where a value is above zero, bare."""
+    if _raw(value) is not None:
+        return compared(gt, value, 0)
     return host_array(value) > 0
 
 
 def positive_or_nan(value: Any) -> Any:
     """Where a value is above zero, or no number, bare."""
+    if _raw(value) is not None:
+        return negated(compared(le, value, 0))
     return np.logical_not(host_array(value) <= 0)
 
 
 def is_zero(value: Any) -> Any:
     """Where a value is zero, bare."""
+    if _raw(value) is not None:
+        return compared(eq, value, 0)
     return np.asarray(host_array(value) == 0)
 
 
 def at_least_zero(value: Any) -> Any:
     """Where a real value is zero or above, bare; a complex one counts as such."""
+    if _raw(value) is not None:
+        return compared(ge, value, 0)
     array = host_array(value)
     return np.ones(array.shape, bool) if array.dtype.kind == "c" else array >= 0
 
 
 def both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Where both conditions hold."""
+    if first.__class__ is Raw or second.__class__ is Raw:
+        return kernel("logical_and")["bool"](*(item if item.__class__ is Raw else from_numpy(np.asarray(item)) for item in (first, second)))
     return np.logical_and(first, second)
 
 
@@ -207,6 +247,9 @@ sgn, erf = Primitive("sgn"), Primitive("erf")
 
 def signs(value: Any) -> np.ndarray:
     """-1, 0 or 1 for each element of a real value, bare; 0 for a NaN, as torch's ``sign`` gives."""
+    raw = _raw(value)
+    if raw is not None:
+        return sgn.kernel[dtype_name(raw)](raw)
     array = host_array(value)
     return np.asarray(np.greater(array, 0).astype(array.dtype) - np.less(array, 0).astype(array.dtype))
 
@@ -233,18 +276,24 @@ def wide(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def less_than(value: Any, bound: float) -> np.ndarray:
     """Where a value is below a number, bare."""
+    if _raw(value) is not None:
+        return compared(lt, value, bound)
     array = comparable(value)
     return np.less(array, array.dtype.type(bound))
 
 
 def at_most(value: Any, bound: float) -> np.ndarray:
     """Where a value is a number or below it, bare."""
+    if _raw(value) is not None:
+        return compared(le, value, bound)
     array = comparable(value)
     return np.less_equal(array, array.dtype.type(bound))
 
 
 def above(value: Any, bound: float) -> np.ndarray:
     """Where a value is above a number, bare."""
+    if _raw(value) is not None:
+        return compared(gt, value, bound)
     array = comparable(value)
     return np.greater(array, array.dtype.type(bound))
 

@@ -30,16 +30,17 @@ from .._core.tensor_base import (
     tensor_of,
 )  # fmt: skip
 from .duals import give, mapped, mapped_apart, offset_in, refuse, same_view, tangent_of
+from .movement import apply_map
 from .node import Node, _look, bare, dressed, edge_of, named, repeats
 
 Map = Callable[[np.ndarray], np.ndarray]
 
 
-def map_bare(function: Map, value: Any) -> Any:
-    """A map of arrays on a bare value."""
+def map_bare(function: Map, value: Any, transpose: Map) -> Any:
+    """A map of arrays, given with its transpose, on a bare value."""
     if value.__class__ is np.ndarray:
         return np.asarray(function(value))
-    return from_numpy(np.ascontiguousarray(function(value.asnumpy())))
+    return apply_map(function, transpose, value)
 
 
 class Linear(Node):
@@ -53,7 +54,7 @@ class Linear(Node):
         """The transpose on the gradient; recorded, it is a linear map again."""
         gradient = gradients[0]
         if not isinstance(gradient, TensorBase):
-            return (map_bare(self.back, gradient),)
+            return (map_bare(self.back, gradient, self.forward),)
         return (linear(gradient, self.back, self.forward, type(self).label),)
 
 
@@ -67,7 +68,7 @@ def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
             result._node = _linear_node(tensor, forward, back, label)
         return result
     value = bare(tensor)
-    made = map_bare(forward, value)
+    made = map_bare(forward, value, back)
     if made.__class__ is np.ndarray and (made.base is not None or made is value) and not repeats(made):
         made = np.array(made, order="C")
     result = dressed(made)
@@ -322,6 +323,8 @@ def put_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, .
     """A value of zeros with parts in their places; recorded if the parts are tensors."""
     first = next(iter(given.values()))
     value = bare(first) if isinstance(first, TensorBase) else first
+    if value.__class__ is Raw and not isinstance(first, TensorBase):
+        return _placed_together(given, keys, shape)
     array = value if value.__class__ is np.ndarray else value.asnumpy()
     whole = np.zeros(shape, array.dtype)
     for number, part in given.items():
@@ -344,6 +347,16 @@ def put_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, .
     return result
 
 
+def _placed_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, ...]) -> Raw:
+    """The same of bare values of a device: the sum of the parts, each among zeros."""
+    total = None
+    for number, part in given.items():
+        placed = apply_map(placing(keys[number], shape), lambda array, key=keys[number]: np.asarray(array[key]), part)
+        total = placed if total is None else total + placed
+    assert total is not None
+    return total
+
+
 class _Collected(Node):
     """The node of a value put together from parts."""
 
@@ -355,7 +368,9 @@ class _Collected(Node):
         """Each part's piece of the gradient."""
         gradient = gradients[0]
         if not isinstance(gradient, TensorBase):
-            return tuple(map_bare(lambda array, key=key: np.array(array[key], order="C"), gradient) for key in self.keys)
+            return tuple(
+                map_bare(lambda array, key=key: np.array(array[key], order="C"), gradient, placing(key, self.shape)) for key in self.keys
+            )
         return tuple(
             linear(gradient, lambda array, key=key: array[key], placing(key, self.shape), type(self).label) for key in self.keys
         )

@@ -54,7 +54,7 @@ class CopySlices(Node):
     def _apply(self, gradient: Any, forward: Map, back: Map) -> Any:
         if isinstance(gradient, TensorBase):
             return linear(gradient, forward, back, self.label)
-        return map_bare(forward, gradient)
+        return map_bare(forward, gradient, back)
 
     def _outside(self, array: np.ndarray) -> np.ndarray:
         if not self.same:  # a real part of complex numbers: half of an element

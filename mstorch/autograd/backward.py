@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._backend import tape
+from .._backend.raw import ON_CPU
 from .._core.modes import grad_set_to, modes
 from .._core.overriding import for_maps
 from .._core.size import Size
@@ -14,6 +15,7 @@ from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, count_of, is_tracked, tensor_of
 from .._ops._dispatch import capturing, cast_tensor
 from .._ops.join import stack
+from .._ops.placing import is_elsewhere, moved
 from .._tape import engine
 from .._tape.node import bare, bare_of, dressed, edge_of, node_of, repeats
 from .graph import GradientEdge, retain_grad
@@ -51,6 +53,8 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
             if root._dtype.category == 3:
                 raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {root._dtype}")
             ones = tensor_of(np.ones(root._shape, root._dtype.np))
+            if not ON_CPU and is_elsewhere(ones, root.device):
+                ones = moved(ones, False)
             found.append(ones if recorded else bare(ones))
             continue
         if not isinstance(gradient, TensorBase):

@@ -113,7 +113,7 @@ def _by_products(op: str, spare: Any, by_product: Any) -> Any:
         if not first.size or not second.size or (groups != 1 and forked.here):
             return np.asarray(spare(first, second, third, stride, padding, dilation, groups))
         if groups != 1:
-            device = through_mindspore(kernel(op)[first.dtype.name])
+            device = through_mindspore(kernel(op).beside_host(first.dtype.name))
             return np.asarray(device(first, second, third, stride, padding, dilation, groups))
         return np.asarray(by_product(first, second, third, stride, padding, dilation))
 

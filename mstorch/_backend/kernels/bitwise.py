@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from mindspore import mint, ops
+from mindspore import ops
 
 from ..raw import MS_DTYPE, NAME_OF, NP_DTYPE, Raw
 from ..table import INTS, VIA_BOOL, define
@@ -49,15 +49,13 @@ define(
     "bitwise_left_shift",
     cpu=composed_left_shift,
     dtypes=INTS,
-    ascend=mint.bitwise_left_shift if hasattr(mint, "bitwise_left_shift") else None,
 )
 define(
     "bitwise_right_shift",
     cpu=composed_right_shift,
     dtypes=INTS,
-    ascend=mint.bitwise_right_shift if hasattr(mint, "bitwise_right_shift") else None,
 )
 define(
-    "gcd", cpu=through_numpy(np.gcd), dtypes=INTS, via=VIA_BOOL, ascend=ops.gcd,
+    "gcd", cpu=through_numpy(np.gcd), dtypes=INTS, via=VIA_BOOL,
     numpy_reason="MindSpore's Gcd is wrong for negative numbers and lacks the small integers (2.10)",
 )  # fmt: skip

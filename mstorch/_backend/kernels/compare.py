@@ -56,6 +56,5 @@ define(
     cpu=numpy_signbit,
     dtypes=REAL,
     via=VIA,
-    ascend=lambda raw: raw < 0,
     numpy_reason="MindSpore has no view of a float's bits, and no comparison tells -0.0 from 0.0",
 )

@@ -77,7 +77,7 @@ def reinterpret(raw: Raw, name: str) -> Raw:
 
 
 define(
-    "view_dtype", cpu=reinterpret, ascend=composed_reinterpret,
+    "view_dtype", cpu=reinterpret,
     numpy_reason="MindSpore has no view of memory in another dtype; nothing is computed",
 )  # fmt: skip
 define("conj", cpu=prim_conj, dtypes=COMPLEX)

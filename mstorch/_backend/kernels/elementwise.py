@@ -162,12 +162,6 @@ def numpy_integer_divide(first: Raw, second: Raw, how: str) -> Raw:
         return from_numpy(np.asarray(host_integer_divide(a, b, how), a.dtype, order="C"))
 
 
-def ascend_integer_divide(first: Raw, second: Raw, how: str) -> Raw:
-    if how in ("floor", "trunc"):
-        return mint.div(first, second, rounding_mode=how)
-    return mint.remainder(first, second) if how == "remainder" else mint.fmod(first, second)
-
-
 def _fmod_backward(gradient: Raw, result: Raw, first: Raw, second: Raw) -> tuple[Raw, Raw]:
     turns = prim_neg(trunc(composed_div(first, second)))
     return sum_to(gradient, first.shape), sum_to(prim_mul(gradient, turns), second.shape)
@@ -376,13 +370,13 @@ def _clamp_backward(gradient: Raw, result: Raw, raw: Raw, low: Raw | None, high:
     return by_raw, by_low, by_high
 
 
-def ascend_clamp(raw: Raw, low: Raw | None, high: Raw | None) -> Raw:
+def traced_clamp(raw: Raw, low: Raw | None, high: Raw | None) -> Raw:
     if low is not None:
         raw = mint.maximum(raw, low)
     return raw if high is None else mint.minimum(raw, high)
 
 
-numpy_clamp = node("ClampBackward0", _clamp_forward, _clamp_backward, ascend_clamp)
+numpy_clamp = node("ClampBackward0", _clamp_forward, _clamp_backward, traced_clamp)
 
 
 def ops_where(condition: Raw, first: Raw, second: Raw) -> Raw:
@@ -417,7 +411,7 @@ define("scalar_power", cpu=composed_scalar_power, dtypes=FLOATS + COMPLEX, via=V
 define("floor_divide", cpu=composed_floor_divide, dtypes=FLOATS, via=VIA_HALF)
 define("trunc_divide", cpu=composed_trunc_divide, dtypes=FLOATS, via=VIA_HALF)
 define(
-    "integer_divide", cpu=numpy_integer_divide, dtypes=INTS, ascend=ascend_integer_divide, via=VIA_BOOL,
+    "integer_divide", cpu=numpy_integer_divide, dtypes=INTS, via=VIA_BOOL,
     numpy_reason="MindSpore's FloorDiv and FloorMod round int64 through float64 (2.10)",
 )  # fmt: skip
 define("remainder", cpu=composed_remainder, dtypes=FLOATS, via=VIA_HALF)
@@ -434,14 +428,14 @@ define("sqrt", cpu=ops_sqrt, dtypes=FLOATS + COMPLEX, via=VIA_HALF)
 define("rsqrt", cpu=ops_rsqrt, dtypes=FLOATS + COMPLEX, via=VIA_HALF)
 define("reciprocal", cpu=ops_reciprocal, dtypes=FLOATS + COMPLEX, via=VIA_HALF)
 define(
-    "maximum", cpu=numpy_maximum, dtypes=FLOATS + ("float16", "bool") + INTS, via=VIA_BFLOAT16, ascend=mint.maximum,
+    "maximum", cpu=numpy_maximum, dtypes=FLOATS + ("float16", "bool") + INTS, via=VIA_BFLOAT16,
     numpy_reason=NAN_REASON,
 )  # fmt: skip
 define(
-    "minimum", cpu=numpy_minimum, dtypes=FLOATS + ("float16", "bool") + INTS, via=VIA_BFLOAT16, ascend=mint.minimum,
+    "minimum", cpu=numpy_minimum, dtypes=FLOATS + ("float16", "bool") + INTS, via=VIA_BFLOAT16,
     numpy_reason=NAN_REASON,
 )  # fmt: skip
 define("fmax", cpu=fmax, dtypes=REAL, via={**VIA_BFLOAT16, **VIA_BOOL})
 define("fmin", cpu=fmin, dtypes=REAL, via={**VIA_BFLOAT16, **VIA_BOOL})
-define("clamp", cpu=numpy_clamp, dtypes=REAL, via=VIA_BFLOAT16, ascend=ascend_clamp, numpy_reason=NAN_REASON)
+define("clamp", cpu=numpy_clamp, dtypes=REAL, via=VIA_BFLOAT16, numpy_reason=NAN_REASON)
 define("where", cpu=ops_where, dtypes=REAL + COMPLEX + ("bool",), via=VIA_BFLOAT16)

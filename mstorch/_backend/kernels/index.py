@@ -7,7 +7,7 @@ import numpy as np
 from mindspore import mint, ops
 
 from ..cast import cast
-from ..raw import ON_CPU, Raw, from_numpy
+from ..raw import ON_CPU, Raw, from_numpy, scalar
 from ..table import ALL, BUT_BFLOAT16, VIA_BFLOAT16, define
 from ..tape import grad_mode, tracing
 from ._nodes import node
@@ -22,6 +22,8 @@ _nonzero = ops.NonZero()
 _segment_sum = ops.UnsortedSegmentSum()
 _add = ops.Add()
 _mul = ops.Mul()
+_less = ops.Less()
+_select = ops.Select()
 
 
 def _entries_backward(gradient: Raw, result: Raw, raw: Raw, index: Raw, dim: int) -> Raw:
@@ -94,8 +96,9 @@ def _flat_positions(sizes: tuple[int, ...], indices: tuple[Raw, ...], common: tu
         return from_numpy(np.ascontiguousarray(flat))
     total = None
     for size, index in zip(sizes, indices):
-        wrapped = ops.select(index < 0, index + size, index)
-        total = wrapped if total is None else total * size + wrapped
+        length = scalar(size, "int64")
+        wrapped = _select(_less(index, scalar(0, "int64")), _add(index, length), index)
+        total = wrapped if total is None else _add(_mul(total, length), wrapped)
     return mint.broadcast_to(total, common)
 
 

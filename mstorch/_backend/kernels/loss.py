@@ -83,7 +83,7 @@ def composed_nll(x: Raw, target: Raw, weights: Raw) -> Raw:
 
 
 define(
-    "cross_entropy", cpu=numpy_cross_entropy, dtypes=("float32",), ascend=ops_cross_entropy, gpu=ops_cross_entropy,
+    "cross_entropy", cpu=numpy_cross_entropy, dtypes=("float32",),
     numpy_reason=REASON,
 )  # fmt: skip
 define("nll", cpu=composed_nll, dtypes=FLOATS, via=VIA_HALF)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from mindspore import mint, ops
+from mindspore import ops
 
 from ..cast import cast
 from ..raw import NAME_OF, Raw, from_numpy
@@ -390,20 +390,20 @@ def numpy_frexp(raw: Raw) -> tuple[Raw, Raw]:
 
 
 def define_numpy(
-    op: str, function: Callable[..., Any], reason: str, ascend: Any = None, dtypes: Any = FLOATS + COMPLEX
+    op: str, function: Callable[..., Any], reason: str, dtypes: Any = FLOATS + COMPLEX
 ) -> None:
     """Enter a row that leaves MindSpore on CPU."""
-    define(op, cpu=function, dtypes=dtypes, via=VIA_HALF, ascend=ascend, gpu=ascend, numpy_reason=reason)
+    define(op, cpu=function, dtypes=dtypes, via=VIA_HALF, numpy_reason=reason)
 
 
-define_numpy("exp", exp, APPROXIMATE, _exp)
-define_numpy("log", log, APPROXIMATE, _log)
-define_numpy("tanh", tanh, APPROXIMATE, _tanh)
-define_numpy("sigmoid", sigmoid, APPROXIMATE, _sigmoid)
-define_numpy("expm1", expm1, CANCELS, _expm1)
-define_numpy("log1p", log1p, CANCELS, _log1p)
-define_numpy("log2", log2, NOT_EXACT, mint.log2)
-define_numpy("log10", log10, NOT_EXACT, mint.log10)
+define_numpy("exp", exp, APPROXIMATE)
+define_numpy("log", log, APPROXIMATE)
+define_numpy("tanh", tanh, APPROXIMATE)
+define_numpy("sigmoid", sigmoid, APPROXIMATE)
+define_numpy("expm1", expm1, CANCELS)
+define_numpy("log1p", log1p, CANCELS)
+define_numpy("log2", log2, NOT_EXACT)
+define_numpy("log10", log10, NOT_EXACT)
 define("logit", cpu=logit, dtypes=FLOATS, via=VIA_HALF)
 define("exp2", cpu=exp2, dtypes=FLOATS + COMPLEX, via=VIA_HALF)
 define("acosh", cpu=acosh, dtypes=FLOATS + COMPLEX, via=VIA_HALF)

@@ -77,10 +77,10 @@ def _guarded(kernel: Any, single: float) -> Any:
 softmax = _guarded(node("SoftmaxBackward0", _softmax, _softmax_backward, _ops_softmax), 1)
 log_softmax = _guarded(node("LogSoftmaxBackward0", _log_softmax, _log_softmax_backward, _ops_log_softmax), 0)
 define(
-    "softmax", cpu=softmax, dtypes=FLOATS, via=VIA_HALF, ascend=_guarded(_ops_softmax, 1), gpu=_guarded(_ops_softmax, 1),
+    "softmax", cpu=softmax, dtypes=FLOATS, via=VIA_HALF,
     numpy_reason=REASON,
 )  # fmt: skip
 define(
-    "log_softmax", cpu=log_softmax, dtypes=FLOATS, via=VIA_HALF, ascend=_guarded(_ops_log_softmax, 0),
-    gpu=_guarded(_ops_log_softmax, 0), numpy_reason=REASON,
+    "log_softmax", cpu=log_softmax, dtypes=FLOATS, via=VIA_HALF,
+    numpy_reason=REASON,
 )  # fmt: skip

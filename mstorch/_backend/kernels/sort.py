@@ -90,7 +90,7 @@ def numpy_lexicographic_order(raw: Raw) -> Raw:
 _WIDE = {"float16": "float32", "bfloat16": "float32", "bool": "uint8", "uint16": "int32", "uint32": "int64"}
 define("argsort", cpu=ops_argsort, dtypes=("float32", *INTS), via=_WIDE)
 define(
-    "argsort_double", cpu=numpy_argsort, ascend=ops_argsort, gpu=ops_argsort,
+    "argsort_double", cpu=numpy_argsort,
     numpy_reason="Sort orders float64 by float32 values on CPU (MindSpore 2.10)",
 )  # fmt: skip
 define("topk_indices", cpu=ops_topk_indices, dtypes=("float32", "float64", *INTS), via=_WIDE)

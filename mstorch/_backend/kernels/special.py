@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from mindspore import mint, ops
+from mindspore import ops
 
 from ..host.special import numpy_polygamma
 from ..raw import Raw, from_numpy
@@ -234,19 +234,19 @@ def scipy_airy(raw: Raw) -> Raw:
     )
 
 
-def _row(op: str, function: Callable[..., Any], reason: str = "", ascend: Any = None) -> None:
-    define(op, cpu=function, dtypes=FLOATS, via=VIA_HALF, ascend=ascend, gpu=ascend, numpy_reason=reason)
+def _row(op: str, function: Callable[..., Any], reason: str = "") -> None:
+    define(op, cpu=function, dtypes=FLOATS, via=VIA_HALF, numpy_reason=reason)
 
 
 _row("erf", erf)
 _row("erfc", erfc)
-_row("erfinv", erfinv, WRONG, mint.erfinv)
+_row("erfinv", erfinv, WRONG)
 _row("erfcx", erfcx, NO_KERNEL)
 _row("ndtr", ndtr)
 _row("ndtri", ndtri, NO_KERNEL)
 _row("log_ndtr", log_ndtr)
 _row("lgamma", lgamma)
-_row("digamma", digamma, WRONG, ops.digamma)
+_row("digamma", digamma, WRONG)
 _row("polygamma", polygamma, WRONG)
 _row("gammainc", gammainc, WRONG)
 _row("gammaincc", gammaincc, WRONG)

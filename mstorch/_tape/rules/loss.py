@@ -28,13 +28,13 @@ def nll(node: Any, g: Any) -> Any:
 
     def placed(array: np.ndarray) -> np.ndarray:
         whole = np.zeros(shape, array.dtype)
-        np.put_along_axis(whole, place, np.negative(array * weights)[:, None, :], 1)
+        np.put_along_axis(whole, place, array[:, None, :], 1)
         return whole
 
     def taken(array: np.ndarray) -> np.ndarray:
-        return -np.take_along_axis(array, place, 1)[:, 0, :] * weights
+        return np.take_along_axis(array, place, 1)[:, 0, :]
 
-    return v.mapped(g, placed, taken, "NllLossBackward0")
+    return v.mapped(v.mul(g, v.like(np.negative(weights), g)), placed, taken, "NllLossBackward0")
 
 
 @rule("binary_cross_entropy", keep=(0, 1))

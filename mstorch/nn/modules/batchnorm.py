@@ -93,7 +93,7 @@ class _BatchNorm(_NormBase):
         """The share of this batch in the running statistics; counts the batch."""
         factor = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
-            if (capturing() or self.num_batches_tracked.is_meta) and self.momentum is not None:
+            if (capturing() or not self.num_batches_tracked.is_cpu) and self.momentum is not None:
                 self.num_batches_tracked.add_(1)
                 return factor
             count = self.num_batches_tracked.item() + 1

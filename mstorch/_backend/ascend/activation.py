@@ -1,0 +1,54 @@
+"""Activation functions on Ascend: one kernel each."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..kernels._nodes import constant
+from ..raw import Raw
+from ._primitives import enter_all, run
+
+
+def _elu(x: Raw, alpha: float, scale: float, input_scale: float) -> Raw:
+    """Elu for the usual scales; Selu and Celu are Elu of other arguments times a number."""
+    if scale == 1 and input_scale == 1:
+        return run("EluExt", x, at=(float(alpha),))
+    if input_scale == 1:
+        return run("Mul", run("EluExt", x, at=(float(alpha),)), constant(scale, x))
+    low = run("Expm1", run("Mul", run("Minimum", x, constant(0, x)), constant(input_scale, x)))
+    high = run("Mul", run("Maximum", x, constant(0, x)), constant(scale, x))
+    return run("AddExt", high, run("Mul", low, constant(alpha * scale, x)), 1)
+
+
+def _prelu(x: Raw, weight: Raw) -> Raw:
+    """The row's weight is shaped to be broadcast; PReLU takes one number for each channel."""
+    return run("PReLU", x, run("Reshape", weight, (-1,)))
+
+
+def _softshrink(x: Raw, lambd: float) -> Raw:
+    return run("SoftShrink", x, at=(float(lambd),))
+
+
+def _hardshrink(x: Raw, lambd: float) -> Raw:
+    return run("HShrink", x, at=(float(lambd),))
+
+
+def _tanhshrink(x: Raw) -> Raw:
+    return run("SubExt", x, run("Tanh", x), 1)
+
+
+def _softsign(x: Raw) -> Raw:
+    return run("Div", x, run("AddExt", run("Abs", x), constant(1, x), 1))
+
+
+def _logsigmoid(x: Raw) -> Any:
+    found = run("LogSigmoid", x)
+    return found[0] if isinstance(found, tuple) else found  # the other one is a buffer for the gradient
+
+
+enter_all({
+    "relu": "ReLU", "hardtanh": "Hardtanh", "leaky_relu": "LeakyReLUExt", "prelu": _prelu, "elu": _elu,
+    "gelu": lambda x: run("GeluExt", x, "none"), "gelu_tanh": lambda x: run("GeluExt", x, "tanh"),
+    "silu": "SiLU", "mish": "MishExt", "softplus": "SoftplusExt", "logsigmoid": _logsigmoid, "hardsigmoid": "HSigmoid",
+    "hardswish": "HSwish", "softshrink": _softshrink, "hardshrink": _hardshrink, "threshold": "Threshold",
+    "tanhshrink": _tanhshrink, "softsign": _softsign,
+})  # fmt: skip

@@ -1,0 +1,67 @@
+"""Arithmetic, comparisons and bits on Ascend."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..kernels._nodes import constant
+from ..raw import MS_DTYPE, NAME_OF, Raw
+from ..table import FLOATS, HALVES
+from ._primitives import absent, enter, enter_all, run
+
+_PATTERN = {"float16": "int16", "bfloat16": "int16", "float32": "int32", "float64": "int64"}
+
+
+def _divide(first: Raw, second: Raw, how: str) -> Raw:
+    if how in ("floor", "trunc"):
+        return run("DivMod", first, second, how)
+    return run("RemainderTensorTensor" if how == "remainder" else "FmodTensor", first, second)
+
+
+def _passing_over_nan(name: str) -> Any:
+    def extreme(first: Raw, second: Raw) -> Raw:
+        found = run("Select", run("NotEqual", second, second), first, run(name, first, second))
+        return run("Select", run("NotEqual", first, first), second, found)
+
+    return extreme
+
+
+def _signbit(x: Raw) -> Raw:
+    """The highest bit of the number: that of -0.0 and of a negative NaN is set too."""
+    pattern = _PATTERN.get(NAME_OF[x.dtype])
+    bits = x if pattern is None else run("ViewDtype", x, MS_DTYPE[pattern])
+    return run("Less", bits, constant(0, bits))
+
+
+def _copysign(first: Raw, second: Raw) -> Raw:
+    size = run("Abs", first)
+    return run("Select", _signbit(second), run("Neg", size), size)
+
+
+def _is_nan(x: Raw) -> Raw:
+    return run("NotEqual", x, x)
+
+
+def _where(condition: Raw, first: Raw, second: Raw) -> Raw:
+    return run("Select", condition, first, second)
+
+
+enter_all({
+    "add": lambda x, y: run("AddExt", x, y, 1),
+    "sub": lambda x, y: run("SubExt", x, y, 1),
+    "mul": "Mul", "div": "Div", "neg": "Neg", "pow": "Pow", "integer_power": "Pow", "scalar_power": "PowTensorScalar",
+    "floor_divide": lambda x, y: run("DivMod", x, y, "floor"),
+    "trunc_divide": lambda x, y: run("DivMod", x, y, "trunc"),
+    "integer_divide": _divide, "remainder": "RemainderTensorTensor", "fmod": "FmodTensor",
+    "abs": "Abs", "sign": "Sign", "square": "Square", "sqrt": "Sqrt", "rsqrt": "Rsqrt", "reciprocal": "Reciprocal",
+    "maximum": "Maximum", "minimum": "Minimum", "clamp": "ClampTensor", "where": _where,
+    "fmax": _passing_over_nan("Maximum"), "fmin": _passing_over_nan("Minimum"), "copysign": _copysign,
+    "eq": "Equal", "ne": "NotEqual", "lt": "Less", "le": "LessEqual", "gt": "Greater", "ge": "GreaterEqual",
+    "logical_and": "LogicalAnd", "logical_or": "LogicalOr", "logical_xor": "LogicalXor", "logical_not": "LogicalNot",
+    "isnan": _is_nan, "isinf": "IsInf", "isfinite": "IsFinite", "signbit": _signbit,
+    "bitwise_and": "BitwiseAndTensor", "bitwise_or": "BitwiseOrTensor", "bitwise_xor": "BitwiseXorTensor",
+    "bitwise_not": "BitwiseNot", "bitwise_left_shift": "LeftShift", "bitwise_right_shift": "RightShift", "gcd": "Gcd",
+})  # fmt: skip
+enter("sgn", "Sign", tuple(name for name in MS_DTYPE if not name.startswith("complex")))
+enter("heaviside", "Heaviside", FLOATS + HALVES)
+absent("MindSpore's NextAfter is wrong in float32 where it runs on the CPU (2.10)", "nextafter")
+absent("no kernel of the device takes a number apart into mantissa and exponent", "frexp")

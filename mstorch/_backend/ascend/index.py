@@ -1,0 +1,104 @@
+"""Elements by position on Ascend: gathers, scatters, paddings and windows."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..kernels.padding import _positions
+from ..raw import Raw, from_numpy
+from ._primitives import absent, enter_all, run
+
+Sizes = tuple[int, ...]
+
+
+def _permute(x: Raw, order: Sizes) -> Raw:
+    return x if order == tuple(range(len(order))) else run("Transpose", x, order)
+
+
+def _index(x: Raw, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
+    """The dimensions that have an index come first; their elements go back where they stood if they were adjacent."""
+    rest = tuple(d for d in range(len(x.shape)) if d not in dims)
+    taken = run("Index", _permute(x, dims + rest), indices)
+    lead, width = dims[0], len(common)
+    if adjacent and lead:
+        taken = _permute(taken, (*range(width, width + lead), *range(width), *range(width + lead, width + len(rest))))
+    return taken
+
+
+def _linear_index(shape: Sizes, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
+    every = from_numpy(np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape))
+    return _index(every, dims, indices, common, adjacent)
+
+
+def _scatter(x: Raw, source: Raw, dim: int, index: Raw, how: str) -> Raw:
+    if how in ("none", "update"):
+        return run("Scatter", x, dim, index, source, "none")
+    if how == "add":
+        return run("ScatterAddExt", x, dim, index, source)
+    return run("Scatter", x, dim, index, source, how)
+
+
+def _put(x: Raw, source: Raw, index: Raw, accumulate: bool) -> Raw:
+    target = run("Clone", x)
+    run("InplacePut", target, index, source, accumulate)
+    return target
+
+
+def _index_write(x: Raw, source: Raw, dim: int, index: Raw, accumulate: bool) -> Raw:
+    if accumulate:
+        return run("IndexAddExt", x, dim, index, source, 1)
+    target = run("Clone", x)
+    run("InplaceIndexCopy", target, dim, index, source)
+    return target
+
+
+def _pad(x: Raw, pads: Sizes, value: float) -> Raw:
+    return run("ConstantPadND", x, tuple(pads), value)
+
+
+def _pad_like(x: Raw, pads: Sizes, mode: str) -> Raw:
+    """The device's kernel for one to three dimensions of a batch; else positions along each dimension."""
+    count = len(pads) // 2
+    named = {"reflect": "ReflectionPad", "replicate": "ReplicationPad"}.get(mode)
+    if named and min(pads) >= 0 and len(x.shape) == count + 2:
+        return run(f"{named}{count}D", x, tuple(pads))
+    rank = len(x.shape)
+    for i in range(count):
+        axis = rank - 1 - i
+        before, after = pads[2 * i], pads[2 * i + 1]
+        if mode == "circular" and (before < 0 or after < 0):
+            x = run("SliceExt", x, axis, max(-before, 0), x.shape[axis] - max(-after, 0), 1)
+            before, after = max(before, 0), max(after, 0)
+        if before or after:
+            x = run("IndexSelect", x, axis, _positions(x.shape[axis], before, after, mode))
+    return x
+
+
+def _pick_along(x: Raw, positions: Any, axis: int) -> Raw:
+    return run("IndexSelect", x, axis, from_numpy(np.ascontiguousarray(positions, dtype=np.int64)))
+
+
+def _im2col(x: Raw, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes, out: Sizes) -> Raw:
+    return run("Im2ColExt", x, kernel, dilation, padding, stride)
+
+
+def _col2im(x: Raw, sizes: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes, blocks: Sizes) -> Raw:
+    return run("Col2ImExt", x, sizes, kernel, dilation, padding, stride)
+
+
+def _along(x: Raw, matrix: Any, axis: int) -> Raw:
+    """The axis comes last and is multiplied by the matrix."""
+    order = (*(i for i in range(len(x.shape)) if i != axis), axis)
+    weights = matrix if isinstance(matrix, Raw) else from_numpy(np.ascontiguousarray(matrix))
+    product = run("MatMulExt", _permute(x, order), weights)
+    return _permute(product, tuple(int(i) for i in np.argsort(order)))
+
+
+enter_all({
+    "index": _index, "linear_index": _linear_index, "gather": "GatherD", "index_select": "IndexSelect", "take": "Take",
+    "nonzero": "NonZero", "scatter": _scatter, "put": _put, "index_write": _index_write, "pad": _pad, "pad_like": _pad_like,
+    "pick_along": _pick_along, "im2col": _im2col, "col2im": _col2im, "along": _along,
+})  # fmt: skip
+absent("the device's scatter adds and multiplies only; extremes and means of what is scattered have no kernel", "scatter_reduce")
+

@@ -1,0 +1,177 @@
+"""Products, convolutions, poolings, norms, losses, embeddings and recurrent cells on Ascend."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..kernels._nodes import constant
+from ..raw import MS_DTYPE, Raw
+from ._primitives import enter, enter_all, run
+
+Sizes = tuple[int, ...]
+INT64 = MS_DTYPE["int64"]
+
+
+# Convolutions
+
+
+def _conv(x: Raw, w: Raw, bias: Raw | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Raw:
+    return run("Convolution", x, w, bias, stride, padding, dilation, False, (0,) * len(stride), groups)
+
+
+def _conv_transpose(
+    x: Raw, w: Raw, bias: Raw | None, stride: Sizes, padding: Sizes, output_padding: Sizes, dilation: Sizes, groups: int
+) -> Raw:
+    return run("Convolution", x, w, bias, stride, padding, dilation, True, output_padding, groups)
+
+
+def _conv_grad(
+    which: int, g: Raw, x: Raw, w: Raw, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+) -> Raw:
+    """The gradient for the input (``which`` 0) or the weight (1) alone."""
+    wanted = tuple(int(place == which) for place in range(3))
+    return run("ConvolutionGrad", g, x, w, None, stride, padding, dilation, False, (0,) * len(stride), groups, wanted)[which]
+
+
+def _conv_input(g: Raw, w: Raw, shape: Sizes, *attributes: Any) -> Raw:
+    return _conv_grad(0, g, run("Zeros", tuple(shape), g.dtype), w, *attributes)
+
+
+def _conv_weight(g: Raw, x: Raw, shape: Sizes, *attributes: Any) -> Raw:
+    return _conv_grad(1, g, x, run("Zeros", tuple(shape), g.dtype), *attributes)
+
+
+# Pools
+
+
+def _rounded_up(x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> bool:
+    """Whether the last windows reach beyond the padding: torch's ``ceil_mode``."""
+    numbers = zip(x.shape[2:], kernel, stride, padding, dilation)
+    return out != tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in numbers)
+
+
+def _max(name: str, x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> tuple[Raw, Raw]:
+    rank = len(kernel)
+    if rank == 3:
+        raise NotImplementedError("mstorch: torch.max_pool3d has no Ascend kernel")
+    ceil = _rounded_up(x, kernel, stride, padding, dilation, out)
+    if rank == 1:
+        x, lead = run("Reshape", x, (*x.shape[:2], 1, x.shape[2])), ((1,), (1,), (0,), (1,))
+        kernel, stride, padding, dilation = (a + b for a, b in zip(lead, (kernel, stride, padding, dilation)))
+    found = run(name, x, at=(kernel, stride, padding, dilation, ceil))
+    if rank == 2:
+        return found[0], found[1]
+    shape = (*x.shape[:2], *out)
+    return run("Reshape", found[0], shape), run("Reshape", found[1], shape) if name.endswith("Indices") else found[1]
+
+
+def _max_pool(x: Raw, *numbers: Any) -> Raw:
+    return _max("MaxPoolWithMask", x, *numbers)[0]
+
+
+def _max_pool_indices(x: Raw, *numbers: Any) -> tuple[Raw, Raw]:
+    return _max("MaxPoolWithIndices", x, *numbers)
+
+
+def _adaptive_max_pool(x: Raw, out: Sizes) -> tuple[Raw, Raw]:
+    if len(out) == 3:
+        raise NotImplementedError("mstorch: torch.adaptive_max_pool3d has no Ascend kernel")
+    if len(out) == 2:
+        return run("AdaptiveMaxPool2D", x, at=(out,))
+    shape = (*x.shape[:2], out[0])
+    found = run("AdaptiveMaxPool2D", run("Reshape", x, (*x.shape[:2], 1, x.shape[2])), at=((1, out[0]),))
+    return run("Reshape", found[0], shape), run("Reshape", found[1], shape)
+
+
+def _avg_pool(
+    x: Raw, kernel: Sizes, stride: Sizes, padding: Sizes, out: Sizes, include_pad: bool, divisor: int | None
+) -> Raw:
+    rank = len(kernel)
+    ceil = _rounded_up(x, kernel, stride, padding, (1,) * rank, out)
+    if rank == 1:
+        return run("AvgPool1D", x, kernel, stride, padding, ceil, include_pad)
+    return run("AvgPool2D" if rank == 2 else "AvgPool3DExt", x, kernel, stride, padding, ceil, include_pad, divisor)
+
+
+def _adaptive_avg_pool(x: Raw, out: Sizes) -> Raw:
+    return run(("AdaptiveAvgPool1D", "AdaptiveAvgPool2DExt", "AdaptiveAvgPool3DExt")[len(out) - 1], x, out)
+
+
+# Norms
+
+
+def _layer_norm(x: Raw, weight: Raw, bias: Raw, begin: int, eps: float) -> Raw:
+    return run("LayerNormExt", x, tuple(x.shape[begin:]), weight, bias, eps)[0]
+
+
+def _batch_norm_train(x: Raw, weight: Raw, bias: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
+    found = run("BatchNormExt", x, weight, bias, None, None, True, 0.1, eps)
+    return found[0], found[1], run("Var", x, (0, *range(2, len(x.shape))), 0, False)
+
+
+def _batch_norm_eval(x: Raw, weight: Raw, bias: Raw, mean: Raw, var: Raw, eps: float) -> Raw:
+    return run("BatchNormExt", x, weight, bias, mean, var, False, 0.1, eps)[0]
+
+
+def _batch_norm_grad(g: Raw, x: Raw, weight: Raw, mean: Raw, var: Raw, eps: float) -> tuple[Raw, Raw, Raw]:
+    inverse = run("Rsqrt", run("AddExt", var, constant(eps, var), 1))
+    return run("BatchNormGradExt", g, x, weight, None, None, mean, inverse, True, eps, (1, 1, 1), at=(True, eps))
+
+
+def _running_average(running: Raw, batch: Raw, factor: float, scale: float) -> Raw:
+    return run("AddExt", run("Mul", running, constant(1 - factor, running)), batch, factor * scale)
+
+
+# Losses
+
+
+def _cross_entropy(x: Raw, target: Raw) -> Raw:
+    return run("CrossEntropyLoss", x, run("Cast", target, INT64), None, "mean", -100, 0.0, 0.0, False)[0]
+
+
+def _nll(x: Raw, target: Raw, weights: Raw) -> Raw:
+    n, _, length = x.shape
+    picked = run("Reshape", run("GatherD", x, 1, run("Reshape", target, (n, 1, length))), (n, length))
+    return run("Neg", run("Mul", picked, weights))
+
+
+def _embedding(table: Raw, index: Raw, padding: int, by_frequency: bool) -> Raw:
+    return run("Embedding", index, table, padding if padding >= 0 else None, None, 2.0, by_frequency)
+
+
+# Recurrent cells: the products are outside
+
+
+def _thirds(gates: Raw, count: int) -> list[Raw]:
+    width = gates.shape[1] // count
+    return [run("SliceExt", gates, 1, i * width, (i + 1) * width, 1) for i in range(count)]
+
+
+def _lstm_cell(gates: Raw, cell: Raw) -> tuple[Raw, Raw]:
+    i, f, g, o = _thirds(gates, 4)
+    kept, new = run("Mul", run("Sigmoid", f), cell), run("Mul", run("Sigmoid", i), run("Tanh", g))
+    cell = run("AddExt", kept, new, 1)
+    return run("Mul", run("Sigmoid", o), run("Tanh", cell)), cell
+
+
+def _gru_cell(from_input: Raw, from_hidden: Raw, hidden: Raw) -> Raw:
+    xr, xz, xn = _thirds(from_input, 3)
+    hr, hz, hn = _thirds(from_hidden, 3)
+    reset, update = run("Sigmoid", run("AddExt", xr, hr, 1)), run("Sigmoid", run("AddExt", xz, hz, 1))
+    new = run("Tanh", run("AddExt", xn, run("Mul", reset, hn), 1))
+    return run("AddExt", new, run("Mul", update, run("SubExt", hidden, new, 1)), 1)
+
+
+enter_all({
+    "mm": "Mm", "bmm": "MatMulExt", "small_matmul": "MatMulExt",
+    "linear": lambda x, weight: run("Dense", x, weight, None), "linear_bias": "Dense",
+    "conv": _conv, "conv2d": _conv, "conv_transpose": _conv_transpose, "conv_transpose2d": _conv_transpose,
+    "conv2d_input": _conv_input, "conv2d_weight": _conv_weight,
+    "max_pool": _max_pool, "max_pool_indices": _max_pool_indices, "adaptive_max_pool": _adaptive_max_pool,
+    "avg_pool": _avg_pool, "adaptive_avg_pool": _adaptive_avg_pool,
+    "layer_norm": _layer_norm, "batch_norm_train": _batch_norm_train, "batch_norm_eval": _batch_norm_eval,
+    "batch_norm_grad": _batch_norm_grad, "running_average": _running_average,
+    "softmax": lambda x, dim: run("Softmax", x, at=(dim,)), "log_softmax": lambda x, dim: run("LogSoftmaxExt", x, dim, None),
+    "nll": _nll, "binary_cross_entropy": lambda x, target: run("BinaryCrossEntropy", x, target, None, at=("none",)),
+    "embedding": _embedding, "lstm_cell": _lstm_cell, "gru_cell": _gru_cell,
+})  # fmt: skip
+enter("cross_entropy", _cross_entropy)

@@ -1,0 +1,20 @@
+"""Linear algebra and transforms on Ascend: triangular systems and QR have kernels."""
+from __future__ import annotations
+
+from ..raw import Raw
+from ..table import FLOATS
+from ._primitives import absent, enter, run
+
+
+def _qr(x: Raw, mode: str) -> tuple[Raw, Raw]:
+    return run("LinalgQr", x, mode)
+
+
+enter("linalg_qr", _qr, FLOATS)
+absent(
+    "the device has no kernel of this factorisation", "linalg_lu_factor", "linalg_solve", "linalg_cholesky", "linalg_svd",
+    "linalg_svdvals", "linalg_eigh", "linalg_eig", "linalg_solve_triangular", "linalg_geqrf", "linalg_ldl_factor",
+    "linalg_ldl_solve",
+)  # fmt: skip
+absent("the device's transforms take real parts apart and were not held against torch", "fft")
+absent("the device has no kernel of this loss", "ctc_loss")

@@ -1,0 +1,64 @@
+"""Exponentials, logarithms, roundings and angles on Ascend."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..kernels._nodes import constant
+from ..raw import Raw
+from ..table import COMPLEX, FLOATS, HALVES
+from ._primitives import enter, enter_all, run
+
+
+def _logit(x: Raw, low: float | None, high: float | None) -> Raw:
+    if low is not None:
+        x = run("ClampScalar", x, low, high)
+    return run("Log", run("Div", x, run("SubExt", constant(1, x), x, 1)))
+
+
+def _together(name: str) -> Any:
+    """A primitive of two tensors that does not broadcast."""
+
+    def call(x: Raw, y: Raw) -> Raw:
+        shape = tuple(np.broadcast_shapes(tuple(x.shape), tuple(y.shape)))
+        return run(name, *(item if tuple(item.shape) == shape else run("BroadcastTo", item, at=(shape,)) for item in (x, y)))
+
+    return call
+
+
+def _hypot(x: Raw, y: Raw) -> Raw:
+    """Of numbers scaled to at most 1, so that no square overflows."""
+    x, y = run("Abs", x), run("Abs", y)
+    large, small = run("Maximum", x, y), run("Minimum", x, y)
+    zero = constant(0, x)
+    ratio = run("Select", run("Equal", large, small), run("Select", run("Equal", large, zero), zero, constant(1, x)),
+                run("Div", small, large))  # fmt: skip
+    found = run("Mul", large, run("Sqrt", run("AddExt", run("Square", ratio), constant(1, x), 1)))
+    infinite = run("LogicalOr", run("IsInf", x), run("IsInf", y))
+    return run("Select", infinite, constant(math.inf, x), found)
+
+
+def _angle(x: Raw) -> Raw:
+    found = run("Select", run("Less", x, constant(0, x)), constant(math.pi, x), constant(0, x))
+    return run("Select", run("NotEqual", x, x), x, found)
+
+
+def _xlog1py(x: Raw, y: Raw) -> Raw:
+    found = run("Mul", x, run("Log1p", y))
+    nothing = run("LogicalAnd", run("Equal", x, constant(0, x)), run("Equal", y, y))
+    return run("Select", nothing, constant(0, x), found)
+
+
+enter_all({
+    "exp": "Exp", "log": "Log", "tanh": "Tanh", "sigmoid": "Sigmoid", "expm1": "Expm1", "log1p": "Log1p", "log2": "Log2",
+    "log10": "Log10", "exp2": "Exp2", "sin": "Sin", "cos": "Cos", "tan": "Tan", "asin": "AsinExt", "acos": "AcosExt",
+    "atan": "AtanExt", "sinh": "Sinh", "cosh": "Cosh", "asinh": "AsinhExt", "acosh": "AcoshExt", "atanh": "Atanh",
+    "sinc": "Sinc", "floor": "Floor", "ceil": "Ceil", "trunc": "Trunc", "round": "Round", "frac": "Frac", "atan2": "Atan2Ext",
+    "hypot": _hypot, "logaddexp": "LogAddExp", "logaddexp2": "LogAddExp2", "xlogy": "Xlogy", "xlog1py": _xlog1py,
+    "logit": _logit, "polar": _together("Polar"),
+})  # fmt: skip
+enter("angle", _angle, FLOATS + HALVES)
+enter("complex", _together("Complex"), FLOATS)
+enter("conj", "Conj", COMPLEX)

@@ -1,0 +1,92 @@
+"""Reductions, scans, sorts and counts on Ascend."""
+from __future__ import annotations
+
+from ..raw import MS_DTYPE, Raw
+from ._primitives import absent, enter_all, run
+
+Dims = tuple[int, ...]
+INT64 = MS_DTYPE["int64"]
+
+
+def _sum(x: Raw, dims: Dims, keepdim: bool) -> Raw:
+    return run("SumExt", x, dims, keepdim, x.dtype) if x.shape else run("Clone", x)
+
+
+def _mean(x: Raw, dims: Dims, keepdim: bool) -> Raw:
+    return run("MeanExt", x, dims, keepdim, None) if x.shape else run("Clone", x)
+
+
+def _prod(x: Raw, dims: Dims, keepdim: bool) -> Raw:
+    """Along one dimension after the other, the last first: the kernel takes one."""
+    if not dims or not x.shape:
+        return run("Clone", x)
+    for dim in sorted(dims, reverse=True):
+        x = run("ProdExt", x, dim, keepdim, x.dtype)
+    return x
+
+
+def _amax(x: Raw, dims: Dims, keepdim: bool) -> Raw:
+    return run("ReduceMax", x, dims, at=(keepdim,)) if x.shape else run("Clone", x)
+
+
+def _amin(x: Raw, dims: Dims, keepdim: bool) -> Raw:
+    return run("ReduceMin", x, dims, at=(keepdim,)) if x.shape else run("Clone", x)
+
+
+def _all(x: Raw, dims: Dims, keepdim: bool) -> Raw:
+    return run("ReduceAll", x, dims, at=(keepdim,)) if x.shape else run("Clone", x)
+
+
+def _any(x: Raw, dims: Dims, keepdim: bool) -> Raw:
+    return run("ReduceAny", x, dims, at=(keepdim,)) if x.shape else run("Clone", x)
+
+
+def _p_norm(x: Raw, p: float, dims: Dims, keepdim: bool, share: bool = True) -> Raw:
+    return run("LinalgVectorNorm", x, p, dims, keepdim, None)
+
+
+def _cumsum(x: Raw, dim: int) -> Raw:
+    return run("CumsumExt", x, dim, x.dtype)
+
+
+def _cumprod(x: Raw, dim: int) -> Raw:
+    return run("CumProd", x, dim, at=(False, False))
+
+
+def _cummax_indices(x: Raw, dim: int) -> Raw:
+    return run("Cummax", x, at=(dim,))[1]
+
+
+def _cummin_indices(x: Raw, dim: int) -> Raw:
+    return run("CumminExt", x, dim)[1]
+
+
+def _argsort(x: Raw, dim: int, descending: bool) -> Raw:
+    return run("SortExt", x, dim, descending, True)[1]
+
+
+def _topk_indices(x: Raw, k: int, dim: int, largest: bool) -> Raw:
+    return run("TopkExt", x, k, dim, largest, True)[1]
+
+
+def _searchsorted(sequence: Raw, values: Raw, right: bool) -> Raw:
+    return run("SearchSorted", sequence, values, None, at=(INT64, right))
+
+
+def _segment_sum(values: Raw, positions: Raw, count: int) -> Raw:
+    return run("ScatterAddExt", run("Zeros", (count,), values.dtype), 0, positions, values)
+
+
+def _count_positions(positions: Raw, count: int) -> Raw:
+    return run("BincountExt", positions, None, count)
+
+
+enter_all({
+    "sum": _sum, "mean": _mean, "prod": _prod, "amax": _amax, "amin": _amin, "argmax": "ArgMaxExt", "argmin": "ArgMinExt",
+    "all": _all, "any": _any, "p_norm": _p_norm, "cumsum": _cumsum, "running_sum": _cumsum, "cumprod": _cumprod,
+    "cummax_indices": _cummax_indices, "cummin_indices": _cummin_indices,
+    "argsort": _argsort, "argsort_double": _argsort, "topk_indices": _topk_indices, "searchsorted": _searchsorted,
+    "segment_sum": _segment_sum, "count_positions": _count_positions,
+})  # fmt: skip
+absent("no kernel of the device adds up exponentials along the way: CumulativeLogsumexp keeps no NaN", "logcumsumexp")
+absent("no kernel of the device sorts rows by several keys", "lexicographic_order")

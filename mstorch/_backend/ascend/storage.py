@@ -1,0 +1,58 @@
+"""Views, copies and joins on Ascend. What only describes memory anew (reshape, permute, expand, slices) runs no kernel there."""
+from __future__ import annotations
+
+from ..raw import MS_DTYPE, Raw
+from ._primitives import enter_all, run
+
+Sizes = tuple[int, ...]
+
+
+def _expand(x: Raw, shape: Sizes) -> Raw:
+    return run("BroadcastTo", x, at=(tuple(shape),))
+
+
+def _view_dtype(x: Raw, name: str) -> Raw:
+    return run("ViewDtype", x, MS_DTYPE[name])
+
+
+def _storage_gather(x: Raw, index: Raw) -> Raw:
+    return run("Take", x, index)
+
+
+def _storage_scatter(x: Raw, index: Raw, new: Raw) -> Raw:
+    if index.size == 0:
+        return x
+    flat = run("Scatter", run("Reshape", x, (-1,)), 0, run("Reshape", index, (-1,)), run("Reshape", new, (-1,)), "none")
+    return run("Reshape", flat, tuple(x.shape))
+
+
+def _cat(raws: tuple[Raw, ...], dim: int) -> Raw:
+    return run("Concat", raws, at=(dim,))
+
+
+def _stack(raws: tuple[Raw, ...], dim: int) -> Raw:
+    return run("StackExt", raws, at=(dim,))
+
+
+def _tile(x: Raw, repeats: Sizes) -> Raw:
+    return run("Repeat", x, repeats)
+
+
+def _flip(x: Raw, dims: Sizes) -> Raw:
+    return run("ReverseV2", x, at=(tuple(dims),)) if dims and x.shape else run("Clone", x)
+
+
+def _roll(x: Raw, shifts: Sizes, dims: Sizes) -> Raw:
+    return run("Roll", x, at=(tuple(shifts), tuple(dims))) if x.shape else run("Clone", x)
+
+
+def _triangle(x: Raw, diagonal: int, lower: bool) -> Raw:
+    return run("TrilExt", x, diagonal) if lower else run("Triu", x, at=(diagonal,))
+
+
+enter_all({
+    "reshape": "Reshape", "permute": "Transpose", "expand": _expand, "view_dtype": _view_dtype, "clone": "Clone",
+    "storage_gather": _storage_gather, "storage_scatter": _storage_scatter,
+    "slice": "SliceExt", "select": "SelectExtView", "cat": _cat, "stack": _stack, "tile": _tile, "flip": _flip, "roll": _roll,
+    "triangle": _triangle,
+})  # fmt: skip

@@ -1,0 +1,13 @@
+"""Fills the table with the rows of the device that MindSpore computes on; the CPU's are there anyhow."""
+from __future__ import annotations
+
+from . import runtime, table
+
+if runtime.DEVICE_TARGET == "Ascend":
+    from . import ascend  # noqa: F401
+elif runtime.DEVICE_TARGET == "GPU":
+    from . import gpu  # noqa: F401
+if runtime.FAKE_DEVICE and runtime.DEVICE_TARGET != runtime.HOST_TARGET:
+    from . import fake
+
+    table.players.append(fake.played)

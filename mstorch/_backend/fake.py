@@ -1,0 +1,100 @@
+"""The stand-in device of tests (MSTORCH_FAKE_DEVICE=Ascend): the CPU's memory plays an Ascend device.
+
+The rows of Ascend run where their primitives have CPU kernels too; elsewhere the host's row computes, and the call is counted.
+Reads of values are counted as transfers.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .ascend._primitives import watchers
+from .raw import Raw, from_numpy
+
+# What MindSpore says where the CPU has no kernel, and the CPU's kernels that are wrong (Scatter leaves out elements, 2.10).
+LACKING = ("unregistered", "Unsupported op", "Create kernelmod", "not support on CPU", "Select CPU operator")
+WRONG = {"Scatter", "NextAfter"}
+
+computed: Counter[str] = Counter()
+"""Calls of rows that the Ascend row computed."""
+replaced: Counter[str] = Counter()
+"""Calls of rows that the host's row computed in its place."""
+transfers: Counter[str] = Counter()
+"""Reads of values from the device, by who asked."""
+
+
+class Lacking(Exception):
+    """The CPU has no kernel of a primitive."""
+
+
+_lacking: set[str] = set()
+_quiet = [0]
+
+
+def _watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    if name in _lacking or name in WRONG:
+        raise Lacking(name)
+    try:
+        return primitive(*args)
+    except (RuntimeError, TypeError, ValueError) as error:
+        if any(words in str(error) for words in LACKING):
+            _lacking.add(name)
+            raise Lacking(name) from None
+        raise
+
+
+@contextmanager
+def _uncounted() -> Iterator[None]:
+    _quiet[0] += 1
+    try:
+        yield
+    finally:
+        _quiet[0] -= 1
+
+
+def _down(value: Any) -> Any:
+    if isinstance(value, Raw):
+        return value.asnumpy()
+    return type(value)(map(_down, value)) if isinstance(value, (list, tuple)) else value
+
+
+def _up(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_up, value))
+    return from_numpy(value.copy(order="C")) if hasattr(value, "dtype") and not isinstance(value, Raw) else value
+
+
+def played(op: str, row: Callable[..., Any], host: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+    """A row of Ascend on the CPU: itself where its primitives have kernels, else the host's row."""
+
+    def call(*args: Any) -> Any:
+        try:
+            found = row(*args)
+        except Lacking:
+            replaced[op] += 1
+            with _uncounted():
+                return _up(host()(*map(_down, args)))
+        computed[op] += 1
+        return found
+
+    return call
+
+
+def _install() -> None:
+    watchers.append(_watch)
+    read = Raw.asnumpy
+
+    def asnumpy(self: Any) -> Any:
+        if not _quiet[0]:
+            transfers["asnumpy"] += 1
+            for watcher in on_transfer:
+                watcher()
+        return read(self)
+
+    Raw.asnumpy = asnumpy  # type: ignore[method-assign]
+
+
+on_transfer: list[Callable[[], None]] = []
+_install()

@@ -1,0 +1,152 @@
+"""The rows of GPUs, of which MindSpore's plugin runs the older primitives: most are what the CPU's rows are composed of."""
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from .ascend._primitives import one, run
+from .kernels._nodes import constant
+from .kernels.sort import ops_argsort
+from .raw import Raw
+from .table import absent_on, define_on, same_on
+
+same = partial(same_on, "GPU")
+absent = partial(absent_on, "GPU")
+
+same(
+    "only shapes, or older primitives that the GPU has",
+    "reshape", "permute", "expand", "storage_scatter", "slice", "select", "index", "linear_index", "gather", "index_select",
+    "storage_gather", "take", "nonzero", "scatter", "put", "index_write", "scatter_reduce", "cat", "stack", "tile", "flip", "roll",
+    "triangle", "pad", "pad_like", "along", "pick_along", "im2col", "col2im", "embedding", "segment_sum", "count_positions",
+)  # fmt: skip
+same(
+    "one older primitive each, or a few",
+    "add", "sub", "mul", "neg", "pow", "integer_power", "scalar_power", "floor_divide", "trunc_divide", "remainder", "fmod",
+    "abs", "sign", "sgn", "square", "sqrt", "rsqrt", "reciprocal", "fmax", "fmin", "where", "eq", "ne", "lt", "le", "gt", "ge",
+    "logical_and", "logical_or", "logical_not", "isnan", "isinf", "isfinite", "bitwise_and", "bitwise_or",
+    "bitwise_xor", "bitwise_not", "bitwise_left_shift", "bitwise_right_shift", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+    "cosh", "asinh", "acosh", "atanh", "exp2", "sinc", "floor", "ceil", "trunc", "round", "frac", "atan2", "hypot", "copysign",
+    "heaviside", "xlogy", "angle", "conj", "complex", "polar",
+)  # fmt: skip
+same(
+    "a few older primitives; cuDNN has no kernel of most of them",
+    "relu", "hardtanh", "leaky_relu", "prelu", "gelu", "hardsigmoid", "hardswish", "softshrink", "hardshrink", "threshold",
+    "softsign",
+)  # fmt: skip
+same(
+    "older primitives that cuDNN and cuBLAS serve",
+    "mm", "bmm", "small_matmul", "linear", "linear_bias", "conv", "conv2d", "conv_transpose", "conv_transpose2d", "conv2d_input",
+    "conv2d_weight", "max_pool", "max_pool_indices", "adaptive_max_pool", "avg_pool", "adaptive_avg_pool", "layer_norm",
+    "running_average", "batch_norm_train", "batch_norm_eval", "batch_norm_grad", "nll",
+)  # fmt: skip
+same(
+    "older primitives along dimensions",
+    "sum", "mean", "prod", "amax", "amin", "argmax", "argmin", "all", "any", "p_norm", "cumsum", "running_sum", "cumprod",
+    "cummax_indices", "cummin_indices", "logcumsumexp", "argsort", "topk_indices", "searchsorted",
+)  # fmt: skip
+same(
+    "one older primitive each, or composed of them",
+    "erf", "erfc", "ndtr", "log_ndtr", "lgamma", "entr", "i0", "i0e", "i1", "i1e", "modified_bessel_k0", "scaled_modified_bessel_k0",
+    "modified_bessel_k1", "scaled_modified_bessel_k1", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "ctc_loss",
+)  # fmt: skip
+
+
+# Where the CPU's row leaves MindSpore, or is composed of rows that do
+
+
+def _softplus_one(x: Raw) -> Raw:
+    """log(1 + exp(x)) without overflow."""
+    return run("Add", run("Maximum", x, constant(0, x)), run("Log1p", run("Exp", run("Neg", run("Abs", x)))))
+
+
+def _softplus(x: Raw, beta: float, threshold: float) -> Raw:
+    scaled = run("Mul", x, constant(beta, x))
+    low = run("RealDiv", _softplus_one(scaled), constant(beta, x))
+    return run("Select", run("Greater", scaled, constant(threshold, x)), x, low)
+
+
+def _elu(x: Raw, alpha: float, scale: float, input_scale: float) -> Raw:
+    low = run("Expm1", run("Mul", run("Minimum", x, constant(0, x)), constant(input_scale, x)))
+    high = run("Mul", run("Maximum", x, constant(0, x)), constant(scale, x))
+    return run("Add", high, run("Mul", low, constant(alpha * scale, x)))
+
+
+def _logit(x: Raw, low: float | None, high: float | None) -> Raw:
+    if low is not None:
+        x = run("Minimum", run("Maximum", x, constant(low, x)), constant(high, x))  # type: ignore[arg-type]
+    return run("Log", run("RealDiv", x, run("Sub", constant(1, x), x)))
+
+
+def _clamp(x: Raw, low: Raw | None, high: Raw | None) -> Raw:
+    if low is not None:
+        x = run("Maximum", x, low)
+    return x if high is None else run("Minimum", x, high)
+
+
+def _logaddexp(x: Raw, y: Raw) -> Raw:
+    gap = run("Log1p", run("Exp", run("Neg", run("Abs", run("Sub", x, y)))))
+    equal = run("Equal", x, y)  # also two infinities, whose difference is no number
+    return run("Add", run("Maximum", x, y), run("Select", equal, constant(0.6931471805599453, x), gap))
+
+
+def _logaddexp2(x: Raw, y: Raw) -> Raw:
+    two = 0.6931471805599453
+    return run("Mul", _logaddexp(run("Mul", x, constant(two, x)), run("Mul", y, constant(two, y))), constant(1 / two, x))
+
+
+def _xlog1py(x: Raw, y: Raw) -> Raw:
+    nothing = run("LogicalAnd", run("Equal", x, constant(0, x)), run("Equal", y, y))
+    return run("Select", nothing, constant(0, x), run("Mul", x, run("Log1p", y)))
+
+
+def _cross_entropy(x: Raw, target: Raw) -> Raw:
+    return run("SparseSoftmaxCrossEntropyWithLogits", x, target)
+
+
+def _lstm_cell(gates: Raw, cell: Raw) -> tuple[Raw, Raw]:
+    i, f, g, o = run("Split", gates, at=(1, 4))
+    cell = run("Add", run("Mul", run("Sigmoid", f), cell), run("Mul", run("Sigmoid", i), run("Tanh", g)))
+    return run("Mul", run("Sigmoid", o), run("Tanh", cell)), cell
+
+
+def _gru_cell(from_input: Raw, from_hidden: Raw, hidden: Raw) -> Raw:
+    xr, xz, xn = run("Split", from_input, at=(1, 3))
+    hr, hz, hn = run("Split", from_hidden, at=(1, 3))
+    reset, update = run("Sigmoid", run("Add", xr, hr)), run("Sigmoid", run("Add", xz, hz))
+    new = run("Tanh", run("Add", xn, run("Mul", reset, hn)))
+    return run("Add", new, run("Mul", update, run("Sub", hidden, new)))
+
+
+def _gelu_tanh(x: Raw) -> Raw:
+    return run("GeLU", x)
+
+
+_OWN: dict[str, Any] = {
+    "exp": "Exp", "log": "Log", "tanh": "Tanh", "sigmoid": "Sigmoid", "expm1": "Expm1", "log1p": "Log1p", "maximum": "Maximum",
+    "minimum": "Minimum", "erfinv": "Erfinv", "digamma": "Digamma", "gammainc": "Igamma", "gammaincc": "Igammac", "div": "RealDiv",
+    "log2": lambda x: run("Mul", run("Log", x), constant(1.4426950408889634, x)),
+    "log10": lambda x: run("Mul", run("Log", x), constant(0.4342944819032518, x)),
+    "clamp": _clamp, "logit": _logit, "logaddexp": _logaddexp, "logaddexp2": _logaddexp2, "xlog1py": _xlog1py,
+    "elu": _elu, "gelu_tanh": _gelu_tanh, "silu": lambda x: run("Mul", x, run("Sigmoid", x)),
+    "mish": lambda x: run("Mul", x, run("Tanh", _softplus_one(x))), "softplus": _softplus,
+    "logsigmoid": lambda x: run("Neg", _softplus_one(run("Neg", x))), "tanhshrink": lambda x: run("Sub", x, run("Tanh", x)),
+    "softmax": lambda x, dim: run("Softmax", x, at=(dim,)), "log_softmax": lambda x, dim: run("LogSoftmax", x, at=(dim,)),
+    "cross_entropy": _cross_entropy,
+    "binary_cross_entropy": lambda x, target: run("BinaryCrossEntropy", x, target, None, at=("none",)),
+    "lstm_cell": _lstm_cell, "gru_cell": _gru_cell, "argsort_double": ops_argsort,
+    "logical_xor": lambda x, y: run("NotEqual", run("NotEqual", x, constant(0, x)), run("NotEqual", y, constant(0, y))),
+    "clone": lambda x: run("Identity", x),
+}  # fmt: skip
+for _op, _function in _OWN.items():
+    define_on("GPU", _op, one(_function) if isinstance(_function, str) else _function)
+
+absent(
+    "MindSpore's primitive of this operation was wrong where it could be held against torch",
+    "fft", "signbit", "integer_divide", "gcd", "nextafter", "polygamma", "zeta",
+)  # fmt: skip
+absent(
+    "MindSpore has no primitive of this operation", "frexp", "view_dtype",
+    "linalg_lu_factor", "linalg_solve", "linalg_cholesky", "linalg_qr",
+    "linalg_svd", "linalg_svdvals", "linalg_eigh", "linalg_eig", "linalg_solve_triangular", "linalg_geqrf", "linalg_ldl_factor",
+    "linalg_ldl_solve", "lexicographic_order", "erfcx", "ndtri", "airy_ai",
+)  # fmt: skip

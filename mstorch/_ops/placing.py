@@ -1,0 +1,129 @@
+"""Tensors between the host and an accelerator, recorded; and factories that put what they make on one."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._backend import runtime
+from .._backend.raw import from_numpy
+from .._core import device as devices
+from .._core.modes import modes
+from .._core.storage import Value
+from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, laid_out, on_device, require_grad, strides_of
+from .._tape.node import Node, bare, edge_of, named
+
+
+def _to_host(value: Any) -> Any:
+    return value if value.__class__ is np.ndarray else value.asnumpy().copy()
+
+
+def _to_accelerator(value: Any) -> Any:
+    return from_numpy(np.array(value, order="C")) if value.__class__ is np.ndarray else value
+
+
+class _Moved(Node):
+    """The node of a copy to another device: the gradient takes the way back."""
+
+    __slots__ = ("back",)
+    back: Callable[[Any], Any]
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """The gradient where the source is."""
+        gradient = gradients[0]
+        if isinstance(gradient, TensorBase):
+            return (moved(gradient, self.back is _to_host),)
+        return (self.back(gradient),)
+
+
+def moved(tensor: Any, home: bool) -> Any:
+    """A copy of a tensor on the host (``home``) or on the accelerator, with the same strides, recorded."""
+    strides = None if tensor._stride is None else strides_of(tensor)
+    if home:
+        made = laid_out(_to_host(bare(tensor)), strides if _dense(tensor) else None)
+    else:
+        array = array_of(tensor)
+        made = on_device(_to_accelerator(array), strides if _dense(tensor) else None)
+        if tensor._dtype.category <= 1 and made._stride is None:
+            made._storage.shadow = np.array(array, order="C")
+    if modes.grad and is_tracked(tensor):
+        node: Any = named(_Moved, "ToCopyBackward0")((edge_of(tensor),))
+        node.back = _to_accelerator if home else _to_host
+        made._node = node
+    return made
+
+
+def _dense(tensor: Any) -> bool:
+    count = int(np.prod(tensor._shape))
+    return count > 0 and 1 + sum((n - 1) * s for n, s in zip(tensor._shape, strides_of(tensor))) == count and 0 not in strides_of(tensor)
+
+
+def is_elsewhere(tensor: Any, place: Any) -> bool:
+    """Whether a tensor with memory is not on a device (the CPU or the accelerator)."""
+    return (tensor._storage.__class__ is Value) != (place.type != "cpu")
+
+
+def refuse_mixed(tensors: Sequence[Any]) -> None:
+    """Raise torch's error if tensors with dimensions are on several devices."""
+    found: list[Any] = []
+    for tensor in tensors:
+        if isinstance(tensor, TensorBase) and tensor._shape:
+            place = tensor.device  # type: ignore[attr-defined]
+            if place not in found:
+                found.append(place)
+    if len(found) > 1:
+        raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {found[0]} and {found[1]}!")
+
+
+def on_accelerators(namespace: dict[str, Any], names: Sequence[str], like: Sequence[str] = ()) -> None:
+    """Let factories of a module put what they make on the accelerator that ``device=`` names; no change where there is none.
+
+    Those in ``like`` make something like their first argument, and put it where that is.
+    """
+    if runtime.device_type() == "cpu":
+        return
+    for name in {*names, *like}:
+        namespace[name] = _placing(namespace[name], name in like)
+
+
+def _placing(function: Callable[..., Any], like: bool) -> Callable[..., Any]:
+    code = function.__code__
+    positional = code.co_varnames[: code.co_argcount]
+    place = positional.index("device") if "device" in positional and not code.co_flags & 4 else None
+
+    @functools.wraps(function)
+    def factory(*args: Any, **kwargs: Any) -> Any:
+        if modes.native is not None:
+            return function(*args, **kwargs)
+        wanted = kwargs.get("device")
+        if place is not None and len(args) > place:
+            wanted = args[place]
+        if wanted is None and like and isinstance(args[0], TensorBase) and not is_meta(args[0]):
+            wanted = args[0].device  # type: ignore[attr-defined]
+        if wanted is None and kwargs.get("out") is not None:
+            wanted = kwargs["out"].device
+        if wanted is None and function.__name__ in ("tensor", "as_tensor") and args and isinstance(args[0], TensorBase):
+            wanted = args[0].device  # type: ignore[attr-defined]
+        found = devices.resolve(wanted)
+        if found.type in ("cpu", "meta"):
+            return function(*args, **kwargs)
+        if function.__name__ in ("as_tensor", "asarray") and args and isinstance(args[0], TensorBase):
+            return args[0].to(found, kwargs.get("dtype"))  # type: ignore[attr-defined]
+        asked = bool(kwargs.pop("requires_grad", False))
+        if place is not None and len(args) > place:
+            args = (*args[:place], "cpu", *args[place + 1 :])
+        else:
+            kwargs["device"] = "cpu"
+        out = kwargs.pop("out", None)
+        made = moved(function(*args, **kwargs), False)
+        if out is not None:
+            return out.copy_(made)
+        if asked:
+            require_grad(made, True)
+        return made
+
+    return factory
+
+

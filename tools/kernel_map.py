@@ -1,0 +1,217 @@
+"""Writes docs/kernels.md: which primitives serve each row on Ascend and on GPUs, and whether MindSpore's plugins have them.
+
+    python -m tools.kernel_map            # write the page
+    python -m tools.kernel_map --check    # print what names a kernel that its device has not, and fail if anything does
+
+No device is needed: the plugins' files are read (``tools/plugins.py``), and each row's function runs once on the CPU under a
+profile hook (``tools/kernel_trace.py``), on the sample call that ``tools/kernel_samples.py`` wrote down.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tools import plugins
+from tools.kernel_samples import TRAINING, samples
+
+PAGE = pathlib.Path(__file__).parents[1] / "docs" / "kernels.md"
+FREE = ("view",)  # kinds that run no kernel
+FEW = {  # rows whose kernels are counted, under the names that users know
+    "GELU": "gelu", "SiLU": "silu", "softmax": "softmax", "layer norm": "layer_norm", "batch norm": "batch_norm_train",
+    "cross entropy": "cross_entropy", "AdamW": "adamw_step", "attention": "attention", "embedding": "embedding",
+}  # fmt: skip
+
+
+class Entry(NamedTuple):
+    """A row on a device."""
+
+    row: str
+    device: str
+    reason: str  # why it takes the CPU's function, or has none
+    here: bool  # whether it has a kernel
+    primitives: tuple[str, ...]
+    kinds: dict[str, str]  # how the device serves each primitive; "" where it has none
+    reads: int
+    ended: str
+    computed: bool  # whether every primitive has a CPU kernel too, so that the row ran
+    differs: str  # where it ran: how its result differs from the CPU's row
+    dtypes: str
+    overloads: tuple[str, ...]
+
+    @property
+    def missing(self) -> list[str]:
+        """The primitives that the device has not."""
+        return [name for name, kind in self.kinds.items() if not kind]
+
+    @property
+    def kernels(self) -> int:
+        """How many kernels a call runs."""
+        return sum(self.kinds[name] not in FREE for name in self.primitives)
+
+
+def kind_of(device: str, name: str) -> str:
+    """How a device serves a primitive: by ``aclnn``, ``aicpu``, ``view``, ``cuda``, or by its docstring alone; "" if not at all."""
+    if device == "Ascend":
+        return plugins.ascend().get(name, "")
+    if name in plugins.views():
+        return "view"
+    if name in plugins.gpu() or f"{name}Fwd" in plugins.gpu():
+        return "cuda"
+    return "docstring" if "GPU" in platforms(name) else ""
+
+
+def platforms(name: str) -> list[str]:
+    """The "Supported Platforms" in a primitive's docstring."""
+    from mindspore import ops  # late: with MindSpore's device chosen
+    from mindspore.ops import operations
+    from mindspore.ops.auto_generate import gen_ops_prim
+
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    for owner in (getattr(operations, name, None), getattr(gen_ops_prim, name, None), getattr(ops, snake, None)):
+        found = re.search(r"Supported Platforms:\s*\n\s*(.*)", getattr(owner, "__doc__", None) or "")
+        if found:
+            return re.findall(r"``(\w+)``", found[1])
+    return []
+
+
+def entries(device: str) -> list[Entry]:
+    """All rows on a device."""
+    import mstorch  # the import fills the table
+    import mstorch._backend.ascend
+    import mstorch._backend.gpu  # noqa: F401
+    from mstorch._backend.table import ALL, ROWS
+    from tools.kernel_trace import trace
+
+    found = []
+    calls = samples()
+    for op, row in sorted(ROWS.items()):
+        function = row.functions.get(device)
+        reason = row.reasons.get(device, "")
+        if function is None:
+            found.append(Entry(op, device, reason, False, (), {}, 0, "", False, "", "", ()))
+            continue
+        if op not in calls:
+            found.append(Entry(op, device, reason, True, (), {}, 0, "no sample call", False, "", "", ()))
+            continue
+        seen = trace(function, calls[op])
+        kinds = {name: kind_of(device, name) for name in seen.primitives}
+        dtypes = "all" if row.dtypes[device] == set(ALL) else " ".join(sorted(row.dtypes[device]))
+        computed = not seen.absent and not seen.ended
+        differs = difference(seen.result, cpu_result(op, calls[op])) if computed else ""
+        found.append(Entry(op, device, reason, True, tuple(seen.primitives), kinds, seen.reads, seen.ended, computed, differs, dtypes,
+                           tuple(seen.overloads)))  # fmt: skip
+    return found
+
+
+def cpu_result(op: str, args: list[Any]) -> Any:
+    """What the CPU's row gives for a sample call."""
+    from mstorch._backend.raw import NAME_OF_NP
+    from mstorch._backend.table import kernel
+
+    first = next(item for arg in args for item in (arg if isinstance(arg, (list, tuple)) else (arg,)) if isinstance(item, np.ndarray))
+    return kernel(op).host[NAME_OF_NP[first.dtype]](*args)
+
+
+def difference(device: Any, cpu: Any) -> str:
+    """How two results differ in shape or by more than rounding; "" if they agree."""
+    if isinstance(cpu, (tuple, list)):
+        return next(filter(None, map(difference, device, cpu)), "") if len(device) == len(cpu) else f"{len(device)} results"
+    mine, theirs = (item.asnumpy() if hasattr(item, "asnumpy") else np.asarray(item) for item in (device, cpu))
+    if mine.shape != theirs.shape or mine.dtype != theirs.dtype:
+        return f"{mine.dtype}{list(mine.shape)} for {theirs.dtype}{list(theirs.shape)}"
+    if np.allclose(mine, theirs, 1e-4, 1e-5, equal_nan=True):
+        return ""
+    return f"by {np.nanmax(np.abs(mine.astype(np.complex128) - theirs)):.1g}"
+
+
+def faults(listed: list[Entry]) -> list[str]:
+    """What must not be: an entry without a kernel or a reason, or one that names what its device has not."""
+    found = []
+    for entry in listed:
+        where = f"{entry.row} on {entry.device}"
+        if not entry.here and not entry.reason:
+            found.append(f"{where}: no entry")
+        if entry.missing:
+            found.append(f"{where}: {', '.join(entry.missing)} not in the plugin")
+        if entry.here and entry.device == "Ascend" and (entry.ended or entry.overloads):
+            found.append(f"{where}: cannot be followed ({entry.ended or ' '.join(entry.overloads)})")
+    return found
+
+
+def shares(listed: list[Entry]) -> tuple[int, int]:
+    """Of the rows of float training: how many have a kernel whose primitives are all in the plugin, and how many there are."""
+    training = set(json.loads(TRAINING.read_text()))
+    rows = [entry for entry in listed if entry.row in training]
+    return sum(entry.here and not entry.missing and not entry.ended for entry in rows), len(rows)
+
+
+def _line(entry: Entry) -> str:
+    if not entry.here:
+        return f"| {entry.row} | none | | | | | {entry.reason} |"
+    names = ", ".join(f"{name} ({entry.kinds[name] or '**missing**'})" for name in dict.fromkeys(entry.primitives)) or "none"
+    note = "; ".join(text for text in (f"as on the CPU: {entry.reason}" if entry.reason else "", entry.ended) if text)
+    computed = ("computed" + (f", differs: {entry.differs}" if entry.differs else "")) if entry.computed else "by name"
+    return f"| {entry.row} | {names} | {entry.kernels} | {computed} | {entry.reads} | {entry.dtypes} | {note} |"
+
+
+def page() -> str:
+    """The whole page."""
+    import mindspore  # late: with MindSpore's device chosen
+
+    lines = [
+        "# Kernels by device", "",
+        "Written by `python -m tools.kernel_map`, which needs no device. For each row of the kernel table: the primitives of",
+        "MindSpore that its kernel calls, as a run on the CPU under a profile hook shows, and how the plugin that the CPU wheel ships",
+        "serves each: `aclnn` (a class `pyboost::<name>Ascend` or a kernel class), `aicpu` (a kernel for the device's own CPU), `view`",
+        "(strides only, no kernel), `cuda` (a kernel class of that name), `docstring` (declared for the platform, no class of that name).",
+        "\"computed\": every primitive also has a CPU kernel, so that the row ran; \"by name\": only the names were checked.", "",
+        f"MindSpore {mindspore.__version__}: {len(plugins.ascend())} names for Ascend, {len(plugins.aclnn())} functions of aclnn, "
+        f"{len(plugins.gpu())} kernel classes of the CUDA plugin.",
+    ]  # fmt: skip
+    for device in ("Ascend", "GPU"):
+        listed = entries(device)
+        good, count = shares(listed)
+        here = [entry for entry in listed if entry.here]
+        lines += [
+            "", f"## {device}", "",
+            f"{len(here)} of {len(listed)} rows have a kernel, {sum(bool(entry.missing) for entry in here)} of them name a primitive that "
+            f"the plugin has not; {sum(entry.computed for entry in here)} are computed on the CPU by the same primitives, "
+            f"{sum(entry.computed and not entry.differs for entry in here)} of those with the CPU row's result.",
+            f"Of the {count} rows that training in float32 reaches (torch's databases of modules and optimizers), {good} have a kernel "
+            f"whose primitives are all there ({100 * good / max(count, 1):.0f} %).",
+        ]  # fmt: skip
+        if device == "Ascend":
+            by_row = {entry.row: entry for entry in listed}
+            few = [f"{label} {by_row[op].kernels}" for label, op in FEW.items() if op in by_row]
+            lines += ["Kernels per forward call: " + ", ".join(few) + "."]
+        lines += ["", "| row | primitives | kernels | proven | host reads | dtypes | note |", "|---|---|---|---|---|---|---|"]
+        lines += map(_line, listed)
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Write the page, or check."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="print faults and fail if there are any; write nothing")
+    options = parser.parse_args()
+    if os.environ.get("MSTORCH_FAKE_DEVICE") != "Ascend":  # rows ask whether they run on the CPU when they are loaded
+        command = [sys.executable, "-m", "tools.kernel_map", *sys.argv[1:]]
+        return subprocess.run(command, env={**os.environ, "MSTORCH_FAKE_DEVICE": "Ascend"}).returncode
+    if options.check:
+        found = [fault for device in ("Ascend", "GPU") for fault in faults(entries(device))]
+        print("\n".join(found) or "every row names what its device has")
+        return bool(found)
+    PAGE.write_text(page())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+"""Which primitives a kernel row calls: it runs on the CPU under a profile hook, with stand-ins for kernels that the CPU lacks."""
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from mindspore import Tensor as Raw
+from mindspore.ops import Primitive
+
+from mstorch._backend.ascend import _primitives
+from mstorch._backend.raw import from_numpy
+
+# Primitives of several results, whose stand-ins are as many.
+_RESULTS = {
+    "BatchNormExt": 3, "BatchNormGradExt": 3, "LayerNormExt": 3, "SortExt": 2, "TopkExt": 2, "CrossEntropyLoss": 4,
+    "ConvolutionGrad": 3, "MaxPoolWithMask": 2, "MaxPoolWithIndices": 2, "AdaptiveMaxPool2D": 2, "Cummax": 2, "CumminExt": 2,
+    "LinalgQr": 2, "FlashAttentionScore": 4,
+}  # fmt: skip
+# What Primitive's own machinery asks of shapes and arguments.
+_ON_THE_HOST = {"IsDimUnKnown", "IsShapeUnKnown", "DtypeToEnum", "StringToEnum", "ListToTuple"}
+_OVERLOADS = os.path.join("ops", "functional_overload.py")
+# Kernels of the CPU that are wrong, so that they prove nothing: Scatter leaves out elements at times (2.10).
+UNTRUSTED = {"Scatter"}
+MISSING = ("unregistered", "Unsupported op", "Create kernelmod", "not support on CPU", "Select CPU operator")
+
+
+@dataclass
+class Trace:
+    """What a row did: its primitives in order, those that the CPU has no kernel of, reads of values, and why it ended early."""
+
+    primitives: list[str] = field(default_factory=list)
+    absent: set[str] = field(default_factory=set)
+    overloads: list[str] = field(default_factory=list)
+    reads: int = 0
+    ended: str = ""
+    result: Any = None
+
+
+def lacks_kernel(error: BaseException) -> bool:
+    """Whether an error of MindSpore's says that the CPU has no kernel of a primitive."""
+    return any(words in str(error) for words in MISSING)
+
+
+def _arrays(values: Any) -> Iterator[Raw]:
+    for value in values:
+        if isinstance(value, Raw):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _arrays(value)
+
+
+def _stand_in(name: str, args: Any) -> Any:
+    first = next(_arrays(args), None)
+    made = first if first is not None else from_numpy(np.zeros(args[0], np.float32))
+    count = _RESULTS.get(name, 1)
+    return made if count == 1 else (made,) * count
+
+
+def _kept(result: Any) -> Any:
+    """The values of a result, before anything else runs."""
+    if isinstance(result, (tuple, list)):
+        return tuple(map(_kept, result))
+    return result.asnumpy().copy() if isinstance(result, Raw) else result
+
+
+def _watcher(trace: Trace) -> Callable[..., Any]:
+    def watch(name: str, primitive: Any, args: Any) -> Any:
+        if name in _primitives.DIRECT:
+            trace.primitives.append(name)
+        if name in UNTRUSTED:
+            trace.absent.add(name)
+        try:
+            return primitive(*args)
+        except (RuntimeError, TypeError, ValueError) as error:
+            if not lacks_kernel(error):
+                raise
+            trace.absent.add(name)
+            return _stand_in(name, args)
+
+    return watch
+
+
+@contextmanager
+def _profiled(trace: Trace) -> Iterator[None]:
+    def note(frame: Any, event: str, argument: Any) -> None:
+        if event == "call":
+            code = frame.f_code
+            if code.co_name == "__call__":
+                owner = frame.f_locals.get("self")
+                back = frame.f_back
+                again = back is not None and back.f_locals.get("self") is owner
+                if isinstance(owner, Primitive) and owner.name not in _ON_THE_HOST and not again:
+                    trace.primitives.append(owner.name)
+            elif code.co_filename.endswith(_OVERLOADS):
+                trace.overloads.append(code.co_name)
+        elif event == "c_call" and getattr(argument, "__name__", "") == "asnumpy":
+            trace.reads += 1
+
+    sys.setprofile(note)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+
+
+def raw_of(value: Any) -> Any:
+    """A sample's argument as the row gets it."""
+    if isinstance(value, np.ndarray):
+        return from_numpy(np.ascontiguousarray(value).reshape(value.shape))
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(raw_of, value))
+    return value
+
+
+def trace(function: Callable[..., Any], args: list[Any]) -> Trace:
+    """Run a row's function on a sample."""
+    found = Trace()
+    given = [raw_of(item) for item in args]
+    _primitives.watchers.append(_watcher(found))
+    try:
+        with _profiled(found):
+            result = function(*given)
+        found.result = _kept(result)
+    except Exception as error:  # noqa: BLE001 - whatever ends it, the map says so
+        found.ended = f"{type(error).__name__}: {str(error).splitlines()[0][:90] if str(error) else ''}"
+    finally:
+        _primitives.watchers.pop()
+    return found
