@@ -163,7 +163,7 @@ def _gru_cell(from_input: Raw, from_hidden: Raw, hidden: Raw) -> Raw:
 
 enter_all({
     "mm": "Mm", "bmm": "MatMulExt", "small_matmul": "MatMulExt",
-    "linear": lambda x, weight: run("Dense", x, weight, None), "linear_bias": "Dense",
+    "linear": lambda x, weight: run("Dense", x, weight, None), "linear_bias": lambda bias, x, weight: run("Dense", x, weight, bias),
     "conv": _conv, "conv2d": _conv, "conv_transpose": _conv_transpose, "conv_transpose2d": _conv_transpose,
     "conv2d_input": _conv_input, "conv2d_weight": _conv_weight,
     "max_pool": _max_pool, "max_pool_indices": _max_pool_indices, "adaptive_max_pool": _adaptive_max_pool,
