@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .._backend.cast import cast
+from .._backend.quiet import quiet
 from .._backend.raw import NAME_OF, NAME_OF_NP, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
 
@@ -52,7 +53,7 @@ def apply_map(forward: Map, back: Map, raw: Raw) -> Raw:
     """A linear map of arrays, given with its transpose, on a value of a device. What neither moves nor sums goes by the host."""
     shape = tuple(raw.shape)
     like = np.zeros(shape, NP_DTYPE[NAME_OF[raw.dtype]])
-    with np.errstate(all="ignore"):
+    with quiet():
         outcome = np.asarray(forward(like))
     if outcome.dtype != like.dtype:
         if outcome.shape == shape:

@@ -7,6 +7,7 @@ import numpy as np
 
 import mstorch as torch
 
+from .._backend.quiet import quiet
 from .._core.overriding import MODES, PLAIN
 from .._core.storage import Storage
 from .._core.tensor_base import TensorBase, array_of
@@ -29,7 +30,7 @@ def holds(constraint: Any, value: Any) -> Any:
         if array is not None and array.ndim >= constraint.event_dim:
             region = _of_arrays(constraint)
             if region is not None:
-                with np.errstate(all="ignore"):
+                with quiet():
                     return bool(region.check(array[None]).all())  # a dimension more: NumPy makes no scalars of it
     return torch._is_all_true(constraint.check(value))
 
