@@ -12,7 +12,7 @@ from .._core.modes import modes
 from .._core.storage import Storage
 from .._core.strides import contiguous_strides
 from .._core.tangents import LEVELS
-from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, tensor_of, touch
+from .._core.tensor_base import TensorBase, array_of, count_of, is_meta, is_tracked, tensor_of, touch
 from .._core.writable import check_history, check_writable, refuse_partial_overlap
 from .._tape.apply import through
 from .._tape.duals import write_parts
@@ -373,8 +373,11 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
         target = (*rest[: dims[0]], *common, *rest[dims[0] :])
     else:
         target = (*common, *rest)
-    if isinstance(value, TensorBase) and not (masked and not value._shape):
+    single = masked and isinstance(value, TensorBase) and count_of(value._shape) == 1  # torch fills by the mask
+    if isinstance(value, TensorBase) and not single:
         refuse_partial_overlap(current, value, alike=False)
+    elif single and value._storage is current._storage:
+        value = contiguous_copy(value)
     try:
         source = fitted(value, current, target)
     except RuntimeError:
@@ -384,7 +387,7 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
                 f"of shape {list(target)}"
             ) from None
         raise
-    if isinstance(value, TensorBase) and value._dtype is not current._dtype and not (masked and not value._shape):
+    if isinstance(value, TensorBase) and value._dtype is not current._dtype and not single:
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
             f"{type_word(current._dtype)} for the destination and {type_word(value._dtype)} for the source."

@@ -153,6 +153,8 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
         return product if bias is None else product + bias
     if not a:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are 0D and {len(w)}D")
+    if len(w) > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {len(w)}D")
     if a[-1] != w[1]:
         rows = views.numel_of(a[:-1])
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a[-1]} and {w[1]}x{w[0]})")
@@ -165,6 +167,11 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     if bias is None:
         product = call(_linear, (input, weight))
     else:
+        if len(shape_of(bias)) == 1 and bias._shape[0] not in (1, w[0]):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({w[0]}) must match the existing size ({bias._shape[0]}) at non-singleton dimension "
+                f"1.  Target sizes: [{views.numel_of(a[:-1])}, {w[0]}].  Tensor sizes: [{bias._shape[0]}]"
+            )
         product = call(_linear_bias, (bias, input, weight))
     return no_view(views.squeeze(product, 0) if single else product)
 

@@ -1,6 +1,9 @@
 """Taking and filling by index tensors and masks, against torch."""
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -167,3 +170,19 @@ ERRORS = {
 def test_errors(both, name):
     """torch's error types and words."""
     both(lambda torch: ERRORS[name](torch, torch.tensor(X)))
+
+
+@pytest.mark.parametrize("value", ["part", "integer", "several"])
+def test_one_value_by_a_mask(both: Callable[..., Any], value: str) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.arange(4.0)
+        chosen = {"part": x[::4], "integer": torch.tensor([5]), "several": x[:2]}[value]
+        x[torch.tensor([False, True, value == "several", False])] = chosen
+        return x
+
+    both(body)
+
+
+@pytest.mark.parametrize("weight", [(1, 2, 2), (2, 2)])
+def test_linear_checks_its_parameters(both: Callable[..., Any], weight: tuple[int, ...]) -> None:
+    both(lambda torch: torch.nn.functional.linear(torch.ones(2, 2), torch.ones(weight), torch.ones(3)))
