@@ -49,7 +49,10 @@ def main(count):
             launcher = start(2, checkpoint, *(["--max-restarts", "1"] if again else []))
             while len(workers(launcher)) < 2 and launcher.poll() is None:
                 time.sleep(0.01)
-            time.sleep(random.uniform(0.2, 6))
+            late = random.random() < 0.5  # half of the runs have a checkpoint to go on from
+            while late and launcher.poll() is None and not os.path.exists(checkpoint):
+                time.sleep(0.01)
+            time.sleep(random.uniform(0.1, 3))
             pids = workers(launcher)
             for pid in pids[:1] if random.random() < 0.5 else pids[1:]:
                 os.kill(pid, signal.SIGKILL)
