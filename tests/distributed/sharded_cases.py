@@ -285,6 +285,20 @@ def case_sequence_parallel(torch, dist, rank, size):
     return found
 
 
+def case_losses_of_parts(torch, dist, rank, size):
+    tensor, parallel = import_module("torch.distributed.tensor"), import_module("torch.distributed.tensor.parallel")
+    mesh, found = dist.init_device_mesh("cpu", (2,)), []
+    for shape, target in (((5, 7), [1, 2, -100, 6, 3]), ((2, 5, 3), [[1, 0, 4], [-100, 2, 2]])):
+        for reduction in ("mean", "sum", "none"):
+            torch.manual_seed(0)
+            logits = tensor.distribute_tensor(torch.randn(shape) * 30, mesh, [tensor.Shard(1)]).requires_grad_()
+            with parallel.loss_parallel():
+                loss = torch.nn.functional.cross_entropy(logits, torch.tensor(target), reduction=reduction)
+                (loss.sum() if reduction == "none" else loss).backward()
+            found.append([loss.full_tensor(), str(loss.placements), logits.grad.full_tensor(), str(logits.grad.placements)])
+    return found
+
+
 def case_modules_of_dtensors(torch, dist, rank, size):
     tensor = import_module("torch.distributed.tensor")
     mesh = dist.init_device_mesh("cpu", (2,))
