@@ -135,6 +135,31 @@ def case_initialisation(torch, dist, rank, size):
     return found
 
 
+def case_fully_shard_with_copies(torch, dist, rank, size):
+    """A mesh of copies and parts: of 1 × size and of size × 1."""
+    fsdp, found = import_module("torch.distributed.fsdp"), []
+    for grid in ((1, size), (size, 1)):
+        mesh = dist.init_device_mesh("cpu", grid, mesh_dim_names=("copies", "parts"))
+        torch.manual_seed(1)
+        Block = block(torch)
+        model = torch.nn.Sequential(Block(3), Block(3))
+        for part in (*model, model):
+            fsdp.fully_shard(part, mesh=mesh)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+        torch.manual_seed(10 + rank)
+        for step in range(4):
+            model.set_requires_all_reduce(step != 1)
+            loss = model(torch.randn(4, 3)).square().sum()
+            loss.backward()
+            if step != 1:
+                norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+                found += [loss, norm.full_tensor() if hasattr(norm, "full_tensor") else norm]
+                optimizer.step()
+                optimizer.zero_grad()
+        found.append([[one.full_tensor(), str(one.placements), list(one.to_local().shape)] for one in model.parameters()])
+    return found
+
+
 def case_fully_shard_from_meta(torch, dist, rank, size):
     """Parameters that get memory after they are cut; whole states; methods of the module."""
     fsdp, states = import_module("torch.distributed.fsdp"), import_module("torch.distributed.checkpoint.state_dict")
