@@ -16,7 +16,7 @@ from datetime import timedelta
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PATIENCE = 200  # seconds
+PATIENCE = 400  # seconds
 
 
 def plain(value):
@@ -49,8 +49,8 @@ def work(library, module, folder):
     torch.manual_seed(0)
     dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=timedelta(seconds=120))
     results = {}
-    cases = importlib.import_module(module)
-    for name, case in list(vars(cases).items()):
+    cases = {name: case for one in module.split(",") for name, case in vars(importlib.import_module(one)).items()}
+    for name, case in cases.items():
         if name.startswith("case_"):
             torch.manual_seed(0)
             print(name, file=sys.stderr, flush=True)
@@ -86,7 +86,7 @@ def _tail(file):
 
 
 def run(library, module, size):
-    """The cases' results in each process of a library."""
+    """The results, in each process of a library, of a module's cases, or of several modules' (with commas between)."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as files:
         errors = [files.enter_context(open(f"{folder}/{rank}.txt", "w+")) for rank in range(size)]
         processes = start(library, module, folder, errors)
