@@ -4,7 +4,9 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import pdb
 import sys
+import traceback
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -74,6 +76,34 @@ def init_process_group(
     world.default.bound_device_id = device_id
     world.groups[world.default.group_name] = world.default
     _mark_errors(rank)
+
+
+class ProcessGroupGloo(ProcessGroup):
+    """A group of its own that processes join by a store, apart from that of ``init_process_group``."""
+
+    def __new__(cls, store: Store, rank: int, size: int, timeout: timedelta = default_pg_timeout) -> Any:
+        """Process number ``rank`` of ``size``; waits for the others."""
+        return cls._made(Mesh(store, rank, size, timeout), store, range(size), rank, Backend("gloo"), "", timeout, "default_pg")
+
+    def __init__(self, store: Store, rank: int, size: int, timeout: timedelta = default_pg_timeout) -> None:
+        pass
+
+
+def breakpoint(rank: int = 0, skip: int = 0, timeout_s: Any = 3600) -> None:
+    """Stop one process in Python's debugger, from the call ``skip`` + 1 on, while the others wait for ``timeout_s`` seconds."""
+    place = "".join(traceback.format_stack(limit=2)[:1])
+    _stops[place] = _stops.get(place, 0) + 1
+    if _stops[place] <= skip:
+        return
+    if timeout_s is not None:
+        for group in world.groups.values():
+            group.set_timeout(timedelta(seconds=timeout_s))
+    if get_rank() == rank:
+        pdb.Pdb().set_trace(sys._getframe(1))
+    default_group().barrier().wait()
+
+
+_stops: dict[str, int] = {}
 
 
 def _name() -> str:
@@ -239,6 +269,6 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 
 __all__ = [
-    "Store", "destroy_process_group", "get_node_local_rank", "init_process_group", "is_torchelastic_launched", "new_group",
-    "new_subgroups", "new_subgroups_by_enumeration", "shrink_group", "split_group",
+    "ProcessGroupGloo", "Store", "breakpoint", "destroy_process_group", "get_node_local_rank", "init_process_group",
+    "is_torchelastic_launched", "new_group", "new_subgroups", "new_subgroups_by_enumeration", "shrink_group", "split_group",
 ]  # fmt: skip

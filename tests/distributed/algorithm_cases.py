@@ -23,7 +23,7 @@ def trained(torch, rank, register, steps=5, optimizer=None):
     return found, [one.detach().clone() for one in model.parameters()]
 
 
-def case_hooks(torch, dist, rank, size):
+def case_hooks_by_name(torch, dist, rank, size):
     hooks = import_module("torch.distributed.algorithms.ddp_comm_hooks")
     kinds = hooks.DDPCommHookType
     found = {}

@@ -81,7 +81,9 @@ def case_curve_and_memory(torch, dist, rank, size):
     fully_shard = import_module("torch.distributed.fsdp").fully_shard
     tracemalloc.start()
     try:
-        want, parameters, training = train(torch, gpt(torch), 0, 1)
+        alone = [train(torch, gpt(torch), 0, 1) if rank == 0 else None]
+        dist.broadcast_object_list(alone, src=0)
+        want, parameters, training = alone[0]
         model = gpt(torch)
         for part in (*model.blocks, model.words, model.head, model):
             fully_shard(part)

@@ -135,6 +135,31 @@ def case_initialisation(torch, dist, rank, size):
     return found
 
 
+def case_fully_shard_with_copies(torch, dist, rank, size):
+    """A mesh of copies and parts: of 1 × size and of size × 1."""
+    fsdp, found = import_module("torch.distributed.fsdp"), []
+    for grid in ((1, size), (size, 1)):
+        mesh = dist.init_device_mesh("cpu", grid, mesh_dim_names=("copies", "parts"))
+        torch.manual_seed(1)
+        Block = block(torch)
+        model = torch.nn.Sequential(Block(3), Block(3))
+        for part in (*model, model):
+            fsdp.fully_shard(part, mesh=mesh)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+        torch.manual_seed(10 + rank)
+        for step in range(4):
+            model.set_requires_all_reduce(step != 1)
+            loss = model(torch.randn(4, 3)).square().sum()
+            loss.backward()
+            if step != 1:
+                norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+                found += [loss, norm.full_tensor() if hasattr(norm, "full_tensor") else norm]
+                optimizer.step()
+                optimizer.zero_grad()
+        found.append([[one.full_tensor(), str(one.placements), list(one.to_local().shape)] for one in model.parameters()])
+    return found
+
+
 def case_fully_shard_from_meta(torch, dist, rank, size):
     """Parameters that get memory after they are cut; whole states; methods of the module."""
     fsdp, states = import_module("torch.distributed.fsdp"), import_module("torch.distributed.checkpoint.state_dict")
@@ -282,6 +307,20 @@ def case_sequence_parallel(torch, dist, rank, size):
             loss = nn.functional.cross_entropy(logits.flatten(0, 1), (tokens.flatten() * 3) % 8)
             loss.backward()
         found.append([logits, loss, {name: one.grad.full_tensor() for name, one in model.named_parameters()}])
+    return found
+
+
+def case_losses_of_parts(torch, dist, rank, size):
+    tensor, parallel = import_module("torch.distributed.tensor"), import_module("torch.distributed.tensor.parallel")
+    mesh, found = dist.init_device_mesh("cpu", (2,)), []
+    for shape, target in (((5, 7), [1, 2, -100, 6, 3]), ((2, 5, 3), [[1, 0, 4], [-100, 2, 2]])):
+        for reduction in ("mean", "sum", "none"):
+            torch.manual_seed(0)
+            logits = tensor.distribute_tensor(torch.randn(shape) * 30, mesh, [tensor.Shard(1)]).requires_grad_()
+            with parallel.loss_parallel():
+                loss = torch.nn.functional.cross_entropy(logits, torch.tensor(target), reduction=reduction)
+                (loss.sum() if reduction == "none" else loss).backward()
+            found.append([loss.full_tensor(), str(loss.placements), logits.grad.full_tensor(), str(logits.grad.placements)])
     return found
 
 

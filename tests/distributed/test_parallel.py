@@ -8,12 +8,7 @@ from tests.distributed import parallel_cases, together
 NAMES = [name for name in vars(parallel_cases) if name.startswith("case_")]
 
 
-@pytest.fixture(scope="module", params=[2])
-def results(request):
-    return [together.run(library, parallel_cases.__name__, request.param) for library in ("torch", "mstorch")]
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_as_torch(results, name):
-    for rank, (want, got) in enumerate(zip(*results)):
+def test_as_torch(of_two, name):
+    for rank, (want, got) in enumerate(zip(*of_two)):
         together.same(want[name], got[name], f"rank {rank}", rtol=1e-5, atol=1e-5)

@@ -28,3 +28,16 @@ def test_names():
                         torch.distributed.Backend.NCCL, int(torch.distributed.ReduceOp.MAX)])  # fmt: skip
     both(lambda torch: torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1)))
     both(lambda torch: isinstance(torch.nn.Linear(1, 1), torch.nn.parallel.DistributedDataParallel))
+
+
+def test_a_group_of_its_own():
+    def body(torch):
+        d = torch.distributed
+        group = d.ProcessGroupGloo(d.HashStore(), 0, 1)
+        x = torch.ones(2)
+        group.allreduce([x]).wait()
+        found = [x, group.rank(), group.size(), group.name(), d.is_initialized()]
+        group.shutdown()
+        return found
+
+    both(body)

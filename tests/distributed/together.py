@@ -16,7 +16,7 @@ from datetime import timedelta
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PATIENCE = 200  # seconds
+PATIENCE = 400  # seconds
 
 
 def plain(value):
@@ -49,16 +49,17 @@ def work(library, module, folder):
     torch.manual_seed(0)
     dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=timedelta(seconds=120))
     results = {}
-    cases = importlib.import_module(module)
-    for name, case in list(vars(cases).items()):
-        if name.startswith("case_"):
-            torch.manual_seed(0)
-            print(name, file=sys.stderr, flush=True)
-            try:
-                results[name] = plain(case(torch, dist, rank, size))
-            except Exception as error:  # noqa: BLE001 - compared with torch's
-                traceback.print_exc()
-                results[name] = ("error", type(error).__name__, str(error).split("\n")[0])
+    named = [pair for one in module.split(",") for pair in vars(importlib.import_module(one)).items()]
+    cases = [(name, case) for name, case in named if name.startswith("case_")]
+    assert len(dict(cases)) == len(cases), "two cases have one name"
+    for name, case in cases:
+        torch.manual_seed(0)
+        print(name, file=sys.stderr, flush=True)
+        try:
+            results[name] = plain(case(torch, dist, rank, size))
+        except Exception as error:  # noqa: BLE001 - compared with torch's
+            traceback.print_exc()
+            results[name] = ("error", type(error).__name__, str(error).split("\n")[0])
     with open(f"{folder}/{rank}.pickle", "wb") as file:
         pickle.dump(results, file)
     if library == "mstorch":
@@ -86,7 +87,7 @@ def _tail(file):
 
 
 def run(library, module, size):
-    """The cases' results in each process of a library."""
+    """The results, in each process of a library, of a module's cases, or of several modules' (with commas between)."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as files:
         errors = [files.enter_context(open(f"{folder}/{rank}.txt", "w+")) for rank in range(size)]
         processes = start(library, module, folder, errors)

@@ -218,4 +218,4 @@ __all__ = [
     "TensorStorageMetadata", "async_save", "load", "load_state_dict", "metadata", "save", "save_state_dict", "state_dict",
 ]  # fmt: skip
 
-__getattr__ = _missing(__name__)
+__getattr__ = _missing(__name__, ("api", "filesystem", "state_dict_loader", "state_dict_saver", "stateful"))

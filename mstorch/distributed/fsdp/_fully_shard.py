@@ -11,6 +11,7 @@ from ..._hook import not_yet
 from ...utils._pytree import tree_map_only
 from .._world import get_world_size
 from ..device_mesh import DeviceMesh, init_device_mesh
+from ..tensor._dtensor import DTensor
 from ._shards import Owner, Shards, forgetting
 
 
@@ -75,9 +76,8 @@ class FSDPModule:
         self._each(recurse, lambda module: setattr(module._shards, "syncs", requires_gradient_sync))
 
     def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
-        """Raises NotImplementedError to switch it off: a mesh has one dimension here."""
-        if not requires_all_reduce:
-            raise NotImplementedError(f"mstorch: fully_shard over a mesh of two dimensions {not_yet()}")
+        """Whether backward averages gradients over copies, on a mesh of two dimensions; without, parts of them add up."""
+        self._each(recurse, lambda module: setattr(module._shards, "averages_copies", requires_all_reduce))
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
         """Whether the whole parameters are let go between forward and backward."""
@@ -163,8 +163,8 @@ def fully_shard(
     """Let each process keep a part, along the first dimension, of a module's parameters, which become DTensors.
 
     They are put together before forward and, unless they were kept, for backward, which averages the gradients and gives each
-    process its part. Parts of the module that are to be put together by themselves are sharded first. NotImplementedError for
-    meshes of several dimensions and other placements.
+    process its part. Parts of the module that are to be put together by themselves are sharded first. Over a mesh of two
+    dimensions, the first has copies. NotImplementedError for more dimensions, other placements, and parameters that are DTensors.
     """
     if isinstance(module, list):
         raise NotImplementedError(f"mstorch: fully_shard of a list of modules {not_yet()}")
@@ -178,16 +178,19 @@ def fully_shard(
         raise NotImplementedError(f"mstorch: fully_shard(reshard_after_forward=<number>) {not_yet()}")
     if mesh is None:
         mesh = init_device_mesh("cpu", (get_world_size(),))
-    if mesh.ndim != 1:
+    if mesh.ndim not in (1, 2):
         raise NotImplementedError(f"mstorch: fully_shard over a mesh of {mesh.ndim} dimensions {not_yet()}")
     parameters = _managed(module, {id(one) for one in ignored_params or ()})
     for parameter in parameters:
+        if isinstance(parameter, DTensor):
+            raise NotImplementedError(f"mstorch: fully_shard of parameters that are DTensors {not_yet()}")
         if parameter.dim() == 0:
             raise ValueError("fully_shard doesn't support scalar parameters. Change it to a 1D tensor with numel equal to 1.")
     kind = type(module)
     module.__class__ = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {"__module__": kind.__module__})
     owners = [Owner(parameter, places, mesh) for parameter, places in parameters.items()]
-    shards = Shards(owners, mesh.get_group(), reshard_after_forward is not False, mp_policy)
+    copies = mesh.get_group(0) if mesh.ndim == 2 else None
+    shards = Shards(owners, mesh.get_group(mesh.ndim - 1), reshard_after_forward is not False, mp_policy, copies)
     object.__setattr__(module, "_shards", shards)
     object.__setattr__(module, "_reshard_given", reshard_after_forward)
     module.register_forward_pre_hook(before, prepend=True, with_kwargs=True)

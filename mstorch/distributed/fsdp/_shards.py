@@ -15,7 +15,7 @@ from ...autograd.graph import saved_tensors_hooks
 from .._types import ReduceOp
 from ..tensor._dtensor import DTensor, wrapped
 from ..tensor._moves import bounds, cut
-from ..tensor.placement_types import Shard
+from ..tensor.placement_types import Replicate, Shard
 
 # Whose memory it is that backward will ask for, by the storage of the whole.
 _wholes: weakref.WeakKeyDictionary[Any, tuple[Shards, int]] = weakref.WeakKeyDictionary()
@@ -26,10 +26,12 @@ class Owner:
 
     def __init__(self, parameter: Any, places: list[tuple[Any, str]], mesh: Any) -> None:
         self.places, self.mesh = places, mesh
+        self.placements = [Replicate(), Shard(0)] if mesh.ndim == 2 else [Shard(0)]
+        self.partial: Any = None  # of a gradient that is not averaged over copies yet
         self.shape, self.dtype, self.needs_grad = tuple(parameter.shape), parameter.dtype, parameter.requires_grad
-        group = mesh.get_group()
+        group = mesh.get_group(mesh.ndim - 1)
         local = cut(parameter.detach(), 0, group).clone(memory_format=torch.contiguous_format)
-        spread = wrapped(local, mesh, [Shard(0)], self.shape)
+        spread = wrapped(local, mesh, self.placements, self.shape)
         self.sharded: Any = torch.nn.Parameter(spread, parameter.requires_grad)
         self.whole: Any = None
         self.grad: Any = None  # of the whole, where it is not averaged yet
@@ -40,7 +42,7 @@ class Owner:
         held = self.sharded.grad
         if held is not None:
             local = held.to_local().detach() + local
-        self.sharded.grad = wrapped(local, self.mesh, [Shard(0)], self.shape)
+        self.sharded.grad = wrapped(local, self.mesh, self.placements, self.shape)
 
     def local(self) -> Any:
         """What this process has."""
@@ -65,7 +67,8 @@ class Owner:
 class Shards:
     """Parts of some parameters, put together for forward and for backward, and their gradients' averages."""
 
-    def __init__(self, owners: Sequence[Any], group: Any, reshard: bool, policy: Any) -> None:
+    def __init__(self, owners: Sequence[Any], group: Any, reshard: bool, policy: Any, copies: Any = None) -> None:
+        self.copies, self.averages_copies = copies, True  # the group of those that have the same parts
         self.owners, self.group, self.reshard_after_forward, self.policy = list(owners), group, reshard, policy
         self.divisor: float | None = None  # of gradients, where it is not the number of processes
         self.reshard_after_backward = True
@@ -205,7 +208,18 @@ class Shards:
                 for owner, part in zip(owners, parts):
                     owner.grad = None
                     part = part if self.divisor is None else part.div_(self.divisor)
-                    owner.give(part.to(owner.dtype))
+                    part = part if self.copies is None else self._over_copies(owner, part)
+                    if part is not None:
+                        owner.give(part.to(owner.dtype))
+
+    def _over_copies(self, owner: Any, part: Any) -> Any:
+        """A part of a gradient, averaged over the copies; None while that is put off."""
+        part = part if owner.partial is None else part + owner.partial
+        owner.partial = None if self.averages_copies else part
+        if not self.averages_copies:
+            return None
+        self.copies.allreduce([part], ReduceOp.AVG if self.divisor is None else ReduceOp.SUM).wait()
+        return part
 
 
 def _pack(tensor: Any) -> Any:

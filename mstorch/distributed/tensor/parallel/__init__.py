@@ -1,6 +1,7 @@
 """torch.distributed.tensor.parallel: a module's products computed in parts."""
 from . import style
 from .api import parallelize_module
+from .loss import loss_parallel
 from .style import (
     ColwiseParallel,
     ParallelStyle,
@@ -13,5 +14,5 @@ from .style import (
 
 __all__ = [
     "ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleInputOutput", "PrepareModuleOutput", "RowwiseParallel",
-    "SequenceParallel", "parallelize_module", "style",
+    "SequenceParallel", "loss_parallel", "parallelize_module", "style",
 ]  # fmt: skip

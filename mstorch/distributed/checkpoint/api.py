@@ -1,0 +1,4 @@
+"""torch.distributed.checkpoint.api: the error of checkpoints."""
+from . import CheckpointException
+
+__all__ = ["CheckpointException"]

@@ -1,0 +1,4 @@
+"""torch.distributed.checkpoint.state_dict_loader: loading."""
+from . import load, load_state_dict
+
+__all__ = ["load", "load_state_dict"]

@@ -1,0 +1,74 @@
+"""torch.distributed.tensor.parallel.loss: the cross entropy of logits whose classes are spread over processes, from the parts."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import mstorch as torch
+
+from ....autograd import Function
+from ..._types import ReduceOp
+from .._dtensor import HANDLERS, DTensor, wrapped
+from .._moves import bounds, total
+from ..placement_types import Replicate, Shard
+
+
+class _Losses(Function):
+    """Each row's loss, from this process's classes of the rows and what the processes tell each other of theirs."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Any, target: Any, first: int, ignore_index: int, group: Any) -> Any:
+        highest = logits.max(1).values if logits.shape[1] else logits.new_full((len(logits),), float("-inf"))
+        shifted = logits - total(highest, group, ReduceOp.MAX)[:, None]
+        exponentials = shifted.exp()
+        sums = total(exponentials.sum(1), group)
+        counted = target != ignore_index
+        here = counted & (target >= first) & (target < first + logits.shape[1])
+        rows = here.nonzero()[:, 0]
+        places = target[rows] - first
+        own = torch.zeros_like(sums)
+        own[rows] = shifted[rows, places]
+        ctx.save_for_backward(exponentials / sums[:, None], rows, places, counted)
+        return torch.where(counted, sums.log() - total(own, group), 0.0)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        found, rows, places, counted = ctx.saved_tensors
+        found = found.clone()
+        found[rows, places] -= 1
+        return found * torch.where(counted, gradient, 0.0)[:, None], None, None, None, None
+
+
+def _cross_entropy(
+    input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    reduction: str = "mean", label_smoothing: float = 0.0,
+) -> Any:  # fmt: skip
+    mesh, placements, shape = input.__dict__["_spec"]
+    if not 2 <= len(shape) or mesh.ndim != 1 or placements[0] != Shard(1):
+        raise ValueError(
+            f"loss_parallel() requires exactly one mesh dim to shard tensor dimension 1, but got placements {placements} with "
+            f"{sum(one == Shard(1) for one in placements)} such mesh dim(s)."
+        )
+    if weight is not None or label_smoothing or size_average is not None or reduce is not None or target.dim() == len(shape):
+        raise NotImplementedError("mstorch: loss_parallel with weights, smoothed labels or probabilities as targets")
+    group, plain = mesh.get_group(), target.full_tensor() if isinstance(target, DTensor) else target
+    first, _ = bounds(shape[1], group.size(), group.rank())
+    rows = input.to_local().movedim(1, -1)
+    losses = _Losses.apply(rows.reshape(-1, rows.shape[-1]), plain.reshape(-1), first, ignore_index, group).view(plain.shape)
+    if reduction != "none":
+        losses = losses.sum() / ((plain != ignore_index).sum() if reduction == "mean" else 1)
+    return wrapped(losses, mesh, [Replicate()], tuple(losses.shape))
+
+
+@contextmanager
+def loss_parallel() -> Iterator[None]:
+    """A block in which ``cross_entropy`` of logits that are cut along their classes needs no whole logits; targets may be plain."""
+    HANDLERS["cross_entropy"] = _cross_entropy
+    try:
+        yield
+    finally:
+        HANDLERS.pop("cross_entropy", None)
+
+
+__all__ = ["loss_parallel"]

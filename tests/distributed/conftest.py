@@ -1,0 +1,14 @@
+"""What two processes of torch and of mstorch give in the cases of several modules: they are started once."""
+from __future__ import annotations
+
+import pytest
+
+from tests.distributed import algorithm_cases, flat_cases, parallel_cases, sharded_cases, together
+
+MODULES = (parallel_cases, sharded_cases, flat_cases, algorithm_cases)
+
+
+@pytest.fixture(scope="session")
+def of_two():
+    names = ",".join(module.__name__ for module in MODULES)
+    return [together.run(library, names, 2) for library in ("torch", "mstorch")]
