@@ -12,7 +12,7 @@ def _expand(x: Raw, shape: Sizes) -> Raw:
 
 
 def _view_dtype(x: Raw, name: str) -> Raw:
-    return run("ViewDtype", x, MS_DTYPE[name])
+    return run("ViewDtype", run("Reshape", x, (-1,)), MS_DTYPE[name])
 
 
 def _storage_gather(x: Raw, index: Raw) -> Raw:
