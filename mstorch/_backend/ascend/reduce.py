@@ -1,6 +1,7 @@
 """Reductions, scans, sorts and counts on Ascend."""
 from __future__ import annotations
 
+from ..kernels.reduce import reduced_shape
 from ..raw import MS_DTYPE, Raw
 from ._primitives import absent, enter_all, of_vectors, run
 
@@ -9,6 +10,9 @@ INT64 = MS_DTYPE["int64"]
 
 
 def _sum(x: Raw, dims: Dims, keepdim: bool) -> Raw:
+    """Of no elements it is made of zeros: the CPU's kernel gives uninitialised memory there, and no device was asked (2.10)."""
+    if x.size == 0:
+        return run("Zeros", reduced_shape(tuple(x.shape), dims, keepdim), x.dtype)
     return run("SumExt", x, dims, keepdim, x.dtype) if x.shape else run("Clone", x)
 
 
