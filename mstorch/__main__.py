@@ -5,6 +5,7 @@ python -m mstorch -m package.module [args]
 python -m mstorch -c "code" [args]
 python -m mstorch scan path…              list the torch names in scripts or folders that mstorch lacks
 python -m mstorch env                     versions, device and tuning
+python -m mstorch check                   each kernel of this device beside the host's: a report to send back
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ def main(arguments: list[str]) -> int:
         return 0
     if first == "env":
         return _env()
+    if first == "check":
+        return importlib.import_module("mstorch._check").main()
     if first == "scan":
         return _scan(rest)
     if first in ("-m", "-c"):

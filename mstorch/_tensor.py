@@ -161,6 +161,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     is_cpu = property(lambda self: self.device.type == "cpu", doc="Whether the tensor is on the CPU.")
     is_cuda = property(lambda self: self.device.type == "cuda", doc="Whether the tensor is on a GPU.")
+    if devices.current().type == "npu":
+        is_npu = property(lambda self: self.device.type == "npu", doc="Whether the tensor is on an Ascend device.")
     is_sparse = property(lambda self: False, doc="Whether the layout is sparse COO.")
     is_sparse_csr = property(lambda self: False, doc="Whether the layout is sparse CSR.")
     is_quantized = property(lambda self: False, doc="Whether the elements are quantized.")

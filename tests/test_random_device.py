@@ -13,6 +13,7 @@ from mstorch._backend.device_random import DeviceStream
 from mstorch._backend.raw import NP_DTYPE, from_numpy
 from mstorch._core import generator as generators
 from mstorch._core.device import device
+from mstorch._core.tensor_base import on_device
 
 
 @pytest.fixture
@@ -95,12 +96,16 @@ def test_dropout_draws_where_the_tensor_is(accelerator: Any, monkeypatch: pytest
     monkeypatch.setattr(generators.devices, "_HERE", device("npu", 0))
     monkeypatch.setattr(generators, "_device_generators", [accelerator])
     host = mstorch.get_rng_state().tolist()
-    mstorch.nn.functional.dropout(mstorch.ones(5), 0.3)
+
+    def ones(*shape: int) -> Any:
+        return on_device(from_numpy(np.ones(shape, np.float32)))
+
+    mstorch.nn.functional.dropout(ones(5), 0.3)
     for name in ("dropout", "alpha_dropout", "feature_alpha_dropout"):
         seen = []
         for _ in range(2):
             accelerator.manual_seed(2)
-            seen.append(getattr(mstorch.nn.functional, name)(mstorch.ones(30, 20), 0.3, True).tolist())
+            seen.append(getattr(mstorch.nn.functional, name)(ones(30, 20), 0.3, True).tolist())
         assert seen[0] == seen[1] and len({x for row in seen[0] for x in row}) == 2
     assert mstorch.get_rng_state().tolist() == host
     weights = mstorch.nn.init.normal_(mstorch.empty(4))

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mstorch._backend.samples import samples
 from tools import plugins
-from tools.kernel_samples import TRAINING, samples
+from tools.kernel_samples import TRAINING
 
 PAGE = pathlib.Path(__file__).parents[1] / "docs" / "kernels.md"
 FREE = ("view",)  # kinds that run no kernel

@@ -13,9 +13,13 @@ from typing import Any
 from .ascend._primitives import watchers
 from .raw import Raw, from_numpy
 
-# What MindSpore says where the CPU has no kernel, and the CPU's kernels that are wrong (Scatter leaves out elements, 2.10).
+# What MindSpore says where the CPU has no kernel, and the kernels of the CPU that are not to be trusted (2.10).
 LACKING = ("unregistered", "Unsupported op", "Create kernelmod", "not support on CPU", "Select CPU operator")
-WRONG = {"Scatter", "NextAfter"}
+WRONG = {
+    "Scatter", "NextAfter",  # leave out elements at times; is wrong
+    "Tanh", "Erfinv", "Softmax",  # off by more than rounding, or spoil what stands beside a NaN
+    "ReduceMax", "ReduceMin", "Maximum", "Minimum",  # lose a NaN
+}
 
 computed: Counter[str] = Counter()
 """Calls of rows that the Ascend row computed."""

@@ -42,7 +42,7 @@ _from_numpy = mindspore.Tensor.from_numpy
 
 def from_numpy(array: np.ndarray) -> Raw:
     """A raw tensor over the memory of a C-contiguous, native-endian array; the array lives as long as the tensor."""
-    return _from_numpy(array if SHARES else array.copy())
+    return _from_numpy(array) if SHARES else mindspore.Tensor(array)
 
 
 def to_numpy(raw: Raw) -> np.ndarray:

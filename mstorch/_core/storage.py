@@ -114,6 +114,16 @@ class Value:
         self.version = 0
         self.shadow = shadow
 
+    @property
+    def memory(self) -> np.ndarray:
+        """A copy of the bytes, a flat uint8 array."""
+        return np.array(self.raw.asnumpy(), order="C").reshape(-1).view(np.uint8)
+
+    @property
+    def nbytes(self) -> int:
+        """The size in bytes."""
+        return int(self.raw.nbytes)
+
 
 class Counter:
     """A version of its own for a tensor over memory that others share: what ``.data`` gives."""

@@ -20,6 +20,7 @@ from .creation import zeros
 from .elementwise import div, mul
 from .from_data import made
 from .index import index_select
+from .placing import beside
 from .reduce import amax
 from .reduce import sum as sum_of
 from .scatter import index_add
@@ -184,12 +185,12 @@ def bag(
     if per_sample_weights is not None:
         taken = mul(taken, views.unsqueeze(per_sample_weights[: len(bags)], 1))
     if not kept.all():
-        taken = mul(taken, made(kept.astype(weight._dtype.np).reshape(-1, 1)))
+        taken = mul(taken, beside(made(kept.astype(weight._dtype.np).reshape(-1, 1)), taken))
     total = _sums(taken, bags, count, width)
     if mode == "sum":
         return total
     counts = np.maximum(np.bincount(bags[kept], minlength=count), 1).astype(weight._dtype.np)
-    return div(total, made(counts.reshape(-1, 1)))
+    return div(total, beside(made(counts.reshape(-1, 1)), total))
 
 
 def _sums(taken: Any, bags: np.ndarray, count: int, width: int) -> Any:
@@ -214,9 +215,9 @@ def _maxima(taken: Any, bags: np.ndarray, kept: np.ndarray, count: int, width: i
             table[row, : mine.size] = mine
             filled[row, : mine.size] = True
     rows = views.reshape(index_select(taken, 0, made(table.reshape(-1))), (count, longest, width))
-    rows = where(made(filled[:, :, None]), rows, float("-inf"))
+    rows = where(beside(made(filled[:, :, None]), rows), rows, float("-inf"))
     best = amax(rows, 1)
-    return where(made((counts > 0)[:, None]), best, 0.0)
+    return where(beside(made((counts > 0)[:, None]), best), best, 0.0)
 
 
 FUNCTIONS = ("embedding",)

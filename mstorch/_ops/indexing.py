@@ -34,6 +34,7 @@ from ._dispatch import (
 )
 from ._numbers import written
 from .from_data import from_numpy as tensor_from_numpy
+from .placing import beside
 
 _index = kernel("index")
 _linear = kernel("linear_index")
@@ -398,8 +399,13 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
         put_at(current, places, source)
         return
     positions = call(_linear, (indices[0],), shape, dims, indices, common, adjacent, dtype=int64)
-    put = _scatter[current._dtype.name]
-    write(current, through("IndexPutBackward0", put, (current, contiguous_copy(source)), (positions,), linear=True))
+    kernel_of = _scatter[current._dtype.name]
+
+    def put(raw: Any, new: Any, index: Any) -> Any:
+        return kernel_of(raw, index, new)
+
+    source = beside(contiguous_copy(source), current)
+    write(current, through("IndexPutBackward0", put, (current, source), (positions,), linear=True))
 
 
 def put_at(target: Any, key: Any, source: Any) -> None:

@@ -16,6 +16,7 @@ from .copying import to_dtype
 from .elementwise import add, div, mul, neg
 from .from_data import made
 from .index import gather, index_select
+from .placing import beside
 from .reduce import sum as sum_of
 from .reduction import chosen
 from .softmax import log_softmax
@@ -130,7 +131,7 @@ def _shares_in_graph(target: Any, weight: Any, ignore_index: int, kind: dtype) -
 
 
 def _without(losses: Any, counted: np.ndarray) -> Any:
-    return where(made(np.asarray(counted)), losses, made(np.zeros((), losses._dtype.np)))
+    return where(beside(made(np.asarray(counted)), losses), losses, made(np.zeros((), losses._dtype.np)))
 
 
 def cross_entropy(

@@ -18,6 +18,7 @@ from .elementwise import add, div, mul, neg, rsqrt, square, sub
 from .from_data import made
 from .index import gather, index_select
 from .loss import size_text
+from .placing import beside
 from .reduce import any as any_of
 from .reduce import sum as sum_of
 from .reduction import chosen, reduced
@@ -153,7 +154,7 @@ def multi_margin_loss(
         loss = square(loss)
     if weight is not None:
         loss = mul(loss, views.unsqueeze(index_select(weight, 0, views.reshape(column, (n,))), 1))
-    others = to_dtype(ne(column, made(np.arange(classes))), input._dtype)
+    others = to_dtype(ne(column, beside(made(np.arange(classes)), column)), input._dtype)
     loss = div(sum_of(mul(loss, others), 1), classes)
     return reduced(views.reshape(loss, shape_of(target)) if len(shape) < 2 else loss, reduction)
 
@@ -179,7 +180,7 @@ def multilabel_margin_loss(
     # The targets of a row end before the first negative entry; one that is named twice counts twice.
     named = le(cumsum(to_dtype(lt(labels, 0), int64), 1), 0)
     labels = where(named, labels, 0)
-    hot = logical_and(eq(views.unsqueeze(labels, 2), made(np.arange(classes))), views.unsqueeze(named, 2))
+    hot = logical_and(eq(views.unsqueeze(labels, 2), beside(made(np.arange(classes)), labels)), views.unsqueeze(named, 2))
     counted = logical_and(views.unsqueeze(named, 2), views.unsqueeze(logical_not(any_of(hot, 1)), 1))
     hinge = clamp_min(add(sub(views.unsqueeze(rows, 1), views.unsqueeze(gather(rows, 1, labels), 2)), 1), 0)
     loss = div(sum_of(mul(hinge, to_dtype(counted, input._dtype)), (1, 2)), classes)

@@ -53,8 +53,8 @@ def batch_norm(
         missing = "running_mean" if running_mean is None else "running_var"
         raise RuntimeError(f"{missing} must be defined in evaluation mode")
     kind = input._dtype
-    weight = ones(channels, dtype=kind) if weight is None else weight
-    bias = zeros(channels, dtype=kind) if bias is None else bias
+    weight = ones(channels, dtype=kind, device=input.device) if weight is None else weight
+    bias = zeros(channels, dtype=kind, device=input.device) if bias is None else bias
     if len(shape) < 2:
         return mul(input, 1)
     if not training:
@@ -76,8 +76,8 @@ def layer_norm(
     shape, wanted = shape_of(input), tuple(normalized_shape)
     _check_normalized(shape, wanted, weight, bias)
     kind = input._dtype
-    weight = ones(wanted, dtype=kind) if weight is None else weight
-    bias = zeros(wanted, dtype=kind) if bias is None else bias
+    weight = ones(wanted, dtype=kind, device=input.device) if weight is None else weight
+    bias = zeros(wanted, dtype=kind, device=input.device) if bias is None else bias
     return call(_layer_norm, (input, weight, bias), len(shape) - len(wanted), eps)
 
 
@@ -162,7 +162,7 @@ def instance_norm(
         return batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
     n, channels = shape[:2]
     flat = views.reshape(input, (1, n * channels, *shape[2:]))
-    unit, zero = ones(n * channels, dtype=input._dtype), zeros(n * channels, dtype=input._dtype)
+    unit, zero = ones(n * channels, dtype=input._dtype, device=input.device), zeros(n * channels, dtype=input._dtype, device=input.device)
     y, batch_mean, batch_var = call(_train, (flat, unit, zero), eps)
     count = count_of(input._shape) // max(n * channels, 1)
     if running_mean is not None:

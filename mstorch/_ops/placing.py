@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._backend import runtime
-from .._backend.raw import from_numpy
+from .._backend.raw import ON_CPU, from_numpy
 from .._core import device as devices
 from .._core.modes import modes
 from .._core.storage import Value
@@ -127,3 +127,10 @@ def _placing(function: Callable[..., Any], like: bool) -> Callable[..., Any]:
     return factory
 
 
+
+
+def beside(constant: Any, like: Any) -> Any:
+    """A constant that a function made on the host, where the tensor is that it goes with."""
+    if ON_CPU or modes.native is not None or like._storage.__class__ is not Value or constant._storage.__class__ is Value:
+        return constant
+    return moved(constant, False)

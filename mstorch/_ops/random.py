@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _mt19937
-from .._backend import trace
+from .._backend import runtime, trace
 from .._backend.cast import numpy_cast
 from .._backend.raw import Raw, from_numpy
 from .._core import device as devices
@@ -477,5 +477,6 @@ FUNCTIONS = tuple(
 METHODS = tuple(
     "uniform_ normal_ random_ bernoulli_ bernoulli exponential_ geometric_ cauchy_ log_normal_ multinomial".split()
 )
-on_accelerators(globals(), ("rand", "randn", "randint", "randperm"), ("rand_like", "randn_like", "randint_like"))
+if runtime.FAKE_DEVICE:  # a real device draws by itself
+    on_accelerators(globals(), ("rand", "randn", "randint", "randperm"), ("rand_like", "randn_like", "randint_like"))
 accept_forms(globals())

@@ -38,6 +38,7 @@ from .complex_views import view_as_complex, view_as_real
 from .creation import zeros_like
 from .index import keep_layout
 from .join import cat, flip
+from .placing import beside
 from .scan import cumprod
 from .scatter import put_flat
 
@@ -497,7 +498,7 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
         flat = np.zeros(need, array_of(storage).dtype)
         determinism.fill(flat[have:], self._dtype)
         flat[:have] = array_of(storage).reshape(-1)
-        storage = tensor_of(flat)
+        storage = beside(tensor_of(flat), self)
     offset = self._offset
     turn_into(self, storage if shape_of(storage) == shape and not offset else views.as_strided(
         storage, shape, contiguous_strides(shape), offset))

@@ -19,16 +19,18 @@ _where, _total, _permute = kernel("where"), kernel("sum"), kernel("permute")
 def _zeros_and_places(function: Map, shape: tuple[int, ...]) -> np.ndarray:
     """Where each element of the map's result comes from, counted from 1; 0 for what is zero."""
     count = int(np.prod(shape))
-    return np.asarray(function(np.arange(1, count + 1, dtype=np.int64).reshape(shape)))
+    return np.asarray(function(np.arange(1, count + 1, dtype=np.float64).reshape(shape)))
 
 
 def _moves(function: Map, shape: tuple[int, ...], places: np.ndarray) -> bool:
     """Whether a map takes elements as they are: it does so with other numbers, too."""
-    if places.dtype.kind != "i" or (places.size and not 0 <= places.min() <= places.max() <= int(np.prod(shape))):
+    if places.dtype != np.float64 or not np.array_equal(places, np.trunc(places)):
         return False
-    numbers = np.random.RandomState(0).randint(1, 1 << 40, shape).astype(np.int64)
-    padded = np.concatenate([np.zeros(1, np.int64), numbers.reshape(-1)])
-    return bool(np.array_equal(np.asarray(function(numbers)), padded[places]))
+    if places.size and not 0 <= places.min() <= places.max() <= int(np.prod(shape)):
+        return False
+    numbers = np.random.RandomState(0).randint(1, 1 << 40, shape).astype(np.float64)
+    padded = np.concatenate([np.zeros(1), numbers.reshape(-1)])
+    return bool(np.array_equal(np.asarray(function(numbers)), padded[places.astype(np.int64)]))
 
 
 def _gathered(raw: Raw, places: np.ndarray) -> Raw:

@@ -242,6 +242,11 @@ def both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.logical_and(first, second)
 
 
+def either(first: Raw, second: Raw) -> Raw:
+    """Where one of two conditions of a device holds."""
+    return kernel("logical_or")["bool"](first, second)
+
+
 sgn, erf = Primitive("sgn"), Primitive("erf")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from .._core.overriding import FUNCTION_TRANSFORMS, state
 from .._core.tensor_base import TensorBase, is_tracked, tensor_of
 from .._core.trees import broadcast_to, tree_flatten, tree_map, tree_unflatten
+from .._ops.placing import beside
 from ..autograd.function import Function
 from ._batched import (
     NO_BACKWARD,
@@ -245,7 +246,7 @@ def grad_inside(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if seed is None:
             if output.numel() != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
-            full.append(tensor_of(np.ones(core(output)._shape, output._dtype.np)))
+            full.append(beside(tensor_of(np.ones(core(output)._shape, output._dtype.np)), core(output)))
         else:
             full.append(core(aligned(seed, output)))
     found = op([core(output) for output in outputs], [core(tensor) for tensor in inputs], full, **given)

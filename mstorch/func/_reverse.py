@@ -12,6 +12,7 @@ from .._core.modes import modes
 from .._core.tensor_base import TensorBase, is_tracked, tensor_of
 from .._core.trees import TreeSpec, shown, tree_flatten, tree_unflatten
 from .._ops.creation import zeros
+from .._ops.placing import beside
 from ..autograd.graph import disable_saved_tensors_hooks
 from ._batched import core, dressed_like, public
 from ._levels import Level, entered_arguments, flat_tensors, one_hot, recording, seed_of
@@ -48,7 +49,7 @@ def _value_and_grad(
         if output.is_complex():
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
         level.look_at([output])
-        seed = dressed_like(output, tensor_of(np.ones(core(output)._shape, output._dtype.np)))
+        seed = dressed_like(output, beside(tensor_of(np.ones(core(output)._shape, output._dtype.np)), core(output)))
         gradients = level.wrapped(level.gradients([output], [seed]))
         spec = tree_flatten(picked)[1]
         return tree_unflatten(gradients, spec), level.left(output), level.left(aux)

@@ -8,7 +8,6 @@ import sys
 
 import pytest
 
-from mstorch._backend.table import ROWS
 from tools import plugins
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -21,6 +20,12 @@ assert good >= 0.95 * count and count > 80, (good, count)
 by_row = {entry.row: entry for entry in listed}
 many = {op: by_row[op].kernels for op in kernel_map.FEW.values() if op in by_row and by_row[op].kernels > 2}
 assert not many, many
+from mstorch._backend.table import ROWS
+assert len(ROWS) > 200
+for op, row in ROWS.items():
+    for device in ("Ascend", "GPU"):
+        same = row.functions.get(device) is row.functions["CPU"]
+        assert (device in row.functions) != (device in row.reasons) or (same and row.reasons[device]), (op, device)
 found = kernel_map.faults(listed) + kernel_map.faults(kernel_map.entries("GPU"))
 assert not found, found
 from mstorch._backend.ascend._primitives import one
@@ -42,19 +47,6 @@ def test_rows_name_what_their_devices_have() -> None:
     assert planted.count(" on Ascend") == 3
     for words in ("relu on Ascend: BesselJ0 not in the plugin", "gelu on Ascend: cannot be followed", "silu on Ascend: no entry"):
         assert words in planted
-
-
-def test_every_row_has_an_entry_for_each_device() -> None:
-    script = (
-        "import mstorch, mstorch._backend.gpu\nfrom mstorch._backend.table import ROWS\n"
-        "print([op for op, row in ROWS.items() for device in ('Ascend', 'GPU') if (device in row.functions) == "
-        "(device in row.reasons and row.functions.get(device) is not row.functions.get('CPU'))])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, env={**os.environ, "MSTORCH_FAKE_DEVICE": "Ascend"}
-    )
-    assert done.stdout.strip() == "[]", done.stdout + done.stderr[-1000:]
-    assert len(ROWS) > 200
 
 
 def test_names_in_a_plugin() -> None:

@@ -61,7 +61,18 @@ def enter_all(rows: Mapping[str, Function | str]) -> None:
         enter(op, function)
 
 
+def of_vectors(function: Function) -> Function:
+    """A row along a dimension, for a tensor without dimensions too, which the device's kernels do not take."""
+
+    def call(x: Any, *args: Any) -> Any:
+        if x.shape:
+            return function(x, *args)
+        return run("Reshape", function(run("Reshape", x, (1,)), *args), ())
+
+    return call
+
+
 same = partial(same_on, "Ascend")
 absent = partial(absent_on, "Ascend")
 
-__all__ = ["absent", "enter", "enter_all", "one", "primitive", "run", "same", "watchers"]
+__all__ = ["absent", "enter", "enter_all", "of_vectors", "one", "primitive", "run", "same", "watchers"]

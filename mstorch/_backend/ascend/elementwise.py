@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..kernels._nodes import constant
 from ..raw import MS_DTYPE, NAME_OF, Raw
 from ..table import FLOATS, HALVES
@@ -45,6 +47,16 @@ def _where(condition: Raw, first: Raw, second: Raw) -> Raw:
     return run("Select", condition, first, second)
 
 
+def _clamp(x: Raw, low: Raw | None, high: Raw | None) -> Raw:
+    """Between bounds, which are brought to the shape of the result: the kernel broadcasts neither them nor the input."""
+    shape = np.broadcast_shapes(*(tuple(item.shape) for item in (x, low, high) if item is not None))
+
+    def wide(item: Raw | None) -> Raw | None:
+        return item if item is None or tuple(item.shape) in (shape, ()) else run("BroadcastTo", item, at=(tuple(shape),))
+
+    return run("ClampTensor", x if tuple(x.shape) == shape else run("BroadcastTo", x, at=(tuple(shape),)), wide(low), wide(high))
+
+
 enter_all({
     "add": lambda x, y: run("AddExt", x, y, 1),
     "sub": lambda x, y: run("SubExt", x, y, 1),
@@ -53,7 +65,7 @@ enter_all({
     "trunc_divide": lambda x, y: run("DivMod", x, y, "trunc"),
     "integer_divide": _divide, "remainder": "RemainderTensorTensor", "fmod": "FmodTensor",
     "abs": "Abs", "sign": "Sign", "square": "Square", "sqrt": "Sqrt", "rsqrt": "Rsqrt", "reciprocal": "Reciprocal",
-    "maximum": "Maximum", "minimum": "Minimum", "clamp": "ClampTensor", "where": _where,
+    "maximum": "Maximum", "minimum": "Minimum", "clamp": _clamp, "where": _where,
     "fmax": _passing_over_nan("Maximum"), "fmin": _passing_over_nan("Minimum"), "copysign": _copysign,
     "eq": "Equal", "ne": "NotEqual", "lt": "Less", "le": "LessEqual", "gt": "Greater", "ge": "GreaterEqual",
     "logical_and": "LogicalAnd", "logical_or": "LogicalOr", "logical_xor": "LogicalXor", "logical_not": "LogicalNot",

@@ -26,7 +26,7 @@ def _index(x: Raw, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacen
     return taken
 
 
-def _linear_index(shape: Sizes, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
+def _linear_index(first: Raw, shape: Sizes, dims: Sizes, indices: tuple[Raw, ...], common: Sizes, adjacent: bool) -> Raw:
     every = from_numpy(np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape))
     return _index(every, dims, indices, common, adjacent)
 

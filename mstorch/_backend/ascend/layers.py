@@ -5,7 +5,7 @@ from typing import Any
 
 from ..kernels._nodes import constant
 from ..raw import MS_DTYPE, Raw
-from ._primitives import enter, enter_all, run
+from ._primitives import enter, enter_all, of_vectors, run
 
 Sizes = tuple[int, ...]
 INT64 = MS_DTYPE["int64"]
@@ -170,7 +170,8 @@ enter_all({
     "avg_pool": _avg_pool, "adaptive_avg_pool": _adaptive_avg_pool,
     "layer_norm": _layer_norm, "batch_norm_train": _batch_norm_train, "batch_norm_eval": _batch_norm_eval,
     "batch_norm_grad": _batch_norm_grad, "running_average": _running_average,
-    "softmax": lambda x, dim: run("Softmax", x, at=(dim,)), "log_softmax": lambda x, dim: run("LogSoftmaxExt", x, dim, None),
+    "softmax": of_vectors(lambda x, dim: run("Softmax", x, at=(dim,))),
+    "log_softmax": of_vectors(lambda x, dim: run("LogSoftmaxExt", x, dim, None)),
     "nll": _nll, "binary_cross_entropy": lambda x, target: run("BinaryCrossEntropy", x, target, None, at=("none",)),
     "embedding": _embedding, "lstm_cell": _lstm_cell, "gru_cell": _gru_cell,
 })  # fmt: skip

@@ -1,14 +1,18 @@
 """Reductions, scans, sorts and counts on Ascend."""
 from __future__ import annotations
 
+from ..kernels.reduce import reduced_shape
 from ..raw import MS_DTYPE, Raw
-from ._primitives import absent, enter_all, run
+from ._primitives import absent, enter_all, of_vectors, run
 
 Dims = tuple[int, ...]
 INT64 = MS_DTYPE["int64"]
 
 
 def _sum(x: Raw, dims: Dims, keepdim: bool) -> Raw:
+    """Of no elements it is made of zeros: the CPU's kernel gives uninitialised memory there, and no device was asked (2.10)."""
+    if x.size == 0:
+        return run("Zeros", reduced_shape(tuple(x.shape), dims, keepdim), x.dtype)
     return run("SumExt", x, dims, keepdim, x.dtype) if x.shape else run("Clone", x)
 
 
@@ -83,9 +87,10 @@ def _count_positions(positions: Raw, count: int) -> Raw:
 
 enter_all({
     "sum": _sum, "mean": _mean, "prod": _prod, "amax": _amax, "amin": _amin, "argmax": "ArgMaxExt", "argmin": "ArgMinExt",
-    "all": _all, "any": _any, "p_norm": _p_norm, "cumsum": _cumsum, "running_sum": _cumsum, "cumprod": _cumprod,
-    "cummax_indices": _cummax_indices, "cummin_indices": _cummin_indices,
-    "argsort": _argsort, "argsort_double": _argsort, "topk_indices": _topk_indices, "searchsorted": _searchsorted,
+    "all": _all, "any": _any, "p_norm": _p_norm, "cumsum": of_vectors(_cumsum),
+    "running_sum": _cumsum, "cumprod": of_vectors(_cumprod),
+    "cummax_indices": of_vectors(_cummax_indices), "cummin_indices": of_vectors(_cummin_indices),
+    "argsort": of_vectors(_argsort), "argsort_double": of_vectors(_argsort), "topk_indices": _topk_indices, "searchsorted": _searchsorted,
     "segment_sum": _segment_sum, "count_positions": _count_positions,
 })  # fmt: skip
 absent("no kernel of the device adds up exponentials along the way: CumulativeLogsumexp keeps no NaN", "logcumsumexp")

@@ -1,7 +1,8 @@
 """Views, copies and joins on Ascend. What only describes memory anew (reshape, permute, expand, slices) runs no kernel there."""
 from __future__ import annotations
 
-from ..raw import MS_DTYPE, Raw
+from ..kernels._nodes import PARTS
+from ..raw import MS_DTYPE, NAME_OF, Raw
 from ._primitives import enter_all, run
 
 Sizes = tuple[int, ...]
@@ -12,7 +13,14 @@ def _expand(x: Raw, shape: Sizes) -> Raw:
 
 
 def _view_dtype(x: Raw, name: str) -> Raw:
-    return run("ViewDtype", x, MS_DTYPE[name])
+    """The flat elements in a dtype. Between complex numbers and their parts ViewDtype crashed the process (2.10, on the CPU)."""
+    flat = run("Reshape", x, (-1,))
+    if name in PARTS:
+        pairs = run("Reshape", flat, (-1, 2))
+        return run("Complex", run("SelectExtView", pairs, 1, 0), run("SelectExtView", pairs, 1, 1))
+    if PARTS.get(NAME_OF[x.dtype]) == name:
+        return run("Reshape", run("StackExt", (run("Real", flat), run("Imag", flat)), at=(-1,)), (-1,))
+    return run("ViewDtype", flat, MS_DTYPE[name])
 
 
 def _storage_gather(x: Raw, index: Raw) -> Raw:

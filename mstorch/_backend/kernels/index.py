@@ -127,7 +127,7 @@ def composed_index(raw: Raw, dims: tuple[int, ...], indices: tuple[Raw, ...], co
 
 
 def composed_linear_index(
-    shape: tuple[int, ...], dims: tuple[int, ...], indices: tuple[Raw, ...], common: tuple[int, ...], adjacent: bool
+    first: Raw, shape: tuple[int, ...], dims: tuple[int, ...], indices: tuple[Raw, ...], common: tuple[int, ...], adjacent: bool
 ) -> Raw:
     """Row-major positions, in a tensor of ``shape``, of the elements that ``composed_index`` would take."""
     every = from_numpy(np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape))

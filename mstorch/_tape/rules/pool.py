@@ -8,6 +8,7 @@ import numpy as np
 from ..._backend.host._slices import inner, padded, slices
 from ..._backend.host.pool import largest_places, numpy_max_pool, window_counts, window_sums
 from ..._backend.kernels.windows import adaptive_table
+from ..._backend.raw import Raw
 from .. import vocabulary as v
 from ..apply import rule
 from ._places import Places
@@ -15,10 +16,36 @@ from ._places import Places
 Sizes = tuple[int, ...]
 
 
+_pad, _ne = v.Primitive("pad"), v.Primitive("ne")
+
+
+def _max_pool_on_device(node: Any, g: Raw) -> Any:
+    """The gradient window element by window element, by the device's kernels: the first largest one gets it."""
+    kernel, stride, padding, dilation, out = node.args
+    shape = node.shapes[0]
+    x, y = node.kept(g, 0), node.kept(g, 1)
+    widths = [
+        (p, max(0, (o - 1) * s + d * (k - 1) + 1 - n - p))
+        for n, k, s, p, d, o in zip(shape[2:], kernel, stride, padding, dilation, out)
+    ]
+    x = _pad(x, tuple(width for pair in reversed(widths) for width in pair), float("-inf"))
+    wide = v.shape_of(x)
+    total = left = None
+    for key in slices(kernel, stride, dilation, out):
+        part = v.part_of(x, key)
+        hit = v.either(v.eq(part, y), v.both(_ne(part, part), _ne(y, y)))
+        hit = hit if left is None else v.both(hit, left)
+        left = v.negated(hit) if left is None else v.both(left, v.negated(hit))
+        total = v.sum_of(total, v.placed_in(v.where(hit, g, 0), key, wide))
+    return v.part_of(total, (slice(None), slice(None), *(slice(b, b + n) for (b, _), n in zip(widths, shape[2:]))))
+
+
 @rule("max_pool", keep=(0, "result"), label="MaxPool2DWithIndicesBackward0")
 def max_pool(node: Any, g: Any) -> Any:
     kernel, stride, padding, dilation, out = node.args
     shape = node.shapes[0]
+    if isinstance(g, Raw) and 0 not in shape and 0 not in v.shape_of(g):
+        return _max_pool_on_device(node, g)
     x = v.comparable(node.kept(g, 0))
     # torch keeps positions, so that the result may be written to (by a ReLU in place): then it is computed again.
     y = numpy_max_pool(x, *node.args) if node.saved[1].changed else v.comparable(node.kept(g, 1))

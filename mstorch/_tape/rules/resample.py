@@ -6,16 +6,19 @@ from typing import Any
 import numpy as np
 
 from ..._backend.host.resample import numpy_fold, numpy_pick_along, numpy_unfold
+from ..._backend.raw import Raw
 from ..._backend.table import kernel
 from .. import vocabulary as v
-from ..apply import rule
+from ..apply import Primitive, rule
 
-_along = kernel("along")
+_along, _turned = kernel("along"), Primitive("along")
 
 
 @rule("along", label="UpsampleBackward0", tables=True)
 def along(node: Any, g: Any) -> Any:
     matrix, axis = node.args
+    if isinstance(g, Raw):
+        return _turned(g, np.ascontiguousarray(matrix.T), axis)
     turned, run = np.ascontiguousarray(matrix.T), _along.host[node.kind.name]
     return v.mapped(g, lambda array: run(array, turned, axis), lambda array: run(array, matrix, axis), "UpsampleBackward0")
 

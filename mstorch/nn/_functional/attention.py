@@ -20,6 +20,7 @@ from ..._ops.from_data import made
 from ..._ops.join import cat, repeat, repeat_interleave
 from ..._ops.matmul import linear, matmul
 from ..._ops.padding import constant_pad_nd
+from ..._ops.placing import beside
 from ..._ops.reduce import mean
 from ..._ops.softmax import softmax
 
@@ -49,7 +50,7 @@ def scaled_dot_product_attention(
             raise RuntimeError(
                 "scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
             )
-        attn_mask = made(np.tril(np.ones((q[-2], k[-2]), bool)))
+        attn_mask = beside(made(np.tril(np.ones((q[-2], k[-2]), bool))), query)
     if attn_mask is not None and attn_mask._dtype is not bool_ and attn_mask._dtype is not query._dtype:
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
@@ -73,13 +74,13 @@ def scaled_dot_product_attention(
             allowed = permitted.any(-1, keepdims=True)
             if not allowed.all():
                 # Such a row is computed without the mask and then set to zero: NaN would come back in the gradients.
-                empty, attn_mask = allowed, made(permitted | ~allowed)
+                empty, attn_mask = allowed, beside(made(permitted | ~allowed), query)
             weights = where(attn_mask, weights, float("-inf"))
         else:
             weights = add(weights, attn_mask)
     weights = softmax(weights, -1)
     if empty is not None:
-        weights = where(made(empty), weights, 0.0)
+        weights = where(beside(made(empty), weights), weights, 0.0)
     if dropout_p > 0:
         weights = dropout(weights, dropout_p, True)
     found = matmul(weights, value)
@@ -101,7 +102,7 @@ def _canonical_mask(
     if mask._dtype is bool_:
         if mask.is_meta:
             return mask.to(target_type)
-        return made(np.where(array_of(mask), -np.inf, 0).astype(target_type.np))
+        return beside(made(np.where(array_of(mask), -np.inf, 0).astype(target_type.np)), mask)
     return mask
 
 
@@ -202,8 +203,8 @@ def multi_head_attention_forward(
     k = static_k if static_k is not None else views.transpose(views.reshape(k, (shape_of(k)[0], heads, head)), 0, 1)
     v = static_v if static_v is not None else views.transpose(views.reshape(v, (shape_of(v)[0], heads, head)), 0, 1)
     if add_zero_attn:
-        k = cat([k, zeros((heads, 1, head), dtype=kind)], 1)
-        v = cat([v, zeros((heads, 1, head), dtype=kind)], 1)
+        k = cat([k, zeros((heads, 1, head), dtype=kind, device=k.device)], 1)
+        v = cat([v, zeros((heads, 1, head), dtype=kind, device=v.device)], 1)
         attn_mask, key_padding_mask = _one_more(attn_mask), _one_more(key_padding_mask)
     source = shape_of(k)[1]
     if key_padding_mask is not None:

@@ -101,6 +101,12 @@ class ConversionMixin:
         """Move to a GPU; raises if there is none."""
         return self._apply(lambda tensor: tensor.cuda(device))
 
+    if devices.current().type == "npu":
+
+        def npu(self, device: Any = None) -> Self:
+            """Move to an Ascend device."""
+            return self._apply(lambda tensor: tensor.npu(device))
+
     def xpu(self, device: Any = None) -> Self:
         """Move to an Intel GPU; raises, for MindSpore runs on none."""
         return self._apply(lambda tensor: tensor.xpu(device))

@@ -1,0 +1,68 @@
+"""One sample call of each kernel row, as ``tools/kernel_samples.py`` recorded it: for the kernel map and ``python -m mstorch check``."""
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import numpy as np
+
+PATH = pathlib.Path(__file__).with_name("kernel_samples.json")
+
+
+def decoded(value: Any) -> Any:
+    """The argument that ``encoded`` wrote down; other numbers lie between 0.1 and 0.9, which most functions take."""
+    if not isinstance(value, dict):
+        return value
+    if "dtype" not in value:
+        ((kind, items),) = value.items()
+        made = [decoded(item) for item in items]
+        return made if kind == "list" else tuple(made)
+    kind, shape = np.dtype(value["dtype"]), tuple(value["shape"])
+    if "values" in value:
+        return np.asarray(value["values"], kind).reshape(shape)
+    numbers = np.random.RandomState(len(shape)).uniform(0.1, 0.9, shape)
+    return np.asarray(numbers < 0.5 if kind.kind == "b" else numbers.astype(kind))
+
+
+def samples() -> dict[str, list[Any]]:
+    """The arguments of one call of each row."""
+    return {op: [decoded(item) for item in args] for op, args in {**json.loads(PATH.read_text()), **BY_HAND}.items()}
+
+
+def _floats(*shape: int, dtype: str = "float32") -> dict[str, Any]:
+    return {"dtype": dtype, "shape": list(shape)}
+
+
+def _indices(*values: int) -> dict[str, Any]:
+    return {"dtype": "int64", "shape": [len(values)], "values": list(values)}
+
+
+def _pair(*items: Any) -> dict[str, Any]:
+    return {"tuple": list(items)}
+
+
+# What host memory never asks the table for: windows are views there, and matrices go to LAPACK.
+_SQUARE = _floats(3, 3)
+BY_HAND: dict[str, list[Any]] = {
+    "argsort_double": [_floats(3, 4, dtype="float64"), 1, False],
+    "col2im": [_floats(1, 4, 9), _pair(4, 4), _pair(2, 2), _pair(1, 1), _pair(0, 0), _pair(1, 1), _pair(3, 3)],
+    "expand": [_floats(2, 1), _pair(2, 3)],
+    "gru_cell": [_floats(2, 9), _floats(2, 9), _floats(2, 3)],
+    "integer_power": [_indices(1, 2, 3), _indices(2, 2, 2)],
+    "lexicographic_order": [_floats(4, 2)],
+    "linear_index": [_indices(0, 2), _pair(3, 4), _pair(0), _pair(_indices(0, 2)), _pair(2), True],
+    "max_pool": [_floats(1, 2, 4, 4), _pair(2, 2), _pair(2, 2), _pair(0, 0), _pair(1, 1), _pair(2, 2)],
+    "max_pool_indices": [_floats(1, 2, 4, 4), _pair(2, 2), _pair(2, 2), _pair(0, 0), _pair(1, 1), _pair(2, 2)],
+    "where": [_floats(2, 3, dtype="bool"), _floats(2, 3), _floats(2, 3)],
+    "permute": [_floats(2, 3), _pair(1, 0)],
+    "searchsorted": [_indices(1, 3, 5, 7), _indices(0, 3, 9), False],
+    "reshape": [_floats(2, 3), _pair(3, 2)],
+    "select": [_floats(2, 3), 0, 1],
+    "slice": [_floats(4, 3), 0, 1, 3, 1],
+    "storage_gather": [_floats(2, 3), _indices(0, 4)],
+    "storage_scatter": [_floats(2, 3), _indices(0, 4), _floats(2)],
+    "view_dtype": [_floats(4), "complex64"],
+    "linalg_qr": [_SQUARE, "reduced"],
+    "linalg_solve_triangular": [_SQUARE, _floats(3, 2), True, False],
+}

@@ -1,0 +1,37 @@
+"""Programs on the stand-in device: same numbers as on the CPU, devices and errors as torch names them, one transfer a step."""
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+
+
+def _run(command: list[str], device: bool, folder: pathlib.Path = ROOT) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment.pop("MSTORCH_FAKE_DEVICE", None)
+    if device:
+        environment["MSTORCH_FAKE_DEVICE"] = "Ascend"
+    done = subprocess.run([sys.executable, *command], cwd=folder, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("what", ["operations", "models", "programs"])
+def test_what_runs_on_the_stand_in(what: str) -> None:
+    assert _run(["-m", "tests.devices.stand_in", what], True).strip().splitlines()[-1] == "[]"
+
+
+def test_the_report_of_a_device() -> None:
+    report = _run(["-m", "mstorch", "check"], True)
+    assert "tried on npu:0" in report and " 0 differ or raise" in report and report.strip().endswith(": alike")
+
+
+def test_digits_train_alike() -> None:
+    command = ["-m", "mstorch", "digits_mlp.py", "--epochs", "1"]
+    assert _run([*command, "--device", "npu"], True, EXAMPLES) == _run(command, False, EXAMPLES)
