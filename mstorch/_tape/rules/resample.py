@@ -9,7 +9,8 @@ from ..._backend.host.resample import numpy_fold, numpy_pick_along, numpy_unfold
 from ..._backend.raw import Raw
 from ..._backend.table import kernel
 from .. import vocabulary as v
-from ..apply import Primitive, rule
+from ..apply import rule
+from ..primitives import Primitive
 
 _along, _turned = kernel("along"), Primitive("along")
 
