@@ -59,14 +59,14 @@ def adam_step(
 ) -> None:
     """Adam's update of one parameter and its moments, in place; ``step`` counts from 1."""
     arrays = [array_of(tensor) for tensor in (param, grad, exp_avg, exp_avg_sq)]
-    in_blocks(lambda p, g, m, v: _adam_arrays(p, g, m, v, step, lr, beta1, beta2, eps), arrays)
+    in_blocks(lambda p, g, m, v: _adam_arrays(p, g, m, v, step, lr, beta1, beta2, eps), arrays, 16)
     for tensor in (param, exp_avg, exp_avg_sq):
         touch(tensor)
 
 
 def momentum_step(param: Any, grad: Any, buffer: Any, lr: float, momentum: float) -> None:
     """The update of one parameter and its momentum buffer, in place."""
-    in_blocks(lambda p, g, b: _momentum_arrays(p, g, b, lr, momentum), [array_of(tensor) for tensor in (param, grad, buffer)])
+    in_blocks(lambda p, g, b: _momentum_arrays(p, g, b, lr, momentum), [array_of(tensor) for tensor in (param, grad, buffer)], 6)
     touch(param)
     touch(buffer)
 
@@ -79,5 +79,5 @@ def _momentum_arrays(param: np.ndarray, grad: np.ndarray, buffer: np.ndarray, lr
 
 def plain_step(param: Any, grad: Any, lr: float) -> None:
     """Gradient descent's update of one parameter, in place."""
-    in_blocks(lambda values, slope: np.subtract(values, slope * slope.dtype.type(lr), out=values), [array_of(param), array_of(grad)])
+    in_blocks(lambda values, slope: np.subtract(values, slope * slope.dtype.type(lr), out=values), [array_of(param), array_of(grad)], 4)
     touch(param)

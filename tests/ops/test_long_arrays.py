@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import mstorch
+from mstorch._backend.host import _blocks, _ufunc
 from mstorch._backend.host._blocks import BLOCK, LONG, threads
-from mstorch._backend.host._ufunc import WIDE
 
 Both = Callable[..., Any]
 
@@ -72,9 +72,11 @@ def test_a_forked_process_works_without_the_threads() -> None:
 
 
 @pytest.mark.parametrize("form", ["rows", "number", "row", "column", "transposed", "truth"])
-def test_arithmetic_on_threads(both: Both, form: str) -> None:
+def test_arithmetic_on_threads(both: Both, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_ufunc, "WIDE", 1 << 12)
+
     def body(torch: Any) -> Any:
-        x = torch.linspace(-3, 3, 2 * WIDE + 6).reshape(2, -1)
+        x = torch.linspace(-3, 3, (1 << 13) + 6).reshape(2, -1)
         other = {
             "rows": x.flip(0).contiguous(), "number": torch.tensor(2.0), "row": x[:1].clone(), "column": x[:, :1].clone(),
             "transposed": x.flip(1).t().contiguous().t(), "truth": x.flip(0) > 0,
@@ -84,7 +86,10 @@ def test_arithmetic_on_threads(both: Both, form: str) -> None:
     both(body, rtol=1e-6, atol=1e-7)
 
 
-def test_normalisation_of_long_arrays(both: Both) -> None:
+@pytest.mark.parametrize("worth", [0, 1 << 60])
+def test_normalisation_of_long_arrays(both: Both, worth: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_blocks, "WORTH", worth)
+
     def body(torch: Any) -> Any:
         functional = torch.nn.functional
         x = (torch.arange(3 * LONG) * 7919 % 1009 / 500.0 - 1).reshape(3, 8, -1, 16).requires_grad_()

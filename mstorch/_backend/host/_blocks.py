@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 
-# An array of at least so many elements is worth threads; a block of so many stays in a core's cache over all passes.
-LONG = 1 << 16
+# A block of so many elements stays in a core's cache over all passes; longer arrays are worked on in blocks.
 BLOCK = 1 << 14
+LONG = 1 << 16
+# So many elements, each counted once for each pass over it, are worth threads: to wake one takes 60 µs, and the threads of BLAS,
+# which go on spinning after a product, leave it half a core.
+WORTH = 1 << 23
 
 
 class _Threads:
@@ -50,8 +53,11 @@ class _Threads:
 threads = _Threads()
 
 
-def by_rows(work: Callable[[int, int], None], rows: int, width: int) -> None:
-    """Call ``work(start, end)`` for all of so many rows: long ones in blocks that fit the cache, on several threads."""
+def by_rows(work: Callable[[int, int], None], rows: int, width: int, passes: int) -> None:
+    """Call ``work(start, end)`` for all of so many rows: long ones in blocks that fit the cache, on threads where that is worth it.
+
+    ``passes``: how many times about an element is read or written.
+    """
     if rows * width < LONG:
         work(0, rows)
         return
@@ -61,16 +67,22 @@ def by_rows(work: Callable[[int, int], None], rows: int, width: int) -> None:
         for first in range(start, end, step):
             work(first, min(first + step, end))
 
-    threads.run(some, rows)
+    if rows * width * passes < WORTH:
+        some(0, rows)
+    else:
+        threads.run(some, rows)
 
 
-def in_blocks(step: Callable[..., Any], arrays: Sequence[np.ndarray]) -> None:
+def in_blocks(step: Callable[..., Any], arrays: Sequence[np.ndarray], passes: int) -> None:
     """Call a step that writes into row-major arrays of one shape on blocks of them."""
     if arrays[0].size <= BLOCK:
         step(*arrays)
         return
     rows = [array.reshape(-1) for array in arrays]
-    by_rows(lambda start, end: step(*[row[start:end] for row in rows]), rows[0].size, 1)
+    by_rows(lambda start, end: step(*[row[start:end] for row in rows]), rows[0].size, 1, passes)
+
+
+_PASSES = 25  # of the activations that are worth blocks
 
 
 def blocked(kernel: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
@@ -94,7 +106,7 @@ def blocked(kernel: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
         def work(start: int, end: int) -> None:
             line[start:end] = kernel(*[row[start:end] for row in rows], *others)
 
-        by_rows(work, x.size, 1)
+        by_rows(work, x.size, 1, _PASSES)
         return out
 
     return run

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..quiet import QUIET
-from ._blocks import threads
+from ._blocks import WORTH, threads
 
-# Arrays of so many elements are worth threads even for one pass.
-WIDE = 1 << 18
+WIDE = WORTH  # elements of one pass
 
 HALF = {"float16": "float32", "bfloat16": "float32"}
 FLOATS = ("float32", "float64")

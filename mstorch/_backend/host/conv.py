@@ -137,7 +137,7 @@ def _columns(x: np.ndarray, kernel_: Sizes, stride: Sizes, padding: Sizes, dilat
         for place, key in enumerate(keys):
             columns[start:end, place] = channels[start:end][key]
 
-    by_rows(work, c, columns.size // c)
+    by_rows(work, c, columns.size // c, 2)
     return columns.reshape(-1, n * out[0] * out[1])
 
 
@@ -176,7 +176,7 @@ def _add_windows(columns: np.ndarray, keys: list[Any], whole: np.ndarray) -> Non
         for place, key in enumerate(keys):
             whole[start:end][key] += columns[start:end, place]
 
-    by_rows(work, len(columns), columns[0].size)
+    by_rows(work, len(columns), columns[0].size, 3)
 
 
 def product_conv2d_input(g: np.ndarray, w: np.ndarray, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> np.ndarray:

@@ -7,7 +7,6 @@ import numpy as np
 from scipy.linalg import blas
 
 from ..table import define_host
-from ._blocks import by_rows
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS
 
 _SMALL = 256
@@ -44,13 +43,8 @@ def numpy_bmm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     gemm: Any = _GEMM[a.dtype.char]
     out = np.empty((*lead, a.shape[-2], b.shape[-1]), a.dtype)
     (left, left_transposed), (right, right_transposed) = _batch(b), _batch(a)
-    targets = out.reshape(-1, *out.shape[-2:])
-
-    def work(start: int, end: int) -> None:
-        for target, first, second in zip(targets[start:end], left[start:end], right[start:end]):
-            gemm(1.0, first, second, 0.0, target.T, trans_a=1 - left_transposed, trans_b=1 - right_transposed, overwrite_c=1)
-
-    by_rows(work, len(targets), max(a.size, b.size) // len(targets))
+    for target, first, second in zip(out.reshape(-1, *out.shape[-2:]), left, right):
+        gemm(1.0, first, second, 0.0, target.T, trans_a=1 - left_transposed, trans_b=1 - right_transposed, overwrite_c=1)
     return out
 
 

@@ -37,7 +37,7 @@ def numpy_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin:
             found *= scale
             np.add(found, shift, out=out[start:end])
 
-    by_rows(work, *flat.shape)
+    by_rows(work, *flat.shape, 8)
     return out.reshape(x.shape)
 
 
@@ -63,7 +63,7 @@ def numpy_batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, 
             found *= weight[start:end].reshape(wide)
             np.add(found, bias[start:end].reshape(wide), out=out[:, start:end])
 
-    by_rows(work, x.shape[1], x.size // x.shape[1])
+    by_rows(work, x.shape[1], x.size // x.shape[1], 8)
     return out, mean, var
 
 
@@ -100,7 +100,7 @@ def numpy_batch_norm_grad(
             inner -= (total[part] / count).reshape(wide)
             np.multiply(inner, (weight[part] * inverse).reshape(wide), out=out[:, part])
 
-    by_rows(work, x.shape[1], length)
+    by_rows(work, x.shape[1], length, 10)
     return out, by_normal, total
 
 
