@@ -37,7 +37,7 @@ def numpy_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin:
             found *= scale
             np.add(found, shift, out=out[start:end])
 
-    by_rows(work, *flat.shape, 8)
+    by_rows(work, flat.shape[0], flat.shape[1], 8)
     return out.reshape(x.shape)
 
 

@@ -27,7 +27,7 @@ def _in_rows(kernel: Callable[[np.ndarray, int], np.ndarray]) -> Callable[[np.nd
         def work(start: int, end: int) -> None:
             out[start:end] = kernel(flat[start:end], 1)
 
-        by_rows(work, *flat.shape, 8)
+        by_rows(work, flat.shape[0], flat.shape[1], 8)
         return out.reshape(x.shape)
 
     return run
