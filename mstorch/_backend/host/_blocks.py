@@ -73,6 +73,14 @@ def by_rows(work: Callable[[int, int], None], rows: int, width: int, passes: int
         threads.run(some, rows)
 
 
+def on_threads(work: Callable[[int, int], None], rows: int, width: int, passes: int) -> None:
+    """As ``by_rows`` without blocks: for copies, of which many small ones would take longer than a few large ones."""
+    if rows * width * passes < WORTH:
+        work(0, rows)
+    else:
+        threads.run(work, rows)
+
+
 def in_blocks(step: Callable[..., Any], arrays: Sequence[np.ndarray], passes: int) -> None:
     """Call a step that writes into row-major arrays of one shape on blocks of them."""
     if arrays[0].size <= BLOCK:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..kernels.windows import strided_table, transposed_table
 from ..table import define_host, forked, kernel, through_mindspore
-from ._blocks import by_rows
+from ._blocks import on_threads
 from ._slices import inner, padded, slices
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS
 from .matmul import product
@@ -137,7 +137,7 @@ def _columns(x: np.ndarray, kernel_: Sizes, stride: Sizes, padding: Sizes, dilat
         for place, key in enumerate(keys):
             columns[start:end, place] = channels[start:end][key]
 
-    by_rows(work, c, columns.size // c, 2)
+    on_threads(work, c, columns.size // c, 2)
     return columns.reshape(-1, n * out[0] * out[1])
 
 
@@ -176,7 +176,7 @@ def _add_windows(columns: np.ndarray, keys: list[Any], whole: np.ndarray) -> Non
         for place, key in enumerate(keys):
             whole[start:end][key] += columns[start:end, place]
 
-    by_rows(work, len(columns), columns[0].size, 3)
+    on_threads(work, len(columns), columns[0].size, 3)
 
 
 def product_conv2d_input(g: np.ndarray, w: np.ndarray, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> np.ndarray:
