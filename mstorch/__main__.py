@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
     if first == "env":
         return _env()
     if first == "check":
-        return importlib.import_module("mstorch._check").main()
+        return importlib.import_module("mstorch._device_report").main()
     if first == "scan":
         return _scan(rest)
     if first in ("-m", "-c"):
