@@ -39,8 +39,7 @@ from .._tape.apply import Applied, apply, apply_one, apply_pair
 from .._tape.duals import mapped
 from .._tape.duals import write as write_tangents
 from .._tape.node import bare_twin
-from .._tape.windows import _linear_node as linear_node
-from .._tape.windows import linear, no_view
+from .._tape.windows import linear, linear_node, no_view
 from .._tape.writes import assign, detach_snapshot, settle, snapshot
 
 Tensor = TensorBase  # for isinstance and annotations; results are instances of the finished class

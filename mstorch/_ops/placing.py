@@ -65,18 +65,6 @@ def is_elsewhere(tensor: Any, place: Any) -> bool:
     return (tensor._storage.__class__ is Value) != (place.type != "cpu")
 
 
-def refuse_mixed(tensors: Sequence[Any]) -> None:
-    """Raise torch's error if tensors with dimensions are on several devices."""
-    found: list[Any] = []
-    for tensor in tensors:
-        if isinstance(tensor, TensorBase) and tensor._shape:
-            place = tensor.device  # type: ignore[attr-defined]
-            if place not in found:
-                found.append(place)
-    if len(found) > 1:
-        raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {found[0]} and {found[1]}!")
-
-
 def on_accelerators(namespace: dict[str, Any], names: Sequence[str], like: Sequence[str] = ()) -> None:
     """Let factories of a module put what they make on the accelerator that ``device=`` names; no change where there is none.
 
@@ -125,8 +113,6 @@ def _placing(function: Callable[..., Any], like: bool) -> Callable[..., Any]:
         return made
 
     return factory
-
-
 
 
 def beside(constant: Any, like: Any) -> Any:

@@ -246,11 +246,12 @@ def _grad(outputs: Any, inputs: Any, grad_outputs: Any = None, *args: Any, **kwa
     """``autograd.grad`` where an input or an output is sparse: by its values."""
     wanted = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     plain = [tensor._values_part if is_sparse(tensor) else tensor for tensor in wanted]
-    found = autograd.grad(*_by_values(outputs, plain, grad_outputs), *args, **kwargs)
+    roots, gradients = _by_values(outputs, grad_outputs)
+    found = autograd.grad(roots, plain, gradients, *args, **kwargs)
     return tuple(masked_gradient(t, g) if is_sparse(t) and g is not None else g for t, g in zip(wanted, found))
 
 
-def _by_values(outputs: Any, inputs: Any, gradients: Any) -> tuple[list[Any], Any, list[Any]]:
+def _by_values(outputs: Any, gradients: Any) -> tuple[list[Any], list[Any]]:
     """Roots and their gradients, those of sparse tensors by the values."""
     roots = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     gradients = (gradients,) if isinstance(gradients, Tensor) else tuple(gradients or [None] * len(roots))
@@ -258,13 +259,12 @@ def _by_values(outputs: Any, inputs: Any, gradients: Any) -> tuple[list[Any], An
         if is_sparse(root) and gradient is None:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
     plain = [(r._values_part, values_at(g, r)) if is_sparse(r) else (r, g) for r, g in zip(roots, gradients)]
-    return [r for r, _ in plain], inputs, [g for _, g in plain]
+    return [r for r, _ in plain], [g for _, g in plain]
 
 
 def _backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> None:
     """``autograd.backward`` where a root is sparse: from its values."""
-    roots, _, gradients = _by_values(tensors, None, grad_tensors)
-    autograd.backward(roots, gradients, *args, **kwargs)
+    autograd.backward(*_by_values(tensors, grad_tensors), *args, **kwargs)
 
 
 def install() -> None:

@@ -10,7 +10,7 @@ from .._ops import views
 from .._ops._dispatch import finish, type_word
 from .._ops.index import index_select
 from .._ops.join import cat
-from .base import COMPRESSED, index_tensor, is_sparse, like, sparse
+from .base import COMPRESSED, index_tensor, is_sparse, layout_word, like, sparse
 from .convert import to_dense, to_sparse_coo
 from .coo import added, coalesce, flat, taken
 from .elementwise import add, stored
@@ -208,8 +208,7 @@ def sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: A
     """``alpha * (mat1 @ mat2)`` at the places of a CSR matrix, plus ``beta`` times it."""
     for name, matrix in (("mat1", mat1), ("mat2", mat2)):
         if is_sparse(matrix):
-            layout = "".join(part.capitalize() for part in str(matrix._layout).removeprefix("torch.").split("_"))
-            raise RuntimeError(f"sampled_addmm: Expected {name} to have strided layout, but got {layout}")
+            raise RuntimeError(f"sampled_addmm: Expected {name} to have strided layout, but got {layout_word(matrix)}")
     where, values = where_of(input)
     *lead, count, inner = mat1.shape
     width = mat2.shape[-1]

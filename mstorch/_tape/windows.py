@@ -65,7 +65,7 @@ def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
             found = np.asarray(forward(array_of(tensor)))
         result = meta_tensor(found.shape, OF_NP[found.dtype])
         if modes.grad and is_tracked(tensor):
-            result._node = _linear_node(tensor, forward, back, label)
+            result._node = linear_node(tensor, forward, back, label)
         return result
     value = bare(tensor)
     made = map_bare(forward, value, back)
@@ -73,13 +73,14 @@ def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
         made = np.array(made, order="C")
     result = dressed(made)
     if modes.grad and is_tracked(tensor):
-        result._node = _linear_node(tensor, forward, back, label)
+        result._node = linear_node(tensor, forward, back, label)
     if LEVELS:
         mapped(tensor, result, lambda tangent: linear(tangent, forward, back, label))
     return result
 
 
-def _linear_node(source: Any, forward: Map, back: Map, label: str) -> Any:
+def linear_node(source: Any, forward: Map, back: Map, label: str) -> Any:
+    """The node of a linear map of a tensor."""
     node: Any = named(Linear, label)((edge_of(source),))
     node.forward, node.back = forward, back
     return node
@@ -101,7 +102,7 @@ def view(
         return made
     _enter_view(made, source, again)
     if modes.grad and forward is not None and back is not None and is_tracked(source):
-        made._node = _linear_node(source, forward, back, label)
+        made._node = linear_node(source, forward, back, label)
     if LEVELS and forward is not None:
         mapped(source, made, lambda tangent: view(
             tangent, label, shape, strides, offset_in(tangent, source, offset, kind), read, forward, back, kind, again
@@ -128,7 +129,7 @@ def sorted_view(source: Any, label: str, shape: tuple[int, ...], strides: Stride
     made = make_window(source, shape, strides, offset)
     _enter_view(made, source, None)
     if modes.grad and (source._node is not None or is_tracked(source)):
-        made._node = _linear_node(source, *sort.maps(source._shape, argument), label)
+        made._node = linear_node(source, *sort.maps(source._shape, argument), label)
     if LEVELS:
         mapped(source, made, lambda tangent: sorted_view(
             tangent, label, shape, strides, offset_in(tangent, source, offset), sort, argument

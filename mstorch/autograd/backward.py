@@ -86,10 +86,9 @@ def _like_at(root: Any) -> tuple[Any, Any]:
 
 def _ones_at(edge: GradientEdge, recorded: bool) -> Any:
     """The gradient to begin with at an edge that was asked for on a tensor of one element."""
-    likes = edge.node.likes_of or {}
-    if edge.output_nr not in likes:
+    shape, kind = _like_at(edge)
+    if shape is None:
         raise RuntimeError("mstorch: a gradient is needed for an edge that get_gradient_edge did not make")
-    shape, kind = likes[edge.output_nr]
     if count_of(shape) != 1:
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
     ones = tensor_of(np.ones(shape, kind.np))

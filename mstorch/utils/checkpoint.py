@@ -17,6 +17,7 @@ from ..autograd.backward import checkpoints
 from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad, is_grad_enabled, no_grad
 from ..autograd.graph import saved_tensors_hooks
+from ..nn.modules.container import Sequential
 
 
 class CheckpointError(RuntimeError):
@@ -277,8 +278,6 @@ def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
 ) -> Any:
     """The functions (or the layers of a Sequential) one after the other, with a checkpoint for each segment but the last."""
-    from ..nn import Sequential
-
     if use_reentrant is None:
         warnings.warn(
             "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. In version "

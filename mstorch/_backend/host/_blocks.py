@@ -67,10 +67,7 @@ def by_rows(work: Callable[[int, int], None], rows: int, width: int, passes: int
         for first in range(start, end, step):
             work(first, min(first + step, end))
 
-    if rows * width * passes < WORTH:
-        some(0, rows)
-    else:
-        threads.run(some, rows)
+    on_threads(some, rows, width, passes)
 
 
 def on_threads(work: Callable[[int, int], None], rows: int, width: int, passes: int) -> None:
