@@ -52,16 +52,16 @@ def test_the_end_of_a_stat_and_values_without_a_formula():
 
 def test_windows_of_time():
     def body(monitor):
-        size = datetime.timedelta(milliseconds=100)
+        size = datetime.timedelta(milliseconds=400)
         stat = monitor.Stat("w", [monitor.SUM, monitor.COUNT], size)
-        time.sleep(0.1 - time.monotonic() % 0.1 + 0.02)
+        time.sleep(0.4 - time.monotonic() % 0.4 + 0.05)
         stat.add(1)
         stat.add(2)
         before = stat.count, plain(stat.get())
-        time.sleep(0.1)
+        time.sleep(0.4)
         stat.add(5)
         after = stat.count, plain(stat.get())
-        time.sleep(0.1)
+        time.sleep(0.4)
         return before, after, stat.count, plain(stat.get())
 
     both(lambda torch: heard(torch, body))
