@@ -55,10 +55,16 @@ def _installed(distribution: str) -> str | None:
 _mindspore_version = _installed("mindspore") or _installed("mindspore-gpu") or _installed("mindspore-ascend")
 check_versions(_mindspore_version, importlib.metadata.version("numpy"))
 
-# oneDNN 3.10 in MindSpore 2.9 and 2.10 falls back to its reference convolution under AVX-512 (1,500 ms where AVX2
-# takes 18 ms). It reads the variable once, when MindSpore is loaded. Other releases are as fast either way.
+FAKE_DEVICE = os.environ.get("MSTORCH_FAKE_DEVICE", "")
+"""The device that the CPU's memory plays, for tests: "Ascend", or nothing."""
+if FAKE_DEVICE not in ("", "Ascend"):
+    raise ImportError(f"MSTORCH_FAKE_DEVICE can be Ascend, not {FAKE_DEVICE}")
+
+# Under AVX-512 MindSpore 2.9 and 2.10 ask oneDNN for convolutions in a layout of weights that it only has a reference kernel for
+# (300 ms where AVX2 takes 6 ms). mstorch asks for them itself, in the layout that is quickest; where MindSpore's own convolutions
+# are to compute, on the stand-in device, it takes AVX2. oneDNN reads the variable once, when MindSpore is loaded.
 _TUNED: dict[str, str] = {}
-if TUNE and "ONEDNN_MAX_CPU_ISA" not in os.environ:
+if TUNE and FAKE_DEVICE and "ONEDNN_MAX_CPU_ISA" not in os.environ:
     os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX2"
     _TUNED["ONEDNN_MAX_CPU_ISA"] = "AVX2"
 
@@ -86,10 +92,6 @@ def without_deprecations() -> Iterator[None]:
 
 HOST_TARGET: str = mindspore.get_context("device_target")
 """What MindSpore computes on."""
-FAKE_DEVICE = os.environ.get("MSTORCH_FAKE_DEVICE", "")
-"""The device that the CPU's memory plays, for tests: "Ascend", or nothing."""
-if FAKE_DEVICE not in ("", "Ascend"):
-    raise ImportError(f"MSTORCH_FAKE_DEVICE can be Ascend, not {FAKE_DEVICE}")
 DEVICE_TARGET: str = FAKE_DEVICE if FAKE_DEVICE and HOST_TARGET == "CPU" else HOST_TARGET
 
 if TUNE and HOST_TARGET == "CPU":

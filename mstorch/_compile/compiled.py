@@ -188,10 +188,13 @@ inside = _Inside()
 
 
 class Compiled:
-    """The graphs of one function, by the kind of its arguments."""
+    """The graphs of one function, by the kind of its arguments; without ``graphs`` it runs as it is."""
 
-    def __init__(self, function: Callable[..., Any], name: str, fullgraph: bool = False, limit: int | None = None) -> None:
+    def __init__(
+        self, function: Callable[..., Any], name: str, fullgraph: bool = False, limit: int | None = None, graphs: bool = True
+    ) -> None:
         self.function = function
+        self.graphs = graphs
         self.limit = _LIMIT if limit is None else limit
         self.name = name
         self.fullgraph = fullgraph
@@ -200,7 +203,9 @@ class Compiled:
         _all.add(self)
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if stance[0] == "force_eager" or inside.active or tape.tracing() is not None or (modes.levels and forward_mode()):
+        if not self.graphs or stance[0] == "force_eager" or inside.active or tape.tracing() is not None:
+            return self._plainly(args, kwargs)
+        if modes.levels and forward_mode():
             return self._plainly(args, kwargs)  # a graph has no tangents
         arguments: list[Any] = []
         form = flatten((args, kwargs), arguments)

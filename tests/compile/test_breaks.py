@@ -107,7 +107,7 @@ BREAKS = [
 
 @pytest.mark.parametrize("function, reason, line", BREAKS, ids=[case[0].__name__ for case in BREAKS])
 def test_one_warning_names_the_line(function: Any, reason: str, line: str | None) -> None:
-    compiled = torch.compile(function)
+    compiled = torch.compile(function, backend="mindspore")
     inputs = [torch.tensor([1.0, -2.0, 3.0]), torch.tensor([-1.0, 2.0, 0.5]), torch.tensor([4.0, 5.0])]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -167,7 +167,7 @@ def test_training_goes_on_without_a_graph() -> None:
 
     torch.manual_seed(0)
     model = Odd()
-    compiled = torch.compile(model)
+    compiled = torch.compile(model, backend="mindspore")
     x = torch.ones(1, 2)
     with pytest.warns(UserWarning, match=r"Odd runs without a graph.*out \* 2 if out.sum\(\).item\(\)"):
         out = compiled(x)
@@ -193,7 +193,7 @@ def test_errors_of_the_function_are_its_own() -> None:
 
 
 def test_too_many_kinds_of_arguments() -> None:
-    compiled = torch.compile(lambda x, n: x * n, recompile_limit=2)
+    compiled = torch.compile(lambda x, n: x * n, recompile_limit=2, backend="mindspore")
     x = torch.ones(2)
     with pytest.warns(UserWarning, match="more than 2 graphs would be needed") as caught:
         for n in (0, 1, 2, 3, 0):

@@ -1,6 +1,7 @@
 """Networks that train compiled: the losses of eager and of torch."""
 from __future__ import annotations
 
+import pickle
 import warnings
 from typing import Any
 
@@ -59,7 +60,7 @@ def test_modules_and_modes_get_graphs_of_their_own() -> None:
     model = NETWORKS["cnn"](torch)
     model.insert(9, torch.nn.Dropout(0.5))
     plain = NETWORKS["cnn"](torch).eval()
-    compiled = torch.compile(model)
+    compiled = torch.compile(model, backend="mindspore")
     x = torch.rand(4, 1, 8, 8)
     compiled(x)
     compiled(x)
@@ -173,3 +174,14 @@ def test_module_compile() -> None:
     got.sum().backward()
     assert all(p.grad is not None for p in model.parameters())
     assert list(model.state_dict()) == list(NETWORKS["cnn"](torch).state_dict())
+
+
+def test_the_default_on_a_cpu_is_eager() -> None:
+    torch = mstorch
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+    compiled = torch.compile(model)
+    x = torch.rand(2, 3, requires_grad=True)
+    (slope,) = torch.autograd.grad(compiled(x).sum(), x, create_graph=True)
+    slope.sum().backward()
+    assert not graphs(compiled) and x.grad is not None, "a graph could not be differentiated twice"
+    assert not graphs(pickle.loads(pickle.dumps(compiled))) and torch.compile(lambda x: x.item())(torch.ones(1)) == 1.0

@@ -17,6 +17,11 @@ LONG = 1 << 16
 WORTH = 1 << 23
 
 
+def _rounded(size: int, unit: int) -> int:
+    """The next multiple of a unit, at least one."""
+    return max(-(-size // unit), 1) * unit
+
+
 class _Threads:
     """The threads of this process; a forked one begins without."""
 
@@ -36,21 +41,39 @@ class _Threads:
         if count != self.count:
             self.count, self.pool = count, None
 
-    def run(self, work: Callable[[int, int], None], length: int) -> None:
-        """Call ``work(start, end)`` for parts of a range, one a thread."""
+    def run(self, work: Callable[[int, int], None], length: int, ahead: int = 0, unit: int = 1) -> None:
+        """Call ``work(start, end)`` for parts of a range, one a thread, in whole units.
+
+        ``ahead``: how much of it this thread does while another wakes, so that both end together.
+        """
         if self.count == 1:
             work(0, length)
             return
         if self.pool is None:
             self.pool = ThreadPoolExecutor(self.count - 1, "mstorch")
-        step = -(-length // self.count)
-        waiting = [self.pool.submit(work, start, min(start + step, length)) for start in range(step, length, step)]
-        work(0, min(step, length))
+        first = _rounded(-(-(length - ahead) // self.count) + ahead, unit)
+        step = _rounded(-(-(length - first) // (self.count - 1)), unit)
+        waiting = [self.pool.submit(work, start, min(start + step, length)) for start in range(first, length, step)]
+        work(0, min(first, length))
         for part in waiting:
             part.result()
 
 
 threads = _Threads()
+
+
+_WAKING = 60_000  # nanoseconds that it takes to wake a thread
+
+
+def share(work: Callable[[int, int], None], length: int, nanoseconds: float, unit: int = 1) -> None:
+    """Call ``work(start, end)`` for parts of a range on threads, where it takes long: so many nanoseconds for each step of it.
+
+    The parts are whole multiples of ``unit``.
+    """
+    if length < 2 or length * nanoseconds < 3 * _WAKING or threads.count == 1:
+        work(0, length)
+    else:
+        threads.run(work, length, min(int(_WAKING / nanoseconds), length // 2), unit)
 
 
 def by_rows(work: Callable[[int, int], None], rows: int, width: int, passes: int) -> None:

@@ -1,14 +1,16 @@
 """Activations on the host."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy.special import erf
 
+from ..onednn import elementwise
 from ..quiet import QUIET, quiet
 from ..table import define_host
-from ._blocks import blocked
+from ._blocks import blocked, share
 from ._ufunc import FLOATS, HALF, INTS, number
 from .math import numpy_sigmoid
 
@@ -16,6 +18,37 @@ from .math import numpy_sigmoid
 def numpy_relu(x: np.ndarray) -> np.ndarray:
     """The positive part; NaN stays."""
     return np.asarray(np.maximum(x, number(0, x)))
+
+
+_COST = 0.5 * elementwise.BLOCK  # nanoseconds that oneDNN takes for a block
+
+
+def _share(work: Callable[[int, int], None], length: int) -> None:
+    share(work, length, _COST)
+
+
+def _by_onednn(kind: int, spare: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+    """oneDNN's activation of single precision in rows, else another."""
+
+    def kernel(x: np.ndarray) -> np.ndarray:
+        return elementwise.forward(kind, x, _share, 1.0) if elementwise.usable(x) else spare(x)
+
+    return kernel
+
+
+def activation_slope(kind: int, x: np.ndarray, g: np.ndarray) -> np.ndarray | None:
+    """``g`` times the slope of one of oneDNN's activations at ``x``; None where the two are not of single precision in rows."""
+    return elementwise.backward(kind, x, g, _share, 1.0) if elementwise.usable(x, g) and x.shape == g.shape else None
+
+
+_FEW = 1 << 12  # elements for which a call of the library takes longer than NumPy
+
+
+def relu_slope(result: np.ndarray, g: np.ndarray) -> np.ndarray | None:
+    """``g`` where the result of ReLU is positive, else 0; None for a NaN, at which torch passes ``g`` on, or another dtype."""
+    if result.size < _FEW or not elementwise.usable(result, g) or result.shape != g.shape or np.isnan(np.add.reduce(result, axis=None)):
+        return None
+    return elementwise.backward(elementwise.RELU, result, g, _share)
 
 
 def numpy_silu(x: np.ndarray) -> np.ndarray:
@@ -87,7 +120,7 @@ def numpy_gelu_tanh(x: np.ndarray) -> np.ndarray:
 
 @blocked
 def gelu_slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
-    """The gradient of ``gelu`` times ``g``, of floats."""
+    """The gradient of ``gelu`` times ``g``, of floats, where oneDNN does not compute it."""
     if x.dtype == np.float32:
         share, density = _tail(np.absolute(x))
         np.subtract(np.float32(0.5), share, out=share)
@@ -111,10 +144,10 @@ def gelu_slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
     return np.asarray(share)
 
 
-define_host("gelu", numpy_gelu, FLOATS, HALF)
-define_host("gelu_tanh", numpy_gelu_tanh, FLOATS, HALF)
+define_host("gelu", _by_onednn(elementwise.GELU, numpy_gelu), FLOATS, HALF)
+define_host("gelu_tanh", _by_onednn(elementwise.GELU_TANH, numpy_gelu_tanh), FLOATS, HALF)
 define_host("relu", numpy_relu, (*FLOATS, *INTS), HALF)
-define_host("silu", numpy_silu, FLOATS, HALF)
+define_host("silu", _by_onednn(elementwise.SWISH, numpy_silu), FLOATS, HALF)
 define_host("leaky_relu", numpy_leaky_relu, FLOATS, HALF)
 
 

@@ -1,7 +1,7 @@
-"""Convolutions on the host, as matrix products of windows.
+"""Convolutions on the host: in single precision oneDNN's, else matrix products of windows.
 
-A product by BLAS is about as fast as MindSpore's kernels (2.10), and leaves the cores to the next product: MindSpore's threads go
-on spinning after each of theirs. Grouped convolutions are MindSpore's, but in forked processes, where its kernels do not reach.
+Where oneDNN has no kernel or is not there, a product by BLAS is about as fast as MindSpore's kernels (2.10), and leaves the cores to
+the next product. Grouped convolutions are then MindSpore's, but in forked processes, where its kernels do not reach.
 """
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..kernels.windows import strided_table, transposed_table
+from ..onednn.convolution import FORWARD, INPUT, WEIGHT, convolve
+from ..onednn.library import FOUND
 from ..table import define_host, forked, kernel, through_mindspore
-from ._blocks import on_threads
+from ._blocks import on_threads, share
 from ._slices import inner, padded, slices
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS
 from .matmul import product
@@ -48,6 +50,67 @@ def _out_sizes(sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilat
     return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(sizes, kernel, stride, padding, dilation))
 
 
+_RATE = 100.0  # multiplications a nanosecond
+
+
+def _share(
+    kind: str, arrays: tuple[np.ndarray, np.ndarray, np.ndarray], bias: np.ndarray | None, geometry: tuple[Sizes, Sizes, Sizes],
+    groups: int,
+) -> bool:  # fmt: skip
+    """oneDNN's convolution on threads, some images or channels on each; False where it has none."""
+    source, weights, result = arrays
+    work = result.size * weights.size / (weights.shape[0] * _RATE)
+    done = []
+
+    def images(start: int, end: int) -> None:
+        part = slice(start, end)
+        if kind != WEIGHT:
+            done.append(convolve(kind, (source[part], weights, result[part]), bias, geometry, groups))
+            return
+        own = weights if start == 0 else np.empty(weights.shape, np.float32)
+        done.append(convolve(kind, (source[part], own, result[part]), bias, geometry, groups))
+        if start:
+            others.append(own)
+
+    def channels(start: int, end: int) -> None:
+        part = slice(start, end)
+        if kind == INPUT:
+            done.append(convolve(kind, (source[:, part], weights[:, part], result), bias, geometry, groups))
+        else:
+            own = None if bias is None else bias[part]
+            done.append(convolve(kind, (source, weights[part], result[:, part]), own, geometry, groups))
+
+    others: list[np.ndarray] = []
+    if source.shape[0] > 1 or groups != 1:
+        share(images, source.shape[0], work / source.shape[0])
+    else:
+        length = source.shape[1] if kind == INPUT else result.shape[1]
+        share(channels, length, work / length)
+    for other in others:
+        weights += other
+    return all(done)
+
+
+def _single(*arrays: np.ndarray | None) -> bool:
+    """Whether oneDNN takes these arrays: elements of single precision."""
+    return FOUND and all(array is None or (array.dtype == np.float32 and array.size > 0) for array in arrays)
+
+
+def _laid(array: np.ndarray) -> np.ndarray:
+    """The array, or a copy in rows of one that is repeated or runs backward."""
+    return array if all(step > 0 for step in array.strides) else np.ascontiguousarray(array)
+
+
+def _by_onednn(
+    kind: str, arrays: tuple[np.ndarray, np.ndarray, np.ndarray], bias: np.ndarray | None, geometry: tuple[Sizes, Sizes, Sizes],
+    groups: int,
+) -> bool:  # fmt: skip
+    if not _single(*arrays, bias) or min(geometry[1]) < 0:
+        return False
+    source, weights, result = arrays
+    return _share(kind, (_laid(source), _laid(weights), _laid(result)), bias, geometry, groups)
+
+
 def numpy_conv(
     x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> np.ndarray:
@@ -56,6 +119,9 @@ def numpy_conv(
     out = _out_sizes(sizes, kernel, stride, padding, dilation)
     if not x.size or not w.size or 0 in out:
         return _with_bias(np.zeros((x.shape[0], w.shape[0], *out), x.dtype), bias)
+    found = np.empty((x.shape[0], w.shape[0], *out), x.dtype)
+    if _by_onednn(FORWARD, (x, w, found), bias, (stride, padding, dilation), groups):
+        return found
     columns = windows(x, strided_table(sizes, kernel, stride, padding, dilation, out))
     return _with_bias(_contract(columns, _grouped(w, groups), groups, out), bias)
 
@@ -81,6 +147,9 @@ def numpy_conv_transpose(
 def _transposed(x: np.ndarray, w: np.ndarray, out: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> np.ndarray:
     if not x.size or not w.size or 0 in out:
         return np.zeros((x.shape[0], w.shape[1] * groups, *out), x.dtype)
+    found = np.empty((x.shape[0], w.shape[1] * groups, *out), x.dtype)
+    if _by_onednn(INPUT, (found, w, x), None, (stride, padding, dilation), groups):
+        return found
     table = transposed_table(x.shape[2:], w.shape[2:], stride, padding, dilation, out)
     return _contract(windows(x, table), _crossed(w, groups), groups, out)
 
@@ -103,13 +172,35 @@ def numpy_conv2d_weight(
     return np.stack([product(rows[i], wide[i]) for i in range(groups)]).reshape(shape)
 
 
+Geometry = tuple[Sizes, Sizes, Sizes]
+
+
+def _onednn_conv2d(x: np.ndarray, w: np.ndarray, bias: Any, geometry: Geometry, groups: int) -> np.ndarray | None:
+    out = _out_sizes(x.shape[2:], w.shape[2:], *geometry)
+    found = np.empty((x.shape[0], w.shape[0], *out), x.dtype)
+    return found if _by_onednn(FORWARD, (x, w, found), bias, geometry, groups) else None
+
+
+def _onednn_conv2d_input(g: np.ndarray, w: np.ndarray, shape: Sizes, geometry: Geometry, groups: int) -> np.ndarray | None:
+    found = np.empty(shape, g.dtype)
+    return found if _by_onednn(INPUT, (found, w, g), None, geometry, groups) else None
+
+
+def _onednn_conv2d_weight(g: np.ndarray, x: np.ndarray, shape: Sizes, geometry: Geometry, groups: int) -> np.ndarray | None:
+    found = np.empty(shape, g.dtype)
+    return found if _by_onednn(WEIGHT, (x, found, g), None, geometry, groups) else None
+
+
 _MOST = 4_000_000  # elements of windows at a time: what fits the cache, and bounds the memory
 
 
-def _by_products(op: str, spare: Any, by_product: Any) -> Any:
-    """A kernel that multiplies matrices where there is one group; else MindSpore's, or in a forked process the general one."""
+def _by_products(op: str, by_onednn: Any, spare: Any, by_product: Any) -> Any:
+    """A kernel that is oneDNN's or multiplies matrices, of one group; else MindSpore's, or in a forked process the general one."""
 
     def conv(first: np.ndarray, second: np.ndarray, third: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> np.ndarray:
+        own = by_onednn(first, second, third, (stride, padding, dilation), groups)
+        if own is not None:
+            return np.asarray(own)
         if not first.size or not second.size or (groups != 1 and forked.here):
             return np.asarray(spare(first, second, third, stride, padding, dilation, groups))
         if groups != 1:
@@ -207,7 +298,7 @@ def numpy_conv_transpose2d(
 _DTYPES = (*FLOATS, *INTS, *COMPLEX)
 define_host("conv", numpy_conv, _DTYPES, HALF, spare=True)
 define_host("conv_transpose", numpy_conv_transpose, _DTYPES, HALF, spare=True)
-define_host("conv2d", _by_products("conv2d", numpy_conv, product_conv2d), FLOATS, HALF)
-define_host("conv2d_input", _by_products("conv2d_input", numpy_conv2d_input, product_conv2d_input), FLOATS, HALF)
-define_host("conv2d_weight", _by_products("conv2d_weight", numpy_conv2d_weight, product_conv2d_weight), FLOATS, HALF)
+define_host("conv2d", _by_products("conv2d", _onednn_conv2d, numpy_conv, product_conv2d), FLOATS, HALF)
+define_host("conv2d_input", _by_products("conv2d_input", _onednn_conv2d_input, numpy_conv2d_input, product_conv2d_input), FLOATS, HALF)
+define_host("conv2d_weight", _by_products("conv2d_weight", _onednn_conv2d_weight, numpy_conv2d_weight, product_conv2d_weight), FLOATS, HALF)
 define_host("conv_transpose2d", numpy_conv_transpose2d, FLOATS, HALF)

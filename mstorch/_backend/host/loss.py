@@ -6,12 +6,12 @@ import numpy as np
 from ..quiet import quiet
 from ..table import define_host
 from ._ufunc import FLOATS, HALF
-from .softmax import numpy_log_softmax
+from .softmax import log_softmax_of
 
 
 def numpy_cross_entropy(x: np.ndarray, target: np.ndarray) -> np.ndarray:
     """The mean negative log softmax (n, classes) at the targets (n)."""
-    logs = numpy_log_softmax(x, 1)
+    logs = log_softmax_of(x, 1)
     picked = logs[np.arange(len(target)), target]
     return np.asarray(-np.add.reduce(picked, dtype=np.float64) / len(target)).astype(x.dtype)
 

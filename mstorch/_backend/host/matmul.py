@@ -1,4 +1,4 @@
-"""Matrix products on the host, by SciPy's BLAS: NumPy's own does not know newer processors and is several times slower."""
+"""Matrix products on the host: in single precision oneDNN's, else SciPy's BLAS (NumPy's own does not know newer processors)."""
 from __future__ import annotations
 
 from typing import Any
@@ -6,11 +6,14 @@ from typing import Any
 import numpy as np
 from scipy.linalg import blas
 
+from ..onednn.gemm import LEAST, gemm, products
+from ..onednn.library import FOUND
 from ..table import define_host
+from ._blocks import share
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS
 
 _SMALL = 256
-_GEMM = {"f": blas.sgemm, "d": blas.dgemm, "F": blas.cgemm, "D": blas.zgemm}
+_BLAS = {"f": blas.sgemm, "d": blas.dgemm, "F": blas.cgemm, "D": blas.zgemm}
 
 
 def _operand(a: np.ndarray) -> tuple[np.ndarray, int]:
@@ -22,30 +25,72 @@ def _operand(a: np.ndarray) -> tuple[np.ndarray, int]:
     return np.ascontiguousarray(a).T, 1
 
 
-def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """(n, m) × (m, p), row-major."""
-    gemm: Any = _GEMM.get(a.dtype.char)
-    if gemm is None or a.size == 0 or b.size == 0:
+_RATE = 80.0  # multiplications that oneDNN does in a nanosecond, of single precision
+
+
+def _on_threads(a: np.ndarray, b: np.ndarray, out: np.ndarray, beta: float) -> None:
+    """A product of single precision, cut along its longer side."""
+    n, m = out.shape
+    cost = n * m * a.shape[1] / _RATE
+
+    def columns(start: int, end: int) -> None:
+        gemm(a, b[:, start:end], out[:, start:end], beta)
+
+    def rows(start: int, end: int) -> None:
+        gemm(a[start:end], b, out[start:end], beta)
+
+    if m > n:
+        share(columns, m, cost / m, 16)
+    else:
+        share(rows, n, cost / n, 16)
+
+
+def product(a: np.ndarray, b: np.ndarray, into: np.ndarray | None = None) -> np.ndarray:
+    """(n, m) × (m, p), row-major; added ``into`` a row-major array where one is given."""
+    if FOUND and a.dtype == np.float32 and a.size * b.shape[1] >= LEAST:
+        out = np.empty((a.shape[0], b.shape[1]), np.float32) if into is None else into
+        _on_threads(a, b, out, 0.0 if into is None else 1.0)
+        return out
+    found = _by_blas(a, b)
+    return found if into is None else np.add(into, found, out=into)
+
+
+def _by_blas(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    blas_gemm: Any = _BLAS.get(a.dtype.char)
+    if blas_gemm is None or a.size == 0 or b.size == 0:
         return np.matmul(a, b)
     # The transposed product in columns is the product in rows.
     left, left_transposed = _operand(b)
     right, right_transposed = _operand(a)
-    return gemm(1.0, left, right, trans_a=1 - left_transposed, trans_b=1 - right_transposed).T
+    return blas_gemm(1.0, left, right, trans_a=1 - left_transposed, trans_b=1 - right_transposed).T
 
 
 def numpy_bmm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(…, n, m) × (…, m, p)."""
-    if a.dtype.char not in _GEMM or a.size == 0 or b.size == 0:
+    if a.dtype.char not in _BLAS or a.size == 0 or b.size == 0:
         return np.matmul(a, b)
     lead = a.shape[:-2]
     if a.size < _SMALL * np.prod(lead) and b.size < _SMALL * np.prod(lead):
         return np.matmul(a, b)  # many small products: a call for each costs more than the product
-    gemm: Any = _GEMM[a.dtype.char]
     out = np.empty((*lead, a.shape[-2], b.shape[-1]), a.dtype)
+    if FOUND and a.dtype == np.float32 and out.size * a.shape[-1] >= LEAST:
+        _batch_of_singles(a, b, out)
+        return out
+    blas_gemm: Any = _BLAS[a.dtype.char]
     (left, left_transposed), (right, right_transposed) = _batch(b), _batch(a)
     for target, first, second in zip(out.reshape(-1, *out.shape[-2:]), left, right):
-        gemm(1.0, first, second, 0.0, target.T, trans_a=1 - left_transposed, trans_b=1 - right_transposed, overwrite_c=1)
+        blas_gemm(1.0, first, second, 0.0, target.T, trans_a=1 - left_transposed, trans_b=1 - right_transposed, overwrite_c=1)
     return out
+
+
+def _batch_of_singles(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+    """Products of single precision, some on each thread."""
+    if out.ndim > 6:
+        a, b, out = (x.reshape(-1, *x.shape[-2:]) for x in (a, b, out))
+    if out.shape[0] == 1 and out.ndim > 3:
+        a, b, out = a[0], b[0], out[0]
+    cost = out.size / out.shape[0] * a.shape[-1] / _RATE
+    share(lambda start, end: products(a[start:end], b[start:end], out[start:end]), out.shape[0], cost)
 
 
 def _batch(a: np.ndarray) -> tuple[np.ndarray, int]:

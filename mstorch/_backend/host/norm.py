@@ -3,9 +3,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..onednn import rows
+from ..onednn.library import FOUND
 from ..quiet import quiet
 from ..table import define_host
-from ._blocks import by_rows
+from ._blocks import by_rows, share
 from ._ufunc import FLOATS, HALF, number
 
 
@@ -23,13 +25,51 @@ def standardised(x: np.ndarray, axes: tuple[int, ...], eps: float) -> tuple[np.n
     return centred, mean, var, inverse
 
 
+_COST = 0.5  # nanoseconds that oneDNN takes for an element
+
+
+def _flat(x: np.ndarray, begin: int) -> np.ndarray:
+    """(rows, length), each row one that is normalised."""
+    count = 1
+    for length in x.shape[:begin]:
+        count *= length
+    return np.ascontiguousarray(x).reshape(count, -1)
+
+
+def layer_norm_slope(
+    g: np.ndarray, x: np.ndarray, weight: np.ndarray, begin: int, eps: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """The gradients of ``layer_norm`` for input, weight and bias; None where oneDNN does not compute them."""
+    if not (FOUND and g.dtype == x.dtype == weight.dtype == np.float32):
+        return None
+    values, slopes = _flat(x, begin), _flat(g, begin)
+    scale = np.ascontiguousarray(weight).reshape(-1)
+    out, found = np.empty(values.shape, np.float32), []
+
+    def work(start: int, end: int) -> None:
+        own = values[start:end]
+        statistics = rows.layer_norm(own, scale, scale, eps, out[start:end])
+        found.append(rows.layer_norm_backward(own, scale, slopes[start:end], statistics, eps, out[start:end]))
+
+    share(work, values.shape[0], values.shape[1] * 3 * _COST)
+    by_scale, by_shift = found[0] if len(found) == 1 else sum(found)
+    return out.reshape(x.shape), by_scale.reshape(weight.shape), by_shift.reshape(weight.shape)
+
+
 def numpy_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin: int, eps: float) -> np.ndarray:
     """Normalised over the dimensions from ``begin`` on, times weight plus bias."""
     if not x.size:
         return x.copy()
-    flat = np.ascontiguousarray(x).reshape(int(np.prod(x.shape[:begin])), -1)
-    scale, shift = weight.reshape(-1), bias.reshape(-1)
+    flat = _flat(x, begin)
+    scale, shift = np.ascontiguousarray(weight).reshape(-1), np.ascontiguousarray(bias).reshape(-1)
     out = np.empty(flat.shape, x.dtype)
+    if FOUND and x.dtype == np.float32:
+
+        def part(start: int, end: int) -> None:
+            rows.layer_norm(flat[start:end], scale, shift, eps, out[start:end])
+
+        share(part, flat.shape[0], flat.shape[1] * _COST)
+        return out.reshape(x.shape)
 
     def work(start: int, end: int) -> None:
         found = standardised(flat[start:end], (1,), eps)[0]
@@ -49,21 +89,41 @@ def _wide(x: np.ndarray) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return (0, *range(2, x.ndim)), (1, -1, *([1] * (x.ndim - 2)))
 
 
+def _images(x: np.ndarray) -> np.ndarray:
+    """(N, C, *) → (C, N, elements), a view where there are no gaps."""
+    return x.reshape(*x.shape[:2], -1).transpose(1, 0, 2)
+
+
+def _gathered(images: np.ndarray, start: int, end: int) -> np.ndarray:
+    """Some channels in a piece: NumPy takes a piece in a quarter of the time that it takes the short rows of many images."""
+    return np.array(images[start:end], order="C")
+
+
+def _totals(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The sums of products of (channels, N, elements), each image summed by itself, for the sake of rounding."""
+    return np.asarray(np.add.reduce(np.einsum("cnl,cnl->cn", a, b), axis=1))
+
+
 def numpy_batch_norm_train(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float) -> tuple[np.ndarray, ...]:
     """(N, C, *) normalised by its own statistics, with the mean and the biased variance (C) of each channel."""
     if not x.size:
         return x.copy(), np.zeros(weight.shape, x.dtype), np.zeros(weight.shape, x.dtype)
-    axes, wide = _wide(x)
+    length = x.size // x.shape[1]
+    count, one = number(length, x), number(1, x)
     out, mean, var = np.empty(x.shape, x.dtype), np.empty(weight.shape, x.dtype), np.empty(weight.shape, x.dtype)
+    source, target = _images(x), _images(out)
 
     def work(start: int, end: int) -> None:
-        found, middle, spread, _ = standardised(x[:, start:end], axes, eps)
-        mean[start:end], var[start:end] = middle.reshape(-1), spread.reshape(-1)
+        part, own = slice(start, end), _gathered(source, start, end)
         with quiet():
-            found *= weight[start:end].reshape(wide)
-            np.add(found, bias[start:end].reshape(wide), out=out[:, start:end])
+            np.divide(np.add.reduce(own, axis=(1, 2)), count, out=mean[part])
+            own -= mean[part, None, None]
+            np.divide(_totals(own, own), count, out=var[part])
+            own *= (weight[part] * (one / np.sqrt(var[part] + number(eps, x))))[:, None, None]
+            own += bias[part, None, None]
+        target[part] = own
 
-    by_rows(work, x.shape[1], x.size // x.shape[1], 8)
+    by_rows(work, x.shape[1], length, 10)
     return out, mean, var
 
 
@@ -83,24 +143,25 @@ def numpy_batch_norm_grad(
     g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float
 ) -> tuple[np.ndarray, ...]:
     """The gradients of ``batch_norm_train`` for input, weight and bias, from the statistics that it gave."""
-    axes, wide = _wide(x)
     length = x.size // x.shape[1]
-    count = number(length, x)
+    count, one = number(length, x), number(1, x)
     out, total, by_normal = np.empty(x.shape, x.dtype), np.empty(weight.shape, x.dtype), np.empty(weight.shape, x.dtype)
+    source, slopes, target = _images(x), _images(g), _images(out)
 
     def work(start: int, end: int) -> None:
-        part, slope = slice(start, end), g[:, start:end]
+        part, own, slope = slice(start, end), _gathered(source, start, end), _gathered(slopes, start, end)
         with quiet():
-            inverse = number(1, x) / np.sqrt(var[part] + number(eps, x))
-            normal = x[:, part] - mean[part].reshape(wide)
-            normal *= inverse.reshape(wide)
-            total[part], by_normal[part] = np.add.reduce(slope, axis=axes), np.add.reduce(slope * normal, axis=axes)
-            normal *= (by_normal[part] / count).reshape(wide)
-            inner = np.subtract(slope, normal, out=normal)
-            inner -= (total[part] / count).reshape(wide)
-            np.multiply(inner, (weight[part] * inverse).reshape(wide), out=out[:, part])
+            inverse = one / np.sqrt(var[part] + number(eps, x))
+            own -= mean[part, None, None]
+            np.add.reduce(slope, axis=(1, 2), out=total[part])
+            np.multiply(_totals(slope, own), inverse, out=by_normal[part])
+            own *= (by_normal[part] * inverse / count)[:, None, None]
+            slope -= own
+            slope -= (total[part] / count)[:, None, None]
+            slope *= (weight[part] * inverse)[:, None, None]
+        target[part] = slope
 
-    by_rows(work, x.shape[1], length, 10)
+    by_rows(work, x.shape[1], length, 12)
     return out, by_normal, total
 
 

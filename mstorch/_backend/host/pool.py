@@ -6,7 +6,11 @@ from typing import Any
 import numpy as np
 
 from ..kernels.windows import adaptive_table, outside_windows, strided_table
+from ..onednn import pooling
+from ..onednn.library import FOUND
+from ..quiet import quiet
 from ..table import define_host
+from ._blocks import share
 from ._slices import padded, slices
 from ._ufunc import FLOATS, HALF, INTS
 from .resample import windows
@@ -40,12 +44,51 @@ def lowest_of(x: np.ndarray) -> Any:
     return -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
 
 
+_COST = 0.5  # nanoseconds that oneDNN takes for an element
+
+
+def _finite(x: np.ndarray) -> bool:
+    """Whether oneDNN's pooling takes these: finite numbers of single precision in rows, for NaN and infinity are nothing to it."""
+    if not (FOUND and x.dtype == np.float32 and x.flags.c_contiguous):
+        return False
+    with quiet():
+        return bool(np.isfinite(np.add.reduce(x, axis=None)))
+
+
+def max_pool_slope(x: np.ndarray, g: np.ndarray, *geometry: Sizes) -> np.ndarray | None:
+    """The gradient of ``max_pool`` for its input; None where oneDNN does not compute it."""
+    if g.dtype != np.float32 or not _finite(x):
+        return None
+    found, slope, done = np.empty(x.shape, x.dtype), np.ascontiguousarray(g), []
+
+    def some(start: int, end: int) -> None:
+        part = slice(start, end)
+        done.append(pooling.max_pool_backward(x[part], slope[part], found[part], geometry))
+
+    share(some, len(x), 2 * _COST * x[0].size)
+    return found if all(done) else None
+
+
+def _largest(x: np.ndarray, geometry: tuple[Sizes, ...]) -> np.ndarray | None:
+    if not _finite(x):
+        return None
+    found, done = np.empty((*x.shape[:2], *geometry[-1]), x.dtype), []
+
+    def some(start: int, end: int) -> None:
+        done.append(pooling.max_pool(x[start:end], found[start:end], geometry))
+
+    share(some, len(x), _COST * x[0].size)
+    return found if all(done) else None
+
+
 def numpy_max_pool(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> np.ndarray:
     """(N, C, *spatial) → (N, C, *out): the largest value of each window."""
     if not x.size or 0 in out:
         return np.zeros((*x.shape[:2], *out), x.dtype)
+    found = _largest(x, (kernel, stride, padding, dilation, out))
+    if found is not None:
+        return found
     whole = padded(x, kernel, stride, padding, dilation, out, lowest_of(x))
-    found = None
     for key in slices(kernel, stride, dilation, out):
         found = np.array(whole[key], order="C") if found is None else np.maximum(found, whole[key], out=found)
     assert found is not None

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.host.activation import gelu_slope
+from ..._backend.host.activation import activation_slope, gelu_slope, relu_slope
+from ..._backend.onednn.elementwise import GELU, GELU_TANH, SWISH
 from .. import vocabulary as v
 from ..apply import rule
 
@@ -14,12 +15,16 @@ from ..apply import rule
 @rule("relu", keep=("result",))
 def relu(node: Any, g: Any) -> Any:
     result = node.kept(g)
-    return v.flat_in(v.where(v.positive_or_nan(result), g, 0), result)
+    found = relu_slope(result, g) if g.__class__ is np.ndarray else None
+    return found if found is not None else v.flat_in(v.where(v.positive_or_nan(result), g, 0), result)
 
 
 @rule("silu", keep=(0,))
 def silu(node: Any, g: Any) -> Any:
     x = node.kept(g)
+    found = activation_slope(SWISH, x, g) if g.__class__ is np.ndarray else None
+    if found is not None:
+        return found
     share = v.sigmoid(x)
     return v.mul(g, v.mul(share, v.plus(v.mul(x, v.plus(v.neg(share), 1)), 1)))
 
@@ -34,7 +39,8 @@ def leaky_relu(node: Any, g: Any) -> Any:
 def gelu(node: Any, g: Any) -> Any:
     x = node.kept(g)
     if g.__class__ is np.ndarray and g.dtype.char in "fd" and g.ndim:
-        return gelu_slope(x, g)
+        found = activation_slope(GELU, x, g)
+        return found if found is not None else gelu_slope(x, g)
     share = v.times(v.plus(v.erf(v.times(x, 0.7071067811865476)), 1), 0.5)
     density = v.times(v.exp(v.times(v.mul(x, x), -0.5)), 0.3989422804014327)
     return v.mul(g, v.add(share, v.mul(x, density)))
@@ -43,6 +49,9 @@ def gelu(node: Any, g: Any) -> Any:
 @rule("gelu_tanh", keep=(0,), label="GeluBackward0")
 def gelu_tanh(node: Any, g: Any) -> Any:
     x = node.kept(g)
+    found = activation_slope(GELU_TANH, x, g) if g.__class__ is np.ndarray else None
+    if found is not None:
+        return found
     squared = v.mul(x, x)
     inner = v.tanh(v.times(v.mul(x, v.plus(v.times(squared, 0.044715), 1)), 0.7978845608028654))
     slope = v.times(v.plus(v.times(squared, 3 * 0.044715), 1), 0.7978845608028654)

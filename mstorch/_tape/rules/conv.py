@@ -10,6 +10,14 @@ from ..primitives import Primitive
 _forward, _input, _weight = Primitive("conv2d"), Primitive("conv2d_input"), Primitive("conv2d_weight")
 
 
+def _output(g: Any, w: Any, shape: tuple[int, ...], attributes: Any) -> Any:
+    """The convolution that a transposed one is the gradient of. An output padding beyond the stride gives it windows too many."""
+    found = _forward(g, w, None, *attributes)
+    if v.shape_of(found) == shape:
+        return found
+    return v.part_of(found, (slice(None), slice(None), *(slice(0, length) for length in shape[2:])))
+
+
 @rule("conv2d", keep=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
 def conv2d(node: Any, g: Any) -> Any:
     x, w = node.edges[:2]
@@ -27,7 +35,7 @@ def conv2d_input(node: Any, g: Any) -> Any:
     attributes = node.args[1:]
     first, w = node.edges
     return (
-        None if first is None else _forward(g, node.kept(g, 1), None, *attributes),
+        None if first is None else _output(g, node.kept(g, 1), node.shapes[0], attributes),
         None if w is None else _weight(node.kept(g, 0), g, node.shapes[1], *attributes),
     )
 
@@ -37,7 +45,7 @@ def conv2d_weight(node: Any, g: Any) -> Any:
     attributes = node.args[1:]
     first, x = node.edges
     return (
-        None if first is None else _forward(node.kept(g, 1), g, None, *attributes),
+        None if first is None else _output(node.kept(g, 1), g, node.shapes[0], attributes),
         None if x is None else _input(node.kept(g, 0), g, node.shapes[1], *attributes),
     )
 
@@ -49,7 +57,7 @@ def conv_transpose2d(node: Any, g: Any) -> Any:
     attributes = (stride, padding, dilation, groups)
     bias = node.edges[2] if len(node.edges) > 2 else None
     return (
-        None if x is None else _forward(g, node.kept(g, 1), None, *attributes),
+        None if x is None else _output(g, node.kept(g, 1), node.shapes[0], attributes),
         None if w is None else _weight(node.kept(g, 0), g, node.shapes[1], *attributes),
         None if bias is None else v.total(g, (0, 2, 3), False),
     )

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.host.norm import layer_norm_slope
 from ..._backend.table import kernel
 from .. import vocabulary as v
 from ..apply import rule
@@ -44,6 +45,10 @@ def layer_norm(node: Any, g: Any) -> Any:
     x, weight = node.kept(g, 0), node.kept(g, 1)
     if count == 1 and g.__class__ is np.ndarray and node.kind.name == "float32":
         return _single(node, g, x, weight, eps)
+    if g.__class__ is np.ndarray:
+        found = layer_norm_slope(g, x, weight, begin, eps)
+        if found is not None:
+            return found
     normal, inverse = standardised(x, axes, count, eps)
     by_input = None
     if node.edges[0] is not None:

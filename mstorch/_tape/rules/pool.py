@@ -6,7 +6,13 @@ from typing import Any
 import numpy as np
 
 from ..._backend.host._slices import inner, padded, slices
-from ..._backend.host.pool import largest_places, numpy_max_pool, window_counts, window_sums
+from ..._backend.host.pool import (
+    largest_places,
+    max_pool_slope,
+    numpy_max_pool,
+    window_counts,
+    window_sums,
+)
 from ..._backend.kernels.windows import adaptive_table
 from ..._backend.raw import Raw
 from .. import vocabulary as v
@@ -46,6 +52,10 @@ def max_pool(node: Any, g: Any) -> Any:
     shape = node.shapes[0]
     if isinstance(g, Raw) and 0 not in shape and 0 not in v.shape_of(g):
         return _max_pool_on_device(node, g)
+    if g.__class__ is np.ndarray and g.size:
+        found = max_pool_slope(v.host_array(node.kept(g, 0)), g, *node.args)
+        if found is not None:
+            return found
     x = v.comparable(node.kept(g, 0))
     # torch keeps positions, so that the result may be written to (by a ReLU in place): then it is computed again.
     y = numpy_max_pool(x, *node.args) if node.saved[1].changed else v.comparable(node.kept(g, 1))

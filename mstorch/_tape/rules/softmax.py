@@ -3,6 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from ..._backend.host.softmax import slope_in_rows
+from ..._backend.onednn.rows import LOG_SOFTMAX, SOFTMAX
 from .. import vocabulary as v
 from ..apply import rule
 
@@ -14,9 +18,12 @@ def _axes(node: Any) -> tuple[int, ...]:
 @rule("softmax", keep=("result",))
 def softmax(node: Any, g: Any) -> Any:
     y = node.kept(g)
-    return v.mul(y, v.sub(g, v.total(v.mul(g, y), _axes(node))))
+    found = slope_in_rows(SOFTMAX, y, g, node.args[0]) if g.__class__ is np.ndarray else None
+    return found if found is not None else v.mul(y, v.sub(g, v.total(v.mul(g, y), _axes(node))))
 
 
 @rule("log_softmax", keep=("result",))
 def log_softmax(node: Any, g: Any) -> Any:
-    return v.sub(g, v.mul(v.exp(node.kept(g)), v.total(g, _axes(node))))
+    y = node.kept(g)
+    found = slope_in_rows(LOG_SOFTMAX, y, g, node.args[0]) if g.__class__ is np.ndarray else None
+    return found if found is not None else v.sub(g, v.mul(v.exp(y), v.total(g, _axes(node))))

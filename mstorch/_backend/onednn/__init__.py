@@ -1,0 +1,6 @@
+"""oneDNN, as MindSpore's package holds it: matrix products, convolutions and what else its kernels do for host memory.
+
+MindSpore's CPU kernels are built on this library, and its interface in C is public and stable within a major version. Called
+directly it costs a microsecond, lets go of Python's lock, takes no copy of its operands and leaves no thread spinning. A MindSpore
+that holds none, or another one, is told by ``library.FOUND``; NumPy's kernels compute then.
+"""

@@ -1,0 +1,144 @@
+"""Convolutions in one to three dimensions and their two gradients, in the layouts that the kernels like best.
+
+The arrays lie as they lie (in rows, or channels last): what a kernel wants in another layout goes by way of scratch memory, that a
+thread keeps one of for each argument.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .library import ENGINE, Refused, sizes
+from .primitive import (
+    BIAS,
+    BY_RESULT,
+    BY_SOURCE,
+    BY_WEIGHTS,
+    RESULT,
+    SOURCE,
+    TRAINING,
+    WEIGHTS,
+    Descriptor,
+    Layout,
+    Primitive,
+    address,
+    copier,
+    none,
+    prepared,
+    rows,
+)
+
+_DIRECT = 1
+FORWARD, INPUT, WEIGHT = "forward", "input", "weight"
+# For each kind the arguments in order, the result last: its name, its place, its number among input, weights and output.
+_ARGUMENTS = {
+    FORWARD: (("source", SOURCE, 0), ("weights", WEIGHTS, 1), ("result", RESULT, 2)),
+    INPUT: (("by_result", BY_RESULT, 2), ("weights", WEIGHTS, 1), ("by_source", BY_SOURCE, 0)),
+    WEIGHT: (("source", SOURCE, 0), ("by_result", BY_RESULT, 2), ("by_weights", BY_WEIGHTS, 1)),
+}
+Sizes = tuple[int, ...]
+
+
+class _Scratch(threading.local):
+    def __init__(self) -> None:
+        self.parts: dict[str, np.ndarray] = {}
+
+    def address(self, name: str, size: int) -> int:
+        """Room for so many elements, until the next call for it."""
+        part = self.parts.get(name)
+        if part is None or part.size < size:
+            part = self.parts[name] = np.empty(size, np.float32)
+        return address(part)
+
+
+_scratch = _Scratch()
+
+
+def _descriptor(kind: str, shapes: Sequence[Sizes], biased: bool, geometry: tuple[Sizes, Sizes, Sizes]) -> Descriptor:
+    source, weights, result = (Layout(shape) for shape in shapes)
+    bias = rows((shapes[2][1],)) if biased else none()
+    stride, padding, dilation = geometry
+    around = sizes(stride), sizes([n - 1 for n in dilation]), sizes(padding), sizes(padding)
+    forward = Descriptor("convolution_forward", ENGINE, TRAINING, _DIRECT, source, weights, bias, result, *around, None)
+    if kind == FORWARD:
+        return forward
+    if kind == INPUT:
+        return Descriptor("convolution_backward_data", ENGINE, _DIRECT, source, weights, result, *around, forward, None)
+    return Descriptor("convolution_backward_weights", ENGINE, _DIRECT, source, weights, none(), result, *around, forward, None)
+
+
+class _Convolution:
+    """One kernel with the copies that its arguments need."""
+
+    __slots__ = ("descriptor", "primitive", "steps", "biased")
+
+    def __init__(self, kind: str, shapes: Sequence[Sizes], steps: Sequence[Sizes], biased: bool, geometry: Any) -> None:
+        self.descriptor, self.biased = _descriptor(kind, shapes, biased, geometry), biased
+        self.steps: list[tuple[str, int, Primitive | None]] = []
+        places = []
+        for name, place, number in _ARGUMENTS[kind]:
+            own, lies = self.descriptor.layout(name), Layout(shapes[number], steps[number])
+            places.append((place, own))
+            last = number == _ARGUMENTS[kind][-1][2]
+            copy = None
+            if not self.descriptor.takes(name, lies):
+                copy = copier(own, lies) if last else copier(lies, own)
+            self.steps.append((name, self.descriptor.size(name), copy))
+        if biased:
+            places.append((BIAS, rows((shapes[2][1],))))
+        self.primitive = Primitive(self.descriptor, places)
+
+    def __call__(self, arrays: Sequence[np.ndarray], bias: np.ndarray | None) -> None:
+        """Compute from all arrays but the last, into the last."""
+        at = [address(array) for array in arrays]
+        taken = list(at)
+        for number, (name, size, copy) in enumerate(self.steps):
+            if copy is not None:
+                taken[number] = _scratch.address(name, size)
+                if number < 2:
+                    copy(at[number], taken[number])
+        if bias is not None:
+            self.primitive(*taken, address(bias))
+        else:
+            self.primitive(*taken)
+        last = self.steps[-1][2]
+        if last is not None:
+            last(taken[-1], at[-1])
+
+
+def _made(kind: str, shapes: Sequence[Sizes], steps: Sequence[Sizes], biased: bool, geometry: Any) -> _Convolution | None:
+    try:
+        return _Convolution(kind, shapes, steps, biased, geometry)
+    except Refused:
+        return None
+
+
+def _in_groups(weights: np.ndarray, groups: int) -> np.ndarray:
+    """(out, in / groups, ...) → (groups, out / groups, in / groups, ...): a view."""
+    step, shape = weights.strides[0], weights.shape
+    own = shape[0] // groups
+    return np.lib.stride_tricks.as_strided(weights, (groups, own, *shape[1:]), (step * own, *weights.strides))
+
+
+def convolve(
+    kind: str, arrays: tuple[np.ndarray, np.ndarray, np.ndarray], bias: np.ndarray | None, geometry: tuple[Sizes, Sizes, Sizes],
+    groups: int,
+) -> bool:  # fmt: skip
+    """Compute a convolution or a gradient of it from two of (input, weights, output) into the third; False: there is no kernel.
+
+    ``geometry`` is the stride, the padding of both sides and the dilation. The arrays hold elements of single precision.
+    """
+    source, weights, result = arrays
+    if groups != 1:
+        weights = _in_groups(weights, groups)
+    whole = (source, weights, result)
+    shapes = tuple(array.shape for array in whole)
+    steps = tuple(tuple(step >> 2 for step in array.strides) for array in whole)
+    kernel = prepared(_made, kind, shapes, steps, bias is not None, geometry)
+    if kernel is None:
+        return False
+    kernel([whole[number] for _, _, number in _ARGUMENTS[kind]], bias)
+    return True

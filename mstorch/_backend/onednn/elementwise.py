@@ -1,0 +1,78 @@
+"""Functions of single elements, and their gradients: arrays of single precision in rows, long ones in blocks."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .library import ENGINE, FOUND
+from .primitive import (
+    BY_RESULT,
+    BY_SOURCE,
+    INFERENCE,
+    RESULT,
+    SOURCE,
+    TRAINING,
+    Descriptor,
+    Primitive,
+    address,
+    prepared,
+    rows,
+)
+
+RELU, TANH, LOGISTIC, GELU_TANH, SWISH, GELU = 0x20, 0x21, 0x29, 0x2B, 0x2C, 0x31
+BLOCK = 1 << 15  # elements that a kernel takes at a time, of arrays that are longer: one kernel serves them all
+
+# Calls ``work(start, end)`` for parts of a range.
+Sharing = Callable[[Callable[[int, int], None], int], None]
+
+
+def _forward(kind: int, size: int, alpha: float) -> Primitive:
+    flat = rows((size,))
+    descriptor = Descriptor("eltwise_forward", ENGINE, INFERENCE, kind, flat, flat, alpha, 0.0, None)
+    return Primitive(descriptor, ((SOURCE, flat), (RESULT, flat)))
+
+
+def _backward(kind: int, size: int, alpha: float) -> Primitive:
+    flat = rows((size,))
+    hint = Descriptor("eltwise_forward", ENGINE, TRAINING, kind, flat, flat, alpha, 0.0, None)
+    descriptor = Descriptor("eltwise_backward", ENGINE, kind, flat, flat, flat, alpha, 0.0, hint, None)
+    return Primitive(descriptor, ((SOURCE, flat), (BY_RESULT, flat), (BY_SOURCE, flat)))
+
+
+def _whole(make: Any, kind: int, alpha: float, arrays: tuple[np.ndarray, ...], share: Sharing) -> None:
+    """Run a kernel over flat arrays, of which the last takes the result."""
+    size, at = arrays[0].size, [address(array) for array in arrays]
+    if size <= BLOCK:
+        prepared(make, kind, size, alpha)(*at)
+        return
+
+    def some(start: int, end: int) -> None:
+        primitive = prepared(make, kind, BLOCK, alpha)
+        for block in range(start, end):
+            primitive(*[place + 4 * BLOCK * block for place in at])
+
+    share(some, size // BLOCK)
+    left = size % BLOCK
+    if left:
+        prepared(make, kind, left, alpha)(*[place + 4 * (size - left) for place in at])
+
+
+def usable(*arrays: Any) -> bool:
+    """Whether these are elements of single precision in rows, and the library is there."""
+    return FOUND and all(array.dtype == np.float32 and array.flags.c_contiguous and array.size for array in arrays)
+
+
+def forward(kind: int, x: np.ndarray, share: Sharing, alpha: float = 0.0) -> np.ndarray:
+    """The function of each element."""
+    out = np.empty(x.shape, np.float32)
+    _whole(_forward, kind, alpha, (x, out), share)
+    return out
+
+
+def backward(kind: int, x: np.ndarray, g: np.ndarray, share: Sharing, alpha: float = 0.0) -> np.ndarray:
+    """``g`` times the function's slope at each element."""
+    out = np.empty(x.shape, np.float32)
+    _whole(_backward, kind, alpha, (x, g, out), share)
+    return out

@@ -1,0 +1,53 @@
+"""Products of single-precision matrices in rows, on the threads of the host."""
+from __future__ import annotations
+
+import numpy as np
+
+from .library import ENGINE, FOUND, LIBRARY
+from .primitive import RESULT, SOURCE, WEIGHTS, Descriptor, Layout, Primitive, address, none, prepared
+
+# Fewer multiplications than these are quicker by another way: the call itself takes 4 µs.
+LEAST = 1 << 17
+_SGEMM = LIBRARY.dnnl_sgemm if FOUND else None
+
+
+def _operand(a: np.ndarray) -> tuple[np.ndarray, bytes, int]:
+    """A matrix whose rows or columns lie together (a copy where neither do), which of the two, and how far apart they are."""
+    (rows, columns), (step, inner) = a.shape, a.strides
+    if inner == 4 and step >= 4 * columns and not step % 4:
+        return a, b"N", step >> 2
+    if step == 4 and inner >= 4 * rows and not inner % 4:
+        return a, b"T", inner >> 2
+    return np.ascontiguousarray(a), b"N", columns
+
+
+def gemm(a: np.ndarray, b: np.ndarray, out: np.ndarray, beta: float = 0.0) -> None:
+    """``out = a @ b + beta * out`` of (n, k), (k, m) and (n, m), float32; the rows of ``out`` lie together, none is empty."""
+    a, left, left_step = _operand(a)
+    b, right, right_step = _operand(b)
+    at = a.__array_interface__["data"][0], b.__array_interface__["data"][0], out.__array_interface__["data"][0]
+    (n, k), m = a.shape, b.shape[1]
+    _SGEMM(left, right, n, m, k, 1.0, at[0], left_step, at[1], right_step, beta, at[2], out.strides[0] >> 2)
+
+
+def _products(shapes: tuple[tuple[int, ...], ...], steps: tuple[tuple[int, ...], ...]) -> Primitive:
+    left, right, result = (Layout(shape, step) for shape, step in zip(shapes, steps))
+    descriptor = Descriptor("matmul", ENGINE, left, right, none(), result, None)
+    return Primitive(descriptor, ((SOURCE, left), (WEIGHTS, right), (RESULT, result)))
+
+
+def _laid(a: np.ndarray) -> np.ndarray:
+    """Matrices whose rows or columns lie together: a copy where neither do, or where some are the same or run backward."""
+    *outer, step, inner = a.strides
+    rows, columns = a.shape[-2:]
+    together = (inner == 4 and step >= 4 * columns) or (step == 4 and inner >= 4 * rows)
+    if together and all(step > 0 and not step % 4 for step in outer):
+        return a
+    return np.ascontiguousarray(a)
+
+
+def products(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+    """``out = a @ b`` of (..., n, k), (..., k, m) and (..., n, m), float32, none empty, with the same leading sizes, at most four."""
+    whole = (_laid(a), _laid(b), out)
+    shapes, steps = tuple(x.shape for x in whole), tuple(tuple(step >> 2 for step in x.strides) for x in whole)
+    prepared(_products, shapes, steps)(*(address(x) for x in whole))

@@ -1,0 +1,125 @@
+"""The shared library: where it lies, what its functions take, and the errors that they give."""
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+from typing import Any
+
+_MAJOR = 3
+_SEQUENTIAL, _THREADPOOL = 1, 8  # runtimes that start no threads of their own
+_CPU, _IN_ORDER = 1, 1
+
+POINTER, INT64, FLOAT, INT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float, ctypes.c_int
+_DIMS = INT64 * 12
+
+
+class _Version(ctypes.Structure):
+    _fields_ = [("major", INT), ("minor", INT), ("patch", INT), ("hash", ctypes.c_char_p), ("cpu", ctypes.c_uint)]
+
+
+class Argument(ctypes.Structure):
+    """What a primitive is given in one place."""
+
+    _fields_ = [("place", INT), ("memory", POINTER)]
+
+
+_OUT = ctypes.POINTER(POINTER)
+_SIZES = ctypes.POINTER(INT64)
+_PROTOTYPES: dict[str, list[Any]] = {
+    "sgemm": [ctypes.c_char, ctypes.c_char, INT64, INT64, INT64, FLOAT, POINTER, INT64, POINTER, INT64, FLOAT, POINTER, INT64],
+    "engine_create": [_OUT, INT, ctypes.c_size_t],
+    "stream_create": [_OUT, POINTER, ctypes.c_uint],
+    "memory_desc_create_with_strides": [_OUT, INT, _SIZES, INT, _SIZES],
+    "memory_desc_create_with_tag": [_OUT, INT, _SIZES, INT, INT],
+    "memory_desc_destroy": [POINTER],
+    "memory_create": [_OUT, POINTER, POINTER, POINTER],
+    "memory_set_data_handle": [POINTER, POINTER],
+    "memory_destroy": [POINTER],
+    "primitive_create": [_OUT, POINTER],
+    "primitive_destroy": [POINTER],
+    "primitive_desc_destroy": [POINTER],
+    "primitive_execute": [POINTER, POINTER, INT, ctypes.POINTER(Argument)],
+    "eltwise_forward_primitive_desc_create": [_OUT, POINTER, INT, INT, POINTER, POINTER, FLOAT, FLOAT, POINTER],
+    "eltwise_backward_primitive_desc_create": [_OUT, POINTER, INT, POINTER, POINTER, POINTER, FLOAT, FLOAT, POINTER, POINTER],
+    "softmax_forward_primitive_desc_create": [_OUT, POINTER, INT, INT, POINTER, POINTER, INT, POINTER],
+    "softmax_backward_primitive_desc_create": [_OUT, POINTER, INT, POINTER, POINTER, POINTER, INT, POINTER, POINTER],
+    "layer_normalization_forward_primitive_desc_create": [
+        _OUT, POINTER, INT, POINTER, POINTER, POINTER, FLOAT, ctypes.c_uint, POINTER,
+    ],
+    "layer_normalization_backward_primitive_desc_create": [
+        _OUT, POINTER, INT, POINTER, POINTER, POINTER, POINTER, FLOAT, ctypes.c_uint, POINTER, POINTER,
+    ],
+    "batch_normalization_forward_primitive_desc_create": [_OUT, POINTER, INT, POINTER, POINTER, FLOAT, ctypes.c_uint, POINTER],
+    "batch_normalization_backward_primitive_desc_create": [
+        _OUT, POINTER, INT, POINTER, POINTER, POINTER, FLOAT, ctypes.c_uint, POINTER, POINTER,
+    ],
+    "convolution_forward_primitive_desc_create": [_OUT, POINTER, INT, INT, *[POINTER] * 4, *[_SIZES] * 4, POINTER],
+    "convolution_backward_data_primitive_desc_create": [_OUT, POINTER, INT, *[POINTER] * 3, *[_SIZES] * 4, POINTER, POINTER],
+    "convolution_backward_weights_primitive_desc_create": [_OUT, POINTER, INT, *[POINTER] * 4, *[_SIZES] * 4, POINTER, POINTER],
+    "pooling_forward_primitive_desc_create": [_OUT, POINTER, INT, INT, POINTER, POINTER, *[_SIZES] * 5, POINTER],
+    "pooling_backward_primitive_desc_create": [_OUT, POINTER, INT, POINTER, POINTER, *[_SIZES] * 5, POINTER, POINTER],
+    "matmul_primitive_desc_create": [_OUT, *[POINTER] * 6],
+    "reorder_primitive_desc_create": [_OUT, POINTER, POINTER, POINTER, POINTER, POINTER],
+}  # fmt: skip
+
+
+def _path() -> str | None:
+    spec = importlib.util.find_spec("mindspore")
+    if spec is None or spec.origin is None:
+        return None
+    path = os.path.join(os.path.dirname(spec.origin), "lib", f"libdnnl.so.{_MAJOR}")
+    return path if os.path.exists(path) else None
+
+
+def _load() -> ctypes.CDLL | None:
+    """The library with its functions' types; None where there is none, or one with threads of its own."""
+    path = _path() if os.environ.get("MSTORCH_ONEDNN", "1") != "0" else None
+    if path is None:
+        return None
+    try:
+        library = ctypes.CDLL(path)
+        library.dnnl_version.restype = ctypes.POINTER(_Version)
+        version = library.dnnl_version().contents
+        if version.major != _MAJOR or version.cpu not in (_SEQUENTIAL, _THREADPOOL):
+            return None
+        for name, arguments in _PROTOTYPES.items():
+            getattr(library, "dnnl_" + name).argtypes = arguments
+        library.dnnl_primitive_desc_query_md.argtypes = [POINTER, INT, INT]
+        library.dnnl_primitive_desc_query_md.restype = POINTER
+        library.dnnl_memory_desc_get_size.argtypes = [POINTER]
+        library.dnnl_memory_desc_get_size.restype = ctypes.c_size_t
+        library.dnnl_memory_desc_equal.argtypes = [POINTER, POINTER]
+    except (OSError, AttributeError):
+        return None
+    return library
+
+
+LIBRARY: Any = _load()
+FOUND = LIBRARY is not None
+
+
+class Refused(Exception):
+    """The library has no kernel for what it was asked."""
+
+
+def made(function: str, *arguments: Any) -> Any:
+    """What one of the library's functions makes: a handle."""
+    handle = POINTER()
+    status = getattr(LIBRARY, "dnnl_" + function)(ctypes.byref(handle), *arguments)
+    if status:
+        raise Refused(f"{function}: status {status}")
+    return handle
+
+
+def sizes(values: Any) -> Any:
+    """Sizes, strides or paddings as the library takes them."""
+    return _DIMS(*values)
+
+
+ENGINE: Any = made("engine_create", _CPU, 0) if FOUND else None
+
+
+def stream() -> Any:
+    """A stream of the CPU: what primitives of one thread run on."""
+    return made("stream_create", ENGINE, _IN_ORDER)

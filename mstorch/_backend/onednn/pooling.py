@@ -1,0 +1,81 @@
+"""The largest of each window and its gradient, of finite numbers of single precision: the kernels know no NaN and no infinity."""
+from __future__ import annotations
+
+import numpy as np
+
+from .library import ENGINE, Refused, sizes
+from .primitive import (
+    BY_RESULT,
+    BY_SOURCE,
+    INFERENCE,
+    RESULT,
+    SOURCE,
+    TRAINING,
+    WORKSPACE,
+    Descriptor,
+    Primitive,
+    address,
+    prepared,
+    rows,
+)
+
+_LARGEST = 0x1FF
+Sizes = tuple[int, ...]
+
+
+def _around(shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes) -> list[object]:
+    after = [
+        max(0, (o - 1) * s + d * (k - 1) + 1 - n - p)
+        for n, k, s, p, d, o in zip(shape[2:], kernel, stride, padding, dilation, out)
+    ]
+    return [sizes(stride), sizes(kernel), sizes([d - 1 for d in dilation]), sizes(padding), sizes(after)]
+
+
+def _forward(shape: Sizes, *geometry: Sizes) -> Primitive | None:
+    source, result = rows(shape), rows((*shape[:2], *geometry[-1]))
+    try:
+        descriptor = Descriptor("pooling_forward", ENGINE, INFERENCE, _LARGEST, source, result, *_around(shape, *geometry), None)
+    except Refused:
+        return None
+    return Primitive(descriptor, ((SOURCE, source), (RESULT, result)))
+
+
+def _backward(shape: Sizes, *geometry: Sizes) -> tuple[int, Primitive, Primitive] | None:
+    source, result, around = rows(shape), rows((*shape[:2], *geometry[-1])), _around(shape, *geometry)
+    try:
+        forward = Descriptor("pooling_forward", ENGINE, TRAINING, _LARGEST, source, result, *around, None)
+        descriptor = Descriptor("pooling_backward", ENGINE, _LARGEST, source, result, *around, forward, None)
+    except Refused:
+        return None
+    places = forward.layout("places")
+    first = Primitive(forward, ((SOURCE, source), (RESULT, result), (WORKSPACE, places)))
+    return forward.bytes("places"), first, Primitive(descriptor, ((BY_RESULT, result), (BY_SOURCE, source), (WORKSPACE, places)))
+
+
+_EMPTY = np.finfo(np.float32).min  # what the kernel gives for a window of padding alone, where -inf is due
+
+
+def max_pool(x: np.ndarray, y: np.ndarray, geometry: tuple[Sizes, ...]) -> bool:
+    """The largest of each window of (N, C, *spatial) in rows, into ``y``; False: there is no kernel, or a window of padding alone.
+
+    ``geometry``: kernel, stride, padding, dilation, and the spatial sizes of the result.
+    """
+    primitive = prepared(_forward, x.shape, *geometry)
+    if primitive is None:
+        return False
+    primitive(address(x), address(y))
+    return bool(np.minimum.reduce(y, axis=None) != _EMPTY)
+
+
+def max_pool_backward(x: np.ndarray, g: np.ndarray, out: np.ndarray, geometry: tuple[Sizes, ...]) -> bool:
+    """``g`` at the first of the largest of each window, into ``out``; False: there is no kernel, or a window of padding alone."""
+    made = prepared(_backward, x.shape, *geometry)
+    if made is None:
+        return False
+    size, first, second = made
+    places, again = np.empty(size, np.uint8), np.empty(g.shape, np.float32)
+    first(address(x), address(again), address(places))
+    if np.minimum.reduce(again, axis=None) == _EMPTY:
+        return False
+    second(address(g), address(out), address(places))
+    return True

@@ -1,0 +1,160 @@
+"""Primitives: kernels that oneDNN makes for one set of shapes, kept by each thread, and called with addresses.
+
+A thread keeps its own ones, for a primitive's scratch memory belongs to the thread that made it. Every function here is for
+single precision.
+"""
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .library import ENGINE, FOUND, LIBRARY, POINTER, Argument, made, sizes, stream
+
+FLOAT32 = 3
+ANY = 1  # the layout that the kernel likes best
+
+# What a descriptor is asked for, and the places of arguments.
+QUERY = {"source": 129, "by_source": 130, "weights": 131, "by_weights": 132, "result": 133, "by_result": 134, "places": 135}
+SOURCE, WEIGHTS, BIAS, RESULT = 1, 33, 41, 17
+BY_SOURCE, BY_WEIGHTS, BY_RESULT = 129, 161, 145
+MEAN, VARIANCE, SCALE, SHIFT, BY_SCALE, BY_SHIFT = 49, 50, 51, 52, 255, 256
+WORKSPACE = 64
+TRAINING, INFERENCE, BACKWARD, BACKWARD_DATA = 64, 96, 128, 160
+
+
+class Layout:
+    """A memory descriptor: sizes and strides in elements, or the layout that the kernel likes best."""
+
+    __slots__ = ("handle",)
+
+    def __init__(self, shape: Sequence[int], strides: Sequence[int] | None = None) -> None:
+        self.handle: Any = None
+        if strides is None:
+            self.handle = made("memory_desc_create_with_tag", len(shape), sizes(shape), FLOAT32, ANY)
+        else:
+            self.handle = made("memory_desc_create_with_strides", len(shape), sizes(shape), FLOAT32, sizes(strides))
+
+    def __del__(self) -> None:
+        if LIBRARY is not None:
+            LIBRARY.dnnl_memory_desc_destroy(self.handle)  # of nothing: it does nothing
+
+
+def rows(shape: Sequence[int]) -> Layout:
+    """Elements in rows, without gaps."""
+    strides, step = [], 1
+    for length in reversed(shape):
+        strides.append(step)
+        step *= length
+    return Layout(shape, strides[::-1])
+
+
+def layout_of(array: np.ndarray) -> Layout:
+    """As an array lies."""
+    return Layout(array.shape, [step >> 2 for step in array.strides])
+
+
+class Descriptor:
+    """What a primitive is made from."""
+
+    __slots__ = ("handle",)
+
+    def __init__(self, function: str, *arguments: Any) -> None:
+        self.handle: Any = None  # a refusal leaves nothing to free
+        given = [argument.handle if isinstance(argument, (Layout, Descriptor)) else argument for argument in arguments]
+        self.handle = made(function + "_primitive_desc_create", *given)
+
+    def layout(self, name: str) -> Any:
+        """The layout of one of the arguments, as the kernel takes it; it lives as long as this."""
+        return POINTER(LIBRARY.dnnl_primitive_desc_query_md(self.handle, QUERY[name], 0))
+
+    def bytes(self, name: str) -> int:
+        """Bytes that an argument takes in the kernel's layout."""
+        return int(LIBRARY.dnnl_memory_desc_get_size(self.layout(name)))
+
+    def size(self, name: str) -> int:
+        """Elements of single precision that an argument takes in the kernel's layout."""
+        return self.bytes(name) // 4
+
+    def takes(self, name: str, layout: Layout) -> bool:
+        """Whether an argument in this layout needs no copy."""
+        return bool(LIBRARY.dnnl_memory_desc_equal(self.layout(name), layout.handle))
+
+    def __del__(self) -> None:
+        if LIBRARY is not None and self.handle is not None:
+            LIBRARY.dnnl_primitive_desc_destroy(self.handle)
+
+
+class Primitive:
+    """A kernel with a place for each argument, called with their addresses in the order of the places."""
+
+    __slots__ = ("handle", "memories", "arguments", "count")
+
+    def __init__(self, descriptor: Descriptor, places: Sequence[tuple[int, Any]]) -> None:
+        self.memories: list[Any] = []
+        self.handle: Any = None
+        self.handle = made("primitive_create", descriptor.handle)
+        self.count = len(places)
+        self.arguments = (Argument * self.count)()
+        for number, (place, layout) in enumerate(places):
+            handle = layout.handle if isinstance(layout, Layout) else layout
+            memory = made("memory_create", handle, ENGINE, None)
+            self.memories.append(memory)
+            self.arguments[number] = Argument(place, memory.value)
+
+    def __call__(self, *addresses: int) -> None:
+        for memory, address in zip(self.memories, addresses):
+            _SET(memory, address)
+        status = _EXECUTE(self.handle, _own.stream, self.count, self.arguments)
+        if status:
+            raise RuntimeError(f"oneDNN: a kernel failed with status {status}")
+
+    def __del__(self) -> None:
+        if LIBRARY is not None:
+            LIBRARY.dnnl_primitive_destroy(self.handle)
+            for memory in self.memories:
+                LIBRARY.dnnl_memory_destroy(memory)
+
+
+_MOST = 1000  # kernels that a thread keeps; programs whose shapes go on changing start again
+
+
+class _Own(threading.local):
+    def __init__(self) -> None:
+        self.stream = stream() if FOUND else None
+        self.kept: dict[Hashable, Any] = {}
+
+
+_own = _Own()
+_SET: Any = LIBRARY.dnnl_memory_set_data_handle if FOUND else None
+_EXECUTE: Any = LIBRARY.dnnl_primitive_execute if FOUND else None
+
+
+def prepared(make: Callable[..., Any], *key: Any) -> Any:
+    """What ``make(*key)`` makes, once for each thread."""
+    kept = _own.kept
+    found = kept.get((make, key))
+    if found is None:
+        if len(kept) >= _MOST:
+            kept.clear()
+        found = kept[make, key] = make(*key)
+    return found
+
+
+def address(array: np.ndarray) -> int:
+    """Where an array begins."""
+    return array.ctypes.data
+
+
+def copier(source: Any, target: Any) -> Primitive:
+    """A copy from one layout into another."""
+    descriptor = Descriptor("reorder", source, ENGINE, target, ENGINE, None)
+    return Primitive(descriptor, ((SOURCE, source), (RESULT, target)))
+
+
+def none() -> Any:
+    """No layout."""
+    return ctypes.c_void_p()

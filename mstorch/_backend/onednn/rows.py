@@ -1,0 +1,93 @@
+"""Softmax and layer normalisation along the rows of (rows, length) arrays of single precision."""
+from __future__ import annotations
+
+import numpy as np
+
+from .library import ENGINE
+from .primitive import (
+    BACKWARD,
+    BY_RESULT,
+    BY_SCALE,
+    BY_SHIFT,
+    BY_SOURCE,
+    INFERENCE,
+    MEAN,
+    RESULT,
+    SCALE,
+    SHIFT,
+    SOURCE,
+    TRAINING,
+    VARIANCE,
+    Descriptor,
+    Primitive,
+    address,
+    prepared,
+    rows,
+)
+
+SOFTMAX, LOG_SOFTMAX = 0x30000, 0x30001
+_SCALED = 0x2 | 0x4  # with a scale and a shift
+
+
+def _softmax(kind: int, count: int, length: int) -> Primitive:
+    own = rows((count, length))
+    return Primitive(Descriptor("softmax_forward", ENGINE, INFERENCE, kind, own, own, 1, None), ((SOURCE, own), (RESULT, own)))
+
+
+def _softmax_backward(kind: int, count: int, length: int) -> Primitive:
+    own = rows((count, length))
+    hint = Descriptor("softmax_forward", ENGINE, TRAINING, kind, own, own, 1, None)
+    descriptor = Descriptor("softmax_backward", ENGINE, kind, own, own, own, 1, hint, None)
+    return Primitive(descriptor, ((RESULT, own), (BY_RESULT, own), (BY_SOURCE, own)))
+
+
+def softmax(kind: int, x: np.ndarray, out: np.ndarray) -> None:
+    """Softmax of each row, or its logarithm."""
+    prepared(_softmax, kind, *x.shape)(address(x), address(out))
+    if np.isnan(np.add.reduce(out, axis=None)):  # a NaN or an infinity is for the whole row, and the kernel leaves it in its place
+        out[np.isnan(np.add.reduce(out, axis=1))] = np.nan
+
+
+def softmax_backward(kind: int, y: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
+    """The gradient of rows from that of their softmax ``y``."""
+    prepared(_softmax_backward, kind, *y.shape)(address(y), address(g), address(out))
+
+
+def _layer_norm(count: int, length: int, eps: float) -> tuple[Descriptor, Primitive]:
+    own, scale, statistics = rows((count, length)), rows((length,)), rows((count,))
+    descriptor = Descriptor("layer_normalization_forward", ENGINE, TRAINING, own, own, statistics, eps, _SCALED, None)
+    places = (SOURCE, own), (SCALE, scale), (SHIFT, scale), (RESULT, own), (MEAN, statistics), (VARIANCE, statistics)
+    return descriptor, Primitive(descriptor, places)
+
+
+def _layer_norm_backward(count: int, length: int, eps: float) -> Primitive:
+    own, scale, statistics = rows((count, length)), rows((length,)), rows((count,))
+    hint = prepared(_layer_norm, count, length, eps)[0]
+    descriptor = Descriptor(
+        "layer_normalization_backward", ENGINE, BACKWARD, own, own, own, statistics, eps, _SCALED, hint, None
+    )  # fmt: skip
+    places = (
+        (SOURCE, own), (SCALE, scale), (BY_RESULT, own), (MEAN, statistics), (VARIANCE, statistics), (BY_SOURCE, own),
+        (BY_SCALE, scale), (BY_SHIFT, scale),
+    )  # fmt: skip
+    return Primitive(descriptor, places)
+
+
+def layer_norm(x: np.ndarray, scale: np.ndarray, shift: np.ndarray, eps: float, out: np.ndarray) -> np.ndarray:
+    """Each row with mean 0 and variance 1, times ``scale`` plus ``shift``; returns the means and the biased variances (2, rows)."""
+    statistics = np.empty((2, x.shape[0]), np.float32)
+    run = prepared(_layer_norm, *x.shape, eps)[1]
+    at = address(statistics)
+    run(address(x), address(scale), address(shift), address(out), at, at + 4 * x.shape[0])
+    return statistics
+
+
+def layer_norm_backward(
+    x: np.ndarray, scale: np.ndarray, g: np.ndarray, statistics: np.ndarray, eps: float, out: np.ndarray
+) -> np.ndarray:  # fmt: skip
+    """The gradient of rows into ``out``; returns those of scale and shift (2, length)."""
+    found = np.empty((2, x.shape[1]), np.float32)
+    run = prepared(_layer_norm_backward, *x.shape, eps)
+    at, by = address(statistics), address(found)
+    run(address(x), address(scale), address(g), at, at + 4 * x.shape[0], address(out), by, by + 4 * x.shape[1])
+    return found
