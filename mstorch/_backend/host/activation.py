@@ -10,9 +10,9 @@ from scipy.special import erf
 from ..onednn import elementwise
 from ..quiet import QUIET, quiet
 from ..table import define_host
-from ._blocks import blocked, share
+from ._blocks import blocked
 from ._ufunc import FLOATS, HALF, INTS, number
-from .math import numpy_sigmoid
+from .math import numpy_sigmoid, share_blocks
 
 
 def numpy_relu(x: np.ndarray) -> np.ndarray:
@@ -20,25 +20,18 @@ def numpy_relu(x: np.ndarray) -> np.ndarray:
     return np.asarray(np.maximum(x, number(0, x)))
 
 
-_COST = 0.5 * elementwise.BLOCK  # nanoseconds that oneDNN takes for a block
-
-
-def _share(work: Callable[[int, int], None], length: int) -> None:
-    share(work, length, _COST)
-
-
 def _by_onednn(kind: int, spare: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
     """oneDNN's activation of single precision in rows, else another."""
 
     def kernel(x: np.ndarray) -> np.ndarray:
-        return elementwise.forward(kind, x, _share, 1.0) if elementwise.usable(x) else spare(x)
+        return elementwise.forward(kind, x, share_blocks, 1.0) if elementwise.usable(x) else spare(x)
 
     return kernel
 
 
 def activation_slope(kind: int, x: np.ndarray, g: np.ndarray) -> np.ndarray | None:
     """``g`` times the slope of one of oneDNN's activations at ``x``; None where the two are not of single precision in rows."""
-    return elementwise.backward(kind, x, g, _share, 1.0) if elementwise.usable(x, g) and x.shape == g.shape else None
+    return elementwise.backward(kind, x, g, share_blocks, 1.0) if elementwise.usable(x, g) and x.shape == g.shape else None
 
 
 _FEW = 1 << 12  # elements for which a call of the library takes longer than NumPy
@@ -48,7 +41,7 @@ def relu_slope(result: np.ndarray, g: np.ndarray) -> np.ndarray | None:
     """``g`` where the result of ReLU is positive, else 0; None for a NaN, at which torch passes ``g`` on, or another dtype."""
     if result.size < _FEW or not elementwise.usable(result, g) or result.shape != g.shape or np.isnan(np.add.reduce(result, axis=None)):
         return None
-    return elementwise.backward(elementwise.RELU, result, g, _share)
+    return elementwise.backward(elementwise.RELU, result, g, share_blocks)
 
 
 def numpy_silu(x: np.ndarray) -> np.ndarray:

@@ -1,18 +1,31 @@
 """Exponentials, logarithms and trigonometry on the host."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy import special
 
+from ..onednn import elementwise
 from ..quiet import QUIET, quiet
 from ..table import define_host
+from ._blocks import share
 from ._ufunc import FLOATS, HALF, number, one, two
+
+_BLOCK_COST = 0.5 * elementwise.BLOCK  # nanoseconds that oneDNN takes for a block
+_FEW = 1 << 11  # elements for which a call of the library takes longer than NumPy
+
+
+def share_blocks(work: Callable[[int, int], None], length: int) -> None:
+    """Parts of an activation by oneDNN on threads, where it is long."""
+    share(work, length, _BLOCK_COST)
 
 
 def numpy_sigmoid(x: np.ndarray) -> np.ndarray:
     """``1 / (1 + exp(-x))``, without overflow."""
+    if x.size >= _FEW and elementwise.usable(x):
+        return elementwise.forward(elementwise.LOGISTIC, x, share_blocks)
     below = np.exp(np.negative(np.absolute(x)), extobj=QUIET)
     below += number(1, x)
     # Two exponentials, neither of which overflows, cost less than a choice of each element.

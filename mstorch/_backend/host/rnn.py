@@ -34,7 +34,7 @@ def lstm_forward(gates: np.ndarray, h: np.ndarray, c: np.ndarray, w: np.ndarray,
         gates += b
     for k in range(steps):
         part = gates[k]
-        part += product(hs[k], w.T)
+        product(hs[k], w.T, part)
         _sigmoid_(part[:, : 2 * size])
         np.tanh(part[:, 2 * size : 3 * size], out=part[:, 2 * size : 3 * size])
         _sigmoid_(part[:, 3 * size :])
@@ -48,20 +48,26 @@ def lstm_forward(gates: np.ndarray, h: np.ndarray, c: np.ndarray, w: np.ndarray,
 def lstm_backward(g: np.ndarray, dh: np.ndarray, dc: np.ndarray, w: np.ndarray, saved: Saved) -> tuple[np.ndarray, ...]:
     """From the gradients of the states (steps, N, H) and of the last ones: those of the gates and of the first states."""
     gates, _, cs, bounded = saved
-    steps, size = gates.shape[0], dh.shape[1]
-    by_gates = np.empty_like(gates)
+    steps, rows, size = bounded.shape
     one = number(1, gates)
+    i, f, n, o = (gates[..., j * size : (j + 1) * size] for j in range(4))
+    # What the gradients of the cell and of the state are multiplied by, for all steps at once.
+    by_cell = np.empty((steps, rows, 3, size), gates.dtype)
+    np.multiply(n, i * (one - i), out=by_cell[:, :, 0])
+    np.multiply(cs[:-1], f * (one - f), out=by_cell[:, :, 1])
+    np.multiply(i, one - n * n, out=by_cell[:, :, 2])
+    to_cell = o * (one - bounded * bounded)
+    to_output = bounded * o * (one - o)
+    by_gates = np.empty_like(gates)
+    parts = by_gates.reshape(steps, rows, 4, size)
+    dc = dc.copy()
     for k in range(steps - 1, -1, -1):
         dh = dh + g[k]
-        i, f, n, o = (gates[k][:, j * size : (j + 1) * size] for j in range(4))
-        out, y = by_gates[k], bounded[k]
-        dc = dc + dh * o * (one - y * y)
-        out[:, 3 * size :] = dh * y * o * (one - o)
-        out[:, :size] = dc * n * i * (one - i)
-        out[:, size : 2 * size] = dc * cs[k] * f * (one - f)
-        out[:, 2 * size : 3 * size] = dc * i * (one - n * n)
-        dc = dc * f
-        dh = product(out, w)
+        dc += dh * to_cell[k]
+        np.multiply(dh, to_output[k], out=parts[k, :, 3])
+        np.multiply(dc[:, None], by_cell[k], out=parts[k, :, :3])
+        dc *= f[k]
+        dh = product(by_gates[k], w)
     return by_gates, by_gates, dh, dc
 
 
@@ -114,7 +120,7 @@ def _plain(activate: Any, slope: Any) -> tuple[Any, Any]:
         if b is not None:
             gates += b
         for k in range(gates.shape[0]):
-            gates[k] += product(hs[k], w.T)
+            product(hs[k], w.T, gates[k])
             activate(gates[k], out=hs[k + 1])
         return hs, None, (hs,)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ..quiet import quiet
 from ..table import ALL, COMPLEX, define_host
@@ -11,6 +12,19 @@ from ._ufunc import FLOATS, HALF, INTS
 
 _HOW: dict[str, Any] = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 _ADDED = (*FLOATS, *INTS, *COMPLEX, "float16", "bool")
+
+
+_MANY = 1 << 11  # elements that SciPy adds in less time than NumPy, which takes 7 ns for each
+
+
+def add_rows(whole: np.ndarray, positions: np.ndarray, rows: np.ndarray) -> None:
+    """Add each row (the first dimension) to the one of ``whole`` at its position (a vector, none negative), in their order."""
+    if rows.size < _MANY or rows.ndim < 2 or rows.dtype.char not in "fdFD" or rows.size < 8 * len(positions):
+        np.add.at(whole, positions, rows)
+        return
+    count = len(positions)
+    chosen = sparse.csc_array((np.ones(count, rows.dtype), positions, np.arange(count + 1)), shape=(len(whole), count), copy=False)
+    whole += (chosen @ rows.reshape(count, -1)).reshape(whole.shape)
 
 
 def places_along(x: np.ndarray, dim: int, index: np.ndarray) -> tuple[Any, ...]:
@@ -51,10 +65,12 @@ def numpy_index_write(x: np.ndarray, source: np.ndarray, dim: int, index: np.nda
     if index.size and x.size:
         key: Any = (slice(None),) * dim + (index,)
         source = source.reshape(*found.shape[:dim], index.size, *found.shape[dim + 1 :])
-        if accumulate:
-            np.add.at(found, key, source)
-        else:
+        if not accumulate:
             found[key] = source
+        elif dim == 0 and index.min() >= 0:
+            add_rows(found, index, source)
+        else:
+            np.add.at(found, key, source)
     return found.reshape(x.shape)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.host.scatter import add_rows
 from .. import vocabulary as v
 
 
@@ -23,7 +24,11 @@ class Places:
 
     def _added(self, array: np.ndarray) -> np.ndarray:
         whole = np.zeros(self.shape, array.dtype)
-        np.add.at(whole, self.key, array.reshape(-1) if self.flat else array)
+        rows = self.key[0] if self.key.__class__ is tuple and len(self.key) == 1 else None
+        if rows.__class__ is np.ndarray and rows.dtype.kind == "i" and rows.size and rows.min() >= 0:
+            add_rows(whole, rows.reshape(-1), array.reshape(rows.size, *whole.shape[1:]))
+        else:
+            np.add.at(whole, self.key, array.reshape(-1) if self.flat else array)
         return whole.reshape(self.outer)
 
     def _without(self, array: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend.host.index import index_key
-from ..._backend.host.scatter import places_along
+from ..._backend.host.scatter import add_rows, places_along
 from .. import vocabulary as v
 from ..apply import rule
 from ._places import Places
@@ -35,7 +35,7 @@ def _rows(index: np.ndarray, count: int) -> tuple[Any, Any]:
 
     def given(array: np.ndarray) -> np.ndarray:
         whole = np.zeros((count, *array.shape[1:]), array.dtype)
-        np.add.at(whole, flat, array)
+        add_rows(whole, flat, array)
         return whole
 
     return taken, given
@@ -86,7 +86,7 @@ def embedding(node: Any, g: Any) -> Any:
         if by_frequency:
             part = part * weight[:, None].astype(array.dtype)
         kept = flat != padding  # what stands at the padding may be NaN, so that no factor would take it away
-        np.add.at(whole, flat if kept.all() else flat[kept], part if kept.all() else part[kept])
+        add_rows(whole, flat if kept.all() else flat[kept], part if kept.all() else part[kept])
         return whole
 
     return v.mapped(g, given, taken, "EmbeddingDenseBackward0")
