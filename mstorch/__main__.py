@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 from mstorch import _hook
 from mstorch._backend import runtime
+from mstorch._backend.onednn import library
 from mstorch._version import __version__
 from mstorch.multiprocessing._process import die_with_parent
 
@@ -162,7 +163,7 @@ def _after(trace, code: CodeType):
 
 def _env() -> int:
     rows = {"mstorch": __version__, "python": platform.python_version(), "platform": platform.platform()}
-    rows |= runtime.describe()
+    rows |= runtime.describe() | {"oneDNN": library.describe()}
     width = max(len(name) for name in rows)
     for name, value in rows.items():
         print(f"{name:{width}}  {value}")

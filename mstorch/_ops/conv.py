@@ -4,8 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._backend.onednn.library import FOUND
 from .._backend.table import kernel, torch_type_name
 from .._core.modes import modes
+from .._core.storage import Storage
 from .._core.tensor_base import TensorBase, count_of
 from .._tape.apply import apply
 from .._tape.windows import no_view
@@ -164,7 +166,8 @@ def _convolve(
         padding = expand_numbers(padding, rank, "padding")
     _check(shape_of(input), shape_of(weight), bias, stride, padding, dilation, groups, False)
     _check_types(input, weight, bias)
-    if modes.native is None and rank < 3 and input._dtype.name in _DIRECT and count_of(input._shape) and count_of(weight._shape):
+    direct = rank < 3 or _any_rank(input)
+    if modes.native is None and direct and input._dtype.name in _DIRECT and count_of(input._shape) and count_of(weight._shape):
         result = _direct(rank, input, weight, bias, stride, padding, dilation, groups)
     elif bias is None:
         result = call(_conv, (input, weight), None, stride, padding, dilation, groups)
@@ -177,9 +180,15 @@ def _convolve(
 _DIRECT = ("float32", "float16", "bfloat16")
 
 
+def _any_rank(input: Any) -> bool:
+    """Whether the kernel of ``conv2d`` takes one and three dimensions too, and groups its transposed form: oneDNN's does."""
+    return FOUND and input._storage.__class__ is Storage
+
+
 def _direct(rank: int, input: Any, weight: Any, bias: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
-    """One or two dimensions in single precision, whose kernel has a rule of its own."""
-    if rank == 1:
+    """In single precision, whose kernel has a rule of its own."""
+    lifted = rank == 1 and not _any_rank(input)
+    if lifted:
         input, weight = views.unsqueeze(input, 2), views.unsqueeze(weight, 2)
         stride, padding, dilation = (1, *stride), (0, *padding), (1, *dilation)
     sizes = zip(input._shape[2:], weight._shape[2:], stride, padding, dilation)
@@ -190,7 +199,7 @@ def _direct(rank: int, input: Any, weight: Any, bias: Any, stride: Sizes, paddin
         found = apply(_conv2d, input._dtype, (*tensors, None), (stride, padding, dilation, groups))
     else:
         found = apply(_conv2d, input._dtype, tensors, (stride, padding, dilation, groups))
-    return views.squeeze(found, 2) if rank == 1 else found
+    return views.squeeze(found, 2) if lifted else found
 
 
 def _convolve_transposed(
@@ -218,8 +227,8 @@ def _convolve_transposed(
         )
         raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {words}")
     args = (stride, padding, output_padding, dilation, groups)
-    direct = rank == 2 and groups == 1 and input._dtype.name in _DIRECT
-    if modes.native is None and direct and count_of(input._shape) and count_of(weight._shape):
+    direct = (rank == 2 and groups == 1) or _any_rank(input)
+    if modes.native is None and direct and input._dtype.name in _DIRECT and count_of(input._shape) and count_of(weight._shape):
         tensors = (input, weight, bias)
         result = apply(_conv_transpose2d, input._dtype, tensors, args)
     elif bias is None:

@@ -43,10 +43,14 @@ def _adam_arrays(
     beta2: float, eps: float,
 ) -> None:  # fmt: skip
     real = param.dtype.type
-    exp_avg += (grad - exp_avg) * real(1 - beta1)
+    low = np.subtract(grad, exp_avg, out=np.empty_like(param))
+    low *= real(1 - beta1)
+    exp_avg += low
     exp_avg_sq *= real(beta2)
-    exp_avg_sq += grad * grad * real(1 - beta2)
-    low = np.asarray(np.sqrt(exp_avg_sq))
+    np.multiply(grad, grad, out=low)
+    low *= real(1 - beta2)
+    exp_avg_sq += low
+    np.sqrt(exp_avg_sq, out=low)
     low /= real((1 - beta2**step) ** 0.5)
     low += real(eps)
     np.divide(exp_avg, low, out=low)

@@ -86,9 +86,9 @@ def test_arithmetic_on_threads(both: Both, form: str, monkeypatch: pytest.Monkey
     both(body, rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("worth", [0, 1 << 60])
-def test_normalisation_of_long_arrays(both: Both, worth: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_blocks, "WORTH", worth)
+@pytest.mark.parametrize("waking", [0, 1 << 60])
+def test_normalisation_of_long_arrays(both: Both, waking: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_blocks, "_WAKING", waking)
 
     def body(torch: Any) -> Any:
         functional = torch.nn.functional

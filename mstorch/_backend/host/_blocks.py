@@ -12,9 +12,7 @@ import numpy as np
 # A block of so many elements stays in a core's cache over all passes; longer arrays are worked on in blocks.
 BLOCK = 1 << 14
 LONG = 1 << 16
-# So many elements, each counted once for each pass over it, are worth threads: to wake one takes 60 µs, and the threads of BLAS,
-# which go on spinning after a product, leave it half a core.
-WORTH = 1 << 23
+_PASS = 0.12  # nanoseconds that a pass over an element in the cache takes
 
 
 def _rounded(size: int, unit: int) -> int:
@@ -95,10 +93,7 @@ def by_rows(work: Callable[[int, int], None], rows: int, width: int, passes: int
 
 def on_threads(work: Callable[[int, int], None], rows: int, width: int, passes: int) -> None:
     """As ``by_rows`` without blocks: for copies, of which many small ones would take longer than a few large ones."""
-    if rows * width * passes < WORTH:
-        work(0, rows)
-    else:
-        threads.run(work, rows)
+    share(work, rows, width * passes * _PASS)
 
 
 def in_blocks(step: Callable[..., Any], arrays: Sequence[np.ndarray], passes: int) -> None:

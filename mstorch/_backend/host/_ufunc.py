@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..quiet import QUIET
-from ._blocks import WORTH, threads
+from ._blocks import threads
 
-WIDE = WORTH  # elements of one pass
+WIDE = 1 << 20  # elements of one pass that are worth threads
 
 HALF = {"float16": "float32", "bfloat16": "float32"}
 FLOATS = ("float32", "float64")

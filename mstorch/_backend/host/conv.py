@@ -195,13 +195,13 @@ _MOST = 4_000_000  # elements of windows at a time: what fits the cache, and bou
 
 
 def _by_products(op: str, by_onednn: Any, spare: Any, by_product: Any) -> Any:
-    """A kernel that is oneDNN's or multiplies matrices, of one group; else MindSpore's, or in a forked process the general one."""
+    """A kernel that is oneDNN's, or multiplies matrices, of one group and two dimensions; else MindSpore's, or the general one."""
 
     def conv(first: np.ndarray, second: np.ndarray, third: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> np.ndarray:
         own = by_onednn(first, second, third, (stride, padding, dilation), groups)
         if own is not None:
             return np.asarray(own)
-        if not first.size or not second.size or (groups != 1 and forked.here):
+        if not first.size or not second.size or first.ndim != 4 or (groups != 1 and forked.here):
             return np.asarray(spare(first, second, third, stride, padding, dilation, groups))
         if groups != 1:
             device = through_mindspore(kernel(op).beside_host(first.dtype.name))

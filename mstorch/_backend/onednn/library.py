@@ -99,6 +99,17 @@ LIBRARY: Any = _load()
 FOUND = LIBRARY is not None
 
 
+def describe() -> str:
+    """The version that computes and its widest instructions, for ``python -m mstorch env``."""
+    if not FOUND:
+        return "not used"
+    version = LIBRARY.dnnl_version().contents
+    widest = LIBRARY.dnnl_get_effective_cpu_isa()
+    names = {0x27: "AVX-512", 0x7: "AVX2"}
+    known = [name for bits, name in names.items() if widest & bits == bits]
+    return f"{version.major}.{version.minor}.{version.patch}, {known[0] if known else 'no AVX2'}"
+
+
 class Refused(Exception):
     """The library has no kernel for what it was asked."""
 

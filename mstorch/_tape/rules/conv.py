@@ -26,7 +26,7 @@ def conv2d(node: Any, g: Any) -> Any:
     return (
         None if x is None else _input(g, node.kept(g, 1), node.shapes[0], *attributes),
         None if w is None else _weight(g, node.kept(g, 0), node.shapes[1], *attributes),
-        None if bias is None else v.total(g, (0, 2, 3), False),
+        None if bias is None else v.total(g, (0, *range(2, len(g.shape))), False),
     )
 
 
@@ -59,5 +59,5 @@ def conv_transpose2d(node: Any, g: Any) -> Any:
     return (
         None if x is None else _output(g, node.kept(g, 1), node.shapes[0], attributes),
         None if w is None else _weight(node.kept(g, 0), g, node.shapes[1], *attributes),
-        None if bias is None else v.total(g, (0, 2, 3), False),
+        None if bias is None else v.total(g, (0, *range(2, len(g.shape))), False),
     )
