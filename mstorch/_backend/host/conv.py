@@ -195,13 +195,16 @@ _MOST = 4_000_000  # elements of windows at a time: what fits the cache, and bou
 
 
 def _by_products(op: str, by_onednn: Any, spare: Any, by_product: Any) -> Any:
-    """A kernel that is oneDNN's, or multiplies matrices, of one group and two dimensions; else MindSpore's, or the general one."""
+    """A kernel that is oneDNN's, or multiplies matrices, of one group and two dimensions; else MindSpore's, or the general one.
+
+    MindSpore's kernels are oneDNN's too: they have none where it has none.
+    """
 
     def conv(first: np.ndarray, second: np.ndarray, third: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> np.ndarray:
         own = by_onednn(first, second, third, (stride, padding, dilation), groups)
         if own is not None:
             return np.asarray(own)
-        if not first.size or not second.size or first.ndim != 4 or (groups != 1 and forked.here):
+        if not first.size or not second.size or first.ndim != 4 or (groups != 1 and (FOUND or forked.here)):
             return np.asarray(spare(first, second, third, stride, padding, dilation, groups))
         if groups != 1:
             device = through_mindspore(kernel(op).beside_host(first.dtype.name))

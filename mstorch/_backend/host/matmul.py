@@ -113,9 +113,14 @@ def numpy_linear(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 def numpy_linear_bias(bias: np.ndarray, x: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """(…, m) × (p, m) transposed, plus (p,)."""
-    found = numpy_linear(x, weight)
-    found += bias
-    return found
+    if x.ndim < 2 or not x.size or bias.ndim != 1:
+        found = numpy_linear(x, weight)
+        found += bias
+        return found
+    rows = x if x.ndim == 2 else np.ascontiguousarray(x).reshape(-1, x.shape[-1])
+    out = np.empty((rows.shape[0], weight.shape[0]), x.dtype)
+    out[:] = bias
+    return product(rows, weight.T, out).reshape(*x.shape[:-1], weight.shape[0])
 
 
 define_host("mm", product, (*FLOATS, *INTS, *COMPLEX), HALF)

@@ -131,12 +131,21 @@ def numpy_batch_norm_eval(
     x: np.ndarray, weight: np.ndarray, bias: np.ndarray, mean: np.ndarray, var: np.ndarray, eps: float
 ) -> np.ndarray:
     """(N, C, *) normalised by given statistics."""
-    wide = _wide(x)[1]
     with quiet():
         scale = weight / np.sqrt(var + number(eps, x))
-        found = np.multiply(x, scale.reshape(wide))
-        found += (bias - mean * scale).reshape(wide)
-        return np.asarray(found, order="C")
+        shift = bias - mean * scale
+    images = np.ascontiguousarray(x).reshape(x.shape[0] * x.shape[1], -1) if x.size else x
+    scales, shifts = np.tile(scale, x.shape[0])[:, None], np.tile(shift, x.shape[0])[:, None]
+    out = np.empty(images.shape, x.dtype)
+
+    def work(start: int, end: int) -> None:
+        with quiet():
+            own = np.multiply(images[start:end], scales[start:end], out=out[start:end])
+            own += shifts[start:end]
+
+    if x.size:
+        by_rows(work, images.shape[0], images.shape[1], 4)
+    return out.reshape(x.shape)
 
 
 def numpy_batch_norm_grad(
