@@ -295,6 +295,8 @@ _enter({
     f"{__name__}.functional": vars(functional), __name__: globals(), f"{__name__}.linalg": vars(linalg), f"{__name__}.fft": vars(fft),
     f"{__name__}.special": vars(special), f"{__name__}.nn.init": vars(nn.init),
 })  # fmt: skip
+from ._aten import taking as _taking  # noqa: E402  # who takes calls below autograd
+
 if accelerator.current_accelerator() == device("npu"):  # where users of Ascend devices expect it
     from . import npu
 # Submodules that ``import torch`` binds but few programs use come when they are asked for.

@@ -201,8 +201,7 @@ def _will_engine_execute_node(node: Any) -> bool:
         raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
     if not running.passes:
         raise RuntimeError("_get_should_execute_nodes should only be called during the backward pass")
-    needed = running.passes[-1].needed
-    return node in (running.passes[-1].order() if needed is None else needed)
+    return running.passes[-1].runs(node)
 
 
 _jit_settings: dict[str, Any] = {}

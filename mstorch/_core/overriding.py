@@ -49,7 +49,8 @@ ON, WITHOUT_SUBCLASSES, OFF = 0, 1, 2
 class _State(threading.local):
     """A thread's modes and the maps that it runs (torch.vmap), the innermost last, and how much of overriding is on.
 
-    ``levels``: of differentiation (torch.func) that the thread is in.
+    ``levels``: of differentiation (torch.func) that the thread is in. ``dispatchers``: modes that see calls by the names of torch's own
+    library, below autograd (``TorchDispatchMode``), the innermost last.
     """
 
     level = ON
@@ -58,9 +59,11 @@ class _State(threading.local):
     def __init__(self) -> None:
         self.modes: list[Any] = []
         self.maps: list[Any] = []
+        self.dispatchers: list[Any] = []
 
 
 state = _State()
+_dispatches: dict[type, bool] = {}
 # What computes calls with the tensors of a map (torch.vmap): given by the room of the transforms, NotImplemented for other calls.
 MAPPERS: list[Function] = []
 # The same for ``autograd.Function``s within any transform of torch.func.
@@ -69,6 +72,11 @@ FUNCTION_TRANSFORMS: list[Function] = []
 
 def disabled(*args: Any, **kwargs: Any) -> Any:
     """What a class sets ``__torch_function__`` to, to have its instances treated as plain tensors."""
+    return NotImplemented
+
+
+def disabled_dispatch(*args: Any, **kwargs: Any) -> Any:
+    """What a class has for ``__torch_dispatch__`` that takes no calls below autograd."""
     return NotImplemented
 
 
@@ -130,6 +138,15 @@ def overrides(value: Any) -> bool:
 def _handles(kind: type) -> bool:
     handler = getattr(kind, "__torch_function__", None)
     return handler is not None and handler is not disabled
+
+
+def dispatches(kind: type) -> bool:
+    """Whether the tensors of a class take calls below autograd (``__torch_dispatch__``)."""
+    known = _dispatches.get(kind)
+    if known is None:
+        handler = getattr(kind, "__torch_dispatch__", None)
+        known = _dispatches[kind] = isinstance(handler, Callable) and handler is not disabled_dispatch  # type: ignore[arg-type]
+    return known
 
 
 def collect(values: Iterable[Any], found: list[Any]) -> bool:
@@ -238,6 +255,21 @@ def for_maps(function: Function) -> Function:
         return function(*args, **kwargs)
 
     return mapped
+
+
+def offered(function: Function) -> Function:
+    """A function of the families that other functions call, with tensors whose class computes it itself below autograd."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if not _plain(map(type, args)):
+            for mapper in MAPPERS:
+                result = mapper(function, function, args, kwargs)
+                if result is not NotImplemented:
+                    return result
+        return function(*args, **kwargs)
+
+    return called
 
 
 _IN_PYTHON = ("torch.nn.", "torch.functional.")  # torch's functions there speak otherwise than those written in C++

@@ -272,9 +272,25 @@ def in_class(tensor: Any, cls: type) -> Any:
     return made
 
 
+def _wrapper_like(tensor: Any, made: Any) -> Any:
+    """A fresh tensor in the class of one that keeps its elements elsewhere, with what it keeps."""
+    made = in_class(made, tensor.__class__)
+    for kind in tensor.__class__.__mro__:
+        if kind is _class[0]:
+            break
+        names = kind.__dict__.get("__slots__", ())
+        for name in (names,) if isinstance(names, str) else names:
+            if hasattr(tensor, name):
+                setattr(made, name, getattr(tensor, name))
+    made.__dict__.update(tensor.__dict__)
+    return made
+
+
 def twin(tensor: Any) -> Any:
     """Another tensor with the same window, version and history; not a view, and not a leaf of its own."""
     made = _make(tensor._storage, tensor._dtype, tensor._shape, tensor._stride, tensor._offset)
+    if tensor._storage.__class__ is Absent and tensor.__class__ is not made.__class__:
+        made = _wrapper_like(tensor, made)
     made._array, made._raw, made._at, made._counter = tensor._array, tensor._raw, tensor._at, tensor._counter
     made._node, made._number = tensor._node, tensor._number
     return made

@@ -48,7 +48,7 @@ def make_wrapper_subclass(
 ) -> Any:  # fmt: skip
     """A leaf of a subclass of Tensor with a shape, a dtype and a device, and no memory: what reads its elements raises.
 
-    torch wants the class to have ``__torch_dispatch__``; only its ``__torch_function__`` is called here.
+    The class has ``__torch_dispatch__``, which computes with its tensors.
     """
     if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
         raise TypeError("cls must be a type (got a class that is not a subclass of Tensor)")
