@@ -41,6 +41,11 @@ class OpOverload:
             return calling.call(self, *args, **kwargs)
         return calling.compute(self, self.overloadpacket._function, args, kwargs)
 
+    def compute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The operator's own result, which nobody sees."""
+        with calling.unseen():
+            return self.overloadpacket._function(*args, **kwargs)
+
     def before(self, tensor: Any) -> Any:
         """A copy of what is about to be written to."""
         return aten.clone.default(tensor)
@@ -116,6 +121,11 @@ class CustomPacket(OpOverloadPacket):
         self._qualname = f"{namespace}::{name}"
         self._defined = defined
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(self._defined) == 1 and calling.active(args, kwargs):
+            return getattr(self, next(iter(self._defined)) or "default")(*args, **kwargs)
+        return self._function(*args, **kwargs)
+
     def overloads(self) -> list[str]:
         """The overloads' names."""
         return [name or "default" for name in self._defined]
@@ -138,7 +148,14 @@ class CustomOverload(OpOverload):
         self._qualname = operator.title + (f".{operator.schema.overload}" if operator.schema.overload else "")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._operator(*args, **kwargs)
+        if calling.active(args, kwargs):
+            return calling.call(self, *args, **kwargs)
+        return calling.compute(self, self._operator, args, kwargs)
+
+    def compute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The operator's own result, which nobody sees."""
+        with calling.unseen():
+            return self._operator(*args, **kwargs)
 
 
 class _Namespace:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .._core.modes import modes
+from .._core.modes import grad_set_to, modes
 from .._core.overriding import MODES, PLAIN, WITHOUT_SUBCLASSES, dispatches, level_set_to, state
-from .._core.tensor_base import TensorBase, auto_of, is_tracked
+from .._core.storage import Storage
+from .._core.tensor_base import TensorBase, array_of, auto_of, is_tracked
 from .._tape import engine
 from .._tape.node import Accumulate, Node, Saved, bare_of, bare_twin, dressed, edge_of, named, node_of, saved_input
 
@@ -89,6 +90,19 @@ def _without_innermost() -> Iterator[Any]:
     finally:
         state.dispatchers.append(mode)
         MODES.append(None)
+
+
+@contextmanager
+def unseen() -> Iterator[None]:
+    """No mode of the thread is on in the block."""
+    before, count = state.dispatchers, len(state.dispatchers)
+    state.dispatchers = []
+    del MODES[len(MODES) - count :]
+    try:
+        yield
+    finally:
+        state.dispatchers = before
+        MODES.extend([None] * count)
 
 
 def _taken(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -295,8 +309,11 @@ def call(operator: Any, *args: Any, **kwargs: Any) -> Any:
     seen = _node(operator, args, kwargs) if operator.__name__ in DERIVATIVES else None
     result, found = _shown(operator, args, kwargs, True)
     if found is None or result is not found[1]:
-        if found is None or not _same_items(result, found[1]):
-            raise NotImplementedError(f"mstorch: __torch_dispatch__ gave another result for {operator}, whose gradient is then not known")
+        if found is None:
+            with grad_set_to(True):
+                found = (operator.compute(args, kwargs), None)
+        if not _same_items(result, found[1]):
+            _take_over(operator, found[0], result)
     if seen is not None:
         _see(seen, found[0], edges)
     return found[0]
@@ -313,6 +330,18 @@ def _same_items(result: Any, twins: Any) -> bool:
     if not (isinstance(result, (tuple, list)) and isinstance(twins, (tuple, list)) and len(result) == len(twins)):
         return False
     return all(one is other for one, other in zip(result, twins))
+
+
+def _take_over(operator: Any, recorded: Any, result: Any) -> None:
+    """Give what an operator recorded the values that ``__torch_dispatch__`` gave instead."""
+    pairs = list(zip(tensors_in((recorded,)), tensors_in((result,))))
+    for own, other in pairs:
+        fits = own._shape == other._shape and own._dtype is other._dtype and own._storage.__class__ is other._storage.__class__ is Storage
+        if operator._is_view or operator._is_in_place or not fits or len(pairs) != len(tensors_in((recorded,))):
+            raise NotImplementedError(f"mstorch: __torch_dispatch__ gave another result for {operator}, whose gradient is then not known")
+    for own, other in pairs:
+        if own._dtype.category >= 2 or own._storage is not other._storage:
+            array_of(own)[...] = array_of(other)
 
 
 def _see(node: Derived, result: Any, edges: list[Any]) -> None:

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .._aten import taking as _taking
+from .._aten import calling
 from .._core.overriding import MODES, dispatches, state
 from .._core.tensor_base import TensorBase
 
 __all__ = ["TorchDispatchMode", "is_traceable_wrapper_subclass", "return_and_correct_aliasing"]
-assert _taking.take is not None
 
 
 class TorchDispatchMode:
@@ -97,14 +96,9 @@ def _pop_mode_temporarily(k: Any = None) -> Iterator[Any]:
 @contextmanager
 def _disable_current_modes() -> Iterator[list[Any]]:
     """No mode is on in the block."""
-    before, count = state.dispatchers, len(state.dispatchers)
-    state.dispatchers = []
-    del MODES[len(MODES) - count :]
-    try:
+    before = list(state.dispatchers)
+    with calling.unseen():
         yield before
-    finally:
-        state.dispatchers = before
-        MODES.extend([None] * count)
 
 
 def is_traceable_wrapper_subclass(t: Any) -> bool:
