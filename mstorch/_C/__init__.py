@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import enum
+import warnings
 import weakref
 from typing import Any
 
+from .._core import determinism, overriding
 from .._core import device as _devices
-from .._core import overriding
 from .._core.device import device
 from .._core.dtype import dtype
 from .._core.formats import layout, memory_format
@@ -113,6 +114,41 @@ class DispatchKeySet:
 def _get_tracing_state() -> None:
     """None: no TorchScript tracer runs."""
     return None
+
+
+def _is_alias_of(first: Any, second: Any) -> bool:
+    """Whether two tensors show one storage."""
+    return bool(first._storage is second._storage)
+
+
+def _storage_address(tensor: Any) -> int:
+    """A number that stands for a tensor's storage."""
+    return id(tensor._storage)
+
+
+def _data_address(tensor: Any) -> int:
+    """The address of a tensor's first element."""
+    return int(tensor.data_ptr())
+
+
+def _get_deterministic_fill_uninitialized_memory() -> bool:
+    """Whether memory without values is filled under deterministic algorithms."""
+    return determinism.state["fill"]
+
+
+def _set_deterministic_fill_uninitialized_memory(mode: bool) -> None:
+    """Fill memory without values under deterministic algorithms, or not."""
+    determinism.state["fill"] = bool(mode)
+
+
+def _warn() -> None:
+    """Warn, to try how warnings go through."""
+    warnings.warn("Test message for TORCH_WARN", UserWarning, stacklevel=2)
+
+
+def _warn_deprecation() -> None:
+    """Warn of a deprecation, to try how warnings go through."""
+    warnings.warn("Test message for TORCH_WARN_DEPRECATION", DeprecationWarning, stacklevel=2)
 
 
 def _log_api_usage_once(event: str) -> None:

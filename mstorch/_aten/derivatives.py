@@ -411,6 +411,16 @@ def _slice(node: Derived, grad: Any) -> Any:
     return aten("slice_backward", grad, list(node.shapes[0]), dim, start or 0, length if end is None else end, step)
 
 
+@derivative("slice_backward.default", label="SliceBackwardBackward0")
+def _slice_back(node: Derived, grad: Any) -> Any:
+    return aten("slice.Tensor", grad, *node.plan[2:])
+
+
+@derivative("select_backward.default", label="SelectBackwardBackward0")
+def _select_back(node: Derived, grad: Any) -> Any:
+    return aten("select.int", grad, *node.plan[2:])
+
+
 def _split_sizes(length: int, size: int) -> list[int]:
     return [min(size, length - at) for at in range(0, length, size)] or [0]
 

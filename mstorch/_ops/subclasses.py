@@ -1,13 +1,15 @@
 """Instances of subclasses of Tensor: how they are made, and what operations make of them unless they say otherwise."""
 from __future__ import annotations
 
+import copy
+import copyreg
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from .._core.device import device as Device
 from .._core.dtype import get_default_dtype
-from .._core.overriding import WITHOUT_SUBCLASSES, level_set_to
+from .._core.overriding import PLAIN, WITHOUT_SUBCLASSES, level_set_to
 from .._core.storage import Absent
 from .._core.tensor_base import TensorBase, in_class, require_grad, window
 from . import views
@@ -62,6 +64,41 @@ def make_wrapper_subclass(
     made = in_class(window(memory, dtype or get_default_dtype(), shape, steps, storage_offset or 0), cls)
     if requires_grad:
         require_grad(made, True)
+    return made
+
+
+def slots_of(tensor: Any) -> dict[str, Any]:
+    """What a tensor of a subclass keeps in slots of its own."""
+    names = copyreg._slotnames(type(tensor))  # type: ignore[attr-defined]
+    return {name: getattr(tensor, name) for name in names if name not in TensorBase.__slots__ and hasattr(tensor, name)}
+
+
+def keeps_elsewhere(tensor: Any) -> bool:
+    """Whether a tensor of a subclass has no memory of its own."""
+    return tensor._storage.__class__ is Absent and type(tensor) not in PLAIN
+
+
+def cloned(tensor: Any) -> Any:
+    """A copy as the class makes it. RuntimeError for a class that gives something else."""
+    made = tensor.clone()
+    if type(made) is not type(tensor):
+        raise RuntimeError(
+            "The default implementation of __deepcopy__() for wrapper subclasses only works for subclass types that properly implement "
+            "__torch_dispatch__() and for which clone() returns another instance of the same subclass. You should either properly "
+            "implement clone() for your subclass or override __deepcopy__() if it is intended behavior for clone() to return an "
+            "instance of a different type."
+        )
+    return made
+
+
+def with_attributes(made: Any, tensor: Any, memo: dict[int, Any], left_out: Any) -> Any:
+    """The copy of a tensor in its class, with copies of its attributes."""
+    made = in_class(made, type(tensor)) if type(made) is not type(tensor) else made
+    for name, value in slots_of(tensor).items():
+        setattr(made, name, copy.deepcopy(value, memo))
+    for name, value in tensor.__dict__.items():
+        if name not in left_out:
+            made.__dict__[name] = copy.deepcopy(value, memo)
     return made
 
 

@@ -209,6 +209,8 @@ def sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: A
     for name, matrix in (("mat1", mat1), ("mat2", mat2)):
         if is_sparse(matrix):
             raise RuntimeError(f"sampled_addmm: Expected {name} to have strided layout, but got {layout_word(matrix)}")
+    if input.dim() == 2 and mat1.dim() > 2:
+        input = _repeated(input, tuple(mat1.shape[:-2]))
     where, values = where_of(input)
     *lead, count, inner = mat1.shape
     width = mat2.shape[-1]
@@ -217,3 +219,10 @@ def sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: A
     columns = index_select(mat2.mT.reshape((-1, inner)), 0, index_tensor(batch * width + where[-1]))
     found = (rows * columns).sum(1) * alpha + values * beta
     return stored(like(input, found.reshape(input._values_part.shape)), out)
+
+
+def _repeated(matrix: Any, batch: tuple[int, ...]) -> Any:
+    """A compressed matrix once for each matrix of a batch."""
+    index = tuple(part.expand((*batch, *part.shape)).contiguous() for part in matrix._index)
+    values = matrix._values_part
+    return sparse(matrix._layout, index, values.expand((*batch, *values.shape)).contiguous(), (*batch, *matrix._size), True)
