@@ -302,8 +302,10 @@ if accelerator.current_accelerator() == device("npu"):  # where users of Ascend 
 # Submodules that ``import torch`` binds but few programs use come when they are asked for.
 _found_later = _missing(
     "mstorch",
-    ("_C", "__future__", "_dynamo", "_functorch", "_jit_internal", "_utils", "ao", "distributed", "export", "futures", "fx", "hub", "jit",
-     "classes", "library", "monitor", "onnx", "profiler", "quasirandom", "types"),
+    tuple((
+        "_C _VF __future__ _dynamo _functorch _jit_internal _utils ao distributed export futures fx hub jit classes library "
+        "monitor onnx profiler quasirandom types"
+    ).split()),
 )
 
 

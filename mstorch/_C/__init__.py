@@ -24,9 +24,10 @@ from ..autograd import forward_ad
 from ..autograd.grad_mode import is_grad_enabled, is_multithreading_enabled, set_grad_enabled
 from ..overrides import has_torch_function, has_torch_function_unary, has_torch_function_variadic
 from . import _autograd, _functions, _functorch, _nn
+from ._storage import StorageBase
 
 __all__ = [
-    "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "Generator", "Size", "_LinAlgError", "_autograd",
+    "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "Generator", "Size", "StorageBase", "_LinAlgError", "_autograd",
     "_functions", "_functorch", "_nn", "default_generator", "device", "dtype", "is_grad_enabled", "layout", "memory_format",
 ]  # fmt: skip
 

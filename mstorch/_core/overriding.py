@@ -50,11 +50,12 @@ class _State(threading.local):
     """A thread's modes and the maps that it runs (torch.vmap), the innermost last, and how much of overriding is on.
 
     ``levels``: of differentiation (torch.func) that the thread is in. ``dispatchers``: modes that see calls by the names of torch's own
-    library, below autograd (``TorchDispatchMode``), the innermost last.
+    library, below autograd (``TorchDispatchMode``), the innermost last. ``skips``: the next call asks nobody.
     """
 
     level = ON
     levels = 0
+    skips = False
 
     def __init__(self) -> None:
         self.modes: list[Any] = []
@@ -207,7 +208,10 @@ def dispatch(
     formed = not data and (collect(args, found) | collect(kwargs.values(), found))
     if state.level != ON:
         found.clear()
-    if found or mode_is_on():
+    if state.skips:
+        state.skips = False
+        found.clear()
+    elif found or mode_is_on():
         result = ask(public, found, args, kwargs)
         if result is not NotImplemented:
             return result

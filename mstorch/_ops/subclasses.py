@@ -9,9 +9,9 @@ from typing import Any
 
 from .._core.device import device as Device
 from .._core.dtype import get_default_dtype
-from .._core.overriding import PLAIN, WITHOUT_SUBCLASSES, level_set_to
+from .._core.overriding import PLAIN, WITHOUT_SUBCLASSES, disabled, dispatches, level_set_to
 from .._core.storage import Absent
-from .._core.tensor_base import TensorBase, in_class, require_grad, window
+from .._core.tensor_base import TensorBase, in_class, on_subclass, require_grad, window
 from . import views
 
 # Whose results stay of the class that they have: ``__get__`` of properties, entered by the class.
@@ -65,6 +65,17 @@ def make_wrapper_subclass(
     if requires_grad:
         require_grad(made, True)
     return made
+
+
+def _asked_below(cls: type) -> None:
+    """As in torch, a class that takes calls below autograd is asked there alone, unless it says how above."""
+    names = [kind.__name__ for kind in cls.__mro__]
+    above = cls.__mro__[: names.index("Tensor")] if "Tensor" in names else ()
+    if above and dispatches(cls) and not any("__torch_function__" in vars(kind) for kind in above):
+        cls.__torch_function__ = disabled  # type: ignore[attr-defined]
+
+
+on_subclass.append(_asked_below)
 
 
 def slots_of(tensor: Any) -> dict[str, Any]:

@@ -198,6 +198,8 @@ def run(
                     if node.saved is None:
                         raise RuntimeError(FREED)
                     found = node.run(gradients, recorded or dual)
+                    if node.hooks is not None:  # what was saved put some on it while it was unpacked
+                        found = _hooked(node, found, gradients, recorded or dual)
                 else:
                     found = _run_node(node, gradients, recorded or dual)
                 if not keep:
@@ -266,15 +268,18 @@ def _run_node(node: Node, gradients: list[Any], recorded: bool) -> Sequence[Any]
     check = watch.check
     if check is not None:
         check(node, found)
-    if node.hooks:
-        made = tuple(dressed(gradient) for gradient in found)
-        given = tuple(dressed(gradient) for gradient in gradients)
-        for hook in list(node.hooks.values()):
-            changed = hook(made, given)
-            if changed is not None:
-                made = changed if isinstance(changed, tuple) else (changed,)
-        found = tuple(bare_of(gradient, recorded) for gradient in made)
-    return found
+    return _hooked(node, found, gradients, recorded) if node.hooks else found
+
+
+def _hooked(node: Node, found: Sequence[Any], gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+    """What the node's hooks make of its gradients."""
+    made = tuple(dressed(gradient) for gradient in found)
+    given = tuple(dressed(gradient) for gradient in gradients)
+    for hook in list((node.hooks or {}).values()):
+        changed = hook(made, given)
+        if changed is not None:
+            made = changed if isinstance(changed, tuple) else (changed,)
+    return tuple(bare_of(gradient, recorded) for gradient in made)
 
 
 def _run_pre(node: Node, gradients: list[Any], recorded: bool) -> None:

@@ -19,7 +19,8 @@ def test_records_are_written_and_read(kind, tmp_path):
     data = {"a": b"1203", "c/d": b"94589480984058"}
     for writing in LIBRARIES:
         for reading in LIBRARIES:
-            target = {"path": str(tmp_path / "x.pt"), "file": open(tmp_path / "y.pt", "w+b"), "buffer": io.BytesIO()}[kind]
+            path = str(tmp_path / "x.pt")
+            target = path if kind == "path" else open(path, "w+b") if kind == "file" else io.BytesIO()
             with writing.serialization._open_zipfile_writer(target) as archive:
                 for name, content in data.items():
                     archive.write_record(name, content, len(content))

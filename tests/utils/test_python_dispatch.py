@@ -234,3 +234,48 @@ def test_overloads():
         assert add.Tensor is torch.ops.aten.add.Tensor and torch.ops.aten.mm.default._schema.name in ("aten::mm", "mm")
         assert not hasattr(torch.ops.aten.mm, "nothing")
         assert torch.equal(torch.ops.aten.sum.dim_IntList(torch.ones(2, 3), [1]), torch.full((2,), 3.0))
+
+
+def test_classes_that_are_asked_below_are_not_asked_above():
+    for torch in (real_torch, mstorch):
+        tree_map = importlib.import_module(f"{torch.__name__}.utils._pytree").tree_map
+
+        class Left(torch.Tensor):
+            @staticmethod
+            def __new__(cls, held):
+                made = torch.Tensor._make_wrapper_subclass(cls, held.shape, dtype=held.dtype)
+                made.held = held
+                return made
+
+            @classmethod
+            def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+                args, kwargs = tree_map(lambda x: x.held if isinstance(x, cls) else x, (args, kwargs or {}))
+                return func(*args, **kwargs)
+
+            def __repr__(self):
+                return super().__repr__(tensor_contents=f"held={self.held.tolist()}")
+
+        x = Left(torch.ones(2))
+        assert type(x * 2) is type(x.view(2)) is type(x.detach()) is torch.Tensor
+        assert repr(x) == "Left(held=[1.0, 1.0])"
+        with pytest.raises(RuntimeError, match=r"requires that detach\(\) returns an instance of the same type"):
+            torch.nn.Parameter(x)
+
+
+def test_redispatched_functions_are_asked_inside():
+    for torch in (real_torch, mstorch):
+        calls = []
+
+        class Seen(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                calls.append(func.__name__)
+                return torch.overrides.redispatch_function(func, types, args, kwargs)
+
+        def product(a, b):
+            if torch.overrides.has_torch_function((a, b)):
+                return torch.overrides.handle_torch_function(product, (a, b), a, b)
+            return a * b + 1
+
+        result = product(torch.ones(1).as_subclass(Seen), torch.ones(1).as_subclass(Seen))
+        assert calls == ["product", "mul"] and type(result) is torch.Tensor
