@@ -313,11 +313,12 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
                 given = changed if isinstance(changed, tuple) else (changed,)
         gradient = bare_of(given[0], recorded)
     auto = tensor._auto
-    if isinstance(gradient, TensorBase) and type(gradient) not in PLAIN and dispatches(type(gradient)):
-        auto.grad = gradient.detach() if auto.grad is None else auto.grad + gradient
-        gradient = None
-    elif not recorded:
-        gradient = bare_of(gradient, False)
+    if isinstance(gradient, TensorBase):
+        if type(gradient) not in PLAIN and dispatches(type(gradient)):
+            auto.grad = gradient.detach() if auto.grad is None else auto.grad + gradient
+            gradient = None
+        elif not recorded:
+            gradient = bare_of(gradient, False)
     with _accumulating:
         _add_to(auto, tensor, gradient, recorded)
     if node.hooks:
