@@ -226,6 +226,7 @@ from ._symbolic import (
     SymBool, SymFloat, SymInt, sym_float, sym_fresh_size, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sum,
     _sym_acos, _sym_asin, _sym_atan, _sym_cos, _sym_cosh, _sym_log2, _sym_sin, _sym_sinh, _sym_sqrt, _sym_tan, _sym_tanh, sym_sqrt,
 )  # fmt: skip
+from ._functions.attention_choice import _fused_sdp_choice
 from ._functions.control import cond, while_loop
 from ._library.tags import Tag
 from ._functions.implicit import _dirichlet_grad, _sample_dirichlet, _standard_gamma, _standard_gamma_grad
@@ -245,6 +246,7 @@ from ._functions.streams import Event, Stream
 from ._functions.recurrent import (
     embedding_bag, embedding_renorm_, gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell,
 )  # fmt: skip
+from ._VF import _unique
 from ._sparse.checks import (
     _convert_indices_from_coo_to_csr, _convert_indices_from_csr_to_coo, _validate_sparse_bsc_tensor_args,
     _validate_sparse_bsr_tensor_args, _validate_sparse_compressed_tensor_args, _validate_sparse_coo_tensor_args,
