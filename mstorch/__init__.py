@@ -226,6 +226,7 @@ from ._symbolic import (
     SymBool, SymFloat, SymInt, sym_float, sym_fresh_size, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sum,
     _sym_acos, _sym_asin, _sym_atan, _sym_cos, _sym_cosh, _sym_log2, _sym_sin, _sym_sinh, _sym_sqrt, _sym_tan, _sym_tanh, sym_sqrt,
 )  # fmt: skip
+from ._functions.attention_choice import _fused_sdp_choice
 from ._functions.control import cond, while_loop
 from ._library.tags import Tag
 from ._functions.implicit import _dirichlet_grad, _sample_dirichlet, _standard_gamma, _standard_gamma_grad
@@ -245,6 +246,7 @@ from ._functions.streams import Event, Stream
 from ._functions.recurrent import (
     embedding_bag, embedding_renorm_, gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell,
 )  # fmt: skip
+from ._VF import _unique
 from ._sparse.checks import (
     _convert_indices_from_coo_to_csr, _convert_indices_from_csr_to_coo, _validate_sparse_bsc_tensor_args,
     _validate_sparse_bsr_tensor_args, _validate_sparse_compressed_tensor_args, _validate_sparse_coo_tensor_args,
@@ -295,13 +297,17 @@ _enter({
     f"{__name__}.functional": vars(functional), __name__: globals(), f"{__name__}.linalg": vars(linalg), f"{__name__}.fft": vars(fft),
     f"{__name__}.special": vars(special), f"{__name__}.nn.init": vars(nn.init),
 })  # fmt: skip
+from ._aten import taking as _taking  # noqa: E402  # who takes calls below autograd
+
 if accelerator.current_accelerator() == device("npu"):  # where users of Ascend devices expect it
     from . import npu
 # Submodules that ``import torch`` binds but few programs use come when they are asked for.
 _found_later = _missing(
     "mstorch",
-    ("_C", "__future__", "_dynamo", "_jit_internal", "_utils", "ao", "distributed", "export", "futures", "fx", "hub", "jit",
-     "classes", "library", "monitor", "onnx", "profiler", "quasirandom", "types"),
+    tuple((
+        "_C _VF __future__ _dynamo _functorch _jit_internal _utils ao distributed export futures fx hub jit classes library "
+        "monitor onnx profiler quasirandom types"
+    ).split()),
 )
 
 

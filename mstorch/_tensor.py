@@ -502,17 +502,13 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         if id(self) in memo:
             return memo[id(self)]
         with grad_set_to(False):
-            made = copy_storage(self, memo)
+            made = subclasses.cloned(self) if subclasses.keeps_elsewhere(self) else copy_storage(self, memo)
         made._counter = Counter(self._copied_at)
         if self.requires_grad:
             made.requires_grad_()
         if self.grad is not None:
             made.grad = copy.deepcopy(self.grad, memo)
-        made.__class__ = type(self)
-        for name, value in self.__dict__.items():
-            if name not in _NOT_COPIED:
-                made.__dict__[name] = copy.deepcopy(value, memo)
-        memo[id(self)] = made
+        memo[id(self)] = made = subclasses.with_attributes(made, self, memo, _NOT_COPIED)
         return made
 
     def __copy__(self) -> Tensor:

@@ -273,4 +273,6 @@ def _str_intern(inp: Any, *, tensor_contents: str | None = None) -> str:
         suffixes.append(f"grad_fn=<{type(inp.grad_fn).__name__}>")
     elif inp.requires_grad:
         suffixes.append("requires_grad=True")
-    return close_text(f"tensor({tensor_contents}", suffixes, len("tensor("))
+    name = type(inp).__name__
+    prefix = "tensor(" if name in ("Tensor", "Parameter") else f"{name}("
+    return close_text(f"{prefix}{tensor_contents}", suffixes, len(prefix))

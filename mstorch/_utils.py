@@ -13,9 +13,18 @@ from ._hook import missing as _missing
 from ._ops.join import cat
 from ._serialization import rebuild as _rebuild
 from ._tensor import Tensor
+from ._tensor_str import printoptions
 from .accelerator import current_accelerator, current_device_index
+from .overrides import resolve_name
 
 globals().update(_rebuild.FUNCTIONS)
+
+
+def render_call(fn: Callable[..., Any], args: Iterable[Any], kwargs: dict[str, Any]) -> str:
+    """A call as text, tensors by their size: ``torch.sum(tensor([...], size=(100,)), dim=0)``."""
+    with printoptions(threshold=0, edgeitems=0):
+        shown = [repr(arg) for arg in args] + [f"{name}={value!r}" for name, value in kwargs.items()]
+    return f"{resolve_name(fn) or fn}({', '.join(shown)})"
 
 
 def _element_size(dtype: _dtype) -> int:

@@ -5,7 +5,8 @@ come before their operator.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ._library import registry
@@ -67,6 +68,16 @@ class Library:
         for key in self._defined:
             registry.operators.pop(key, None)
         registry.owned.discard(self.ns)
+
+
+@contextmanager
+def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
+    """A ``Library`` that ends with the block."""
+    made = Library(*args, **kwargs)
+    try:
+        yield made
+    finally:
+        made._destroy()
 
 
 def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:

@@ -9,27 +9,78 @@ import os
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from ._aten import calling
+from ._aten.overloads import overload, overloads
 from ._library import aten as aten_only
 from ._library import registry
 
 
 class OpOverload:
-    """One overload of an operation: calling it calls the operation."""
+    """One overload of an operation: calling it calls the operation.
+
+    Differs from torch: overloads share one function, so that an overload does not refuse another's arguments.
+    """
 
     def __init__(self, packet: OpOverloadPacket, name: str) -> None:
-        self.overloadpacket = packet
+        self.overloadpacket = self._overloadpacket = packet
         self._overloadname = name
+        self._opname = packet.__name__
+        self.namespace = packet._namespace
         self.__name__ = f"{packet.__name__}.{name}"
         self.__module__ = packet.__module__
+        self._shown = f"{packet}.{name}"
+        known = overload(packet.__name__, name) if self.namespace == "aten" else None
+        if known is not None:
+            self._schema: Any = known
+        self._is_in_place = known is not None and bool(known.arguments) and known.arguments[0].is_write
+        self._is_view = known is not None and "(a" in known.returns and not self._is_in_place and packet.__name__ not in _NO_VIEWS
+        self._is_detached = packet.__name__ in _WITHOUT_GRADIENT
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.overloadpacket(*args, **kwargs)
+        if calling.active(args, kwargs):
+            return calling.call(self, *args, **kwargs)
+        return calling.compute(self, self.overloadpacket._function, args, kwargs)
+
+    def compute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The operator's own result, which nobody sees."""
+        with calling.unseen():
+            return self.overloadpacket._function(*args, **kwargs)
+
+    def before(self, tensor: Any) -> Any:
+        """A copy of what is about to be written to."""
+        return aten.clone.default(tensor)
+
+    def name(self) -> str:
+        """``aten::add.Tensor``."""
+        return self._name
+
+    @property
+    def _name(self) -> str:
+        ending = "" if self._overloadname == "default" else f".{self._overloadname}"
+        return f"{self.namespace}::{self._opname}{ending}"
 
     def __repr__(self) -> str:
         return f"<OpOverload(op='{self.overloadpacket}', overload='{self._overloadname}')>"
 
     def __str__(self) -> str:
-        return f"{self.overloadpacket}.{self._overloadname}"
+        return self._shown
+
+    def __deepcopy__(self, memo: Any = None) -> OpOverload:
+        return self
+
+    def __reduce__(self) -> Any:
+        return _rebuilt, (self.namespace, self._opname, self._overloadname)
+
+
+def _rebuilt(namespace: str, name: str, which: str) -> Any:
+    return getattr(getattr(_Namespace(namespace) if namespace not in globals() else globals()[namespace], name), which)
+
+
+_WITHOUT_GRADIENT = frozenset((
+    "detach detach_ zeros_like ones_like empty_like full_like rand_like randn_like randint_like new_zeros new_ones new_empty new_full "
+    "new_empty_strided scalar_tensor"
+).split())  # fmt: skip
+_NO_VIEWS = frozenset(("lift_fresh",))  # what they give is the tensor itself
 
 
 class OpOverloadPacket:
@@ -44,11 +95,16 @@ class OpOverloadPacket:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)
 
+    def overloads(self) -> list[str]:
+        """The overloads' names."""
+        return [schema.overload or "default" for schema in overloads(self.__name__)]
+
     def __getattr__(self, name: str) -> OpOverload:
-        if name.startswith("_"):
+        known = () if name.startswith("_") or self._namespace != "aten" else overloads(self.__name__)
+        if name.startswith("_") or known and not any((schema.overload or "default") == name for schema in known):
             raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
-        overload = self.__dict__[name] = OpOverload(self, name)
-        return overload
+        made = self.__dict__[name] = OpOverload(self, name)
+        return made
 
     def __repr__(self) -> str:
         return f"<OpOverloadPacket(op='{self}')>"
@@ -64,6 +120,11 @@ class CustomPacket(OpOverloadPacket):
         super().__init__(namespace, name, defined[min(defined)])
         self._qualname = f"{namespace}::{name}"
         self._defined = defined
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(self._defined) == 1 and calling.active(args, kwargs):
+            return getattr(self, next(iter(self._defined)) or "default")(*args, **kwargs)
+        return self._function(*args, **kwargs)
 
     def overloads(self) -> list[str]:
         """The overloads' names."""
@@ -87,7 +148,14 @@ class CustomOverload(OpOverload):
         self._qualname = operator.title + (f".{operator.schema.overload}" if operator.schema.overload else "")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._operator(*args, **kwargs)
+        if calling.active(args, kwargs):
+            return calling.call(self, *args, **kwargs)
+        return calling.compute(self, self._operator, args, kwargs)
+
+    def compute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The operator's own result, which nobody sees."""
+        with calling.unseen():
+            return self._operator(*args, **kwargs)
 
 
 class _Namespace:
@@ -117,7 +185,8 @@ def _find(name: str) -> Callable[..., Any] | None:
     """The function or method of that name."""
     package = importlib.import_module(__package__ or "mstorch")
     native = importlib.import_module("mstorch._ops.native")
-    for place in (vars(aten_only), vars(package), vars(native), vars(package.nn.functional), dict(vars(package.Tensor))):
+    layers = importlib.import_module("mstorch._library.aten_layers")
+    for place in (vars(aten_only), vars(layers), vars(package), vars(native), vars(package.nn.functional), dict(vars(package.Tensor))):
         found = place.get(name)
         if callable(found) and not isinstance(found, type):
             return found

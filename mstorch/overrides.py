@@ -42,7 +42,19 @@ _SPACES = (".functional", "", ".nn.functional", ".nn.init", ".linalg", ".fft", "
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether one of the arguments, or a mode, takes calls over; plain tensors and Parameters do not."""
+    if overriding.state.skips:
+        overriding.state.skips = False
+        return False
     return overriding.mode_is_on() or any(map(overriding.overrides, relevant_args))
+
+
+def redispatch_function(func: Function, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
+    """Call a function whose arguments are not asked this once; what it calls in turn is taken over again."""
+    before, overriding.state.skips = overriding.state.skips, True
+    try:
+        return func(*args, **(kwargs or {}))
+    finally:
+        overriding.state.skips = before
 
 
 def has_torch_function_unary(tensor: Any) -> bool:

@@ -17,6 +17,7 @@ from typing import IO, Any
 from mstorch._serialization import adapter, archive, legacy, safetensors_format
 from mstorch._serialization.archive import Archive
 from mstorch._serialization.atomic import replacing
+from mstorch._serialization.file_reader import PyTorchFileReader, PyTorchFileWriter
 from mstorch._serialization.legacy import SourceChangeWarning
 from mstorch._serialization.locations import (
     default_restore_location,
@@ -244,6 +245,38 @@ def _opened(f: Any) -> Iterator[Any]:
             "io.BytesIO and try to load from it instead."
         ) from error
     yield f
+
+
+@contextmanager
+def _open_file_like(name_or_buffer: Any, mode: str) -> Iterator[Any]:
+    """An open file: one that is opened by its path and closed at the end, or the one given, flushed if it was written to."""
+    if _is_path(name_or_buffer):
+        with open(name_or_buffer, mode) as file:
+            yield file
+    elif "w" in mode:
+        yield name_or_buffer
+        name_or_buffer.flush()
+    elif "r" in mode:
+        with _opened(name_or_buffer) as file:
+            yield file
+    else:
+        raise RuntimeError(f"Expected 'r' or 'w' in mode but got {mode}")
+
+
+@contextmanager
+def _open_zipfile_writer(name_or_buffer: Any) -> Iterator[PyTorchFileWriter]:
+    """What writes the records of an archive, which is complete when the block ends."""
+    writer = PyTorchFileWriter(name_or_buffer)
+    yield writer
+    writer.write_end_of_file()
+    if not _is_path(name_or_buffer):
+        name_or_buffer.flush()
+
+
+@contextmanager
+def _open_zipfile_reader(name_or_buffer: Any) -> Iterator[PyTorchFileReader]:
+    """What reads the records of an archive."""
+    yield PyTorchFileReader(name_or_buffer)
 
 
 def _check_dill_version(pickle_module: Any) -> None:

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import enum
+import warnings
 import weakref
 from typing import Any
 
+from .._core import determinism, overriding
 from .._core import device as _devices
-from .._core import overriding
 from .._core.device import device
 from .._core.dtype import dtype
 from .._core.formats import layout, memory_format
@@ -23,9 +24,10 @@ from ..autograd import forward_ad
 from ..autograd.grad_mode import is_grad_enabled, is_multithreading_enabled, set_grad_enabled
 from ..overrides import has_torch_function, has_torch_function_unary, has_torch_function_variadic
 from . import _autograd, _functions, _functorch, _nn
+from ._storage import StorageBase
 
 __all__ = [
-    "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "Generator", "Size", "_LinAlgError", "_autograd",
+    "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "Generator", "Size", "StorageBase", "_LinAlgError", "_autograd",
     "_functions", "_functorch", "_nn", "default_generator", "device", "dtype", "is_grad_enabled", "layout", "memory_format",
 ]  # fmt: skip
 
@@ -115,6 +117,41 @@ def _get_tracing_state() -> None:
     return None
 
 
+def _is_alias_of(first: Any, second: Any) -> bool:
+    """Whether two tensors show one storage."""
+    return bool(first._storage is second._storage)
+
+
+def _storage_address(tensor: Any) -> int:
+    """A number that stands for a tensor's storage."""
+    return id(tensor._storage)
+
+
+def _data_address(tensor: Any) -> int:
+    """The address of a tensor's first element."""
+    return int(tensor.data_ptr())
+
+
+def _get_deterministic_fill_uninitialized_memory() -> bool:
+    """Whether memory without values is filled under deterministic algorithms."""
+    return determinism.state["fill"]
+
+
+def _set_deterministic_fill_uninitialized_memory(mode: bool) -> None:
+    """Fill memory without values under deterministic algorithms, or not."""
+    determinism.state["fill"] = bool(mode)
+
+
+def _warn() -> None:
+    """Warn, to try how warnings go through."""
+    warnings.warn("Test message for TORCH_WARN", UserWarning, stacklevel=2)
+
+
+def _warn_deprecation() -> None:
+    """Warn of a deprecation, to try how warnings go through."""
+    warnings.warn("Test message for TORCH_WARN_DEPRECATION", DeprecationWarning, stacklevel=2)
+
+
 def _log_api_usage_once(event: str) -> None:
     """Nothing is logged."""
 
@@ -201,8 +238,7 @@ def _will_engine_execute_node(node: Any) -> bool:
         raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
     if not running.passes:
         raise RuntimeError("_get_should_execute_nodes should only be called during the backward pass")
-    needed = running.passes[-1].needed
-    return node in (running.passes[-1].order() if needed is None else needed)
+    return running.passes[-1].runs(node)
 
 
 _jit_settings: dict[str, Any] = {}

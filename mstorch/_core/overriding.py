@@ -49,18 +49,22 @@ ON, WITHOUT_SUBCLASSES, OFF = 0, 1, 2
 class _State(threading.local):
     """A thread's modes and the maps that it runs (torch.vmap), the innermost last, and how much of overriding is on.
 
-    ``levels``: of differentiation (torch.func) that the thread is in.
+    ``levels``: of differentiation (torch.func) that the thread is in. ``dispatchers``: modes that see calls by the names of torch's own
+    library, below autograd (``TorchDispatchMode``), the innermost last. ``skips``: the next call asks nobody.
     """
 
     level = ON
     levels = 0
+    skips = False
 
     def __init__(self) -> None:
         self.modes: list[Any] = []
         self.maps: list[Any] = []
+        self.dispatchers: list[Any] = []
 
 
 state = _State()
+_dispatches: dict[type, bool] = {}
 # What computes calls with the tensors of a map (torch.vmap): given by the room of the transforms, NotImplemented for other calls.
 MAPPERS: list[Function] = []
 # The same for ``autograd.Function``s within any transform of torch.func.
@@ -69,6 +73,11 @@ FUNCTION_TRANSFORMS: list[Function] = []
 
 def disabled(*args: Any, **kwargs: Any) -> Any:
     """What a class sets ``__torch_function__`` to, to have its instances treated as plain tensors."""
+    return NotImplemented
+
+
+def disabled_dispatch(*args: Any, **kwargs: Any) -> Any:
+    """What a class has for ``__torch_dispatch__`` that takes no calls below autograd."""
     return NotImplemented
 
 
@@ -132,6 +141,15 @@ def _handles(kind: type) -> bool:
     return handler is not None and handler is not disabled
 
 
+def dispatches(kind: type) -> bool:
+    """Whether the tensors of a class take calls below autograd (``__torch_dispatch__``)."""
+    known = _dispatches.get(kind)
+    if known is None:
+        handler = getattr(kind, "__torch_dispatch__", None)
+        known = _dispatches[kind] = isinstance(handler, Callable) and handler is not disabled_dispatch  # type: ignore[arg-type]
+    return known
+
+
 def collect(values: Iterable[Any], found: list[Any]) -> bool:
     """Append the values that take calls over, subclasses before their bases; whether one has forms of its own."""
     formed = False
@@ -190,7 +208,10 @@ def dispatch(
     formed = not data and (collect(args, found) | collect(kwargs.values(), found))
     if state.level != ON:
         found.clear()
-    if found or mode_is_on():
+    if state.skips:
+        state.skips = False
+        found.clear()
+    elif found or mode_is_on():
         result = ask(public, found, args, kwargs)
         if result is not NotImplemented:
             return result
@@ -238,6 +259,21 @@ def for_maps(function: Function) -> Function:
         return function(*args, **kwargs)
 
     return mapped
+
+
+def offered(function: Function) -> Function:
+    """A function of the families that other functions call, with tensors whose class computes it itself below autograd."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if not _plain(map(type, args)):
+            for mapper in MAPPERS:
+                result = mapper(function, function, args, kwargs)
+                if result is not NotImplemented:
+                    return result
+        return function(*args, **kwargs)
+
+    return called
 
 
 _IN_PYTHON = ("torch.nn.", "torch.functional.")  # torch's functions there speak otherwise than those written in C++
@@ -307,7 +343,9 @@ def entry_of_one(function: Function, module: str, name: str) -> Function:
     @functools.wraps(function)
     def entered(self: Any, *args: Any, **named: Any) -> Any:
         found = [self] if overrides(self) else []
-        if found or mode_is_on():
+        if state.skips:
+            state.skips = False
+        elif found or mode_is_on():
             result = ask(entered, found, (self, *args), named)
             if result is not NotImplemented:
                 return result

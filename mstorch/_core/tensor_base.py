@@ -1,6 +1,7 @@
 """The layout of a tensor: a window on a storage, and its place in the history of the tape. Methods come in ``_tensor.py``."""
 from __future__ import annotations
 
+import copyreg
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -55,10 +56,13 @@ class Auto:
 
 NO_LEAF = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during "
-    "autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
-    "non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
+    "autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf "
+    "Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
     "github.com/pytorch/pytorch/pull/30531 for more information."
 )
+
+
+on_subclass: list[Callable[[type], None]] = []  # called with each class that is derived
 
 
 class SparseOperand(NotImplementedError):
@@ -90,6 +94,11 @@ class TensorBase:
     _node: Any
     _number: int
     _auto: Auto | None
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        for look in on_subclass:
+            look(cls)
 
     if TYPE_CHECKING:  # what ``_methods`` generates
         __getitem__: Any
@@ -272,9 +281,21 @@ def in_class(tensor: Any, cls: type) -> Any:
     return made
 
 
+def _wrapper_like(tensor: Any, made: Any) -> Any:
+    """A fresh tensor in the class of one that keeps its elements elsewhere, with what it keeps."""
+    made = in_class(made, tensor.__class__)
+    for name in set(copyreg._slotnames(tensor.__class__)).difference(TensorBase.__slots__):  # type: ignore[attr-defined]
+        if hasattr(tensor, name):
+            setattr(made, name, getattr(tensor, name))
+    made.__dict__.update(tensor.__dict__)
+    return made
+
+
 def twin(tensor: Any) -> Any:
     """Another tensor with the same window, version and history; not a view, and not a leaf of its own."""
     made = _make(tensor._storage, tensor._dtype, tensor._shape, tensor._stride, tensor._offset)
+    if tensor._storage.__class__ is Absent and tensor.__class__ is not made.__class__:
+        made = _wrapper_like(tensor, made)
     made._array, made._raw, made._at, made._counter = tensor._array, tensor._raw, tensor._at, tensor._counter
     made._node, made._number = tensor._node, tensor._number
     return made
@@ -415,10 +436,9 @@ def is_tracked(tensor: Any) -> bool:
 
 def auto_of(tensor: Any) -> Auto:
     """What autograd keeps for the tensor, made if need be."""
-    auto = tensor._auto
-    if auto is None:
-        auto = tensor._auto = Auto()
-    return auto
+    if tensor._auto is None:
+        tensor._auto = Auto()
+    return tensor._auto  # type: ignore[no-any-return]
 
 
 def recording(tensors: Sequence[Any]) -> bool:

@@ -6,6 +6,8 @@ from typing import Any
 
 from .._backend.table import kernel
 from .._core.dtype import float64, int64
+from .._core.strides import channels_last_strides, is_channels_last, normalize
+from .._core.tensor_base import in_order
 from . import views
 from ._autocast import follow
 from ._dispatch import call, refuse_dtype, type_word, with_format
@@ -139,14 +141,21 @@ def max_pool(
     )
     if indices:
         values, positions = call(_max_pool_indices, (input,), *numbers, label=_label("MaxPool", rank, "WithIndices"))
-        values, positions = with_format(values, input), with_format(positions, input)
+        values, positions = (_in_format(part, input, single and rank == 3) for part in (values, positions))
         return (views.squeeze(values, 0), views.squeeze(positions, 0)) if single else (values, positions)
     if rank == 1:
         refuse_dtype("max_pool1d_impl", input._dtype, 2)
     refuse_dtype(f"max_pool{rank}d", input._dtype)
     values = call(_max_pool, (input,), *numbers, label=_label("MaxPool", rank, "WithIndices"))
-    values = with_format(values, input)
+    values = _in_format(values, input, single and rank == 3)
     return views.squeeze(values, 0) if single else values
+
+
+def _in_format(values: Any, input: Any, single: bool) -> Any:
+    """The result in the input's memory format; a single volume, whose batch was put in, has one if it has no gaps."""
+    if single and input._stride is not None and is_channels_last(input._shape, input._stride):
+        return in_order(values, normalize(values._shape, channels_last_strides(values._shape)))
+    return with_format(values, input)
 
 
 def _label(name: str, rank: int, rest: str = "") -> str:

@@ -1,15 +1,17 @@
 """Instances of subclasses of Tensor: how they are made, and what operations make of them unless they say otherwise."""
 from __future__ import annotations
 
+import copy
+import copyreg
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from .._core.device import device as Device
 from .._core.dtype import get_default_dtype
-from .._core.overriding import WITHOUT_SUBCLASSES, level_set_to
+from .._core.overriding import PLAIN, WITHOUT_SUBCLASSES, disabled, dispatches, level_set_to
 from .._core.storage import Absent
-from .._core.tensor_base import TensorBase, in_class, require_grad, window
+from .._core.tensor_base import TensorBase, in_class, on_subclass, require_grad, window
 from . import views
 
 # Whose results stay of the class that they have: ``__get__`` of properties, entered by the class.
@@ -48,7 +50,7 @@ def make_wrapper_subclass(
 ) -> Any:  # fmt: skip
     """A leaf of a subclass of Tensor with a shape, a dtype and a device, and no memory: what reads its elements raises.
 
-    torch wants the class to have ``__torch_dispatch__``; only its ``__torch_function__`` is called here.
+    The class has ``__torch_dispatch__``, which computes with its tensors.
     """
     if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
         raise TypeError("cls must be a type (got a class that is not a subclass of Tensor)")
@@ -62,6 +64,52 @@ def make_wrapper_subclass(
     made = in_class(window(memory, dtype or get_default_dtype(), shape, steps, storage_offset or 0), cls)
     if requires_grad:
         require_grad(made, True)
+    return made
+
+
+def _asked_below(cls: type) -> None:
+    """As in torch, a class that takes calls below autograd is asked there alone, unless it says how above."""
+    names = [kind.__name__ for kind in cls.__mro__]
+    above = cls.__mro__[: names.index("Tensor")] if "Tensor" in names else ()
+    if above and dispatches(cls) and not any("__torch_function__" in vars(kind) for kind in above):
+        cls.__torch_function__ = disabled  # type: ignore[attr-defined]
+
+
+on_subclass.append(_asked_below)
+
+
+def slots_of(tensor: Any) -> dict[str, Any]:
+    """What a tensor of a subclass keeps in slots of its own."""
+    names = copyreg._slotnames(type(tensor))  # type: ignore[attr-defined]
+    return {name: getattr(tensor, name) for name in names if name not in TensorBase.__slots__ and hasattr(tensor, name)}
+
+
+def keeps_elsewhere(tensor: Any) -> bool:
+    """Whether a tensor of a subclass has no memory of its own."""
+    return tensor._storage.__class__ is Absent and type(tensor) not in PLAIN
+
+
+def cloned(tensor: Any) -> Any:
+    """A copy as the class makes it. RuntimeError for a class that gives something else."""
+    made = tensor.clone()
+    if type(made) is not type(tensor):
+        raise RuntimeError(
+            "The default implementation of __deepcopy__() for wrapper subclasses only works for subclass types that properly implement "
+            "__torch_dispatch__() and for which clone() returns another instance of the same subclass. You should either properly "
+            "implement clone() for your subclass or override __deepcopy__() if it is intended behavior for clone() to return an "
+            "instance of a different type."
+        )
+    return made
+
+
+def with_attributes(made: Any, tensor: Any, memo: dict[int, Any], left_out: Any) -> Any:
+    """The copy of a tensor in its class, with copies of its attributes."""
+    made = in_class(made, type(tensor)) if type(made) is not type(tensor) else made
+    for name, value in slots_of(tensor).items():
+        setattr(made, name, copy.deepcopy(value, memo))
+    for name, value in tensor.__dict__.items():
+        if name not in left_out:
+            made.__dict__[name] = copy.deepcopy(value, memo)
     return made
 
 

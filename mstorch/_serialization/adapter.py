@@ -225,10 +225,29 @@ def is_reserved(name: str) -> bool:
     return name in _OWN_ATTRIBUTES or hasattr(tensor_class(), name)
 
 
-def user_state(tensor: Any) -> dict[str, Any] | None:
+def user_state(tensor: Any) -> Any:
     """Return the attributes that the user has set on a tensor, None if there are none."""
+    kind = type(tensor)
+    own = getattr(kind, "__getstate__", None)
+    if own is not None and own is not getattr(object, "__getstate__", None):
+        return own(tensor)  # type: ignore[no-any-return]
     found = {name: value for name, value in tensor.__dict__.items() if name not in _OWN_ATTRIBUTES}
-    return found or None
+    slots = _module("_ops.subclasses").slots_of(tensor) if kind is not tensor_class() else {}
+    return (found, slots) if slots else found or None
+
+
+def keeps_elsewhere(tensor: Any) -> bool:
+    """Tell whether a tensor of a subclass takes calls below autograd and has no memory of its own."""
+    return _module("_ops.subclasses").keeps_elsewhere(tensor) and _module("_core.overriding").dispatches(type(tensor))
+
+
+def build_wrapper(kind: Any, dtype: Any, size: Any, stride: Any, offset: Any, device: Any, requires_grad: bool) -> Any:
+    """Return a tensor of a subclass that keeps its elements elsewhere."""
+    if not (isinstance(kind, type) and issubclass(kind, tensor_class())):
+        raise RuntimeError(f"a tensor in the file is of class {kind}, which is no subclass of Tensor")
+    return tensor_class()._make_wrapper_subclass(  # type: ignore[attr-defined]
+        kind, size, strides=stride, storage_offset=offset, dtype=dtype, device=device, requires_grad=requires_grad
+    )
 
 
 # Into a tensor

@@ -1,10 +1,12 @@
-"""torch.PyTorchFileReader: the records of a file that torch.save wrote."""
+"""torch.PyTorchFileReader and -Writer: the records of a file that torch.save writes."""
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import IO, Any
 
-from .zipfile_format import ZipReader
+from .atomic import replacing
+from .zipfile_format import ZipReader, ZipWriter, archive_name
 
 
 class PyTorchFileReader:
@@ -41,6 +43,47 @@ class PyTorchFileReader:
         """A record's length in bytes."""
         return self._reader.size(name)
 
+    def get_record_offset(self, name: str) -> int:
+        """Where a record's bytes begin in the file."""
+        return self._reader.offset(name)
+
     def __del__(self) -> None:
         if getattr(self, "_owned", False):
             self._file.close()
+
+
+class PyTorchFileWriter:
+    """Writes the records of an archive: to a path, which gets its content at the end, or to an open file."""
+
+    def __init__(self, file: str | os.PathLike[str] | IO[bytes]) -> None:
+        self._ending = contextlib.ExitStack()
+        if isinstance(file, (str, os.PathLike)):
+            path = os.path.abspath(os.fspath(file))
+            target: Any = self._ending.enter_context(replacing(path))
+            self._name = archive_name(path)
+        elif callable(getattr(file, "write", None)):
+            target, self._name = file, "archive"
+        else:
+            raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
+        self._writer = ZipWriter(target, self._name)
+
+    def archive_name(self) -> str:
+        """The folder inside of the archive."""
+        return self._name
+
+    def write_record(self, name: str, data: Any, size: int) -> None:
+        """Write ``size`` bytes of text, bytes or a storage as a record."""
+        if isinstance(data, str):
+            data = data.encode()
+        elif hasattr(data, "untyped"):
+            data = data.untyped()._bytes()
+        self._writer.record(name, memoryview(data).cast("B")[:size])
+
+    def write_record_metadata(self, name: str, size: int) -> None:
+        """Leave the room of a record, as zeros."""
+        self._writer.record(name, bytes(size), skip=True)
+
+    def write_end_of_file(self) -> None:
+        """Write the directory, and give a path its content."""
+        self._writer.close()
+        self._ending.close()

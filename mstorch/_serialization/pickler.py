@@ -138,6 +138,11 @@ class _Rules:
             # Each a tuple of its own, as in torch: what is the same object becomes a reference in the pickle.
             shape = tuple(tensor.shape), (*tensor.stride(),)
             return self.named("torch._utils", "_rebuild_meta_tensor_no_storage"), (tensor.dtype, *shape, tensor.requires_grad)
+        if adapter.keeps_elsewhere(tensor):
+            geometry = tuple(tensor.shape), (*tensor.stride(),), tensor.storage_offset()
+            return self.named("torch._utils", "_rebuild_wrapper_subclass"), (
+                type(tensor), tensor.dtype, *geometry, tensor.layout, tensor.device, tensor.requires_grad
+            )  # fmt: skip
         parts = adapter.tensor_parts(tensor)
         saved = self.table.add(parts.cell, parts.dtype_name, parts.location, parts.array)
         common = (saved, parts.offset, parts.size, parts.stride, parts.requires_grad, hooks)

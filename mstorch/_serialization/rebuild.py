@@ -147,6 +147,12 @@ def _set_state(tensor: Any, state: Any) -> Any:
     return tensor
 
 
+def _rebuild_wrapper_subclass(cls, dtype, size, stride, storage_offset, layout, device, requires_grad):
+    """Return a tensor of a subclass that keeps its elements elsewhere."""
+    geometry = _integers(size, "size"), _integers(stride, "stride"), storage_offset
+    return adapter.build_wrapper(cls, dtype, *geometry, device, bool(requires_grad))
+
+
 def _rebuild_sparse_tensor(layout, data):
     """Return a sparse tensor of its indices, values and size."""
     return adapter.build_sparse(layout, tuple(data))
@@ -204,7 +210,7 @@ FUNCTIONS = {
         _rebuild_sparse_tensor,
         _absent("_rebuild_qtensor", "a quantized tensor"),
         _absent("_rebuild_nested_tensor", "a nested tensor"),
-        _absent("_rebuild_wrapper_subclass", "a tensor wrapper subclass"),
+        _rebuild_wrapper_subclass,
     )
 }
 FUNCTIONS["_rebuild_xla_tensor"] = _rebuild_device_tensor_from_numpy

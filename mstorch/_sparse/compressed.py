@@ -1,6 +1,7 @@
 """CSR, CSC, BSR and BSC tensors: the rows (or columns) are a list of where each begins among the plain indices."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -123,7 +124,8 @@ def check(kind: Layout, compressed: Any, plain: Any, values: Any, size: tuple[in
         raise RuntimeError(
             f"{first}_indices.shape[-1] must be equal to the number of {lines} + 1 (={rows + 1}), but got {compressed.shape[-1]}"
         )
-    starts, places = host(compressed).reshape(-1, rows + 1), host(plain).reshape(-1, nnz)
+    count = math.prod(compressed.shape[:-1])
+    starts, places = host(compressed).reshape(count, rows + 1), host(plain).reshape(count, nnz)
     if (starts[:, 0] != 0).any():
         raise RuntimeError(f"`{first}_indices[..., 0] == 0` is not satisfied.")
     if (starts[:, -1] != nnz).any():

@@ -51,7 +51,7 @@ FORMS: dict[str, Function] = {
 # Those of functions only, and of methods only.
 FUNCTION_FORMS: dict[str, Function] = {
     "cat": shape.cat, "concat": shape.cat, "concatenate": shape.cat, "stack": shape.stack, "zeros_like": shape.zeros_like,
-    "empty_like": shape.empty_like, "detach": lambda input: input.detach(),
+    "empty_like": shape.empty_like, "zeros": shape.zeros_into, "empty": shape.zeros_into, "detach": lambda input: input.detach(),
     "numel": lambda input: input.numel(), "result_type": elementwise.result_dtype_of, "is_nonzero": lambda input: _is_nonzero(input),
 }  # fmt: skip
 _IN_PLACE = ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "pow", *elementwise.UNARY)

@@ -63,8 +63,11 @@ def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
         if function.__name__ in _COALESCED and is_sparse(self) and self._layout is sparse_coo and not self._coalesced:
             raise RuntimeError(f"{_FULL_NAMES.get(function.__name__, function.__name__)}_ requires coalesced input")
         found = function(self, *args, **kwargs)
-        if not can_cast(found._dtype, self._dtype) and function in (add, sub):
-            raise RuntimeError(f"Can't convert result type {type_word(found._dtype)} to output {type_word(self._dtype)} in add operation")
+        lossy = not can_cast(found._dtype, self._dtype)
+        if lossy and (function in (add, sub) or function is mul and is_sparse(args[0])):
+            word = "mul" if function is mul and is_sparse(self) else "add"
+            words = type_word(found._dtype), type_word(self._dtype)
+            raise RuntimeError("Can't convert result type {} to output {} in {} operation".format(*words, word))
         if not is_sparse(self):
             return self.copy_(to_dense(found))
         if not can_cast(found._dtype, self._dtype):

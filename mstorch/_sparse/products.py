@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.dtype import bfloat16, float16, float32
 from .._core.formats import sparse_coo
 from .._ops import views
 from .._ops._dispatch import finish, type_word
@@ -41,8 +42,12 @@ def _times_dense(input: Any, dense: Any) -> Any:
     flat(where, input._size)  # refuses indices outside
     if not where.shape[1]:
         return (dense[:0].sum(0, keepdim=True) * 0).expand(input._size[0], dense.shape[1]).clone()
+    kind = dense._dtype
+    if kind in (float16, bfloat16):  # many small terms: added up in float32, as torch does, backward too
+        dense, values = dense.to(float32), values.to(float32)
     rows = index_select(dense, 0, index_tensor(where[1]))
-    return added(values.unsqueeze(1) * rows, where[0], input._size[0])
+    found = added(values.unsqueeze(1) * rows, where[0], input._size[0])
+    return found if found._dtype is kind else found.to(kind)
 
 
 def _times_sparse(first: Any, second: Any) -> Any:
@@ -209,11 +214,21 @@ def sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: A
     for name, matrix in (("mat1", mat1), ("mat2", mat2)):
         if is_sparse(matrix):
             raise RuntimeError(f"sampled_addmm: Expected {name} to have strided layout, but got {layout_word(matrix)}")
+    if input.dim() == 2 and mat1.dim() > 2:
+        input = _repeated(input, tuple(mat1.shape[:-2]))
     where, values = where_of(input)
     *lead, count, inner = mat1.shape
     width = mat2.shape[-1]
     batch = np.ravel_multi_index(tuple(where[:-2]), tuple(lead)) if lead else 0
-    rows = index_select(mat1.reshape((-1, inner)), 0, index_tensor(batch * count + where[-2]))
-    columns = index_select(mat2.mT.reshape((-1, inner)), 0, index_tensor(batch * width + where[-1]))
+    many = views.numel_of(tuple(lead))
+    rows = index_select(mat1.reshape((many * count, inner)), 0, index_tensor(batch * count + where[-2]))
+    columns = index_select(mat2.mT.reshape((many * width, inner)), 0, index_tensor(batch * width + where[-1]))
     found = (rows * columns).sum(1) * alpha + values * beta
     return stored(like(input, found.reshape(input._values_part.shape)), out)
+
+
+def _repeated(matrix: Any, batch: tuple[int, ...]) -> Any:
+    """A compressed matrix once for each matrix of a batch."""
+    index = tuple(part.expand((*batch, *part.shape)).contiguous() for part in matrix._index)
+    values = matrix._values_part
+    return sparse(matrix._layout, index, values.expand((*batch, *values.shape)).contiguous(), (*batch, *matrix._size), True)

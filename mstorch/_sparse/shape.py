@@ -9,7 +9,7 @@ from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, spar
 from .._ops import join
 from .._ops._dispatch import shape_args, wrap_dim
 from .._ops.creation import zeros
-from .base import BLOCKED, COMPRESSED, WORDS, host, index_tensor, is_sparse, replace, sparse
+from .base import BLOCKED, COMPRESSED, WORDS, host, index_tensor, is_sparse, layout_word, replace, sparse
 from .compressed import block_of
 from .convert import to_sparse_coo
 from .coo import coalesce, nothing, taken
@@ -326,7 +326,38 @@ def resize_as_sparse_(input: Any, the_template: Any) -> Any:
     """Give a sparse tensor the size and numbers of dimensions of another."""
     if not is_sparse(the_template):
         raise RuntimeError("resize_as_sparse_ expects a sparse template")
+    if input._layout in COMPRESSED and the_template._layout in COMPRESSED:
+        return _resize_compressed(input, the_template)
     return sparse_resize_(input, the_template._size, the_template.sparse_dim(), the_template.dense_dim())
+
+
+def _resize_compressed(input: Any, template: Any) -> Any:
+    """The size and the places of a template of the same layout, with zeros."""
+    if input._layout is not template._layout:
+        raise RuntimeError(
+            "resize_as_sparse_compressed_tensor_: self and src must have the same layout, but got: self "
+            f"({layout_word(input)}) and source ({layout_word(template)})"
+        )
+    index = tuple(
+        part.to(own._dtype) if own._dtype is not part._dtype else part.clone() for own, part in zip(input._index, template._index)
+    )
+    values = input._values_part.new_zeros(tuple(template._values_part.shape))
+    return replace(input, sparse(input._layout, index, values, template._size, True))
+
+
+def zeros_into(*size: Any, out: Any, **options: Any) -> Any:
+    """``torch.zeros`` and ``torch.empty`` with a sparse ``out``, which loses its elements."""
+    shape = shape_args(size) if size else tuple(options.pop("size"))
+    wanted = options.pop("requires_grad", False)
+    if out._layout is sparse_coo:
+        found = sparse_resize_and_clear_(out, shape, len(shape), 0)
+    elif out._layout in (sparse_csr, sparse_csc) and len(shape) == 2:
+        rows = shape[0] if out._layout is sparse_csr else shape[1]
+        index = index_tensor(np.zeros(rows + 1)), index_tensor(np.zeros(0))
+        found = replace(out, sparse(out._layout, index, out._values_part.new_zeros((0,)), shape, True))
+    else:
+        raise NotImplementedError(f"mstorch: zeros(out=) takes no tensors of layout {out._layout!r}")
+    return found.requires_grad_(True) if wanted else found
 
 
 def zero_(self: Any) -> Any:

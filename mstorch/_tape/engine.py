@@ -13,6 +13,7 @@ import numpy as np
 from .._backend.quiet import QUIET
 from .._backend.raw import Raw
 from .._core.modes import modes
+from .._core.overriding import MODES, PLAIN, dispatches, state
 from .._core.storage import Storage
 from .._core.tangents import LEVELS, on
 from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, tensor_of, to_meta, touch
@@ -36,6 +37,12 @@ class Pass:
 
     def __init__(self, keep: bool, first: Sequence[Node], needed: set[Node] | None) -> None:
         self.number, self.keep, self.first, self.needed = _numbers(), keep, first, needed
+
+    def runs(self, node: Node) -> bool:
+        """Whether a node gets gradients from others that run; where a pass begins at one node, that is none of them, as in torch."""
+        if len(self.first) == 1 and node is self.first[0]:
+            return False
+        return node in (self.order() if self.needed is None else self.needed)
 
     def order(self) -> list[Node]:
         """The nodes that run, in the order that they run in."""
@@ -64,6 +71,14 @@ class _Watch(threading.local):
 
 
 watch = _Watch()
+# How nodes run while a mode below autograd sees calls, and the gradient to begin with: given by the room of those calls.
+watchers: list[Callable[[Node, Sequence[Any], bool], Sequence[Any]]] = []
+beginnings: list[Callable[[Any], Any]] = []
+
+
+def is_watched() -> bool:
+    """Whether a mode of the thread sees calls below autograd."""
+    return bool(MODES) and bool(state.dispatchers)
 
 
 def add(first: Any, second: Any) -> Any:
@@ -179,10 +194,12 @@ def run(
                 put_gradient(node, gradient, recorded)
                 continue
             else:
-                if node.before is None and node.hooks is None and check is None:
+                if node.before is None and node.hooks is None and check is None and not MODES:
                     if node.saved is None:
                         raise RuntimeError(FREED)
                     found = node.run(gradients, recorded or dual)
+                    if node.hooks is not None:  # what was saved put some on it while it was unpacked
+                        found = _hooked(node, found, gradients, recorded or dual)
                 else:
                     found = _run_node(node, gradients, recorded or dual)
                 if not keep:
@@ -247,19 +264,22 @@ def _run_node(node: Node, gradients: list[Any], recorded: bool) -> Sequence[Any]
         gradients = [bare_of(gradient, recorded) for gradient in given]
     if node.saved is None:
         raise RuntimeError(FREED)
-    found = node.run(gradients, recorded)
+    found = watchers[0](node, gradients, recorded) if is_watched() else node.run(gradients, recorded)
     check = watch.check
     if check is not None:
         check(node, found)
-    if node.hooks:
-        made = tuple(dressed(gradient) for gradient in found)
-        given = tuple(dressed(gradient) for gradient in gradients)
-        for hook in list(node.hooks.values()):
-            changed = hook(made, given)
-            if changed is not None:
-                made = changed if isinstance(changed, tuple) else (changed,)
-        found = tuple(bare_of(gradient, recorded) for gradient in made)
-    return found
+    return _hooked(node, found, gradients, recorded) if node.hooks else found
+
+
+def _hooked(node: Node, found: Sequence[Any], gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+    """What the node's hooks make of its gradients."""
+    made = tuple(dressed(gradient) for gradient in found)
+    given = tuple(dressed(gradient) for gradient in gradients)
+    for hook in list((node.hooks or {}).values()):
+        changed = hook(made, given)
+        if changed is not None:
+            made = changed if isinstance(changed, tuple) else (changed,)
+    return tuple(bare_of(gradient, recorded) for gradient in made)
 
 
 def _run_pre(node: Node, gradients: list[Any], recorded: bool) -> None:
@@ -293,6 +313,12 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
                 given = changed if isinstance(changed, tuple) else (changed,)
         gradient = bare_of(given[0], recorded)
     auto = tensor._auto
+    if isinstance(gradient, TensorBase):
+        if type(gradient) not in PLAIN and dispatches(type(gradient)):
+            auto.grad = gradient.detach() if auto.grad is None else auto.grad + gradient
+            gradient = None
+        elif not recorded:
+            gradient = bare_of(gradient, False)
     with _accumulating:
         _add_to(auto, tensor, gradient, recorded)
     if node.hooks:
@@ -308,6 +334,8 @@ _accumulating = threading.Lock()  # two threads may add to one leaf
 
 def _add_to(auto: Any, tensor: Any, gradient: Any, recorded: bool) -> None:
     held = auto.grad
+    if gradient is None:
+        return
     if held is None:
         if gradient.__class__ is np.ndarray:
             # Nobody else may write to what the leaf is given: an array that others hold is copied.

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._core.hooks import Hooks, RemovableHandle
 from .._core.modes import grad_set_to, modes
+from .._core.overriding import PLAIN, dispatches
 from .._core.storage import Storage
 from .._core.tangents import LEVELS
 from .._core.tensor_base import (
@@ -55,6 +56,7 @@ class Node:
     hooks: Hooks | None = None  # hooks of the node, after it ran
     before: Hooks | None = None  # hooks of the node, before it runs
     _metadata: dict[Any, Any] | None = None
+    in_the_open = False  # whether its gradient is made of public calls, which modes below autograd see
     width = 1  # how many outputs the operation has
     likes_of: dict[int, tuple[Any, Any]] | None = None  # shape and dtype of outputs that edges were asked for
 
@@ -380,6 +382,8 @@ def bare_of(value: Any, recorded: bool) -> Any:
     """What a hook or the user gave, as the engine passes it on."""
     if recorded or not isinstance(value, TensorBase) or getattr(value, "_layout", None) is not None:
         return value  # a sparse gradient stays a tensor
+    if type(value) not in PLAIN and dispatches(type(value)):
+        return value  # and one whose class computes
     return bare(value)
 
 

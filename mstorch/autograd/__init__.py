@@ -20,6 +20,7 @@ from .grad_mode import (
     set_multithreading_enabled,
 )
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
+from .profiler import kineto_available
 from .variable import Variable
 
 
@@ -33,5 +34,5 @@ __all__ = [
     "detect_anomaly", "enable_grad", "enforce_grad_layout_policy", "forward_ad", "functional", "grad", "gradcheck",
     "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
     "is_multithreading_enabled", "no_grad", "profiler",
-    "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
+    "kineto_available", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
 ]  # fmt: skip

@@ -67,6 +67,13 @@ def values(tensor: Any) -> Any:
 def _elements(tensor: Any) -> Iterator[tuple[tuple[int, ...], int, Any]]:
     """Each element of a tensor that can be changed: its place among the values, its number in the tensor, a view of it."""
     memory = values(tensor)
+    for place, number in zip(itertools.product(*map(range, memory.shape)), numbers_of(tensor)):
+        yield place, int(number), memory[place]
+
+
+def numbers_of(tensor: Any) -> np.ndarray:
+    """For each element of a tensor that can be changed, its number in the tensor."""
+    memory = values(tensor)
     if tensor.layout == strided:
         numbers = np.arange(memory.numel())
     elif tensor.layout == sparse_coo:  # which may have a place several times
@@ -79,8 +86,7 @@ def _elements(tensor: Any) -> Iterator[tuple[tuple[int, ...], int, Any]]:
         order = array(marked).real
         numbers = np.zeros(memory.numel(), np.int64)
         numbers[order[order > 0].astype(np.int64) - 1] = np.flatnonzero(order > 0)
-    for place, number in zip(itertools.product(*map(range, memory.shape)), numbers):
-        yield place, int(number), memory[place]
+    return numbers
 
 
 def _difference(fn: Callable[..., Any], inputs: Sequence[Any], entry: Any, step: Any, eps: float, where: str) -> list[np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 from .._backend import tape
 from .._backend.raw import ON_CPU
 from .._core.modes import grad_set_to, modes
-from .._core.overriding import for_maps
+from .._core.overriding import PLAIN, dispatches, for_maps
 from .._core.size import Size
 from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, count_of, is_tracked, tensor_of
@@ -52,6 +52,9 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             if root._dtype.category == 3:
                 raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {root._dtype}")
+            if engine.is_watched() or type(root) not in PLAIN and dispatches(type(root)):
+                found.append(engine.beginnings[0](root))
+                continue
             ones = tensor_of(np.ones(root._shape, root._dtype.np))
             if not ON_CPU and is_elsewhere(ones, root.device):
                 ones = moved(ones, False)

@@ -98,6 +98,7 @@ class _FunctionNode(Node):
     """The node of an ``autograd.Function``: attributes that ``forward`` set on the context can be read from it."""
 
     __slots__ = ("ctx", "cls", "outputs", "likes")
+    in_the_open = True
     ctx: Any
     cls: Any
     outputs: Any
@@ -455,6 +456,7 @@ class _Once(Node):
     """The node of a gradient that has no derivative."""
 
     __slots__ = ()
+    in_the_open = True
 
     label = "Error"
 

@@ -10,14 +10,15 @@ from typing import Any
 
 from .._core.formats import contiguous_format
 from .._core.modes import modes
+from .._core.overriding import offered
 from .._core.tensor_base import TensorBase
-from .._ops.creation import zeros_like
-from .._ops.join import stack
+from .._ops import creation, join
 from . import forward_ad
 from .backward import grad
 from .grad_mode import enable_grad, set_grad_enabled
 
 Tensors = tuple[Any, ...]
+stack, zeros_like = offered(join.stack), offered(creation.zeros_like)
 _USER = "outputs of the user-provided function"
 
 

@@ -28,6 +28,7 @@ from ._jacobians import (
     forward_slopes,
     is_inexact,
     is_like,
+    numbers_of,
     numerical,
     slopes,
     values,
@@ -286,9 +287,7 @@ def _check_fast(part: _Part, result: tuple[Any, ...], settings: _Settings) -> No
 def _projected(leaf: Any, gradient: np.ndarray, direction: _Direction) -> Any:
     """A gradient's product with a direction; real and imaginary parts each with their own vector."""
     if leaf.layout != strided:
-        marks = leaf.detach().clone()
-        values(marks).fill_(1)
-        gradient = gradient[array(marks) != 0]
+        gradient = gradient[numbers_of(leaf)]
     if np.iscomplexobj(gradient):
         return gradient.real @ direction.vectors[0] + 1j * (gradient.imag @ direction.vectors[1])
     return gradient @ direction.vectors[0]

@@ -159,11 +159,13 @@ class _MultiHandle:
 def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *, mode: str = "all") -> Any:
     """Call ``fn`` when the gradients of all tensors (mode "all") or of the first (mode "any") have been computed.
 
-    In mode "all" it gets their list, with None for those that got none; in mode "any" the first gradient.
+    In mode "all" it gets their list, with None for those that get none in this pass; in mode "any" the first gradient. As in torch,
+    a tensor that a pass begins at, it alone, is not waited for: of such tensors only, ``fn`` is not called in mode "all".
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     state: dict[Any, Any] = {}
+    ends = [edge_of(tensor) for tensor in tensors]
 
     def hook_of(number: int) -> Callable[[Any], None]:
         def hook(gradient: Any) -> None:
@@ -171,11 +173,12 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
             found = state.setdefault(key, {})
             if not found:
                 running.callbacks.append(lambda: state.pop(key, None))
+                found["count"] = sum(edge is not None and running.passes[-1].runs(edge[0]) for edge in ends)
             found[number] = gradient
             if mode == "any":
-                if len(found) == 1:
+                if len(found) == 2:
                     fn(gradient)
-            elif len(found) == len(tensors):
+            elif len(found) == found["count"] + 1:
                 fn([found.get(i) for i in range(len(tensors))])
 
         return hook

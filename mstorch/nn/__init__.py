@@ -205,4 +205,4 @@ __all__ = [
     "factory_kwargs", "functional", "grad", "init", "modules", "parallel", "parameter", "utils",
 ]  # fmt: skip
 
-__getattr__ = _missing(__name__, ("quantized",))
+__getattr__ = _missing(__name__, ("attention", "quantized"))

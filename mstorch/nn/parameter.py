@@ -7,7 +7,7 @@ from typing import Any
 from .._backend.cell import as_parameter, set_value
 from .._backend.runtime import keep_interrupts
 from .._core.ends import ENDS
-from .._core.overriding import PLAIN, WITHOUT_SUBCLASSES, disabled, level_set_to, overrides
+from .._core.overriding import PLAIN, WITHOUT_SUBCLASSES, disabled, dispatches, level_set_to, overrides
 from .._core.storage import face
 from .._core.tensor_base import TensorBase, array_of, become, is_tracked, require_grad, value_of
 from .._ops import creation, views
@@ -34,7 +34,9 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     _copied_at = 0
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
-        if isinstance(data, TensorBase) and type(data) not in (Tensor, cls) and not isinstance(data, Parameter) and overrides(data):
+        if isinstance(data, TensorBase) and type(data) not in (Tensor, cls) and not isinstance(data, Parameter) and (
+            overrides(data) or dispatches(type(data))
+        ):
             return _of_subclass(data, requires_grad)
         if data is None:
             data = creation.empty(0)

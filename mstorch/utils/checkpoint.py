@@ -18,6 +18,14 @@ from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad, is_grad_enabled, no_grad
 from ..autograd.graph import saved_tensors_hooks
 from ..nn.modules.container import Sequential
+from ._selective import (
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    _CachedTorchDispatchMode,
+    _CachingTorchDispatchMode,
+    create_selective_checkpoint_contexts,
+    ignored,
+)
 
 
 class CheckpointError(RuntimeError):
@@ -310,4 +318,13 @@ def checkpoint_sequential(
 __all__ = [
     "checkpoint", "checkpoint_sequential", "CheckpointError", "CheckpointFunction", "check_backward_validity", "detach_variable",
     "get_device_states", "set_device_states", "noop_context_fn", "set_checkpoint_early_stop", "DefaultDeviceType",
+    "CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts", "SAC_IGNORED_OPS",  # noqa: F822
+    "_CachedTorchDispatchMode", "_CachingTorchDispatchMode",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """``SAC_IGNORED_OPS``, which names operators, comes when it is asked for."""
+    if name == "SAC_IGNORED_OPS":
+        return ignored()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -141,3 +141,21 @@ def test_packed_sequences(window: tuple[int, int]) -> None:
         want = mstorch.nn.functional.scaled_dot_product_attention(*each, attn_mask=mask).transpose(0, 1)
         mstorch.testing.assert_close(out[first:last], want)
     assert tuple(lse.shape) == (2, 7)
+
+
+def _choice(library, *shapes, mask=None, **options):
+    parts = [library.zeros(shape) for shape in shapes]
+    return library._fused_sdp_choice(*parts, None if mask is None else library.ones(mask), **options)
+
+
+def test_the_way_that_torch_would_take():
+    for arguments, options in (
+        (((2, 2, 4, 8),) * 3, {}), (((2, 2, 4, 8),) * 3, {"dropout_p": 0.5}), (((2, 4, 8),) * 3, {}),
+        (((2, 2, 4, 8), (2, 2, 4, 8), (2, 2, 4, 6)), {}), (((2, 4, 4, 8), (2, 2, 4, 8), (2, 2, 4, 8)), {"enable_gqa": True}),
+        (((2, 4, 4, 8), (2, 1, 4, 8), (2, 1, 4, 8)), {}), (((2, 2, 0, 8),) * 3, {}), (((2, 2, 4, 8),) * 3, {"mask": (4, 4)}),
+        (((2, 2, 4, 8),) * 3, {"mask": (2, 4, 4)}),
+    ):  # fmt: skip
+        assert _choice(mstorch, *arguments, **options) == _choice(real_torch, *arguments, **options)
+    for library in (real_torch, mstorch):
+        with library.nn.attention.sdpa_kernel(library.nn.attention.SDPBackend.MATH):
+            assert _choice(library, *((2, 2, 4, 8),) * 3) == 0

@@ -54,3 +54,12 @@ def test_fractional_of_an_empty_batch(both):
         return result, x.grad
 
     both(body)
+
+
+def test_a_single_volume_keeps_its_memory_format(both):
+    def pooled(torch):
+        x = torch.arange(3.0 * 6**3).reshape(1, 3, 6, 6, 6).contiguous(memory_format=torch.channels_last_3d)
+        single = torch.nn.functional.max_pool3d(x[0], 2, return_indices=True)
+        return [*single, torch.nn.functional.max_pool3d(x[0], 2), torch.nn.functional.max_pool3d(x, 2)]
+
+    both(pooled)

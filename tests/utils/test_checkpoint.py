@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
 
 import pytest
 import torch
 
 import mstorch
+from tests.against_torch import same
 
 LIBRARIES = (torch, mstorch)
 
@@ -251,3 +253,56 @@ def test_activations_are_freed():
         gc.collect()
         assert kept.pop()() is None
         assert y.requires_grad
+
+
+def test_selective_checkpoints_keep_the_results_of_some_operators():
+    def program(t):
+        checkpoint = t.utils.checkpoint
+        t.manual_seed(0)
+        x, w = t.rand(4, 3, requires_grad=True), t.rand(3, 3, requires_grad=True)
+        computed = []
+
+        def body(a):
+            y = a @ w
+            y.register_hook(lambda grad: None)
+            computed.append(y.shape)
+            a, b = t.var_mean(t.nn.functional.gelu(y).exp() * y.view(-1)[0].sin())
+            return (a * b).sin()
+
+        found = []
+        for chosen in ([t.ops.aten.mm.default, t.ops.aten.var_mean.correction], lambda ctx, op, *args, **kwargs: (
+            checkpoint.CheckpointPolicy.MUST_SAVE if op is t.ops.aten.exp.default else checkpoint.CheckpointPolicy.PREFER_RECOMPUTE
+        )):  # fmt: skip
+            seen = functools.partial(checkpoint.create_selective_checkpoint_contexts, chosen)
+            result = checkpoint.checkpoint(body, x, use_reentrant=False, context_fn=seen)
+            found += [result, *t.autograd.grad(result, (x, w))]
+        return found
+
+    def plain(t):
+        t.manual_seed(0)
+        x, w = t.rand(4, 3, requires_grad=True), t.rand(3, 3, requires_grad=True)
+        y = x @ w
+        a, b = t.var_mean(t.nn.functional.gelu(y).exp() * y.view(-1)[0].sin())
+        result = (a * b).sin()
+        return [result, *t.autograd.grad(result, (x, w))] * 2
+
+    want, got, expected = program(torch), program(mstorch), plain(torch)
+    for one, two, three in zip(want, got, expected):
+        same(one, two, strides=False)
+        same(three, two, strides=False)
+
+
+def test_selective_checkpoints_refuse_what_is_no_overload():
+    for t in LIBRARIES:
+        create = t.utils.checkpoint.create_selective_checkpoint_contexts
+        with pytest.raises(ValueError, match="Expected op in `op_list` to be an OpOverload but got: 2"):
+            create([2])
+        with pytest.raises(ValueError, match="update the OpOverloadPacket to a specific OpOverload"):
+            create([t.ops.aten.sin])
+        with pytest.raises(TypeError, match="either a function or a list of ops"):
+            create(2)
+        x = t.randn(3, requires_grad=True)
+        keep = functools.partial(create, [t.ops.aten.sin.default])
+        result = t.utils.checkpoint.checkpoint(lambda x: x.sin().mul_(2).cos().exp(), x, use_reentrant=False, context_fn=keep)
+        with pytest.raises(RuntimeError, match="has been mutated"):
+            result.sum().backward()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import Any
 
+from ..._functions.attention_choice import ALLOWED
 from ._registry import (
     activate_flash_attention_impl,
     current_flash_attention_impl,
@@ -50,6 +51,7 @@ class _Chosen(threading.local):
 
 
 _chosen = _Chosen()
+ALLOWED.append(lambda: _chosen.enabled)
 
 
 def _backend_from_string(name: str) -> SDPBackend:

@@ -294,6 +294,7 @@ class _Reaching(Node):
     """The node of tensors whose gradients are shown to a module's hooks on the way."""
 
     __slots__ = ("reached", "count")
+    in_the_open = True
     reached: Any
     count: int
 

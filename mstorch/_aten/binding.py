@@ -1,0 +1,154 @@
+"""Which overload of torch's own library a public call is, and with what arguments."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._core.device import device
+from .._core.dtype import dtype
+from .._core.formats import layout, memory_format
+from .._core.generator import Generator
+from .._core.tensor_base import TensorBase
+from .._library.schema import Argument, Schema
+from .overloads import overloads
+
+# Public names of operators that have another name below.
+ALIASES = {
+    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
+    "arctan2": "atan2", "arctanh": "atanh", "clip": "clamp", "concat": "cat", "concatenate": "cat", "divide": "div", "fix": "trunc",
+    "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "moveaxis": "movedim", "multiply": "mul",
+    "negative": "neg", "not_equal": "ne", "subtract": "sub", "true_divide": "div", "swapaxes": "transpose", "swapdims": "transpose",
+    "__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwise_xor", "__invert__": "bitwise_not",
+    "__floordiv__": "floor_divide",
+    "__eq__": "eq", "__ne__": "ne", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "vector_norm": "linalg_vector_norm",
+}  # fmt: skip
+# Python numbers that a parameter for tensors takes are tensors there; these have an overload for numbers that Python does not call.
+_NUMBERS_AS_TENSORS = frozenset("add sub mul div floor_divide rsub_".split())
+_VARIED = frozenset("view permute expand repeat flip new_empty new_zeros new_ones zeros ones empty rand randn reshape".split())
+_MAKERS = frozenset("zeros ones empty full rand randn arange eye linspace randint randperm logspace empty_strided".split())
+_LIKE = frozenset("zeros_like ones_like empty_like full_like rand_like randn_like randint_like".split())
+_WORDS = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
+_SILENT = frozenset(("requires_grad", "out", "layout", "pin_memory", "names"))
+
+
+class Bound:
+    """A call of an overload: the operator's name, the overload, positional values without trailing defaults, and others."""
+
+    __slots__ = ("schema", "args", "kwargs")
+
+    def __init__(self, schema: Schema, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.schema, self.args, self.kwargs = schema, args, kwargs
+
+
+def bind(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound | None:
+    """The overload that a call with a public name is, or None."""
+    in_place = name.endswith("_") and not name.endswith("__")
+    plain = name[:-1] if in_place else name
+    own = ALIASES.get(plain, plain) + ("_" if in_place else "")
+    given = {_WORDS.get(key, key): v for key, v in kwargs.items() if key != "requires_grad" and not (key in _SILENT and not v)}
+    if own in _VARIED and own not in _MAKERS and len(args) > 1 and not isinstance(args[1], (tuple, list)):
+        args = (args[0], args[1:])
+    elif own in _MAKERS and own in _VARIED and args and all(type(value) is int for value in args):
+        args = (args,)
+    for loosely in (False, True):
+        for schema in overloads(own):
+            found = _fitted(schema, own, args, given, loosely)
+            if found is not None:
+                return found
+    return None
+
+
+def _fitted(schema: Schema, name: str, args: tuple[Any, ...], given: dict[str, Any], loosely: bool) -> Bound | None:
+    free = [argument for argument in schema.arguments if not argument.kwarg_only]
+    if len(args) > len(free):
+        return None
+    values = dict(zip((argument.name for argument in free), args))
+    known = {argument.name: argument for argument in schema.arguments}
+    for key, value in given.items():
+        key = key if key in known else _renamed(key, known)
+        if key not in known or key in values:
+            return None
+        values[key] = value
+    for argument in schema.arguments:
+        if argument.name not in values:
+            if not argument.has_default:
+                return None
+        else:
+            fitted = _value(argument, values[argument.name], loosely or name.rstrip("_") in _NUMBERS_AS_TENSORS)
+            if fitted is _NO:
+                return None
+            values[argument.name] = fitted
+    return _trimmed(schema, name, values)
+
+
+def _renamed(key: str, known: dict[str, Argument]) -> str:
+    return {"other": "exponent", "tensor": "self", "tensors": "tensors", "size": "shape"}.get(key, key) if key not in known else key
+
+
+def _trimmed(schema: Schema, name: str, values: dict[str, Any]) -> Bound:
+    free = [argument for argument in schema.arguments if not argument.kwarg_only]
+    while free and free[-1].has_default and (free[-1].name not in values or _same(values[free[-1].name], free[-1].default)):
+        free.pop()
+    positional = tuple(values.get(argument.name, argument.default) for argument in free)
+    named = {
+        argument.name: values[argument.name]
+        for argument in schema.arguments
+        if argument.kwarg_only and argument.name in values and not _same(values[argument.name], argument.default)
+    }
+    if name in _MAKERS:
+        named.setdefault("device", device("cpu"))
+        named["pin_memory"] = False
+    elif name in _LIKE:
+        named["pin_memory"] = False
+    return Bound(schema, positional, named)
+
+
+def _same(value: Any, default: Any) -> bool:
+    if isinstance(value, list) and isinstance(default, int):
+        return all(item == default for item in value)
+    return type(value) is type(default) and value == default
+
+
+_NO = object()
+_INTEGERS = ("int", "SymInt")
+_KINDS: dict[str, Any] = {
+    "ScalarType": dtype, "Layout": layout, "Device": (device, str), "MemoryFormat": memory_format, "Generator": Generator, "str": str,
+    "bool": bool, "Scalar": (int, float, complex, bool),
+}  # fmt: skip
+
+
+def _value(argument: Argument, value: Any, loosely: bool) -> Any:
+    """The value as the overload takes it, or ``_NO``."""
+    kind = argument.type
+    if kind.endswith("?"):
+        if value is None:
+            return None
+        kind = kind[:-1]
+    if kind == "Tensor":
+        takes = isinstance(value, TensorBase) or loosely and isinstance(value, (int, float, complex))
+        return value if takes else _NO
+    if kind.endswith("]"):
+        inner, _, count = kind[:-1].rpartition("[")
+        return _list(inner, count, value)
+    if kind in _INTEGERS:
+        return value if isinstance(value, int) and not isinstance(value, bool) or hasattr(value, "__index__") and not isinstance(
+            value, (bool, TensorBase)) else _NO  # fmt: skip
+    if kind == "Device" and isinstance(value, str):
+        return device(value)
+    if kind == "float":
+        return _NO if isinstance(value, bool) or not isinstance(value, (int, float)) else float(value)
+    wanted = _KINDS.get(kind)
+    return value if wanted is None or isinstance(value, wanted) else _NO
+
+
+def _list(inner: str, count: str, value: Any) -> Any:
+    if inner in _INTEGERS and isinstance(value, int) and not isinstance(value, bool):
+        return [value] * int(count) if count else _NO
+    if not isinstance(value, (tuple, list)):
+        return _NO
+    parts: Sequence[Any] = [_value(Argument("", inner, None, False, False, False), item, False) for item in value]
+    if any(part is _NO for part in parts):
+        return _NO
+    if inner in _INTEGERS and count and count != "1" and len(parts) == 1:
+        return list(parts) * int(count)
+    return list(parts)

@@ -1,0 +1,410 @@
+"""A call below autograd: shown to the mode or the tensors that take it, and recorded.
+
+Within ``__torch_dispatch__`` nothing is recorded; the node is given to what it returns. A node made here holds the call's own
+arguments, and its gradient is written with tensors (``derivatives``), so that whoever takes calls sees those of backward as well.
+Views, writes in place and operators without such a gradient are recorded by the operation itself, while it computes.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from .._core.modes import grad_set_to, modes
+from .._core.overriding import MODES, PLAIN, WITHOUT_SUBCLASSES, dispatches, level_set_to, state
+from .._core.storage import Storage
+from .._core.tensor_base import TensorBase, array_of, auto_of, is_tracked
+from .._tape import engine
+from .._tape.node import Accumulate, Node, Saved, bare_of, bare_twin, dressed, edge_of, named, node_of, saved_input
+
+Call = Callable[..., Any]
+
+
+class _Below(threading.local):
+    """The calls of the thread that are being taken, the innermost last."""
+
+    def __init__(self) -> None:
+        self.pending: list[_Pending] = []
+
+
+below = _Below()
+
+
+class _Pending:
+    """A call that somebody takes: computed with these very arguments while it lasts, it is recorded by the operation itself."""
+
+    __slots__ = ("operator", "args", "records", "found")
+
+    def __init__(self, operator: Any, args: Sequence[Any], records: bool) -> None:
+        self.operator, self.args, self.records = operator, args, records
+        self.found: Any = None  # what was recorded, and the twins without history that the taker sees
+
+    def takes(self, operator: Any, args: Sequence[Any]) -> bool:
+        return self.records and self.found is None and operator is self.operator and len(args) == len(self.args) and all(
+            one is other for one, other in zip(args, self.args)
+        )  # fmt: skip
+
+
+# Who takes calls
+
+
+def takers(values: Any, found: list[Any]) -> list[Any]:
+    """The tensors among the values (in lists, tuples, dictionaries too) whose class takes calls, one of each class, subclasses first."""
+    for value in values:
+        kind = type(value)
+        if kind in PLAIN:
+            continue
+        if isinstance(value, (tuple, list)):
+            takers(value, found)
+        elif kind is dict:
+            takers(value.values(), found)
+        elif isinstance(value, TensorBase) and dispatches(kind) and all(kind is not type(other) for other in found):
+            place = next((i for i, other in enumerate(found) if issubclass(kind, type(other))), len(found))
+            found.insert(place, value)
+    return found
+
+
+def active(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether somebody takes a call with these arguments."""
+    return bool(MODES and state.dispatchers) or bool(takers(args, []) or kwargs and takers(kwargs.values(), []))
+
+
+def tensors_in(values: Any) -> list[Any]:
+    """The tensors among the values, in order."""
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, TensorBase):
+            found.append(value)
+        elif isinstance(value, (tuple, list)):
+            found += tensors_in(value)
+    return found
+
+
+@contextmanager
+def _without_innermost() -> Iterator[Any]:
+    mode = state.dispatchers.pop()
+    MODES.pop()
+    try:
+        yield mode
+    finally:
+        state.dispatchers.append(mode)
+        MODES.append(None)
+
+
+@contextmanager
+def unseen() -> Iterator[None]:
+    """No mode of the thread is on in the block."""
+    before, count = state.dispatchers, len(state.dispatchers)
+    state.dispatchers = []
+    del MODES[len(MODES) - count :]
+    try:
+        yield
+    finally:
+        state.dispatchers = before
+        MODES.extend([None] * count)
+
+
+def _taken(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What the innermost mode, or the first of the tensors, makes of a call."""
+    found = takers(kwargs.values(), takers(args, []))
+    kinds = tuple(map(type, found))
+    with level_set_to(WITHOUT_SUBCLASSES) if found and not state.dispatchers else _nothing():
+        if state.dispatchers:
+            with _without_innermost() as mode:
+                result = mode.__torch_dispatch__(operator, kinds, args, kwargs)
+            if result is not NotImplemented:
+                return result
+        for value in found:
+            result = type(value).__torch_dispatch__(operator, kinds, args, kwargs)
+            if result is not NotImplemented:
+                return result
+    listed = "".join(f"\n  - tensor subclass {kind}" for kind in kinds)
+    raise TypeError(
+        f"Multiple dispatch failed for '{operator.name()}'; all __torch_dispatch__ handlers returned NotImplemented:\n{listed}\n\n"
+        "For more information, try re-running with TORCH_LOGS=not_implemented"
+    )
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
+
+
+# Recording
+
+
+class Derived(Node):
+    """A node whose gradient is written with tensors, in the terms of torch's own library."""
+
+    __slots__ = ("formula", "plan", "options", "shapes", "kinds", "results", "places")
+    formula: Any
+    plan: Any  # the arguments, with numbers of saved tensors in Place
+    options: Any
+    shapes: Any
+    kinds: Any
+    results: Any
+    places: Any
+
+    @property
+    def width(self) -> int:  # type: ignore[override]
+        """How many results the operation has."""
+        return self.results
+
+    def needs(self, number: int) -> bool:
+        """Whether the gradient of the tensor of that number among the arguments is wanted."""
+        return self.edges[number] is not None
+
+    def arg(self, number: int) -> Any:
+        """An argument as it was, tensors with their history."""
+        return _filled(self.plan[number], self)
+
+    def result(self, number: int = 0) -> Any:
+        """A result as it was."""
+        return self.saved[len(self.shapes) + number].value(self, True)
+
+    def shape(self, number: int) -> tuple[int, ...]:
+        """The shape of the tensor of that number among the arguments."""
+        return self.shapes[number]
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """The formula's gradients, summed over what was broadcast."""
+        given = [dressed(gradient) for gradient in gradients]
+        given += [None] * (self.results - len(given))
+        found = self.formula(self, *given)
+        found = found if isinstance(found, (tuple, list)) else (found,)
+        return [
+            None if edge is None or gradient is None else _passed(_fitted(gradient, self.shapes[i], self.kinds[i]), recorded)
+            for i, (edge, gradient) in enumerate(zip(self.edges, found))
+        ]
+
+
+class _Place:
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def _filled(value: Any, node: Derived) -> Any:
+    if isinstance(value, _Place):
+        return node.saved[value.number].value(node, True)
+    return [_filled(item, node) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _passed(gradient: Any, recorded: bool) -> Any:
+    return gradient if MODES and state.dispatchers else bare_of(gradient, recorded)
+
+
+def _fitted(gradient: Any, shape: tuple[int, ...], kind: Any) -> Any:
+    """The gradient summed over what was broadcast, in the operand's dtype."""
+    own = tuple(gradient.shape)
+    if own != shape and not shape:
+        gradient = gradient.sum()
+    elif own != shape:
+        lead = len(own) - len(shape)
+        axes = [i for i in range(len(own)) if i < lead or shape[i - lead] == 1 and own[i] != 1]
+        gradient = gradient.sum(axes, True) if axes else gradient
+        if lead:
+            gradient = gradient.view(shape)
+    if gradient.dtype is not kind:
+        if gradient.dtype.category == 3 and kind.category < 3:
+            gradient = gradient.real
+        gradient = gradient.to(kind)
+    return gradient
+
+
+# Operators that write in place and whose gradient needs what was there: of two operands, that of the second.
+_NEED_SELF = frozenset(("mul_.Tensor", "div_.Tensor", "pow_.Scalar", "clamp_.default", "abs_.default", "log_.default"))
+DERIVATIVES: dict[str, tuple[str, Call]] = {}  # of overloads: the node's name, and its gradient
+
+
+def derivative(*overloads: str, label: str) -> Callable[[Call], Call]:
+    """Enter a function of the node and its gradients as the gradient of overloads: one for each tensor among the arguments."""
+
+    def enter(function: Call) -> Call:
+        for overload in overloads:
+            DERIVATIVES[overload] = (label, function)
+        return function
+
+    return enter
+
+
+def _planned(values: Sequence[Any], tensors: list[Any]) -> list[Any]:
+    plan: list[Any] = []
+    for value in values:
+        if isinstance(value, TensorBase):
+            tensors.append(value)
+            plan.append(_Place(len(tensors) - 1))
+        else:
+            plan.append(_planned(value, tensors) if isinstance(value, (tuple, list)) else value)
+    return plan
+
+
+def _node(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Derived:
+    """The node of a call, without its results."""
+    label, formula = DERIVATIVES[operator.__name__]
+    tensors: list[Any] = []
+    plan = _planned(args, tensors)
+    options = dict(zip(kwargs, _planned(tuple(kwargs.values()), tensors)))
+    node: Derived = named(Derived, label)([edge_of(tensor) for tensor in tensors])
+    node.formula, node.plan, node.options = formula, plan, options
+    node.shapes = [tensor._shape for tensor in tensors]
+    node.kinds = [tensor._dtype for tensor in tensors]
+    if operator._is_in_place and operator.__name__ in _NEED_SELF and (
+        len(tensors) == 2 and node.edges[1] is not None or operator.__name__ not in ("mul_.Tensor", "div_.Tensor")
+    ):
+        tensors[0] = operator.before(tensors[0])
+    node.saved = [saved_input(tensor) for tensor in tensors]
+    node.results = 1
+    return node
+
+
+def _attach(node: Derived, result: Any) -> Any:
+    """The call's results with the node as their history; results that came in as arguments stay themselves."""
+    results = list(result) if isinstance(result, (tuple, list)) else [result]
+    node.results = len(results)
+    made = []
+    for number, item in enumerate(results):
+        if isinstance(item, TensorBase) and item._dtype.category >= 2 and not modes.inference:
+            if item._node is not None or item._auto is not None and (item._auto.leaf or item._auto.base is not None):
+                item = _anew(item)
+            item._node, item._number = node, number
+        made.append(item)
+    node.saved = [*node.saved, *(Saved(item, True) if isinstance(item, TensorBase) else None for item in made)]
+    if not isinstance(result, (tuple, list)):
+        return made[0]
+    return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
+
+
+def _anew(tensor: Any) -> Any:
+    """The same data without history, for what has one already."""
+    return bare_twin(tensor)
+
+
+# Calls
+
+
+def call(operator: Any, *args: Any, **kwargs: Any) -> Any:
+    """A call of an overload, shown to whoever takes it, and recorded."""
+    tensors = tensors_in((*args, *kwargs.values()))
+    recorded = modes.grad and any(is_tracked(tensor) for tensor in tensors)
+    if not recorded or operator._is_detached:
+        return _shown(operator, args, kwargs, False)[0]
+    wrapped = bool(takers((*args, *kwargs.values()), []))
+    derived = operator.__name__ in DERIVATIVES and not (operator._is_view or operator._is_in_place)
+    if wrapped and operator.__name__ not in DERIVATIVES:
+        result = _shown(operator, args, kwargs, False)[0]
+        if any(tensor._dtype.category >= 2 for tensor in tensors_in((result,))):
+            raise NotImplementedError(
+                f"mstorch: the gradient of {operator} on tensors with __torch_dispatch__ is not known; compute it under torch.no_grad()"
+            )
+        return result
+    if derived or wrapped:
+        node = _node(operator, args, kwargs)
+        return _attach_in_place(node, args[0]) if operator._is_in_place and _shown(operator, args, kwargs, False)[0] is args[0] else (
+            _attach(node, _shown(operator, args, kwargs, False)[0])
+        )  # fmt: skip
+    edges = [edge_of(tensor) for tensor in tensors]
+    seen = _node(operator, args, kwargs) if operator.__name__ in DERIVATIVES else None
+    result, found = _shown(operator, args, kwargs, True)
+    if found is None or result is not found[1]:
+        if found is None:
+            with grad_set_to(True):
+                found = (operator.compute(args, kwargs), None)
+        if not _same_items(result, found[1]):
+            _take_over(operator, found[0], result)
+    if seen is not None:
+        _see(seen, found[0], edges)
+    return found[0]
+
+
+def _attach_in_place(node: Derived, tensor: Any) -> Any:
+    tensor._node, tensor._number = node, 0
+    auto_of(tensor).leaf = False
+    node.saved = [*node.saved, Saved(tensor, True)]
+    return tensor
+
+
+def _same_items(result: Any, twins: Any) -> bool:
+    if not (isinstance(result, (tuple, list)) and isinstance(twins, (tuple, list)) and len(result) == len(twins)):
+        return False
+    return all(one is other for one, other in zip(result, twins))
+
+
+def _take_over(operator: Any, recorded: Any, result: Any) -> None:
+    """Give what an operator recorded the values that ``__torch_dispatch__`` gave instead."""
+    pairs = list(zip(tensors_in((recorded,)), tensors_in((result,))))
+    for own, other in pairs:
+        fits = own._shape == other._shape and own._dtype is other._dtype and own._storage.__class__ is other._storage.__class__ is Storage
+        if operator._is_view or operator._is_in_place or not fits or len(pairs) != len(tensors_in((recorded,))):
+            raise NotImplementedError(f"mstorch: __torch_dispatch__ gave another result for {operator}, whose gradient is then not known")
+    for own, other in pairs:
+        if own._dtype.category >= 2 or own._storage is not other._storage:
+            array_of(own)[...] = array_of(other)
+
+
+def _see(node: Derived, result: Any, edges: list[Any]) -> None:
+    """Let backward run ``node`` in the place of the one that recorded the result, while somebody looks."""
+    results = list(result) if isinstance(result, (tuple, list)) else [result]
+    real = node_of(results[0])
+    if real is None or [edge for edge in real.edges if edge is not None] != [edge for edge in edges if edge is not None]:
+        return
+    node.results = len(results)
+    node.saved = [*node.saved, *(Saved(item, True) if isinstance(item, TensorBase) else None for item in results)]
+    real.__dict__["seen"] = node
+
+
+def _shown(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any], records: bool) -> tuple[Any, Any]:
+    """What the taker gives, and what the operation recorded itself."""
+    pending = _Pending(operator, args, records)
+    below.pending.append(pending)
+    before, modes.grad = modes.grad, False
+    try:
+        return _taken(operator, args, kwargs), pending.found
+    finally:
+        modes.grad = before
+        below.pending.pop()
+
+
+def compute(operator: Any, function: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The overload's own computation, which nobody takes; recorded if it is the call that is being taken."""
+    pending = below.pending[-1] if below.pending else None
+    if pending is None or not pending.takes(operator, args):
+        return function(*args, **kwargs)
+    modes.grad = True
+    try:
+        result = function(*args, **kwargs)
+    finally:
+        modes.grad = False
+    given = {id(tensor) for tensor in tensors_in(args)}
+
+    def shown(item: Any) -> Any:
+        return bare_twin(item) if isinstance(item, TensorBase) and id(item) not in given else item
+
+    twins = type(result)(map(shown, result)) if type(result) in (tuple, list) else (
+        tuple(map(shown, result)) if isinstance(result, tuple) else shown(result)
+    )  # fmt: skip
+    pending.found = (result, twins)
+    return twins
+
+
+def _run_watched(node: Node, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+    """A node's gradients while a mode sees calls: those of operations that record themselves are not in its terms."""
+    seen = node.__dict__.get("seen") if not isinstance(node, Derived) else None
+    if seen is not None:
+        found = iter(seen.run(gradients, recorded))
+        kept = [gradient for edge, gradient in zip(seen.edges, found) if edge is not None]
+        places = iter(kept)
+        return [None if edge is None else next(places) for edge in node.edges]
+    if isinstance(node, (Derived, Accumulate)) or node.in_the_open:
+        return node.run(gradients, recorded)
+    raise NotImplementedError(
+        f"mstorch: a TorchDispatchMode does not see the gradient of {node.name()}: it was recorded before the mode was entered, or "
+        "its operator has no gradient in the terms of torch.ops.aten"
+    )
+
+
+engine.watchers.append(_run_watched)
+
+__all__ = ["DERIVATIVES", "active", "call", "compute", "derivative", "takers", "tensors_in"]

@@ -1,0 +1,321 @@
+"""Operators that torch makes of others, taken apart as torch does: what a mode below autograd sees of them."""
+from __future__ import annotations
+
+import builtins
+import importlib
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core.dtype import bool_, dtype, float32, float64
+from .._core.formats import contiguous_format
+from .._core.strides import contiguous_strides
+from .._core.tensor_base import TensorBase, count_of, strides_of
+from .._ops.from_data import made
+
+Function = Callable[..., Any]
+COMPOSITES: dict[str, Function] = {}
+
+
+def composite(*names: str) -> Callable[[Function], Function]:
+    """Enter what a public name is made of; NotImplemented leaves a call to be bound to an overload."""
+
+    def enter(function: Function) -> Function:
+        for name in names:
+            COMPOSITES[name] = function
+        return function
+
+    return enter
+
+
+def aten(name: str, *args: Any, **kwargs: Any) -> Any:
+    """A call of an overload: ``aten("sum.dim_IntList", x, [0])``."""
+    packet, _, which = name.partition(".")
+    namespace = importlib.import_module("mstorch.ops").aten
+    return getattr(getattr(namespace, packet), which or "default")(*args, **kwargs)
+
+
+def _sizes(size: tuple[Any, ...]) -> list[int]:
+    return [int(n) for n in (size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size)]
+
+
+def _whole(shape: Sequence[int], count: int) -> list[int]:
+    """The shape with the length that -1 stands for."""
+    known = math.prod(n for n in shape if n != -1)
+    return [count // known if n == -1 else n for n in shape]
+
+
+def _in_rows(x: Any) -> bool:
+    return tuple(strides_of(x)) == tuple(contiguous_strides(x._shape)) or 0 in x._shape
+
+
+def _viewed(x: Any, shape: list[int]) -> Any:
+    """The tensor in another shape: a view where its memory allows one."""
+    shape = _whole(shape, count_of(x._shape))
+    if _in_rows(x) or _joins(x, shape):
+        return aten("view", x, shape)
+    return aten("_unsafe_view", aten("clone", x, memory_format=contiguous_format), shape)
+
+
+def _joins(x: Any, shape: list[int]) -> bool:
+    """Whether a view of that shape is possible: dimensions that are joined lie one behind the other."""
+    probe = np.lib.stride_tricks.as_strided(np.zeros(1, np.int8), x._shape, strides_of(x))
+    try:
+        probe.view().shape = tuple(shape)
+    except AttributeError:
+        return False
+    return True
+
+
+@composite("reshape")
+def _reshape(input: Any, *shape: Any, **named: Any) -> Any:
+    return _viewed(input, _sizes(shape or tuple(named.values())))
+
+
+@composite("view_as")
+def _view_as(self: Any, other: Any) -> Any:
+    return aten("view", self, list(other.shape))
+
+
+@composite("reshape_as")
+def _reshape_as(self: Any, other: Any) -> Any:
+    return _viewed(self, list(other.shape))
+
+
+@composite("expand_as")
+def _expand_as(self: Any, other: Any) -> Any:
+    return aten("expand", self, list(other.shape))
+
+
+@composite("broadcast_to")
+def _broadcast_to(input: Any, size: Any) -> Any:
+    return aten("expand", input, list(size))
+
+
+@composite("flatten")
+def _flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+    rank = input.dim()
+    if rank == 0:
+        return aten("view", input, [1])
+    first, last = start_dim % rank, end_dim % rank
+    if first == last:
+        return input
+    shape = list(input.shape)
+    return _viewed(input, [*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]])
+
+
+@composite("ravel")
+def _ravel(input: Any) -> Any:
+    return _viewed(input, [-1])
+
+
+@composite("unflatten")
+def _unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
+    shape = list(input.shape)
+    dim %= len(shape)
+    return aten("view", input, [*shape[:dim], *_whole(list(sizes), shape[dim]), *shape[dim + 1 :]])
+
+
+@composite("contiguous")
+def _contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
+    if memory_format is contiguous_format and _in_rows(self):
+        return self
+    return aten("clone", self, memory_format=memory_format)
+
+
+@composite("T of a tensor")
+def _T(self: Any) -> Any:
+    return aten("permute", self, list(builtins.range(self.dim()))[::-1])
+
+
+@composite("mT of a tensor", "mH of a tensor")
+def _mT(self: Any) -> Any:
+    return aten("transpose.int", self, -2, -1)
+
+
+@composite("H of a tensor", "adjoint")
+def _H(self: Any) -> Any:
+    return aten("transpose.int", self, 0, 1)
+
+
+@composite("data of a tensor")
+def _data(self: Any) -> Any:
+    return aten("detach", self)
+
+
+@composite("conj", "conj_physical", "resolve_conj", "resolve_neg")
+def _conj(input: Any) -> Any:
+    return input if input._dtype.category < 3 else NotImplemented
+
+
+@composite("real of a tensor", "real")
+def _real(self: Any) -> Any:
+    return self if self._dtype.category < 3 else NotImplemented
+
+
+@composite("narrow")
+def _narrow(input: Any, dim: int, start: Any, length: int) -> Any:
+    start = int(start)
+    start = start + input.shape[dim] if start < 0 else start
+    return aten("slice.Tensor", input, dim, start, start + length)
+
+
+@composite("movedim", "moveaxis")
+def _movedim(input: Any, source: Any, destination: Any) -> Any:
+    rank = input.dim()
+    before = [source] if isinstance(source, int) else list(source)
+    after = [destination] if isinstance(destination, int) else list(destination)
+    places = {d % rank: s % rank for s, d in zip(before, after)}
+    rest = iter(d for d in builtins.range(rank) if d not in places.values())
+    return aten("permute", input, [places[d] if d in places else next(rest) for d in builtins.range(rank)])
+
+
+@composite("chunk")
+def _chunk(input: Any, chunks: int, dim: int = 0) -> Any:
+    length = input.shape[dim]
+    return tuple(aten("split.Tensor", input, max(1, -(-length // chunks)), dim))
+
+
+@composite("split")
+def _split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, split_size: Any = None) -> Any:
+    sizes = split_size if split_size_or_sections is None else split_size_or_sections
+    if isinstance(sizes, (tuple, list)):
+        return tuple(aten("split_with_sizes", tensor, list(sizes), dim))
+    return tuple(aten("split.Tensor", tensor, int(sizes), dim))
+
+
+@composite("square")
+def _square(input: Any) -> Any:
+    return aten("pow.Tensor_Scalar", input, 2)
+
+
+@composite("__rdiv__", "__rtruediv__")
+def _reversed_division(self: Any, other: Any) -> Any:
+    return aten("mul.Tensor", aten("reciprocal", self), other)
+
+
+@composite("__rsub__")
+def _reversed_difference(self: Any, other: Any) -> Any:
+    return aten("rsub.Tensor" if isinstance(other, TensorBase) else "rsub.Scalar", self, other)
+
+
+@composite("__rpow__")
+def _reversed_power(self: Any, other: Any) -> Any:
+    return aten("pow.Scalar", other, self)
+
+
+@composite("positive")
+def _positive(input: Any) -> Any:
+    return input
+
+
+def _of_two(name: str, below: str) -> None:
+    def function(input: Any, *args: Any, **kwargs: Any) -> Any:
+        other = args[0] if args else kwargs.get("other")
+        return aten(below, input, other) if isinstance(other, TensorBase) else NotImplemented
+
+    COMPOSITES[name] = function
+
+
+_of_two("max", "maximum")
+_of_two("min", "minimum")
+
+
+@composite("where")
+def _where(condition: Any, input: Any = None, other: Any = None) -> Any:
+    if input is None:
+        return NotImplemented
+    like = next((v for v in (input, other) if isinstance(v, TensorBase)), None)
+    first, second = (v if isinstance(v, TensorBase) else _scalar(v, like) for v in (input, other))
+    return aten("where.self", condition, first, second)
+
+
+def _scalar(value: Any, like: Any) -> Any:
+    kind = like.dtype if like is not None else float32
+    return aten("scalar_tensor", value, dtype=kind, device=like.device) if like is not None else made(np.asarray(value, kind.np))
+
+
+def _spread_of(name: str) -> None:
+    def function(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = 1, **rest: Any) -> Any:
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        if rest.get("axis") is not None:
+            dim = rest.pop("axis")
+        dims = None if dim is None else [dim] if isinstance(dim, int) else list(dim)
+        named: dict[str, Any] = {}
+        if unbiased is not None:
+            correction = int(unbiased)
+        if dims is not None or correction != 1:
+            named["correction"] = correction
+        if keepdim:
+            named["keepdim"] = True
+        return aten(f"{name}.correction", input, *([] if dims is None else [dims]), **named)
+
+    COMPOSITES[name] = function
+
+
+_spread_of("var")
+_spread_of("std")
+
+
+@composite("to", "type_as")
+def _to(self: Any, *args: Any, **kwargs: Any) -> Any:
+    like = next((arg for arg in args if isinstance(arg, TensorBase)), kwargs.get("other"))
+    wanted = next((arg for arg in args if isinstance(arg, dtype)), kwargs.get("dtype")) if like is None else like.dtype
+    copied = kwargs.get("copy") or any(arg is True for arg in args[-1:]) and len(args) > 2
+    if (wanted is None or wanted is self.dtype) and not copied:
+        return self
+    return aten("_to_copy", self, **({} if wanted is None else {"dtype": wanted}))
+
+
+def _cast(name: str, kind: Any) -> None:
+    COMPOSITES[name] = lambda self, memory_format=None: _to(self, kind)
+
+
+_cast("float", float32)
+_cast("double", float64)
+_cast("bool", bool_)
+
+
+def _name_casts() -> None:
+    package = importlib.import_module("mstorch._core.dtype")
+    for name, kind in (("half", "float16"), ("bfloat16", "bfloat16"), ("int", "int32"), ("long", "int64"), ("short", "int16"),
+                       ("char", "int8"), ("byte", "uint8"), ("cdouble", "complex128"), ("cfloat", "complex64")):  # fmt: skip
+        _cast(name, getattr(package, kind))
+
+
+_name_casts()
+
+
+@composite("cpu")
+def _cpu(self: Any, *args: Any, **kwargs: Any) -> Any:
+    return self
+
+
+def _number(name: str, kind: Function) -> None:
+    COMPOSITES[name] = lambda self: kind(aten("_local_scalar_dense", self))
+
+
+for _word, _kind in (("item", lambda value: value), ("__bool__", bool), ("__int__", int), ("__float__", float), ("__index__", int),
+                     ("__complex__", builtins.complex)):  # fmt: skip
+    _number(_word, _kind)
+
+
+def _data_of(name: str) -> None:
+    def function(*args: Any, **kwargs: Any) -> Any:
+        package = importlib.import_module("mstorch")
+        inner = getattr(package, name).__wrapped__
+        wanted = kwargs.pop("requires_grad", False)
+        value = inner(*args, **kwargs)
+        if name != "tensor" and args and value is args[0]:
+            return value
+        value = aten("lift_fresh", value)
+        return value.requires_grad_() if wanted else value
+
+    COMPOSITES[name] = function
+
+
+for _word in ("tensor", "as_tensor", "asarray", "from_numpy"):
+    _data_of(_word)

@@ -1,0 +1,420 @@
+"""Products, layers and losses, taken apart as torch does on the CPU."""
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core.dtype import uint8
+from .._core.tensor_base import TensorBase
+from .._ops.from_data import made
+from .composites import COMPOSITES, _viewed, aten, composite
+
+
+@composite("matmul", "__matmul__")
+def matmul(input: Any, other: Any) -> Any:
+    """The product of two tensors with any number of dimensions."""
+    first, second = input.dim(), other.dim()
+    if first == 1 and second == 1:
+        return aten("dot", input, other)
+    if first == 2 and second == 1:
+        return aten("mv", input, other)
+    if first == 1 and second == 2:
+        return aten("squeeze.dim", aten("mm", aten("unsqueeze", input, 0), other), 0)
+    if first == 2 and second == 2:
+        return aten("mm", input, other)
+    if first >= 3 and second <= 2:
+        rows = list(input.shape)
+        flat = _viewed(input, [math.prod(rows[:-1]), rows[-1]])
+        if second == 1:
+            return aten("_unsafe_view", aten("mv", flat, other), rows[:-1])
+        return aten("_unsafe_view", aten("mm", flat, other), [*rows[:-1], other.shape[1]])
+    if first == 1 or second == 1 or first == 2:
+        raise NotImplementedError("mstorch: this product of a vector or matrix with a batch is not known in the terms of torch.ops.aten")
+    lead = list(np.broadcast_shapes(tuple(input.shape[:-2]), tuple(other.shape[:-2])))
+    n, m, p = input.shape[-2], input.shape[-1], other.shape[-1]
+    left = _viewed(aten("expand", input, [*lead, n, m]), [math.prod(lead), n, m])
+    right = _viewed(aten("expand", other, [*lead, m, p]), [math.prod(lead), m, p])
+    return aten("_unsafe_view", aten("bmm", left, right), [*lead, n, p])
+
+
+@composite("__rmatmul__")
+def _reversed_matmul(self: Any, other: Any) -> Any:
+    return matmul(other, self)
+
+
+@composite("linear")
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    """``input @ weight.T + bias``."""
+    if bias is None:
+        return matmul(input, aten("t", weight))
+    if input.dim() == 2:
+        return aten("addmm", bias, input, aten("t", weight))
+    if not input.is_contiguous():
+        return aten("add_.Tensor", matmul(input, aten("t", weight)), bias)
+    shape = list(input.shape)
+    flat = _viewed(input, [math.prod(shape[:-1]), shape[-1]])
+    return aten("view", aten("addmm", bias, flat, aten("t", weight)), [*shape[:-1], weight.shape[0]])
+
+
+@composite("outer", "ger")
+def _outer(input: Any, vec2: Any) -> Any:
+    return aten("mul.Tensor", aten("view", input, [input.shape[0], 1]), vec2)
+
+
+@composite("norm")
+def _norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:
+    if isinstance(p, str) and (p != "fro" or isinstance(dim, (tuple, list)) and len(dim) > 2) or out is not None:
+        return NotImplemented
+    dims: list[Any] = [] if dim is None else [[dim] if isinstance(dim, int) else list(dim)]
+    named = {} if dtype is None else {"dtype": dtype}
+    order = 2 if isinstance(p, str) else p
+    if not dims and not keepdim:
+        return aten("linalg_vector_norm", input, *([] if order == 2 else [order]), **named)
+    return aten("linalg_vector_norm", input, order, *(dims or [None]), *([True] if keepdim else []), **named)
+
+
+# Layers
+
+
+def _numbers(value: Any, count: int) -> list[int]:
+    return [value] * count if isinstance(value, int) else list(value) * (count if len(value) == 1 else 1)
+
+
+def _convolve(count: int, transposed: bool) -> None:
+    def ordinary(
+        input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    ) -> Any:
+        dilation = _numbers(dilation, count)
+        if isinstance(padding, str):
+            spans = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
+            if padding == "same" and any(span % 2 for span in spans):
+                raise NotImplementedError("mstorch: padding='same' that is not symmetric is not known in the terms of torch.ops.aten")
+            padding = [span // 2 for span in spans] if padding == "same" else 0
+        return _run(input, weight, bias, stride, padding, dilation, 0, groups)
+
+    def backwards(
+        input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
+        dilation: Any = 1,
+    ) -> Any:  # fmt: skip
+        return _run(input, weight, bias, stride, padding, dilation, output_padding, groups)
+
+    def _run(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, extra: Any, groups: int) -> Any:
+        batched = input.dim() == count + 2
+        given = input if batched else aten("unsqueeze", input, 0)
+        steps = [_numbers(value, count) for value in (stride, padding, dilation)]
+        result = aten("convolution", given, weight, bias, *steps, transposed, _numbers(extra, count), groups)
+        return result if batched else aten("squeeze.dim", result, 0)
+
+    COMPOSITES[f"conv_transpose{count}d" if transposed else f"conv{count}d"] = backwards if transposed else ordinary
+
+
+for _count in (1, 2, 3):
+    _convolve(_count, False)
+    _convolve(_count, True)
+
+
+@composite("layer_norm")
+def _layer_norm(
+    input: Any, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enable: bool = True
+) -> Any:
+    return aten("native_layer_norm", input, list(normalized_shape), weight, bias, eps)[0]
+
+
+@composite("group_norm")
+def _group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enabled: bool = True) -> Any:
+    n, c = input.shape[0], input.shape[1]
+    return aten("native_group_norm", input, weight, bias, n, c, math.prod(input.shape[2:]), num_groups, eps)[0]
+
+
+@composite("batch_norm")
+def _batch_norm(
+    input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, training: bool = False,
+    momentum: float = 0.1, eps: float = 1e-5, cudnn_enabled: bool = True,
+) -> Any:  # fmt: skip
+    if isinstance(weight, bool) or not isinstance(training, bool):
+        return NotImplemented  # torch.batch_norm, which takes the weight first
+    aten("empty.memory_format", [0], dtype=uint8, device=input.device)
+    return aten("native_batch_norm", input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+
+
+@composite("softmax")
+def _softmax(input: Any, dim: Any = None, *rest: Any, dtype: Any = None, _stacklevel: int = 3) -> Any:
+    return _normalised("_softmax", input, dim, rest, dtype)
+
+
+@composite("log_softmax")
+def _log_softmax(input: Any, dim: Any = None, *rest: Any, dtype: Any = None, _stacklevel: int = 3) -> Any:
+    return _normalised("_log_softmax", input, dim, rest, dtype)
+
+
+def _normalised(name: str, input: Any, dim: Any, rest: Any, dtype: Any) -> Any:
+    kind = next((value for value in rest if value is not None and not isinstance(value, int)), dtype)
+    if dim is None:
+        dim = 0 if input.dim() in (0, 1, 3) else 1
+    if kind is not None and kind is not input.dtype:
+        input = aten("_to_copy", input, dtype=kind)
+    return aten(name, input, dim, False)
+
+
+@composite("max_pool2d")
+def _max_pool2d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    steps = [] if stride is None or stride == [] else _numbers(stride, 2)
+    values: list[Any] = [_numbers(kernel_size, 2), steps, _numbers(padding, 2), _numbers(dilation, 2), ceil_mode]
+    defaults: list[Any] = [None, [], [0, 0], [1, 1], False]
+    while values[-1] == defaults[-1]:
+        values.pop()
+        defaults.pop()
+    found = aten("max_pool2d_with_indices", input, *values)
+    return tuple(found) if return_indices else found[0]
+
+
+@composite("avg_pool2d")
+def _avg_pool2d(input: Any, kernel_size: Any, stride: Any = None, *args: Any, **kwargs: Any) -> Any:
+    if args or kwargs or stride is not None:
+        return NotImplemented
+    return aten("avg_pool2d", input, _numbers(kernel_size, 2))
+
+
+@composite("adaptive_avg_pool2d")
+def _adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
+    wanted = (None, None) if output_size is None else _numbers(output_size, 2)
+    sizes = [input.shape[i - 2] if n is None else n for i, n in enumerate(wanted)]
+    if sizes == [1, 1]:
+        return aten("mean.dim", input, [-1, -2], True)
+    return aten("_adaptive_avg_pool2d", input, sizes)
+
+
+@composite("dropout")
+def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Zeros with a probability, the rest scaled up."""
+    if inplace:
+        return NotImplemented
+    if p == 0 or not training:
+        return input
+    noise = aten("empty_like", input)
+    noise = aten("div_.Scalar", aten("bernoulli_.float", noise, *([] if p == 0.5 else [1 - p])), 1 - p)
+    return aten("mul.Tensor", input, noise)
+
+
+@composite("embedding")
+def _embedding(
+    input: Any, weight: Any, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Any:  # fmt: skip
+    if max_norm is not None or not isinstance(weight, TensorBase) or sparse:
+        return NotImplemented
+    if not weight.dtype.is_floating_point:
+        input, weight = weight, input  # torch.embedding takes the weight first
+    place = -1 if padding_idx is None else padding_idx % weight.shape[0]
+    options = [place, scale_grad_by_freq] if scale_grad_by_freq else [place] if place != -1 else []
+    return aten("embedding", weight, input, *options)
+
+
+@composite("relu6")
+def _relu6(input: Any, inplace: bool = False) -> Any:
+    return NotImplemented if inplace else aten("hardtanh", input, 0, 6)
+
+
+def _activation(name: str, below: str, *defaults: Any, always: int = 0) -> None:
+    def function(input: Any, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.pop("inplace", False) or len(args) > len(defaults) and args[-1]:
+            return aten(f"{below}_", input, *_trimmed([*args[: len(defaults)], *kwargs.values()], defaults, always))
+        values = [*args[: len(defaults)], *kwargs.values()]
+        return aten(below, input, *_trimmed(values, defaults, always))
+
+    COMPOSITES[name] = function
+
+
+def _trimmed(values: list[Any], defaults: tuple[Any, ...], always: int) -> list[Any]:
+    values = values + list(defaults[len(values) :])
+    while len(values) > always and values[-1] == defaults[len(values) - 1]:
+        values.pop()
+    return values
+
+
+_activation("relu", "relu")
+_activation("silu", "silu")
+_activation("mish", "mish")
+_activation("hardswish", "hardswish")
+_activation("hardsigmoid", "hardsigmoid")
+_activation("leaky_relu", "leaky_relu", 0.01)
+_activation("elu", "elu", 1.0, always=1)
+_activation("hardtanh", "hardtanh", -1.0, 1.0, always=2)
+_activation("softplus", "softplus", 1, 20)
+
+
+# Losses
+
+_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+
+
+def _reduction(size_average: Any, reduce: Any, reduction: str) -> int:
+    if size_average is not None or reduce is not None:
+        if reduce is False:
+            return 0
+        return 2 if size_average is False else 1
+    return _REDUCTIONS[reduction]
+
+
+@composite("nll_loss")
+def nll_loss(
+    input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """The negative log-likelihood of classes."""
+    code = _reduction(size_average, reduce, reduction)
+    if input.dim() == 4:
+        return aten("nll_loss2d_forward", input, target, weight, code, ignore_index)[0]
+    if input.dim() > 2:
+        raise NotImplementedError("mstorch: this nll_loss is not known in the terms of torch.ops.aten")
+    return aten("nll_loss_forward", input, target, weight, code, ignore_index)[0]
+
+
+@composite("cross_entropy", "cross_entropy_loss")
+def _cross_entropy(
+    input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    reduction: str = "mean", label_smoothing: float = 0.0,
+) -> Any:  # fmt: skip
+    if label_smoothing or target.dtype.is_floating_point:
+        raise NotImplementedError("mstorch: cross_entropy of probabilities or with smoothing is not known in the terms of torch.ops.aten")
+    logs = aten("_log_softmax", input, 1 if input.dim() > 1 else 0, False)
+    return nll_loss(logs, target, weight, size_average, ignore_index, reduce, reduction)
+
+
+def _loss(name: str, *names: str) -> None:
+    def function(
+        input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", *args: Any, **kwargs: Any
+    ) -> Any:
+        if isinstance(size_average, str):
+            size_average, reduction = None, size_average
+        if any(value is not None for value in kwargs.values() if not isinstance(value, float)) or args and args[0] is not None:
+            return NotImplemented
+        code = _reduction(size_average, reduce, reduction)
+        if tuple(input.shape) != tuple(target.shape):
+            return NotImplemented
+        return aten(name, input, target, *([] if code == 1 else [code]))
+
+    for public in (name, *names):
+        COMPOSITES[public] = function
+
+
+_loss("mse_loss")
+
+
+@composite("smooth_l1_loss")
+def _smooth_l1_loss(
+    input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0
+) -> Any:
+    code = _reduction(size_average, reduce, reduction)
+    if beta == 0.0:
+        return _l1_loss(input, target, reduction=reduction)
+    return aten("smooth_l1_loss", input, target, *([] if code == 1 and beta == 1.0 else [code] if beta == 1.0 else [code, beta]))
+
+
+@composite("l1_loss")
+def _l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None) -> Any:
+    if weight is not None:
+        return NotImplemented
+    code = _reduction(size_average, reduce, reduction)
+    parts = aten("abs", aten("sub.Tensor", input, target))
+    return parts if code == 0 else aten("mean", parts) if code == 1 else aten("sum", parts)
+
+
+@composite("binary_cross_entropy_with_logits")
+def _logits_loss(
+    input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: Any = "mean",
+    pos_weight: Any = None,
+) -> Any:  # fmt: skip
+    if isinstance(reduction, int):
+        return NotImplemented
+    code = _reduction(size_average, reduce, reduction)
+    options = [weight, pos_weight, code]
+    while options and options[-1] == (1 if len(options) == 3 else None):
+        options.pop()
+    return aten("binary_cross_entropy_with_logits", input, target, *options)
+
+
+@composite("__getitem__")
+def _getitem(self: Any, key: Any) -> Any:
+    indexing = importlib.import_module("mstorch._ops.indexing")
+    items = list(key) if isinstance(key, tuple) else [key]
+    if isinstance(key, list) and any(isinstance(item, (slice, type(None), type(Ellipsis), TensorBase, list)) for item in key):
+        raise NotImplementedError("mstorch: indexing by a list of such parts is not known in the terms of torch.ops.aten")
+    taken = sum(1 if not (isinstance(item, TensorBase) and item.dtype.name in ("bool", "uint8")) else item.dim()
+                for item in items if item is not None and item is not Ellipsis and not isinstance(item, bool))  # fmt: skip
+    current, dim, chosen = self, 0, {}
+    for item in items:
+        if item is Ellipsis:
+            dim += self.dim() - taken
+        elif item is None:
+            current = aten("unsqueeze", current, dim)
+            dim += 1
+        elif isinstance(item, bool):
+            raise NotImplementedError("mstorch: indexing by True or False is not known in the terms of torch.ops.aten")
+        elif isinstance(item, slice):
+            current = _cut(current, dim, item)
+            dim += 1
+        elif isinstance(item, (TensorBase, list, np.ndarray, range)) and not (isinstance(item, TensorBase) and item.dim() == 0 and (
+            item.dtype.category == 1)):  # fmt: skip
+            index: Any = item
+            if not isinstance(item, TensorBase):
+                index = aten("lift_fresh", indexing._as_index(list(item) if isinstance(item, range) else item))
+            chosen[dim] = index
+            dim += index.dim() if index.dtype.name in ("bool", "uint8") else 1
+        else:
+            current = aten("select.int", current, dim, int(item))
+    if not chosen:
+        return aten("alias", current) if current is self else current
+    indices = [chosen.get(i) for i in range(max(chosen) + 1)]
+    return aten("index.Tensor", current, indices)
+
+
+_LAST = (1 << 63) - 1
+
+
+def _cut(current: Any, dim: int, item: slice) -> Any:
+    start, stop, step = (None if part is None else int(part) for part in (item.start, item.stop, item.step))
+    if (start is None or start == 0) and stop is None and step in (None, 1):
+        return current
+    values = [dim, start or 0, _LAST if stop is None else stop, 1 if step is None else step]
+    return aten("slice.Tensor", current, *(values if values[3] != 1 else values[:3]))
+
+
+@composite("__setitem__")
+def _setitem(self: Any, key: Any, value: Any) -> None:
+    items = key if isinstance(key, tuple) else (key,)
+    if any(isinstance(item, (TensorBase, list, np.ndarray, range)) for item in items):
+        if len(items) != 1 or not isinstance(items[0], TensorBase):
+            raise NotImplementedError("mstorch: writing to these places is not known in the terms of torch.ops.aten")
+        source = value if isinstance(value, TensorBase) else aten("lift_fresh", made(np.asarray(value, self.dtype.np)))
+        aten("index_put_", self, [items[0]], source)
+        return
+    source = value if isinstance(value, TensorBase) else aten("lift_fresh", made(np.asarray(value, self.dtype.np)))
+    part = _getitem(self, key)
+    if isinstance(value, TensorBase) or part is not self and not part.dim():
+        aten("copy_", part, source)
+    else:
+        aten("fill_.Tensor", part, source)
+
+
+@composite("rms_norm")
+def _rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, eps: Any = None) -> Any:
+    dims = list(range(input.dim() - len(normalized_shape), input.dim()))
+    small = float(np.finfo(input.dtype.np).eps) if eps is None else eps
+    mean = aten("mean.dim", aten("pow.Tensor_Scalar", input, 2), dims, True)
+    result = aten("mul.Tensor", input, aten("rsqrt", aten("add_.Scalar", mean, small)))
+    return result if weight is None else aten("mul.Tensor", result, weight)
+
+
+@composite("pad")
+def _pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Any:
+    if mode != "constant":
+        raise NotImplementedError(f"mstorch: pad in mode {mode!r} is not known in the terms of torch.ops.aten")
+    return aten("constant_pad_nd", input, list(pad), 0.0 if value is None else value)

@@ -1,0 +1,84 @@
+"""Public calls with a mode or a tensor that takes calls below autograd: bound to an overload, or taken apart."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import ops, return_types
+from .._core.modes import grad_set_to, modes
+from .._core.overriding import MAPPERS, MODES, Property, spoken, state
+from .._core.tensor_base import TensorBase
+from .._tape import engine
+from . import calling, composites_layers, composites_models, derivatives, derivatives_layers
+from .binding import Bound, bind
+from .composites import COMPOSITES
+
+ENTERED = (composites_layers, composites_models, derivatives, derivatives_layers)  # importing them fills the tables
+# What a tensor says of itself, and what only autograd or Python hears: nothing is computed below.
+_SAYINGS = frozenset("""
+    size dim ndimension numel nelement stride storage_offset element_size is_contiguous is_floating_point is_complex is_signed is_conj
+    is_neg is_inference is_pinned is_same_size get_device backward register_hook register_post_accumulate_grad_hook retain_grad
+    requires_grad_ untyped_storage storage data_ptr type _is_view is_shared share_memory_ as_subclass is_set_to has_names
+    __len__ __repr__ __str__ __format__ __dir__ __reduce_ex__ __reduce__ __setstate__ __array__ __array_wrap__ numpy tolist
+    is_tensor is_storage result_type can_cast promote_types is_distributed align_as refine_names rename typename dim_order
+    __contains__ __dlpack__ __dlpack_device__ resolve_conj resolve_neg is_coalesced dense_dim sparse_dim storage_type
+    get_default_dtype set_default_dtype finfo iinfo is_grad_enabled is_nonzero broadcast_shapes __iter__ reinforce _typed_storage
+    module_load
+""".split())
+_COMPUTED_PROPERTIES = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))
+
+
+def overload_of(bound: Bound) -> Any:
+    """The overload that a call was bound to."""
+    return getattr(getattr(ops.aten, bound.schema.name), bound.schema.overload or "default")
+
+
+def _name(public: Callable[..., Any]) -> str | None:
+    """The name of a public function or method; None for what computes nothing."""
+    owner = getattr(public, "__self__", None)
+    if isinstance(owner, Property):
+        computed = owner.__name__ in _COMPUTED_PROPERTIES and public.__name__ == "__get__"
+        return f"{owner.__name__} of a tensor" if computed else None
+    name = public.__name__
+    return None if name in _SAYINGS else name
+
+
+def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What becomes of a public call; NotImplemented where nobody takes it below."""
+    if not (MODES and state.dispatchers or calling.takers(args, []) or kwargs and calling.takers(kwargs.values(), [])):
+        return NotImplemented
+    name = _name(public)
+    if name is None:
+        return NotImplemented
+    if str(getattr(public, "__module__", "")).endswith(".nn.init") and modes.grad:
+        with grad_set_to(False):
+            return take(public, function, args, kwargs)
+    composite = COMPOSITES.get(name)
+    if composite is not None:
+        found = composite(*args, **kwargs)
+        if found is not NotImplemented:
+            return found
+    if kwargs.get("out") is not None:
+        raise NotImplementedError(f"mstorch: {spoken(public)} with out= is not seen below autograd (TorchDispatchMode)")
+    bound = bind(name, args, kwargs)
+    if bound is None:
+        raise NotImplementedError(
+            f"mstorch: {spoken(public)} with these arguments is not known in the terms of torch.ops.aten, as a TorchDispatchMode or a "
+            "tensor with __torch_dispatch__ sees calls"
+        )
+    result = calling.call(overload_of(bound), *bound.args, **bound.kwargs)
+    if kwargs.get("requires_grad"):
+        result.requires_grad_()
+    if type(result) is tuple:
+        kind = getattr(return_types, name, None)
+        return result if kind is None else kind(result)
+    return result
+
+
+def _ones_like(root: Any) -> Any:
+    """The gradient to begin with."""
+    return calling.call(ops.aten.ones_like.default, root.detach() if not isinstance(root, TensorBase) else root)
+
+
+MAPPERS.append(take)
+engine.beginnings.append(_ones_like)

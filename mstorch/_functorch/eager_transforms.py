@@ -1,0 +1,15 @@
+"""torch._functorch.eager_transforms."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..func import functionalize, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
+from ..func._levels import chosen_positions
+
+__all__ = ["_slice_argnums", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
+
+
+def _slice_argnums(args: tuple[Any, ...], argnums: Any, as_tuple: bool = True) -> Any:
+    """The arguments at these positions; of one position the argument itself, unless ``as_tuple`` is set."""
+    picked = tuple(args[position] for position in chosen_positions(argnums, len(args)))
+    return picked[0] if isinstance(argnums, int) and not as_tuple else picked

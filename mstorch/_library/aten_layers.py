@@ -1,0 +1,327 @@
+"""Layers and their gradients under the names that torch's library has for them; a gradient is that of the public function."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import nn
+from .._core.tensor_base import TensorBase
+from .._ops import creation
+from .._ops import native as _native
+from .._tensor import Tensor
+from ..autograd.backward import grad as gradients_of
+from ..autograd.grad_mode import enable_grad
+
+F = nn.functional
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+def _derived(function: Callable[..., Any], grad: Tensor, *inputs: Any, mask: Sequence[bool] | None = None) -> tuple[Any, ...]:
+    """The gradients of a function for the inputs that are tensors and wanted."""
+    wanted = [isinstance(x, TensorBase) and (mask is None or mask[i]) for i, x in enumerate(inputs)]
+    with enable_grad():
+        leaves = [x.detach().requires_grad_() if want else x for x, want in zip(inputs, wanted)]
+        result = function(*leaves)
+        found = iter(gradients_of(result, [leaf for leaf, want in zip(leaves, wanted) if want], grad) if any(wanted) else ())
+    return tuple(next(found) if want else None for want in wanted)
+
+
+def lift_fresh(self: Tensor) -> Tensor:
+    """The tensor itself, which was made of data."""
+    return self
+
+
+def slice_backward(grad_output: Tensor, input_sizes: Any, dim: int, start: int, end: int, step: int) -> Tensor:
+    """Zeros of the given shape with the gradient where a slice was taken."""
+    found = creation.zeros(tuple(input_sizes), dtype=grad_output.dtype)
+    found[(slice(None),) * (dim % len(input_sizes)) + (slice(start, end, step),)] = grad_output
+    return found
+
+
+def select_backward(grad_output: Tensor, input_sizes: Any, dim: int, index: int) -> Tensor:
+    """Zeros of the given shape with the gradient where one part was taken."""
+    found = creation.zeros(tuple(input_sizes), dtype=grad_output.dtype)
+    found.select(dim, index).copy_(grad_output)
+    return found
+
+
+def linalg_vector_norm(self: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The norm of a vector, or of vectors along dimensions."""
+    return _native.vector_norm(self, ord, dim, keepdim, dtype=dtype)
+
+
+# Activations
+
+
+def threshold_backward(grad_output: Tensor, self: Tensor, threshold: Any) -> Tensor:
+    """The gradient where the value is above the threshold."""
+    return grad_output.masked_fill(self <= threshold, 0)
+
+
+def tanh_backward(grad_output: Tensor, output: Tensor) -> Tensor:
+    """``grad * (1 - output²)``."""
+    return grad_output * (1 - output * output).conj()
+
+
+def sigmoid_backward(grad_output: Tensor, output: Tensor) -> Tensor:
+    """``grad * output * (1 - output)``."""
+    return grad_output * ((1 - output) * output).conj()
+
+
+def gelu_backward(grad_output: Tensor, self: Tensor, *, approximate: str = "none") -> Tensor:
+    """The gradient of ``gelu``."""
+    return _derived(lambda x: F.gelu(x, approximate=approximate), grad_output, self)[0]
+
+
+def silu_backward(grad_output: Tensor, self: Tensor) -> Tensor:
+    """The gradient of ``silu``."""
+    return _derived(F.silu, grad_output, self)[0]
+
+
+def mish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
+    """The gradient of ``mish``."""
+    return _derived(F.mish, grad_output, self)[0]
+
+
+def hardswish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
+    """The gradient of ``hardswish``."""
+    return _derived(F.hardswish, grad_output, self)[0]
+
+
+def hardsigmoid_backward(grad_output: Tensor, self: Tensor) -> Tensor:
+    """The gradient of ``hardsigmoid``."""
+    return _derived(F.hardsigmoid, grad_output, self)[0]
+
+
+def leaky_relu_backward(grad_output: Tensor, self: Tensor, negative_slope: float, self_is_result: bool) -> Tensor:
+    """The gradient of ``leaky_relu``."""
+    return _derived(lambda x: F.leaky_relu(x, negative_slope), grad_output, self)[0]
+
+
+def elu_backward(
+    grad_output: Tensor, alpha: float, scale: float, input_scale: float, is_result: bool, self_or_result: Tensor
+) -> Tensor:
+    """The gradient of ``elu``."""
+    if scale != 1 or input_scale != 1 or is_result:
+        raise NotImplementedError("mstorch: aten.elu_backward takes no scales, and the input")
+    return _derived(lambda x: F.elu(x, alpha), grad_output, self_or_result)[0]
+
+
+def hardtanh_backward(grad_output: Tensor, self: Tensor, min_val: float, max_val: float) -> Tensor:
+    """The gradient of ``hardtanh``."""
+    return _derived(lambda x: F.hardtanh(x, min_val, max_val), grad_output, self)[0]
+
+
+def softplus_backward(grad_output: Tensor, self: Tensor, beta: float, threshold: float) -> Tensor:
+    """The gradient of ``softplus``."""
+    return _derived(lambda x: F.softplus(x, beta, threshold), grad_output, self)[0]
+
+
+def _softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    """The softmax along a dimension."""
+    return F.softmax(self, dim)
+
+
+def _safe_softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """The softmax along a dimension; zeros where all is -inf."""
+    found = F.softmax(self, dim, dtype=dtype)
+    return found.masked_fill(self.eq(-math.inf).all(dim, keepdim=True), 0)
+
+
+def _log_softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    """The logarithm of the softmax along a dimension."""
+    return F.log_softmax(self, dim)
+
+
+def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    """The gradient of the softmax from its result."""
+    part = grad_output * output
+    return (part - output * part.sum(dim, keepdim=True)).to(input_dtype)
+
+
+def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    """The gradient of the logarithm of the softmax from its result."""
+    return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
+
+
+# Layers
+
+
+def _convolve(transposed: bool, count: int) -> Callable[..., Any]:
+    return getattr(F, f"conv_transpose{count}d" if transposed else f"conv{count}d")  # type: ignore[no-any-return]
+
+
+def convolution_backward(
+    grad_output: Tensor, input: Tensor, weight: Tensor, bias_sizes: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
+    output_padding: Any, groups: int, output_mask: Sequence[bool],
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """The gradients of a convolution for input, weight and bias, those that ``output_mask`` asks for."""
+    function = _convolve(transposed, input.dim() - 2)
+    extra = (output_padding, groups, dilation) if transposed else (dilation, groups)
+    found = _derived(lambda x, w: function(x, w, None, stride, padding, *extra), grad_output, input, weight, mask=output_mask)
+    bias = grad_output.sum((0, *range(2, grad_output.dim()))) if output_mask[2] else None
+    return found[0], found[1], bias
+
+
+def native_layer_norm_backward(
+    grad_out: Tensor, input: Tensor, normalized_shape: Any, mean: Tensor, rstd: Tensor, weight: Any, bias: Any, output_mask: Sequence[bool]
+) -> tuple[Any, Any, Any]:
+    """The gradients of ``layer_norm``."""
+    eps = _eps_of(input.flatten(-len(normalized_shape)), rstd, (-1,))
+    function = lambda x, w, b: F.layer_norm(x, tuple(normalized_shape), w, b, eps)
+    return _derived(function, grad_out, input, weight, bias, mask=output_mask)  # type: ignore[return-value]
+
+
+def _eps_of(parts: Tensor, rstd: Tensor, dims: tuple[int, ...]) -> float:
+    """The eps that an inverse standard deviation was computed with."""
+    if not rstd.numel():
+        return 1e-5
+    variance = parts.double().var(dims, correction=0).reshape(-1)
+    gaps = rstd.double().reshape(-1).pow(-2) - variance
+    return max(0.0, float(gaps[variance.argmin()]))
+
+
+def native_group_norm_backward(
+    grad_out: Tensor, input: Tensor, mean: Tensor, rstd: Tensor, weight: Any, N: int, C: int, HxW: int, group: int,
+    output_mask: Sequence[bool],
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """The gradients of ``group_norm``."""
+    eps = _eps_of(input.reshape(N, group, -1), rstd, (-1,))
+    bias = creation.zeros(C, dtype=input.dtype)
+    function = lambda x, w, b: F.group_norm(x, group, w, b, eps)
+    return _derived(function, grad_out, input, weight, bias, mask=output_mask)  # type: ignore[return-value]
+
+
+def native_batch_norm_backward(
+    grad_out: Tensor, input: Tensor, weight: Any, running_mean: Any, running_var: Any, save_mean: Any, save_invstd: Any, train: bool,
+    eps: float, output_mask: Sequence[bool],
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """The gradients of ``batch_norm``."""
+    bias = creation.zeros(input.shape[1], dtype=input.dtype)
+    mean, var = (None, None) if train else (running_mean.clone(), running_var.clone())
+    function = lambda x, w, b: F.batch_norm(x, mean, var, w, b, train, 0.0, eps)
+    return _derived(function, grad_out, input, weight, bias, mask=output_mask)  # type: ignore[return-value]
+
+
+def embedding_dense_backward(
+    grad_output: Tensor, indices: Tensor, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Tensor:
+    """The gradient of ``embedding`` for the weight."""
+    weight = creation.zeros((num_weights, grad_output.shape[-1]), dtype=grad_output.dtype)
+    place = None if padding_idx < 0 else padding_idx
+    function = lambda w: F.embedding(indices, w, place, scale_grad_by_freq=scale_grad_by_freq)
+    return _derived(function, grad_output, weight)[0]
+
+
+def max_pool2d_with_indices_backward(
+    grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: Tensor
+) -> Tensor:
+    """The gradient of ``max_pool2d``."""
+    function = lambda x: F.max_pool2d(x, kernel_size, stride or None, padding, dilation, ceil_mode)
+    return _derived(function, grad_output, self)[0]
+
+
+def avg_pool2d_backward(
+    grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
+    divisor_override: Any,
+) -> Tensor:  # fmt: skip
+    """The gradient of ``avg_pool2d``."""
+    options = (kernel_size, stride or None, padding, ceil_mode, count_include_pad, divisor_override)
+    return _derived(lambda x: F.avg_pool2d(x, *options), grad_output, self)[0]
+
+
+def _adaptive_avg_pool2d(self: Tensor, output_size: Any) -> Tensor:
+    """Means over windows, as many as ``output_size`` says."""
+    return F.adaptive_avg_pool2d(self, tuple(output_size))
+
+
+def _adaptive_avg_pool2d_backward(grad_output: Tensor, self: Tensor) -> Tensor:
+    """The gradient of ``adaptive_avg_pool2d``."""
+    return _derived(lambda x: F.adaptive_avg_pool2d(x, tuple(grad_output.shape[-2:])), grad_output, self)[0]
+
+
+def _scores(query: Tensor, key: Tensor, is_causal: bool, attn_mask: Any, scale: Any) -> Tensor:
+    weight = query @ key.transpose(-2, -1) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    if is_causal:
+        low = creation.full(tuple(weight.shape[-2:]), -math.inf, dtype=weight.dtype)
+        weight = weight + low.triu(1)
+    return weight if attn_mask is None else weight + attn_mask
+
+
+def _scaled_dot_product_flash_attention_for_cpu(
+    query: Tensor, key: Tensor, value: Tensor, dropout_p: float = 0.0, is_causal: bool = False, *, attn_mask: Any = None, scale: Any = None
+) -> tuple[Tensor, Tensor]:
+    """Attention, and the logarithm of the sum of each row's exponentials."""
+    result = F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)
+    return result, _scores(query, key, is_causal, attn_mask, scale).logsumexp(-1)
+
+
+def _scaled_dot_product_flash_attention_for_cpu_backward(
+    grad_out: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tensor, logsumexp: Tensor, dropout_p: float, is_causal: bool, *,
+    attn_mask: Any = None, scale: Any = None,
+) -> tuple[Any, ...]:  # fmt: skip
+    """The gradients of attention for queries, keys and values."""
+    function = lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal, scale=scale)
+    return _derived(function, grad_out, query, key, value)
+
+
+# Losses
+
+
+def _masked_count(target: Tensor, weight: Any, ignore_index: int) -> Tensor:
+    kept = target.ne(ignore_index)
+    if weight is None:
+        return kept.sum()
+    return (weight[target.where(kept, 0)] * kept).sum()
+
+
+def nll_loss_forward(
+    self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int
+) -> tuple[Tensor, Tensor]:
+    """The loss, and the sum of the weights that it was divided by."""
+    loss = F.nll_loss(self, target, weight, ignore_index=ignore_index, reduction=_REDUCTIONS[reduction])
+    count = _masked_count(target, weight, ignore_index) if reduction == 1 or reduction == 2 else creation.zeros(())
+    return loss, count.to(self.dtype)
+
+
+nll_loss2d_forward = nll_loss_forward
+
+
+def nll_loss_backward(
+    grad_output: Tensor, self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int, total_weight: Tensor
+) -> Tensor:
+    """The gradient of ``nll_loss``."""
+    word = _REDUCTIONS[reduction]
+    return _derived(lambda x: F.nll_loss(x, target, weight, ignore_index=ignore_index, reduction=word), grad_output, self)[0]
+
+
+nll_loss2d_backward = nll_loss_backward
+
+
+def mse_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
+    """The mean squared error."""
+    return F.mse_loss(self, target, reduction=_REDUCTIONS[reduction])
+
+
+def mse_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
+    """The gradient of ``mse_loss``."""
+    return _derived(lambda x: F.mse_loss(x, target, reduction=_REDUCTIONS[reduction]), grad_output, self)[0]
+
+
+def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = 1, beta: float = 1.0) -> Tensor:
+    """The smooth absolute error."""
+    return F.smooth_l1_loss(self, target, reduction=_REDUCTIONS[reduction], beta=beta)
+
+
+def smooth_l1_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int, beta: float) -> Tensor:
+    """The gradient of ``smooth_l1_loss``."""
+    return _derived(lambda x: F.smooth_l1_loss(x, target, reduction=_REDUCTIONS[reduction], beta=beta), grad_output, self)[0]
+
+
+def binary_cross_entropy_with_logits(
+    self: Tensor, target: Tensor, weight: Any = None, pos_weight: Any = None, reduction: int = 1
+) -> Tensor:
+    """The cross-entropy of logits with probabilities of two classes."""
+    named = _REDUCTIONS[reduction]
+    return F.binary_cross_entropy_with_logits(self, target, weight, pos_weight=pos_weight, reduction=named)

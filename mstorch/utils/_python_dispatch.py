@@ -1,0 +1,117 @@
+"""torch.utils._python_dispatch: modes that see calls below autograd, by the names of torch's own library.
+
+A mode sees ``torch.ops.aten`` overloads with torch's arguments, in forward and in backward. Differs from torch: ``detach`` calls that
+autograd makes for itself are not shown, gradients that were recorded before the mode was entered raise NotImplementedError, and
+so do operators whose parts are not known; optimisers compute in one piece, which is not shown.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .._aten import calling
+from .._core.overriding import MODES, dispatches, state
+from .._core.tensor_base import TensorBase
+
+__all__ = ["TorchDispatchMode", "is_traceable_wrapper_subclass", "return_and_correct_aliasing"]
+
+
+class TorchDispatchMode:
+    """A ``with`` block in which ``__torch_dispatch__(func, types, args, kwargs)`` is called for every operator.
+
+    Inside of that method the mode itself is off, and nothing is recorded for autograd.
+    """
+
+    supports_higher_order_operators = False
+
+    def __init__(self, _dispatch_key: Any = None) -> None:
+        if _dispatch_key is not None:
+            raise NotImplementedError("mstorch: modes of infrastructure have no keys of their own")
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """What a call becomes; subclasses define it."""
+        raise NotImplementedError
+
+    def __enter__(self) -> TorchDispatchMode:
+        state.dispatchers.append(self)
+        MODES.append(None)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        state.dispatchers.pop()
+        MODES.pop()
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> TorchDispatchMode:
+        """A new mode, as ``cls(...)`` gives it."""
+        return cls(*args, **kwargs)
+
+    @classmethod
+    def is_infra_mode(cls) -> bool:
+        """False: modes of users are none of infrastructure."""
+        return False
+
+
+class BaseTorchDispatchMode(TorchDispatchMode):
+    """A mode that calls every operator as it is."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """The operator's own result."""
+        return func(*args, **(kwargs or {}))
+
+
+def _get_current_dispatch_mode() -> Any:
+    """The innermost mode, or None."""
+    return state.dispatchers[-1] if state.dispatchers else None
+
+
+def _get_current_dispatch_mode_stack() -> list[Any]:
+    """The thread's modes, the innermost last."""
+    return list(state.dispatchers)
+
+
+def _len_torch_dispatch_stack() -> int:
+    """How many modes the thread has."""
+    return len(state.dispatchers)
+
+
+def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
+    """Whether the thread has a mode."""
+    return bool(state.dispatchers)
+
+
+@contextmanager
+def _pop_mode_temporarily(k: Any = None) -> Iterator[Any]:
+    """The innermost mode, which is off in the block."""
+    mode = state.dispatchers.pop()
+    MODES.pop()
+    try:
+        yield mode
+    finally:
+        state.dispatchers.append(mode)
+        MODES.append(None)
+
+
+@contextmanager
+def _disable_current_modes() -> Iterator[list[Any]]:
+    """No mode is on in the block."""
+    before = list(state.dispatchers)
+    with calling.unseen():
+        yield before
+
+
+def is_traceable_wrapper_subclass(t: Any) -> bool:
+    """Whether a tensor takes calls below autograd and says what it is made of: ``__tensor_flatten__`` and ``__tensor_unflatten__``."""
+    subclass = isinstance(t, TensorBase) and dispatches(type(t))
+    return subclass and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
+
+
+def is_traceable_wrapper_subclass_type(t: type) -> bool:
+    """The same of a class."""
+    return issubclass(t, TensorBase) and dispatches(t) and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
+
+
+def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
+    """The result of a subclass's handler: for an operator that writes in place, the argument that it wrote to."""
+    return args[0] if getattr(func, "_is_in_place", False) and args else out

@@ -1,0 +1,145 @@
+"""Checkpoints that keep the results of some operators: what a policy, or a list of operators, chooses."""
+from __future__ import annotations
+
+import enum
+import functools
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+from .._core.tensor_base import TensorBase
+from ..ops import OpOverload, OpOverloadPacket, aten
+from ._python_dispatch import TorchDispatchMode
+from ._pytree import tree_map
+
+
+class CheckpointPolicy(enum.Enum):
+    """What becomes of an operator's result: kept, or computed again. Moving it to the CPU is computing it again here."""
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+    MUST_CPU_OFFLOAD = 4
+    PREFER_CPU_OFFLOAD = 5
+
+
+class SelectiveCheckpointContext:
+    """What a policy is told besides the call: the result. ``is_recompute`` is always False."""
+
+    def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
+        self.is_recompute = is_recompute
+        self.op_output = op_output
+
+
+@functools.cache
+def ignored() -> set[Any]:
+    """Operators that no policy is asked about; autograd calls them as often as it likes."""
+    return {aten.detach.default}
+
+
+_RECOMPUTE, _CONSUMED = object(), object()
+
+
+class _VersionWrapper:
+    """A kept value, and the version that it had."""
+
+    def __init__(self, val: Any) -> None:
+        self.val = val
+        self.version = val._version if isinstance(val, TensorBase) else None
+
+    def get_val(self, allow_cache_entry_mutation: bool) -> Any:
+        """The value. RuntimeError if it was written to."""
+        if self.version is not None and not allow_cache_entry_mutation and self.val._version != self.version:
+            raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
+        return self.val
+
+
+class _CachingTorchDispatchMode(TorchDispatchMode):
+    """Keeps results in the first run."""
+
+    def __init__(self, policy_fn: Callable[..., Any], storage: dict[Any, dict[int, Any]]) -> None:
+        super().__init__()
+        self.policy_fn = policy_fn
+        self.storage = storage
+        self.func_counter: dict[Any, int] = defaultdict(int)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        out = func(*args, **kwargs)
+        if func in ignored():
+            return out
+        number = self.func_counter[func]
+        self.func_counter[func] += 1
+        policy = self.policy_fn(SelectiveCheckpointContext(is_recompute=False, op_output=out), func, *args, **kwargs)
+        if policy is True or policy in (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE):
+            kept = tree_map(lambda x: _VersionWrapper(x.detach() if isinstance(x, TensorBase) else x), out)
+        else:
+            kept = _RECOMPUTE
+        self.storage[func][number] = kept
+        return out
+
+
+_MISMATCH = (
+    "This can happen if the operations in the checkpointed region are nondeterministic or depend on global state that changed between "
+    "forward and backward."
+)
+
+
+class _CachedTorchDispatchMode(TorchDispatchMode):
+    """Gives what was kept in the second run."""
+
+    def __init__(self, policy_fn: Any, storage: dict[Any, dict[int, Any]], allow_cache_entry_mutation: bool = False) -> None:
+        super().__init__()
+        self.storage = storage
+        self.allow_cache_entry_mutation = allow_cache_entry_mutation
+        self.func_counter: dict[Any, int] = defaultdict(int)
+
+    def __enter__(self) -> TorchDispatchMode:
+        self.func_counter.clear()
+        return super().__enter__()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in ignored():
+            return func(*args, **(kwargs or {}))
+        number = self.func_counter[func]
+        self.func_counter[func] += 1
+        if func not in self.storage:
+            raise RuntimeError(f"{func} encountered during backward but not found in storage. {_MISMATCH}")
+        entry = self.storage[func].get(number)
+        if entry is None:
+            raise RuntimeError(f"{func} invocation index {number} encountered during backward but not found in storage. {_MISMATCH}")
+        if entry is _CONSUMED:
+            raise RuntimeError(
+                "Trying to backward an extra time. You are only allowed to backward once on any region computed under selective "
+                "activation checkpoint."
+            )
+        if entry is _RECOMPUTE:
+            return func(*args, **(kwargs or {}))
+        self.storage[func][number] = _CONSUMED
+        return tree_map(lambda x: x.get_val(self.allow_cache_entry_mutation), entry)
+
+
+def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> tuple[Any, Any]:
+    """The two contexts that ``checkpoint(..., context_fn=...)`` takes.
+
+    ``policy_fn_or_list``: operators (``torch.ops.aten.mm.default``) whose results are kept, or a function of a
+    ``SelectiveCheckpointContext``, the operator and its arguments that gives a ``CheckpointPolicy``.
+    """
+    if isinstance(policy_fn_or_list, list):
+        for op in policy_fn_or_list:
+            if not isinstance(op, OpOverload):
+                further = (
+                    "Please update the OpOverloadPacket to a specific OpOverload.For example, if you have `torch.ops.aten.mm`, change it "
+                    "to `torch.ops.aten.mm.default`." if isinstance(op, OpOverloadPacket) else ""
+                )  # fmt: skip
+                raise ValueError(f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op)}. {further}")
+
+        def policy(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
+            return CheckpointPolicy.MUST_SAVE if op in policy_fn_or_list else CheckpointPolicy.PREFER_RECOMPUTE
+    elif callable(policy_fn_or_list):
+        policy = policy_fn_or_list
+    else:
+        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+    storage: dict[Any, dict[int, Any]] = defaultdict(dict)
+    return _CachingTorchDispatchMode(policy, storage), _CachedTorchDispatchMode(None, storage, allow_cache_entry_mutation)

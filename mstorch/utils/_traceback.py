@@ -1,0 +1,68 @@
+"""torch.utils._traceback: stacks as short texts, and stacks kept to be shown later."""
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+
+def shorten_filename(fn: str, *, base: str | None = None) -> str:
+    """A path below a folder, by default the one that the package lies in."""
+    base = os.path.dirname(os.path.dirname(__file__)) if base is None else base
+    try:
+        return fn[len(os.path.commonpath([fn, base])) + 1 :]
+    except ValueError:
+        return fn
+
+
+def format_frame(frame: traceback.FrameSummary, *, base: str | None = None, line: bool = False) -> str:
+    """A frame on one line: ``file.py:12 in function``, after its source if ``line`` is set."""
+    before = f"{frame.line}  # " if line else ""
+    return f"{before}{shorten_filename(frame.filename, base=base)}:{frame.lineno} in {frame.name}"
+
+
+def format_traceback_short(tb: TracebackType | None) -> str:
+    """The innermost frame of a traceback on one line."""
+    return format_frame(traceback.extract_tb(tb)[-1])
+
+
+class CapturedTraceback:
+    """A stack of Python as it was, whose lines are looked up when it is shown."""
+
+    __slots__ = ["tb", "skip"]
+
+    def __init__(self, tb: Any, skip: int = 0) -> None:
+        self.tb = tb
+        self.skip = skip
+
+    @staticmethod
+    def extract(*, script: bool = False, cpp: bool = False, skip: int = 0) -> CapturedTraceback:
+        """The caller's stack without its ``skip`` innermost frames. There are no frames of TorchScript or C++ to show."""
+        if (script or cpp) and skip:
+            raise AssertionError("skip with script/cpp NYI")
+        frames = [(frame.f_code.co_filename, number, frame.f_code.co_name) for frame, number in traceback.walk_stack(sys._getframe(1))]
+        return CapturedTraceback(frames, skip)
+
+    def cleanup(self) -> None:
+        """Let go of the stack."""
+        self.tb = None
+
+    def summary(self) -> traceback.StackSummary:
+        """The frames, the innermost last; none once the stack is let go."""
+        frames = [] if self.tb is None else self.tb[self.skip :][::-1]
+        return traceback.StackSummary.from_list([traceback.FrameSummary(*frame) for frame in frames])
+
+    def format(self) -> list[str]:
+        """The lines that ``traceback.format_list`` gives."""
+        return traceback.format_list(self.summary())
+
+    @staticmethod
+    def format_all(tbs: Sequence[CapturedTraceback]) -> list[list[str]]:
+        """``format`` of each."""
+        return [tb.format() for tb in tbs]
+
+    def __getstate__(self) -> Any:
+        return None, {"tb": None, "skip": self.skip}

@@ -1,0 +1,87 @@
+"""torch.utils.module_tracker: which modules are computing."""
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from .._core.tensor_base import TensorBase
+from .._tape.engine import next_callback, running
+from ..autograd.graph import register_multi_grad_hook
+from ..nn.modules.module import Module, register_module_forward_hook, register_module_forward_pre_hook
+from ._pytree import tree_leaves
+
+__all__ = ["ModuleTracker"]
+
+
+class ModuleTracker:
+    """A ``with`` block in which ``parents`` has the names of the modules whose forward, or gradient, is being computed.
+
+    A module is called by its class and the path below the outermost module: ``Net.layers.0``. "Global" is always among them.
+    """
+
+    parents: set[str]
+
+    def __init__(self) -> None:
+        self.parents = {"Global"}
+        self._names: weakref.WeakKeyDictionary[Module, str] = weakref.WeakKeyDictionary()
+        self._named: weakref.WeakSet[Module] = weakref.WeakSet()
+        self._hooks: list[Any] = []
+        self._waits = False
+
+    @property
+    def is_bw(self) -> bool:
+        """Whether a backward pass is running."""
+        return bool(running.passes)
+
+    def _name(self, module: Module) -> str:
+        name = self._names.setdefault(module, type(module).__name__)
+        if module not in self._named:
+            for child, below in module.named_children():
+                self._names[below] = f"{name}.{child}"
+                self._name(below)
+            self._named.add(module)
+        return name
+
+    def _begin(self, name: str, backward: bool) -> Callable[..., None]:
+        def begin(*args: Any) -> None:
+            if backward and not self._waits:
+                next_callback(self._end_backward)
+                self._waits = True
+            self.parents.add(name)
+
+        return begin
+
+    def _end(self, name: str) -> Callable[..., None]:
+        def end(*args: Any) -> None:
+            self.parents.discard(name)
+
+        return end
+
+    def _end_backward(self) -> None:
+        self.parents = {"Global"}
+        self._waits = False
+
+    def _before(self, module: Module, args: Any) -> None:
+        name = self._name(module)
+        self._begin(name, False)()
+        self._hook(args, self._end(name))
+
+    def _after(self, module: Module, args: Any, output: Any) -> None:
+        name = self._name(module)
+        self._end(name)()
+        self._hook(output, self._begin(name, True))
+
+    def _hook(self, values: Any, function: Callable[..., None]) -> None:
+        tensors = [value for value in tree_leaves(values) if isinstance(value, TensorBase) and value.requires_grad]
+        if tensors:
+            self._hooks.append(register_multi_grad_hook(tensors, function))
+
+    def __enter__(self) -> ModuleTracker:
+        self._handles = register_module_forward_pre_hook(self._before), register_module_forward_hook(self._after)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        for hook in (*self._handles, *self._hooks):
+            hook.remove()
+        self._hooks.clear()

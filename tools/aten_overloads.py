@@ -1,0 +1,61 @@
+"""Write mstorch/_aten/overloads.txt: the overloads of torch's operators, their parameters and results, as torch itself gives them.
+
+    python -m tools.aten_overloads
+
+Needs real torch beside mstorch. Listed are the operators that are no compositions of others (those are what a TorchDispatchMode
+sees) and that mstorch has a function of, or names in INTERNAL.
+"""
+from __future__ import annotations
+
+import pathlib
+
+import torch
+
+import mstorch
+
+PAGE = pathlib.Path(__file__).resolve().parent.parent / "mstorch" / "_aten" / "overloads.txt"
+# Kinds of parameters that nothing here takes.
+UNKNOWN = ("Dimname", "Stream", "Storage", "QScheme", "SymBool", "Dict", "Future", "__torch__")
+INTERNAL = frozenset("""
+    _adaptive_avg_pool2d _adaptive_avg_pool2d_backward _adaptive_avg_pool3d _local_scalar_dense _log_softmax
+    _log_softmax_backward_data _scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_flash_attention_for_cpu_backward
+    _softmax _softmax_backward_data _to_copy _unsafe_view alias avg_pool2d avg_pool2d_backward convolution convolution_backward
+    elu_backward embedding_dense_backward gelu_backward hardsigmoid_backward hardswish_backward hardtanh_backward
+    huber_loss_backward index leaky_relu_backward lift_fresh linalg_vector_norm max_pool2d_with_indices
+    max_pool2d_with_indices_backward mish_backward mse_loss_backward native_batch_norm native_batch_norm_backward native_dropout
+    native_group_norm native_group_norm_backward native_layer_norm native_layer_norm_backward nll_loss2d_backward
+    nll_loss2d_forward nll_loss_backward nll_loss_forward select_backward sigmoid_backward silu_backward slice slice_backward
+    smooth_l1_loss_backward softplus_backward tanh_backward threshold_backward upsample_bilinear2d upsample_bilinear2d_backward
+    upsample_nearest2d upsample_nearest2d_backward _embedding_bag _fused_rms_norm _safe_softmax _is_all_true _is_any_true
+    binary_cross_entropy_backward glu_backward log_sigmoid_forward log_sigmoid_backward constant_pad_nd
+""".split())
+
+
+def has(name: str) -> bool:
+    """Whether mstorch has a function or method of that name."""
+    return any(hasattr(place, name) for place in (mstorch, mstorch.Tensor, mstorch.nn.functional))
+
+
+def lines() -> list[str]:
+    """The overloads, sorted by operator, in torch's own order."""
+    found: dict[str, dict[str, str]] = {}
+    for schema in torch._C._jit_get_all_schemas():
+        space, _, name = schema.name.partition("::")
+        overload, text = schema.overload_name, str(schema)
+        if space != "aten" or any(argument.is_out for argument in schema.arguments) or any(word in text for word in UNKNOWN):
+            continue
+        full = f"{schema.name}.{overload}" if overload else schema.name
+        try:
+            torch._C._dispatch_find_schema_or_throw(schema.name, overload)
+        except RuntimeError:
+            continue
+        if torch._C._dispatch_has_kernel_for_dispatch_key(full, "CompositeImplicitAutograd"):
+            continue
+        if name in INTERNAL or has(name):
+            found.setdefault(name, {})[overload] = text.partition("::")[2]
+    return [text for name in sorted(found) for text in found[name].values()]
+
+
+if __name__ == "__main__":
+    PAGE.write_text("\n".join(lines()) + "\n")
+    print(f"{len(lines())} overloads in {PAGE}")
