@@ -183,7 +183,7 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
         if len(src._shape) > len(self._shape):
             wide = broadcast_shape(self._shape, src._shape)
             raise RuntimeError(f"output with shape {list(self._shape)} doesn't match the broadcast shape {list(wide)}")
-    assign(self, fitted(src, self, self._shape))
+    assign(self, fitted(src, self, self._shape), given=True)
     return self
 
 

@@ -300,7 +300,7 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         touch(part)
         return
     check_writable(part)
-    assign(part, fitted(value, part, part._shape))
+    assign(part, fitted(value, part, part._shape), given=True)
 
 
 def _has_mask(key: Any) -> bool:

@@ -27,6 +27,10 @@ def test_what_runs_on_the_stand_in(what: str) -> None:
     assert _run(["-m", "tests.devices.stand_in", what], True).strip().splitlines()[-1] == "[]"
 
 
+def test_fused_kernels() -> None:
+    assert _run(["-m", "tests.devices.fused"], True).strip().splitlines()[-1] == "[]"
+
+
 def test_the_report_of_a_device() -> None:
     report = _run(["-m", "mstorch", "check"], True)
     assert "tried on npu:0" in report and " 0 differ or raise" in report and report.strip().endswith(": alike")

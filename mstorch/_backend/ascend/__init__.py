@@ -1,2 +1,2 @@
 """The rows of Ascend, one file a family: which primitives of the device serve each operation. Importing the room fills the table."""
-from . import activation, elementwise, index, layers, linalg, math, reduce, special, storage  # noqa: F401
+from . import activation, elementwise, fused, index, layers, linalg, math, reduce, special, storage  # noqa: F401

@@ -23,6 +23,7 @@ from ..._ops.padding import constant_pad_nd
 from ..._ops.placing import beside
 from ..._ops.reduce import mean
 from ..._ops.softmax import softmax
+from .fused_attention import attention, fits
 
 
 def scaled_dot_product_attention(
@@ -50,6 +51,10 @@ def scaled_dot_product_attention(
             raise RuntimeError(
                 "scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
             )
+    factor = 1 / math.sqrt(q[-1]) if scale is None else scale
+    if (enable_gqa or q[:-2] == k[:-2]) and fits(query, key, value, attn_mask, dropout_p):
+        return attention(query, key, value, attn_mask, is_causal, factor)
+    if is_causal:
         attn_mask = beside(made(np.tril(np.ones((q[-2], k[-2]), bool))), query)
     if attn_mask is not None and attn_mask._dtype is not bool_ and attn_mask._dtype is not query._dtype:
         raise RuntimeError(
@@ -59,7 +64,6 @@ def scaled_dot_product_attention(
     if enable_gqa:
         key = repeat_interleave(key, q[-3] // shape_of(key)[-3], -3)
         value = repeat_interleave(value, q[-3] // shape_of(value)[-3], -3)
-    factor = 1 / math.sqrt(q[-1]) if scale is None else scale
     half = query._dtype if query._dtype in (float16, bfloat16) else None
     if half is not None:
         # As in torch's kernel, scores and weights are not rounded to half precision on the way.
