@@ -291,9 +291,7 @@ def copy_storage(tensor: Any, memo: dict[int, Any]) -> Any:
     key = ("storage", id(storage))
     found = memo.get(key)  # type: ignore[call-overload]
     if found is None:
-        found = memo[key] = Storage(storage.memory.copy()) if storage.__class__ is not Value else None  # type: ignore[index]
-    if found is None:
-        return tensor.detach().clone()
+        found = memo[key] = storage.copied() if storage.__class__ is Value else Storage(storage.memory.copy())  # type: ignore[index]
     return window(found, tensor._dtype, tensor._shape, strides_of(tensor), tensor._offset)
 
 

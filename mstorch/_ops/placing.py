@@ -12,7 +12,17 @@ from .._backend.raw import ON_CPU, from_numpy
 from .._core import device as devices
 from .._core.modes import modes
 from .._core.storage import Value
-from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, laid_out, on_device, require_grad, strides_of
+from .._core.tensor_base import (
+    TensorBase,
+    array_of,
+    is_meta,
+    is_tracked,
+    laid_out,
+    meta_tensor,
+    on_device,
+    require_grad,
+    strides_of,
+)
 from .._tape.node import Node, bare, edge_of, named
 
 
@@ -88,7 +98,7 @@ def _placing(function: Callable[..., Any], like: bool) -> Callable[..., Any]:
         wanted = kwargs.get("device")
         if place is not None and len(args) > place:
             wanted = args[place]
-        if wanted is None and like and isinstance(args[0], TensorBase) and not is_meta(args[0]):
+        if wanted is None and like and isinstance(args[0], TensorBase):
             wanted = args[0].device  # type: ignore[attr-defined]
         if wanted is None and kwargs.get("out") is not None:
             wanted = kwargs["out"].device
@@ -117,6 +127,8 @@ def _placing(function: Callable[..., Any], like: bool) -> Callable[..., Any]:
 
 def beside(constant: Any, like: Any) -> Any:
     """A constant that a function made on the host, where the tensor is that it goes with."""
+    if modes.native is None and is_meta(like):
+        return constant if is_meta(constant) else meta_tensor(constant._shape, constant._dtype)
     if ON_CPU or modes.native is not None or like._storage.__class__ is not Value or constant._storage.__class__ is Value:
         return constant
     return moved(constant, False)

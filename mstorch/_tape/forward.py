@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.raw import from_numpy
 from .._backend.table import Kernel
 from .._core.dtype import dtype
 from .._core.modes import grad_set_to, modes
-from .._core.storage import Storage
+from .._core.storage import Storage, Value
 from .._core.strides import dense_order
 from .._core.tangents import below, levels_of_all, on
 from .._core.tensor_base import (
@@ -27,6 +28,7 @@ from .._core.tensor_base import (
     is_tracked,
     laid_out,
     meta_tensor,
+    on_device,
     strides_of,
     tensor_of,
     window,
@@ -409,6 +411,9 @@ def _zeros_for(like: Any) -> Any:
     shape, kind, strides = like._shape, like._dtype, like._stride
     if is_meta(like):
         return meta_tensor(shape, kind, strides)
+    if like._storage.__class__ is Value:
+        dense = strides is not None and dense_order(shape, strides) is not None
+        return on_device(from_numpy(np.zeros(shape, kind.np)), strides if dense else None)
     if strides is None or dense_order(shape, strides) is not None:
         return laid_out(np.zeros(shape, kind.np), strides)
     return _in_gaps(shape, kind, strides)

@@ -9,7 +9,7 @@ import numpy as np
 from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.modes import modes
-from .._core.storage import Counter
+from .._core.storage import Counter, Value
 from .._core.tangents import LEVELS, below, keep, levels_of
 from .._core.tensor_base import (
     TensorBase,
@@ -18,6 +18,7 @@ from .._core.tensor_base import (
     become,
     is_meta,
     is_tracked,
+    on_device,
     put_array,
     put_raw,
     strides_of,
@@ -116,9 +117,10 @@ def _copy(array: np.ndarray) -> np.ndarray:
 
 def detach_snapshot(made: Any) -> None:
     """Give a snapshot that was saved for backward memory of its own, before the target is written."""
-    if on_host(made):
+    if on_host(made) or (modes.native is None and made._storage.__class__ is Value):
         version = made._counter.version
-        become(made, tensor_of(np.array(array_of(made), order="C")))
+        # A value of a device is not written to: what is written takes its place.
+        become(made, tensor_of(np.array(array_of(made), order="C")) if on_host(made) else on_device(value_of(made)))
         made._counter = Counter(version)
 
 

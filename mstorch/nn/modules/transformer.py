@@ -13,6 +13,7 @@ from ..._core.dtype import get_default_dtype
 from ..._core.modes import modes
 from ..._core.tensor_base import array_of
 from ..._ops.from_data import made
+from ..._ops.placing import beside
 from ..._tensor import Tensor
 from .. import functional as F
 from .activation import GELU, ReLU
@@ -160,7 +161,7 @@ class TransformerEncoder(Module):
             return None
         kept = array_of(padding) == 0
         aligned = not (np.diff(kept.astype(np.int8), axis=1) > 0).any()
-        return made(kept[:, :, None].astype(src.dtype.np)) if aligned else None
+        return beside(made(kept[:, :, None].astype(src.dtype.np)), src) if aligned else None
 
 
 def _why_dense(layer: Any) -> str:
