@@ -41,7 +41,7 @@ from ._core.tensor_base import (
 )  # fmt: skip
 from ._ops import creation, from_data, indexing, subclasses, views
 from ._ops._dispatch import wrap_dim
-from ._ops.copying import copy_storage, rebuilt
+from ._ops.copying import copy_storage, place_of, rebuilt
 from ._tape import border
 from ._tape.duals import tangent_of
 from ._tape.node import Node, node_of, shown_name
@@ -531,7 +531,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         payload = payload.view(np.uint16) if self._dtype.name == "bfloat16" else payload
         state = dict(self.__dict__)
         geometry = self._shape, strides_of(self), self._offset
-        return rebuilt, (type(self), payload.copy(), self._dtype.name, geometry, self.requires_grad, state)
+        return rebuilt, (type(self), payload.copy(), self._dtype.name, geometry, self.requires_grad, state, *place_of(self))
 
 
 def _autograd() -> Any:

@@ -270,10 +270,12 @@ def npu(self: Any, device: Any = None, non_blocking: bool = False, memory_format
 
 
 def rebuilt(
-    cls: Any, array: np.ndarray, name: str, geometry: tuple[Any, Any, int], requires_grad: bool, state: dict[str, Any]
+    cls: Any, array: np.ndarray, name: str, geometry: tuple[Any, Any, int], requires_grad: bool, state: dict[str, Any], place: str = "cpu"
 ) -> Any:
-    """What a pickle of a tensor becomes."""
+    """What a pickle of a tensor becomes; RuntimeError if it was on a device that is not here."""
     flat = made_of(array.view(by_name(name).np) if name == "bfloat16" else array)
+    if place != "cpu":
+        flat = moved(flat, devices.resolve(place).type == "cpu")
     made = window(flat._storage, flat._dtype, *geometry)
     made._counter = Counter(1)
     made.__class__ = cls
@@ -281,6 +283,11 @@ def rebuilt(
         made.requires_grad_()
     made.__dict__.update(state)
     return made
+
+
+def place_of(tensor: Any) -> tuple[str, ...]:
+    """What ``rebuilt`` needs to know of a tensor's device: nothing for the CPU's."""
+    return () if tensor._storage.__class__ is not Value else (str(tensor.device),)
 
 
 def copy_storage(tensor: Any, memo: dict[int, Any]) -> Any:

@@ -22,6 +22,7 @@ from .._core.tensor_base import (
     on_device,
     require_grad,
     strides_of,
+    turn_into,
 )
 from .._tape.node import Node, bare, edge_of, named
 
@@ -86,6 +87,15 @@ def on_accelerators(namespace: dict[str, Any], names: Sequence[str], like: Seque
         namespace[name] = _placing(namespace[name], name in like)
 
 
+def _filled(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> Any:
+    """What a factory puts into a tensor of the accelerator, by way of one of the host."""
+    made = function(*args, **{**kwargs, "out": out.detach().cpu().contiguous()})
+    if made._shape == out._shape:
+        return out.copy_(made)
+    turn_into(out, moved(made, False))
+    return out
+
+
 def _placing(function: Callable[..., Any], like: bool) -> Callable[..., Any]:
     code = function.__code__
     positional = code.co_varnames[: code.co_argcount]
@@ -115,9 +125,11 @@ def _placing(function: Callable[..., Any], like: bool) -> Callable[..., Any]:
         else:
             kwargs["device"] = "cpu"
         out = kwargs.pop("out", None)
-        made = moved(function(*args, **kwargs), False)
         if out is not None:
-            return out.copy_(made)
+            return _filled(function, args, kwargs, out)
+        made = moved(function(*args, **kwargs), False)
+        if asked and made._dtype.category < 2:
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         if asked:
             require_grad(made, True)
         return made

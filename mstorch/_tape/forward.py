@@ -399,6 +399,8 @@ def _seed(result: Any, probe: bool) -> Any:
         return meta_tensor(result._shape, result._dtype, None, True)
     kind, count = result._dtype.np, int(np.prod(result._shape))
     seed = tensor_of((np.linspace(0.5, 1.5, count).astype(kind) if probe else np.zeros(count, kind)).reshape(result._shape))
+    if result._storage.__class__ is Value:
+        seed = on_device(from_numpy(array_of(seed)))
     auto_of(seed).leaf = True
     return seed
 

@@ -23,7 +23,7 @@ from ..._ops.padding import constant_pad_nd
 from ..._ops.placing import beside
 from ..._ops.reduce import mean
 from ..._ops.softmax import softmax
-from .fused_attention import attention, fits
+from .fused_attention import attention, fits, reads_are_dear, without_empty_rows
 
 
 def scaled_dot_product_attention(
@@ -74,17 +74,14 @@ def scaled_dot_product_attention(
     empty = None
     if attn_mask is not None:
         if attn_mask._dtype is bool_:
-            permitted = array_of(attn_mask)
-            allowed = permitted.any(-1, keepdims=True)
-            if not allowed.all():
-                # Such a row is computed without the mask and then set to zero: NaN would come back in the gradients.
-                empty, attn_mask = allowed, beside(made(permitted | ~allowed), query)
+            # A row that may attend to nothing is computed without the mask and then set to zero: NaN would come back in the gradients.
+            empty, attn_mask = without_empty_rows(attn_mask)
             weights = where(attn_mask, weights, float("-inf"))
         else:
             weights = add(weights, attn_mask)
     weights = softmax(weights, -1)
     if empty is not None:
-        weights = where(beside(made(empty), weights), weights, 0.0)
+        weights = where(empty, weights, 0.0)
     if dropout_p > 0:
         weights = dropout(weights, dropout_p, True)
     found = matmul(weights, value)
@@ -106,6 +103,8 @@ def _canonical_mask(
     if mask._dtype is bool_:
         if mask.is_meta:
             return mask.to(target_type)
+        if reads_are_dear(mask):
+            return cast_tensor(where(mask, float("-inf"), 0.0), target_type)
         return beside(made(np.where(array_of(mask), -np.inf, 0).astype(target_type.np)), mask)
     return mask
 

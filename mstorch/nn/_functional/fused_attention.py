@@ -9,9 +9,11 @@ from ..._core.dtype import bool_
 from ..._core.modes import modes
 from ..._core.storage import Value
 from ..._core.tangents import LEVELS
-from ..._core.tensor_base import array_of
+from ..._core.tensor_base import array_of, is_meta
 from ..._ops import views
 from ..._ops.compare import logical_not, logical_or, where
+from ..._ops.from_data import made
+from ..._ops.placing import beside
 from ..._ops.reduce import any as any_of
 from ..._tape.apply import apply
 
@@ -64,8 +66,22 @@ def _hidden(mask: Any, shape: tuple[int, ...], keys: int, single: bool) -> tuple
         wide = (shape[0], 1, shape[2], keys)
     else:
         wide = (*shape[:3], keys)
-    mask = views.expand(mask, wide)
-    if mask._storage.shadow is not None and array_of(mask).any(-1).all():
-        return None, logical_not(mask)
-    allowed = any_of(mask, -1, True)
-    return allowed, logical_not(logical_or(mask, logical_not(allowed)))
+    allowed, mask = without_empty_rows(views.expand(mask, wide))
+    return allowed, logical_not(mask)
+
+
+def reads_are_dear(tensor: Any) -> bool:
+    """Whether a device alone knows the values, or nobody does."""
+    return is_meta(tensor) or (tensor._storage.__class__ is Value and tensor._storage.shadow is None)
+
+
+def without_empty_rows(mask: Any) -> tuple[Any, Any]:
+    """Which rows hold something (None if all are known to), and the mask with rows that hold nothing all true."""
+    if reads_are_dear(mask):
+        allowed = any_of(mask, -1, True)
+        return allowed, logical_or(mask, logical_not(allowed))
+    permitted = array_of(mask)
+    filled = permitted.any(-1, keepdims=True)
+    if filled.all():
+        return None, mask
+    return beside(made(filled), mask), beside(made(permitted | ~filled), mask)
