@@ -20,7 +20,7 @@ from ._core.modes import grad_set_to, modes
 from ._core.naming import NamedAsInTorch
 from ._core.overriding import PLAIN, refuse_in_transform, state
 from ._core.size import Size
-from ._core.storage import Absent, Counter, Storage
+from ._core.storage import Absent, Counter, Storage, Value
 from ._core.tangents import LEVELS, levels_of
 from ._core.tensor_base import (
     NO_LEAF,
@@ -41,7 +41,7 @@ from ._core.tensor_base import (
 )  # fmt: skip
 from ._ops import creation, from_data, indexing, subclasses, views
 from ._ops._dispatch import wrap_dim
-from ._ops.copying import copy_storage, rebuilt
+from ._ops.copying import copy_storage, place_of, rebuilt
 from ._tape import border
 from ._tape.duals import tangent_of
 from ._tape.node import Node, node_of, shown_name
@@ -195,10 +195,10 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return self._auto is not None and self._auto.inference
 
     def data_ptr(self) -> int:
-        """The address of the first element (CPU)."""
+        """The address of the first element; on a device a number that tells storages and places in them apart."""
         if not count_of(self._shape) or is_meta(self):
             return 0
-        return int(array_of(self).__array_interface__["data"][0])
+        return self._storage.address_of(self) if self._storage.__class__ is Value else array_of(self).__array_interface__["data"][0]
 
     def is_set_to(self, tensor: Tensor) -> bool:
         """Whether both show the same part of the same storage."""
@@ -527,7 +527,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         payload = payload.view(np.uint16) if self._dtype.name == "bfloat16" else payload
         state = dict(self.__dict__)
         geometry = self._shape, strides_of(self), self._offset
-        return rebuilt, (type(self), payload.copy(), self._dtype.name, geometry, self.requires_grad, state)
+        return rebuilt, (type(self), payload.copy(), self._dtype.name, geometry, self.requires_grad, state, *place_of(self))
 
 
 def _autograd() -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ._backend import tape
 from ._backend.cast import numpy_cast
+from ._backend.raw import from_numpy
 from ._core import device as devices
 from ._core.device import device
 from ._core.dtype import (
@@ -30,7 +31,7 @@ from ._core.dtype import (
 )  # fmt: skip
 from ._core.naming import NamedAsInTorch
 from ._core.shared import Block, mapped
-from ._core.storage import Absent
+from ._core.storage import Absent, Value
 from ._core.storage import Storage as Cell
 from ._core.tensor_base import window
 from ._ops import from_data
@@ -82,7 +83,10 @@ class UntypedStorage(metaclass=NamedAsInTorch):
         if isinstance(cell, Absent):
             return
         whole = cell.nbytes // kind.itemsize * kind.itemsize
-        cell.memory[:whole].view(kind.np)[index] = values
+        memory = cell.memory
+        memory[:whole].view(kind.np)[index] = values
+        if isinstance(cell, Value):
+            return cell.put_bytes(memory)
         cell.version += 1
         if cell.parameter is not None:
             tape.bump_versions([cell.parameter])
@@ -94,7 +98,8 @@ class UntypedStorage(metaclass=NamedAsInTorch):
     @property
     def device(self) -> device:
         """Where the memory is."""
-        return getattr(self._cell, "device", None) or devices.current()
+        cell = self._cell
+        return cell.device if isinstance(cell, Absent) else devices.current() if isinstance(cell, Value) else devices.resolve("cpu")
 
     def nbytes(self) -> int:
         """The size in bytes."""
@@ -110,9 +115,11 @@ class UntypedStorage(metaclass=NamedAsInTorch):
         return 1
 
     def data_ptr(self) -> int:
-        """The address of the first byte (CPU); 0 where there is no memory."""
+        """The address of the first byte; 0 where there is no memory, on a device a number that tells storages apart."""
         if isinstance(self._cell, Absent):
             return 0
+        if isinstance(self._cell, Value):
+            return self._cell.address
         return int(self._flat().ctypes.data)
 
     def get_device(self) -> int:
@@ -163,23 +170,26 @@ class UntypedStorage(metaclass=NamedAsInTorch):
     def clone(self) -> UntypedStorage:
         """A copy in memory of its own."""
         cell = self._cell
-        return untyped_of(Absent(cell.device, cell.nbytes) if isinstance(cell, Absent) else _cell_of(self._bytes().copy()))
+        if not isinstance(cell, Cell):
+            return untyped_of(cell.copied())
+        return untyped_of(_cell_of(self._bytes().copy()))
 
     def cpu(self) -> UntypedStorage:
         """The storage, for it is on the CPU already; a copy there from a device."""
         if isinstance(self._cell, Absent):
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-        return self if self.device.type == "cpu" else self.clone()
+        return untyped_of(_cell_of(self._bytes())) if isinstance(self._cell, Value) else self
 
     def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
-        """The storage on a device: itself, for there is one device in a process."""
-        devices.resolve(device)
-        return self
+        """The storage on a device: itself if it is there, else a copy."""
+        place = devices.resolve(device)
+        if isinstance(self._cell, Cell) and place.type not in ("cpu", "meta"):
+            return untyped_of(Value(from_numpy(self._bytes().copy())))
+        return self.cpu() if place.type == "cpu" else self
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
         """The storage on a GPU; raises if there is none."""
-        devices.resolve("cuda" if device is None else device)
-        return self
+        return self.to(device="cuda" if device is None else device)
 
     def new(self) -> UntypedStorage:
         """An empty storage."""
@@ -193,12 +203,12 @@ class UntypedStorage(metaclass=NamedAsInTorch):
 
     def is_shared(self) -> bool:
         """Whether ``share_memory_`` was called."""
-        return self._cell.shared is not None
+        return self._cell.shared is not None or isinstance(self._cell, Value)
 
     def share_memory_(self) -> UntypedStorage:
         """Move the elements to memory that other processes see which get the storage; returns the storage."""
         cell = self._cell
-        if cell.shared is not None or not self.nbytes():
+        if cell.shared is not None or not self.nbytes() or isinstance(cell, Value):
             return self
         block = Block(cell.nbytes)
         block.memory[...] = cell.memory
@@ -276,7 +286,7 @@ def _checked(index: Any, size: int, what: str) -> int:
     return index % size
 
 
-def untyped_of(cell: Cell | Absent) -> UntypedStorage:
+def untyped_of(cell: Cell | Absent | Value) -> UntypedStorage:
     """The storage object of a cell, one as long as somebody holds it."""
     found = _OBJECTS.get(id(cell))
     if found is None:

@@ -1,12 +1,50 @@
-"""Fixtures of the test suite."""
+"""Fixtures of the test suite, and what it means to run it on the stand-in device (MSTORCH_FAKE_DEVICE=Ascend)."""
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import pathlib
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+import mstorch
 from tests import against_torch
+
+if sys.version_info >= (3, 11):
+    import tomllib
+
+ON_DEVICE = bool(os.environ.get("MSTORCH_FAKE_DEVICE"))
+"""Whether mstorch's tensors are made on the stand-in device, unless a test names another place."""
+REFUSED = tomllib.loads((pathlib.Path(__file__).parent / "devices" / "refused.toml").read_text()) if ON_DEVICE else {}
+"""By test (or its function): why it cannot pass on a device."""
+# What a device may refuse, as docs/devices.md says: an operation that it has no kernel of, and reads of its memory.
+REFUSALS = {
+    "has no Ascend kernel": "the device has no kernel", "(mstorch, Ascend)": "the device has no kernel for this dtype",
+    "npu:0 device type tensor to numpy": "the test reads memory of the host",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=ON_DEVICE)
+def _made_on_the_device() -> Iterator[None]:
+    mstorch.set_default_device("npu")
+    yield
+    mstorch.set_default_device(None)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Iterator[None]:
+    """On a device: what it refuses, and what the list names, counts as an expected failure."""
+    outcome: Any = yield
+    if not ON_DEVICE or call.excinfo is None or call.when != "call":
+        return
+    report = outcome.get_result()
+    text = str(call.excinfo.value)
+    name = item.nodeid.removeprefix("tests/")
+    reason = next((why for words, why in REFUSALS.items() if words in text), REFUSED.get(name) or REFUSED.get(name.partition("[")[0]))
+    if report.failed and reason:
+        report.outcome, report.wasxfail = "skipped", reason
 
 
 @pytest.fixture

@@ -27,7 +27,8 @@ PAGE = pathlib.Path(__file__).parents[1] / "docs" / "kernels.md"
 FREE = ("view",)  # kinds that run no kernel
 FEW = {  # rows whose kernels are counted, under the names that users know
     "GELU": "gelu", "SiLU": "silu", "softmax": "softmax", "layer norm": "layer_norm", "batch norm": "batch_norm_train",
-    "cross entropy": "cross_entropy", "AdamW": "adamw_step", "attention": "attention", "embedding": "embedding",
+    "cross entropy": "cross_entropy", "AdamW": "adamw_step", "attention": "attention", "attention backward": "attention_grad",
+    "embedding": "embedding", "SGD (twice with momentum)": "add_scaled",
 }  # fmt: skip
 
 

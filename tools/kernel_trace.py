@@ -19,7 +19,7 @@ from mstorch._backend.raw import from_numpy
 _RESULTS = {
     "BatchNormExt": 3, "BatchNormGradExt": 3, "LayerNormExt": 3, "SortExt": 2, "TopkExt": 2, "CrossEntropyLoss": 4,
     "ConvolutionGrad": 3, "MaxPoolWithMask": 2, "MaxPoolWithIndices": 2, "AdaptiveMaxPool2D": 2, "Cummax": 2, "CumminExt": 2,
-    "LinalgQr": 2, "FlashAttentionScore": 4,
+    "LinalgQr": 2, "FlashAttentionScore": 4, "FlashAttentionScoreGrad": 4, "AdamW": 3,
 }  # fmt: skip
 # What Primitive's own machinery asks of shapes and arguments.
 _ON_THE_HOST = {"IsDimUnKnown", "IsShapeUnKnown", "DtypeToEnum", "StringToEnum", "ListToTuple"}

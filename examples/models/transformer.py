@@ -37,7 +37,7 @@ class Seq2Seq(nn.Module):
         self.head = nn.Linear(size, tokens)
 
     def forward(self, source, target):
-        causal = nn.Transformer.generate_square_subsequent_mask(target.size(1)).isinf()
+        causal = nn.Transformer.generate_square_subsequent_mask(target.size(1), device=target.device).isinf()
         hidden = self.transformer(
             self.positions(self.source(source) * math.sqrt(self.size)),
             self.positions(self.target(target) * math.sqrt(self.size)),

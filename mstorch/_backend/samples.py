@@ -42,9 +42,17 @@ def _pair(*items: Any) -> dict[str, Any]:
     return {"tuple": list(items)}
 
 
+def _heads(count: int) -> list[Any]:
+    return [_floats(1, 2, 4, 16, dtype="float16") for _ in range(count)]
+
+
 # What host memory never asks the table for: windows are views there, and matrices go to LAPACK.
 _SQUARE = _floats(3, 3)
 BY_HAND: dict[str, list[Any]] = {
+    "adamw_step": [*(_floats(3, 4) for _ in range(4)), 0.0, 0.01, 0.9, 0.999, 0.01, 1e-8, False],
+    "add_scaled": [_floats(3, 4), _floats(3, 4), -0.1],
+    "attention": [*_heads(3), None, 0.25, True],
+    "attention_grad": [*_heads(4), None, *_heads(1), _floats(1, 2, 4, 8), _floats(1, 2, 4, 8), 0.25, True],
     "argsort_double": [_floats(3, 4, dtype="float64"), 1, False],
     "col2im": [_floats(1, 4, 9), _pair(4, 4), _pair(2, 2), _pair(1, 1), _pair(0, 0), _pair(1, 1), _pair(3, 3)],
     "expand": [_floats(2, 1), _pair(2, 3)],

@@ -326,6 +326,11 @@ def torch_type_name(name: str) -> str:
     return _TYPE_NAMES.get(name) or f"'{name}'"
 
 
+def serves(op: str, name: str) -> bool:
+    """Whether the device of this process has a kernel of an operation for a dtype, without a detour through another."""
+    return name in ROWS[op].dtypes.get(runtime.DEVICE_TARGET, ())
+
+
 _KERNELS: dict[str, Kernel] = {}
 
 

@@ -19,7 +19,7 @@ from .._backend.tape import native_set_to
 from .._backend.trace import Graph, GraphBreak
 from .._core.generator import default_generator
 from .._core.modes import modes
-from .._core.storage import Storage, face
+from .._core.storage import Storage, Value, face
 from .._core.tangents import on as forward_mode
 from .._core.tensor_base import (
     TensorBase,
@@ -283,6 +283,8 @@ class Compiled:
                 raise GraphBreak(f"MindSpore's {type(cell).__name__} changes its running statistics", place=self.name)
         own = {id(tensor._storage) for tensor in entry.states}
         for i, tensor in enumerate(arguments):
+            if isinstance(tensor._storage, Value):
+                raise GraphBreak("a tensor of a device is an argument", place=self.name)
             if id(tensor._storage) in own:
                 if not any(tensor is state for state in entry.known):
                     raise GraphBreak("an argument is a view of a parameter or of another known tensor", place=self.name)

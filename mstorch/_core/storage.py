@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 
 from .._backend import tape
-from .._backend.raw import Raw, from_numpy
+from .._backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
+from .._backend.table import kernel
 from .ends import ENDS
 from .modes import modes
+
+_clone = kernel("clone")
 
 
 class Storage:
@@ -90,6 +93,10 @@ class Absent:
         """Another size in bytes."""
         self.nbytes = size
 
+    def copied(self) -> Absent:
+        """Another one of the same size."""
+        return Absent(self.device, self.nbytes)
+
     @property
     def memory(self) -> np.ndarray:
         """Raises RuntimeError."""
@@ -103,7 +110,7 @@ class Value:
     made of, until they are written to: positions are read from it, without a transfer.
     """
 
-    __slots__ = ("raw", "version", "shadow", "__weakref__")
+    __slots__ = ("raw", "version", "writes", "shadow", "__weakref__")
 
     moved = False
     shared = None
@@ -111,13 +118,38 @@ class Value:
 
     def __init__(self, raw: Raw, shadow: np.ndarray | None = None) -> None:
         self.raw = raw
-        self.version = 0
+        self.version = 0  # what autograd asks
+        self.writes = 0  # how often another value took the place, whoever counts it
         self.shadow = shadow
 
     @property
     def memory(self) -> np.ndarray:
         """A copy of the bytes, a flat uint8 array."""
         return np.array(self.raw.asnumpy(), order="C").reshape(-1).view(np.uint8)
+
+    @property
+    def address(self) -> int:
+        """A number that tells storages apart, as addresses do; MindSpore tells none, and a write takes another place."""
+        return id(self) << 12
+
+    def resize(self, size: int) -> None:
+        """Raises NotImplementedError."""
+        raise NotImplementedError("mstorch: storages of a device keep their size")
+
+    def copied(self) -> Value:
+        """The same value in memory of its own."""
+        return Value(_clone[NAME_OF[self.raw.dtype]](self.raw), self.shadow)
+
+    def address_of(self, tensor: Any) -> int:
+        """The same of the first element of a tensor."""
+        return self.address + int(tensor._offset * tensor._dtype.itemsize)
+
+    def put_bytes(self, memory: np.ndarray) -> None:
+        """Take other values, given as bytes."""
+        self.raw = from_numpy(np.array(memory.view(NP_DTYPE[NAME_OF[self.raw.dtype]]).reshape(self.raw.shape), order="C"))
+        self.version += 1
+        self.writes += 1
+        self.shadow = None
 
     @property
     def nbytes(self) -> int:

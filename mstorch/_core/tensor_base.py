@@ -73,7 +73,7 @@ class TensorBase:
     """Data members of a tensor.
 
     ``_stride`` is None for row-major strides. ``_array`` is the window as a NumPy array, once somebody needed it; where the
-    storage is a value, ``_raw`` is the tensor's value at version ``_at``. ``_counter`` counts the writes that this tensor
+    storage is a value, ``_raw`` is the tensor's value after the writes in ``_at``. ``_counter`` counts the writes that this tensor
     answers for: its storage, but for what ``.data`` gives. ``_node`` and ``_number``: which output of which recorded
     operation the tensor is.
     """
@@ -225,7 +225,9 @@ def on_device(raw: Raw, strides: Strides | None = None) -> Any:
 
 def _valued(cell: Value, kind: dtype, shape: tuple[int, ...], stride: Strides | None, raw: Raw) -> Any:
     tensor = _make(cell, kind, shape, stride, 0)
-    tensor._raw, tensor._at = raw, (cell, cell.version)
+    tensor._raw, tensor._at = raw, (cell, cell.writes)
+    if modes.inference:
+        auto_of(tensor).inference = True
     return tensor
 
 
@@ -379,9 +381,9 @@ def value_of(tensor: Any) -> Raw:
     else:
         return face(array_of(tensor))
     at = tensor._at
-    if at is None or at[0] is not cell or at[1] != cell.version:
+    if at is None or at[0] is not cell or at[1] != cell.writes:
         tensor._raw = _read(tensor, cell.raw)
-        tensor._at = (cell, cell.version)
+        tensor._at = (cell, cell.writes)
     return tensor._raw  # type: ignore[return-value]
 
 
@@ -463,16 +465,19 @@ def make_window(source: Any, shape: tuple[int, ...], strides: Strides, offset: i
 
 
 def make_view(
-    source: Any, read: Callable[[Raw], Raw], shape: Sequence[int], strides: Strides, offset: int, kind: dtype | None = None
+    source: Any, read: Callable[[Raw], Raw] | None, shape: Sequence[int], strides: Strides, offset: int, kind: dtype | None = None
 ) -> Any:
-    """A tensor over a part of ``source``'s storage, without history; ``read`` makes its value where values stand for memory."""
+    """A tensor over a part of ``source``'s storage, without history; ``read`` makes its value where values stand for memory.
+
+    Without ``read`` the value is taken from the whole storage when it is asked for.
+    """
     shape = tuple(shape)
     storage = source._storage
     made = _make(storage, kind or source._dtype, shape, normalize(shape, strides), offset)
     made._counter = source._counter
     if source._auto is not None and source._auto.inference:
         auto_of(made).inference = True
-    if storage.__class__ is Value or modes.native is not None:
+    if read is not None and (storage.__class__ is Value or modes.native is not None):
         made._raw = read(value_of(source))
         made._at = source._at
     return made
@@ -518,9 +523,9 @@ def _rebind(tensor: Any, cell: Value, new: Raw) -> None:
         index = from_numpy(flat_index(tensor._shape, strides_of(tensor), tensor._offset))
         raw = _scatter[name](raw, index, new)
         cell.raw = raw if name == held else _reshape[held](_reinterpret[held](raw, held), shape)
-    cell.version += 1
+    cell.writes += 1
     cell.shadow = None
-    tensor._raw, tensor._at = new, (cell, cell.version)
+    tensor._raw, tensor._at = new, (cell, cell.writes)
 
 
 def touch(tensor: Any) -> None:

@@ -15,7 +15,7 @@ from .._backend.table import Kernel, kernel
 from .._core.dtype import dtype, get_default_dtype
 from .._core.modes import grad_set_to, modes
 from .._core.promotion import WORDS, can_cast, combine, promote_types, scalar_dtype
-from .._core.storage import Storage
+from .._core.storage import Absent, Storage
 from .._core.strides import channels_last_strides, elementwise_strides, flat_index, normalize, suggests_channels_last
 from .._core.tangents import LEVELS, is_dual
 from .._core.tensor_base import (
@@ -39,6 +39,7 @@ from .._tape.apply import Applied, apply, apply_one, apply_pair
 from .._tape.duals import mapped
 from .._tape.duals import write as write_tangents
 from .._tape.node import bare_twin
+from .._tape.places import check_copy, onto_meta
 from .._tape.windows import linear, linear_node, no_view
 from .._tape.writes import assign, detach_snapshot, settle, snapshot
 
@@ -320,6 +321,7 @@ def deliver(result: Any, out: Any) -> Any:
         raise RuntimeError(
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
         )
+    check_copy(result, out)
     if result._shape != out._shape:
         if 0 not in out._shape:
             warnings.warn(
@@ -477,7 +479,8 @@ def _refuse_overlaps(tensor: Any, function: Callable[..., Any], args: tuple[Any,
 
 def _stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     before = snapshot(tensor)
-    result = function(before, *args, **kwargs)
+    # What is written to no memory may come from anywhere.
+    result = function(before, *(map(onto_meta, args) if tensor._storage.__class__ is Absent else args), **kwargs)
     if result is before:
         return tensor
     check_result_cast(result._dtype, tensor._dtype)

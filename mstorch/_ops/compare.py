@@ -33,6 +33,7 @@ from ._numbers import fitting, written
 from .complex_views import complex, imag, real
 from .copying import clone, to_dtype
 from .elementwise import abs, add, mul, sub
+from .placing import beside
 
 _eq, _ne, _lt, _le, _gt, _ge = (kernel(op) for op in ("eq", "ne", "lt", "le", "gt", "ge"))
 _and, _or, _xor, _not = (kernel(f"logical_{op}") for op in ("and", "or", "xor", "not"))
@@ -106,7 +107,7 @@ def logical_not(input: Any, *, out: Any = None) -> Any:
 def _constant(input: Any, value: bool) -> Any:
     """A bool tensor of one value, laid out as an elementwise result of ``input``."""
     strides = result_strides((input,), input._shape)
-    return laid_out(np.full(input._shape, value, bool), strides)
+    return beside(laid_out(np.full(input._shape, value, bool), strides), input)
 
 
 def isnan(input: Any) -> Any:

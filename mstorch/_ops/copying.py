@@ -183,7 +183,7 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
         if len(src._shape) > len(self._shape):
             wide = broadcast_shape(self._shape, src._shape)
             raise RuntimeError(f"output with shape {list(self._shape)} doesn't match the broadcast shape {list(wide)}")
-    assign(self, fitted(src, self, self._shape))
+    assign(self, fitted(src, self, self._shape), given=True)
     return self
 
 
@@ -270,10 +270,12 @@ def npu(self: Any, device: Any = None, non_blocking: bool = False, memory_format
 
 
 def rebuilt(
-    cls: Any, array: np.ndarray, name: str, geometry: tuple[Any, Any, int], requires_grad: bool, state: dict[str, Any]
+    cls: Any, array: np.ndarray, name: str, geometry: tuple[Any, Any, int], requires_grad: bool, state: dict[str, Any], place: str = "cpu"
 ) -> Any:
-    """What a pickle of a tensor becomes."""
+    """What a pickle of a tensor becomes; RuntimeError if it was on a device that is not here."""
     flat = made_of(array.view(by_name(name).np) if name == "bfloat16" else array)
+    if place != "cpu":
+        flat = moved(flat, devices.resolve(place).type == "cpu")
     made = window(flat._storage, flat._dtype, *geometry)
     made._counter = Counter(1)
     made.__class__ = cls
@@ -281,6 +283,11 @@ def rebuilt(
         made.requires_grad_()
     made.__dict__.update(state)
     return made
+
+
+def place_of(tensor: Any) -> tuple[str, ...]:
+    """What ``rebuilt`` needs to know of a tensor's device: nothing for the CPU's."""
+    return () if tensor._storage.__class__ is not Value else (str(tensor.device),)
 
 
 def copy_storage(tensor: Any, memo: dict[int, Any]) -> Any:
@@ -291,9 +298,7 @@ def copy_storage(tensor: Any, memo: dict[int, Any]) -> Any:
     key = ("storage", id(storage))
     found = memo.get(key)  # type: ignore[call-overload]
     if found is None:
-        found = memo[key] = Storage(storage.memory.copy()) if storage.__class__ is not Value else None  # type: ignore[index]
-    if found is None:
-        return tensor.detach().clone()
+        found = memo[key] = storage.copied() if storage.__class__ is Value else Storage(storage.memory.copy())  # type: ignore[index]
     return window(found, tensor._dtype, tensor._shape, strides_of(tensor), tensor._offset)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.table import kernel
-from .._core.tensor_base import TensorBase, array_of
+from .._core.tensor_base import TensorBase, array_of, is_meta
 from . import views
 from ._autocast import follow
 from ._dispatch import call, shape_of
@@ -58,6 +58,9 @@ def ctc_loss(
         raise RuntimeError(
             f"Expected input_lengths to have value at most {steps}, but got value {inputs[at]} {_WHERE}"
         )
+    if is_meta(log_probs):
+        loss = sum_of(log_probs, (0, 2))  # a loss of each, as far as there is anything to see of it
+        return loss if reduction == "none" and not single else sum_of(loss)
     rows = _rows(targets, wanted, batch)
     # The kernel refuses a target that cannot fit: equal neighbours need a blank between them.
     repeats = np.array([(row[1:n] == row[: n - 1]).sum() if n > 1 else 0 for row, n in zip(rows, wanted)], np.int64)

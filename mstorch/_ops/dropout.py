@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.raw import ON_CPU
 from .._backend.table import kernel
 from .._core.generator import mask_engine
 from .._core.strides import dense_order, elementwise_strides
 from .._core.tensor_base import count_of, strides_of, tensor_of, wrap
 from ._dispatch import call, cast_tensor, in_place, result_strides
 from .elementwise import add, mul, sub
-from .placing import moved
+from .placing import beside
 from .random import draw
 from .views import reshape
 
@@ -39,7 +38,7 @@ def _kept(input: Any, p: float, channels: bool, scale: float) -> Any:
         keep = keep.reshape(shape) if channels or input._stride is None else _in_memory_order(keep, own, strides_of(input))
         # A product of 0-d arrays is a NumPy scalar.
         noise = tensor_of(np.asarray(keep.astype(kind.np, order="C") * kind.np.type(scale), kind.np))
-        return moved(noise, False) if not ON_CPU and not input.is_cpu else noise
+        return beside(noise, input)
     return mul(reshape(cast_tensor(wrap(keep), kind), shape), scale)
 
 

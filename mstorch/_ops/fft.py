@@ -54,7 +54,7 @@ def _resized(input: Any, dim: int, length: int) -> Any:
     if length < shape[dim]:
         return views.narrow(input, dim, 0, length)
     if length > shape[dim]:
-        return cat((input, zeros((*shape[:dim], length - shape[dim], *shape[dim + 1 :]), dtype=input._dtype)), dim)
+        return cat((input, zeros((*shape[:dim], length - shape[dim], *shape[dim + 1 :]), dtype=input._dtype, device=input.device)), dim)
     return input
 
 

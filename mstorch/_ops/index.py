@@ -43,6 +43,7 @@ from .compare import clamp, eq, lt, where
 from .creation import preserved_strides
 from .elementwise import add
 from .join import cat
+from .placing import beside
 from .reduce import any as any_of
 from .scatter import put_flat
 
@@ -179,7 +180,7 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     shape = broadcast_shape(shape_of(mask), shape_of(input))
     spread = views.expand(input, shape) if shape_of(input) != shape else input
     chosen = np.broadcast_to(array_of(mask), shape)
-    return finish(call(_take, (spread,), tensor_of(np.flatnonzero(chosen))), out)
+    return finish(call(_take, (spread,), beside(tensor_of(np.flatnonzero(chosen)), input)), out)
 
 
 def _expect_long(name: str, out: Any) -> None:
@@ -242,7 +243,7 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
         return self
     check_writable(self)
     shape = shape_of(self)
-    every = tensor_of(np.arange(views.numel_of(shape)).reshape(shape))
+    every = beside(tensor_of(np.arange(views.numel_of(shape)).reshape(shape)), self)
     places = indexing.getitem(every, key)
     spread = views.expand(values, shape_of(places))
     return in_place(self, put, places, spread, accumulate=True)
@@ -306,8 +307,8 @@ def _flags(size: int, positions: Any) -> Any:
     if values is not None:
         chosen = np.zeros(size, np.bool_)
         chosen[values.reshape(-1)] = True
-        return tensor_of(chosen)
-    every = tensor_of(np.arange(-size, size).reshape(2, size, 1))
+        return beside(tensor_of(chosen), positions)
+    every = beside(tensor_of(np.arange(-size, size).reshape(2, size, 1)), positions)
     return any_of(any_of(eq(every, views.reshape(positions, (-1,))), 2), 0)
 
 
@@ -338,7 +339,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
         raise RuntimeError("Number of elements of source < number of ones in mask")
     flat = views.reshape(source, (count_of(source._shape),))
     part = views.slice_dim(flat, 0, 0, count, 1)
-    return put_flat(spread, tensor_of(positions), part, False)
+    return put_flat(spread, beside(tensor_of(positions), spread), part, False)
 
 
 def masked_scatter_(self: Any, mask: Any, source: Any) -> Any:

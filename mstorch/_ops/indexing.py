@@ -12,11 +12,11 @@ from .._core.modes import modes
 from .._core.storage import Storage
 from .._core.strides import contiguous_strides
 from .._core.tangents import LEVELS
-from .._core.tensor_base import TensorBase, array_of, count_of, is_meta, is_tracked, tensor_of, touch
+from .._core.tensor_base import TensorBase, array_of, count_of, is_meta, is_tracked, put_raw, tensor_of, touch, value_of
 from .._core.writable import check_history, check_writable, refuse_partial_overlap
 from .._tape.apply import through
 from .._tape.duals import write_parts
-from .._tape.node import Node, bare_twin, edge_of
+from .._tape.node import Node, bare, bare_twin, dressed, edge_of
 from .._tape.windows import PART, linear, sorted_view
 from .._tape.writes import assign, settle, snapshot
 from . import views
@@ -39,6 +39,7 @@ from .placing import beside
 _index = kernel("index")
 _linear = kernel("linear_index")
 _scatter = kernel("storage_scatter")
+_take = kernel("take")
 _expand = kernel("expand")
 _clone = kernel("clone")
 _nonzero = kernel("nonzero")
@@ -300,7 +301,7 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         touch(part)
         return
     check_writable(part)
-    assign(part, fitted(value, part, part._shape))
+    assign(part, fitted(value, part, part._shape), given=True)
 
 
 def _has_mask(key: Any) -> bool:
@@ -405,7 +406,51 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
         return kernel_of(raw, index, new)
 
     source = beside(contiguous_copy(source), current)
+    if modes.native is None and not LEVELS:
+        _put_on_device(current, positions, source)
+        return
     write(current, through("IndexPutBackward0", put, (current, source), (positions,), linear=True))
+
+
+def _put_on_device(target: Any, positions: Any, source: Any) -> None:
+    """The elements of ``source`` at flat positions of a target on a device."""
+    check_writable(target)
+    made = None
+    if modes.grad and (is_tracked(target) or is_tracked(source)):
+        made = _FlatPut.recorded(snapshot(target), positions, source)
+    put_raw(target, _scatter[target._dtype.name](value_of(target), value_of(positions), value_of(source)))
+    settle(target, made, "IndexPutBackward0")
+
+
+class _FlatPut(Node):
+    """The node of elements that were put at flat positions on a device."""
+
+    __slots__ = ("positions",)
+    positions: Any
+
+    label = "IndexPutBackward0"
+
+    @classmethod
+    def recorded(cls, before: Any, positions: Any, source: Any) -> Any:
+        """A stand-in for the written tensor, which has its history."""
+        made = bare_twin(before)
+        node = cls((edge_of(before), edge_of(source)))
+        node.positions = positions
+        made._node = node
+        return made
+
+    def run(self, gradients: Any, recorded: bool) -> Any:
+        """Zeros where elements were put, and the gradient that is found there."""
+        gradient, raw = gradients[0], value_of(self.positions)
+        whole = dressed(gradient)
+        rest = part = None
+        if self.edges[0] is not None:
+            nothing = tensor_of(np.zeros(raw.shape, whole._dtype.np))
+            rest = contiguous_copy(whole)
+            _put_on_device(rest, self.positions, beside(nothing, whole))
+        if self.edges[1] is not None:
+            part = call(_take, (whole,), self.positions)
+        return tuple(item if item is None or recorded else bare(item) for item in (rest, part))
 
 
 def put_at(target: Any, key: Any, source: Any) -> None:

@@ -35,6 +35,7 @@ from ._forms import accept_forms
 from .creation import arange, preserved_strides, zeros
 from .from_data import from_numpy
 from .from_data import tensor as make
+from .placing import beside
 
 _cat = kernel("cat")
 _stack = kernel("stack")
@@ -198,6 +199,10 @@ def _nonempty(tensors: Any, name: str) -> tuple[Any, ...]:
     return tensors
 
 
+def _nothing(height: int, width: int, block: Any, kind: Any) -> Any:
+    return zeros((height, width), dtype=kind, device=block.device)
+
+
 def block_diag(*tensors: Any) -> Any:
     """A matrix with the tensors (of at most two dimensions) along its diagonal."""
     for number, tensor in enumerate(tensors):
@@ -214,7 +219,7 @@ def block_diag(*tensors: Any) -> Any:
     rows, before = [], 0
     for block in blocks:
         height, own = shape_of(block)
-        sides = (zeros((height, before), dtype=kind), block, zeros((height, width - before - own), dtype=kind))
+        sides = (_nothing(height, before, block, kind), block, _nothing(height, width - before - own, block, kind))
         rows.append(cat(sides, 1))
         before += own
     return cat(rows, 0)
@@ -294,7 +299,7 @@ def _interleaved(input: Any, counts: Any, dim: int, output_size: int | None) -> 
     positions = np.repeat(np.arange(array.size), array)
     if output_size is not None and output_size != positions.size:
         raise RuntimeError("allocated size does not match required size")
-    return _index().index_select(input, dim, tensor_of(positions))
+    return _index().index_select(input, dim, beside(tensor_of(positions), input))
 
 
 def flip(input: Any, dims: Any) -> Any:

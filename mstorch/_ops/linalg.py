@@ -212,7 +212,7 @@ def _det_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
     (gradient,), (value,), (A,) = gradients, outputs, inputs
     if gradient is None:
         return (None,)
-    inverse, info = solve_matrices(A.mH, eye(shape_of(A)[-1], dtype=A._dtype))
+    inverse, info = solve_matrices(A.mH, eye(shape_of(A)[-1], dtype=A._dtype, device=A.device))
     if info.asnumpy().any() or not finite(inverse):
         return (views.unsqueeze(views.unsqueeze(gradient, -1), -1) * _cofactors(A),)
     return (views.unsqueeze(views.unsqueeze(gradient * value.conj(), -1), -1) * inverse,)
@@ -323,7 +323,7 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None
     rtol = rcond if rtol is None else rtol
     shape = shape_of(A)
     if A.numel() == 0:
-        found = zeros((*shape[:-2], shape[-1], shape[-2]), dtype=A._dtype) + A.mT * 0
+        found = zeros((*shape[:-2], shape[-1], shape[-2]), dtype=A._dtype, device=A.device) + A.mT * 0
         return finish_safely(found, out, "linalg.pinv")
     if hermitian:
         values, u = eigh_pair(source, "L", "linalg.pinv")
@@ -349,7 +349,7 @@ def matrix_rank(
         atol, rtol = tol, 0.0
     _check_tolerances("torch.linalg.matrix_rank", atol=atol, rtol=rtol)
     if A.numel() == 0:
-        return finish_safely(zeros(shape_of(A)[:-2], dtype=int64), out, "torch.linalg.matrix_rank")
+        return finish_safely(zeros(shape_of(A)[:-2], dtype=int64, device=A.device), out, "torch.linalg.matrix_rank")
     size = eigh_pair(source, "L", "linalg.matrix_rank")[0].abs() if hermitian else svdvals(source)
     return finish_safely(reduce.sum((size > _tolerance(size, shape_of(A), atol, rtol)), -1), out, "torch.linalg.matrix_rank")
 
@@ -363,13 +363,13 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
     if p is None or p in (2, -2):
         values = svdvals(A)
         if A.numel() == 0:
-            return finish_safely(zeros(shape_of(A)[:-2], dtype=values._dtype), out, "linalg.cond")
+            return finish_safely(zeros(shape_of(A)[:-2], dtype=values._dtype, device=A.device), out, "linalg.cond")
         ratio = values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
         return finish_safely(ratio, out, "linalg.cond")
     check_square(A, "linalg.cond")
     if A.numel() == 0:
-        return finish_safely(zeros(shape_of(A)[:-2], dtype=A._dtype.to_real()), out, "linalg.cond")
-    inverse, info = solve_matrices(A, eye(shape_of(A)[-1], dtype=A._dtype))
+        return finish_safely(zeros(shape_of(A)[:-2], dtype=A._dtype.to_real(), device=A.device), out, "linalg.cond")
+    inverse, info = solve_matrices(A, eye(shape_of(A)[-1], dtype=A._dtype, device=A.device))
     found = matrix_norm(A, p) * matrix_norm(inverse, p)
     if info.asnumpy().any():
         found = where(wrap(info) > 0, math.inf, found)
@@ -403,9 +403,9 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> An
     limit = max(shape[-2:]) * np.finfo(A._dtype.np).eps.item() if rcond is None else rcond
     solution = pinv(A, rtol=limit) @ right
     values = svdvals(A.detach())
-    nothing, counts = zeros(0, dtype=A._dtype.to_real()), zeros(0, dtype=int64)
+    nothing, counts = zeros(0, dtype=A._dtype.to_real(), device=A.device), zeros(0, dtype=int64, device=A.device)
     rank = nothing
-    ranks = reduce.sum(values > values[..., :1] * limit, -1) if A.numel() else zeros(shape[:-2], dtype=int64)
+    ranks = reduce.sum(values > values[..., :1] * limit, -1) if A.numel() else zeros(shape[:-2], dtype=int64, device=A.device)
     residuals = nothing
     if shape[-2] > shape[-1] and (driver == "gels" or bool((ranks == shape[-1]).all())) and driver != "gelsy":
         rest = A @ solution - right

@@ -52,7 +52,7 @@ def lu_unpack(
         raise RuntimeError(
             "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?"
         )
-    nothing = zeros(0, dtype=LU_data._dtype)
+    nothing = zeros(0, dtype=LU_data._dtype, device=LU_data.device)
     permutation = permutation_of(value_of(LU_pivots), shape_of(LU_data)[-2], LU_data._dtype) if unpack_pivots else nothing
     lower, upper = triangles(LU_data) if unpack_data else (nothing, nothing)
     return finish_exactly(return_types.lu_unpack((permutation, lower, upper)), out)
@@ -189,7 +189,7 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
     if not compute_uv:
         *batch, rows, columns = shape_of(input)
         values = svdvals(input)
-        left, right = (zeros((*batch, n, n), dtype=input._dtype) for n in (rows, columns))
+        left, right = (zeros((*batch, n, n), dtype=input._dtype, device=input.device) for n in (rows, columns))
         return finish_exactly(return_types.svd((left, values, right)), out)
     u, s, vh = svd_parts(input, not some, "linalg.svd")
     return finish_exactly(return_types.svd((u, s, vh.mH)), out)

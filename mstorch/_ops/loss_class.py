@@ -77,7 +77,7 @@ def _nll_loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
             f"{list(shape_of(weight))}"
         )
-    if capturing():
+    if capturing() or is_meta(target):
         return _nll_in_graph(input, target, weight, ignore_index, reduction)
     values, counted = _classes(target, classes, ignore_index)
     kind = input._dtype
@@ -148,7 +148,7 @@ def cross_entropy(
     _shapes(input, target)
     _check_target(target)
     plain = len(x) == 2 and weight is None and label_smoothing == 0 and reduction == "mean" and input._dtype is float32
-    if plain and not capturing() and shape_of(target) == x[:1] and count_of(input._shape):
+    if plain and not capturing() and not is_meta(target) and shape_of(target) == x[:1] and count_of(input._shape):
         values, counted = _classes(target, x[1], ignore_index)
         if counted is None or counted.all():
             return call(_cross_entropy, (input,), values.astype(np.int32))
@@ -178,7 +178,7 @@ def _smoothed(
 
 def _counted_terms(terms: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any]:
     """The terms with 0 for targets that do not count, and by what their mean divides."""
-    if capturing():
+    if capturing() or is_meta(target):
         counted, _, shares = _shares_in_graph(target, weight, ignore_index, terms._dtype)
         return where(counted, terms, 0.0), sum_of(shares)
     values = array_of(target)

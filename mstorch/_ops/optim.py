@@ -8,7 +8,9 @@ import numpy as np
 
 from .._backend.host._blocks import in_blocks
 from .._backend.raw import ON_CPU
-from .._core.tensor_base import array_of, is_tracked, touch
+from .._backend.table import kernel, serves
+from .._core.storage import Value
+from .._core.tensor_base import array_of, is_tracked, put_raw, touch, value_of
 from ._dispatch import capturing
 
 
@@ -27,9 +29,23 @@ def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]
     return True
 
 
+def has_kernels(op: str, params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
+    """Whether a device's kernel of a step may be given these tensors: float32, each a whole value, nothing recorded."""
+    if ON_CPU or capturing() or not serves(op, "float32"):
+        return False
+    for group in (params, grads, *states):
+        for tensor in group:
+            cell = tensor._storage
+            if cell.__class__ is not Value or tensor._dtype.name != "float32":
+                return False
+            if tensor._stride is not None or tensor._shape != cell.raw.shape:
+                return False
+    return not any(is_tracked(tensor) for group in (grads, *states) for tensor in group)
+
+
 def increment(counter: Any) -> float:
     """Add 1 to a 0-d counter and return it."""
-    if not ON_CPU or is_tracked(counter) or capturing():
+    if counter._storage.__class__ is Value or is_tracked(counter) or capturing():
         counter.add_(1)
         return float(counter.item())
     array = array_of(counter)
@@ -85,3 +101,35 @@ def plain_step(param: Any, grad: Any, lr: float) -> None:
     """Gradient descent's update of one parameter, in place."""
     in_blocks(lambda values, slope: np.subtract(values, slope * slope.dtype.type(lr), out=values), [array_of(param), array_of(grad)], 4)
     touch(param)
+
+
+_adamw_kernel, _add_kernel = kernel("adamw_step"), kernel("add_scaled")
+
+
+def adamw_on_device(
+    param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any, counter: Any, lr: float, beta1: float, beta2: float, decay: float,
+    penalty: float, eps: float, maximize: bool,
+) -> None:  # fmt: skip
+    """A step of one parameter, its moments and its counter by a device's kernel, which writes into their memory.
+
+    ``decay`` shrinks the parameter, ``penalty`` times the parameter is added to the gradient.
+    """
+    slope, raw = value_of(grad), value_of(param)
+    if penalty != 0:
+        slope = _add_kernel["float32"](slope, raw, -penalty if maximize else penalty)
+    done = value_of(counter) if counter._storage.__class__ is Value else float(counter.item())
+    numbers = (float(beta1), float(beta2), float(decay), float(eps), bool(maximize))
+    found = _adamw_kernel["float32"](raw, slope, value_of(exp_avg), value_of(exp_avg_sq), done, lr, *numbers)
+    for tensor, new in zip((param, exp_avg, exp_avg_sq), found):
+        put_raw(tensor, new)
+    counter.add_(1)
+
+
+def add_on_device(tensor: Any, other: Any, scale: float) -> None:
+    """``tensor += scale * other`` by one kernel of a device."""
+    put_raw(tensor, _add_kernel["float32"](value_of(tensor), value_of(other), scale))
+
+
+def momentum_on_device(buffer: Any, grad: Any, momentum: float) -> None:
+    """``buffer = grad + momentum * buffer`` by one kernel of a device."""
+    put_raw(buffer, _add_kernel["float32"](value_of(grad), value_of(buffer), momentum))

@@ -12,7 +12,18 @@ from .._backend.raw import ON_CPU, from_numpy
 from .._core import device as devices
 from .._core.modes import modes
 from .._core.storage import Value
-from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, laid_out, on_device, require_grad, strides_of
+from .._core.tensor_base import (
+    TensorBase,
+    array_of,
+    is_meta,
+    is_tracked,
+    laid_out,
+    meta_tensor,
+    on_device,
+    require_grad,
+    strides_of,
+    turn_into,
+)
 from .._tape.node import Node, bare, edge_of, named
 
 
@@ -76,6 +87,15 @@ def on_accelerators(namespace: dict[str, Any], names: Sequence[str], like: Seque
         namespace[name] = _placing(namespace[name], name in like)
 
 
+def _filled(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> Any:
+    """What a factory puts into a tensor of the accelerator, by way of one of the host."""
+    made = function(*args, **{**kwargs, "out": out.detach().cpu().contiguous()})
+    if made._shape == out._shape:
+        return out.copy_(made)
+    turn_into(out, moved(made, False))
+    return out
+
+
 def _placing(function: Callable[..., Any], like: bool) -> Callable[..., Any]:
     code = function.__code__
     positional = code.co_varnames[: code.co_argcount]
@@ -88,7 +108,7 @@ def _placing(function: Callable[..., Any], like: bool) -> Callable[..., Any]:
         wanted = kwargs.get("device")
         if place is not None and len(args) > place:
             wanted = args[place]
-        if wanted is None and like and isinstance(args[0], TensorBase) and not is_meta(args[0]):
+        if wanted is None and like and isinstance(args[0], TensorBase):
             wanted = args[0].device  # type: ignore[attr-defined]
         if wanted is None and kwargs.get("out") is not None:
             wanted = kwargs["out"].device
@@ -105,9 +125,11 @@ def _placing(function: Callable[..., Any], like: bool) -> Callable[..., Any]:
         else:
             kwargs["device"] = "cpu"
         out = kwargs.pop("out", None)
-        made = moved(function(*args, **kwargs), False)
         if out is not None:
-            return out.copy_(made)
+            return _filled(function, args, kwargs, out)
+        made = moved(function(*args, **kwargs), False)
+        if asked and made._dtype.category < 2:
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         if asked:
             require_grad(made, True)
         return made
@@ -117,6 +139,8 @@ def _placing(function: Callable[..., Any], like: bool) -> Callable[..., Any]:
 
 def beside(constant: Any, like: Any) -> Any:
     """A constant that a function made on the host, where the tensor is that it goes with."""
+    if modes.native is None and is_meta(like):
+        return constant if is_meta(constant) else meta_tensor(constant._shape, constant._dtype)
     if ON_CPU or modes.native is not None or like._storage.__class__ is not Value or constant._storage.__class__ is Value:
         return constant
     return moved(constant, False)

@@ -23,7 +23,7 @@ from ._forms import accept_forms
 from .copying import is_contiguous
 from .creation import _checked_size, empty_like
 from .from_data import made
-from .placing import on_accelerators
+from .placing import beside, on_accelerators
 from .views import permute
 
 
@@ -458,17 +458,17 @@ def poisson(input: Any, generator: Any = None) -> Any:
 def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
     """Binomial random numbers of the given counts and probabilities."""
     array = draw("binomial", engine_of(generator), _array(count), _array(prob))
-    return _tensor(array, count._dtype, False, None)
+    return beside(_tensor(array, count._dtype, False, None), count)
 
 
 def _standard_gamma(input: Any, generator: Any = None) -> Any:
     """Gamma random numbers of the concentrations in ``input`` and rate 1; the public function adds the gradient."""
-    return _tensor(draw("standard_gamma", engine_of(generator), _array(input)), input._dtype, False, None)
+    return beside(_tensor(draw("standard_gamma", engine_of(generator), _array(input)), input._dtype, False, None), input)
 
 
 def _sample_dirichlet(input: Any, generator: Any = None) -> Any:
     """Dirichlet random numbers of the concentrations in the last dimension of ``input``."""
-    return _tensor(draw("dirichlet", engine_of(generator), _array(input)), input._dtype, False, None)
+    return beside(_tensor(draw("dirichlet", engine_of(generator), _array(input)), input._dtype, False, None), input)
 
 
 FUNCTIONS = tuple(

@@ -16,6 +16,7 @@ from ._dispatch import accept_numpy_names, call, cast_tensor, finish, refuse_ove
 from .creation import arange
 from .index import gather, keep_layout
 from .join import cat
+from .placing import beside
 from .scan import cummax
 
 _argsort = kernel("argsort")
@@ -78,11 +79,11 @@ def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool =
     if input._dtype.category == 3:
         raise RuntimeError(" topk does not support complex dtypes on CPU")
     if not shape:
-        found = return_types.topk((input.clone(), tensor_of(_zeros(()))))
+        found = return_types.topk((input.clone(), beside(tensor_of(_zeros(())), input)))
     else:
         target = (*shape[:dim], k, *shape[dim + 1 :])
         if 0 in target:
-            indices = tensor_of(_zeros(target))
+            indices = beside(tensor_of(_zeros(target)), input)
         else:
             name = input._dtype.name
             ranked = cast_tensor(input.detach(), by_name(_WIDER[name])) if name in _WIDER else input.detach()
@@ -180,12 +181,12 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False, *, out: Any = None) -
     order = _order(input, dim, False)
     values = gather(input.detach(), dim, order)
     length = shape[dim]
-    place = views.reshape(arange(length), (1,) * dim + (length,) + (1,) * (len(shape) - dim - 1))
+    place = views.reshape(arange(length, device=input.device), (1,) * dim + (length,) + (1,) * (len(shape) - dim - 1))
     if length > 1:
         ahead = views.slice_dim(values, dim, 1, length, 1)
         behind = views.slice_dim(values, dim, 0, length - 1, 1)
         starts = cat((views.slice_dim(values, dim, 0, 1, 1) == views.slice_dim(values, dim, 0, 1, 1), ahead != behind), dim)
-        starts.index_fill_(dim, arange(1), True)
+        starts.index_fill_(dim, arange(1, device=input.device), True)
     else:
         starts = values == values
         starts.fill_(True)

@@ -15,6 +15,7 @@ from .complex_views import view_as_complex, view_as_real
 from .creation import ones, zeros
 from .join import stack
 from .padding import constant_pad_nd, pad
+from .placing import beside
 from .scatter import index_add
 
 _RETURN_COMPLEX = (
@@ -87,7 +88,7 @@ def stft(
     signal = views.unsqueeze(input, 0) if single else input
     weights = None if window is None else window
     if weights is None and length < n_fft:
-        weights = ones(length, dtype=signal._dtype)
+        weights = ones(length, dtype=signal._dtype, device=signal.device)
     if align_to_window and length < n_fft:
         # Frames are counted by the window's length; what the transform needs besides is zeros.
         left = (n_fft - length) // 2
@@ -142,8 +143,8 @@ def _overlapped(frames: Any, hop: int) -> Any:
         return view_as_complex(stack(pair, -1))
     batch, count, size = shape_of(frames)
     places = (np.arange(count)[:, None] * hop + np.arange(size)).reshape(-1).astype(np.int64)
-    whole = zeros((batch, size + hop * (count - 1)), dtype=frames._dtype)
-    return index_add(whole, 1, tensor_of(places), views.reshape(frames, (batch, count * size)))
+    whole = zeros((batch, size + hop * (count - 1)), dtype=frames._dtype, device=frames.device)
+    return index_add(whole, 1, beside(tensor_of(places), frames), views.reshape(frames, (batch, count * size)))
 
 
 def istft(
@@ -180,7 +181,7 @@ def istft(
         frames = fft.ifft(spectrum, dim=-1, norm=norm)
     else:
         frames = fft.irfft(views.slice_dim(spectrum, 2, 0, n_fft // 2 + 1, 1), n=n_fft, dim=-1, norm=norm)
-    weights = _centred(ones(size, dtype=input._dtype.to_real()) if window is None else window, n_fft)
+    weights = _centred(ones(size, dtype=input._dtype.to_real(), device=input.device) if window is None else window, n_fft)
     count = shape_of(frames)[1]
     signal = _overlapped(frames * weights, hop)
     envelope = _overlapped(views.unsqueeze(views.expand(weights * weights, (count, n_fft)), 0), hop)

@@ -72,7 +72,8 @@ def max_unpool(
             f"{'x'.join(map(str, sizes))})"
         )
     flat = scatter(
-        zeros((*lead, count), dtype=input._dtype), len(lead), views.reshape(indices, (*lead, -1)), views.reshape(input, (*lead, -1))
+        zeros((*lead, count), dtype=input._dtype, device=input.device), len(lead),
+        views.reshape(indices, (*lead, -1)), views.reshape(input, (*lead, -1))
     )
     result = views.reshape(flat, (*lead, *sizes))
     if rank == 2 and input._stride is not None and suggests_channels_last(shape, input._stride):

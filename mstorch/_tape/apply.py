@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +12,12 @@ from .._backend.raw import ON_CPU, Raw, from_numpy
 from .._backend.table import LOCK, Kernel, forked, through_mindspore
 from .._core.dtype import OF_NP, dtype
 from .._core.modes import modes, shapes_only
-from .._core.storage import Storage, Value
+from .._core.storage import Storage
 from .._core.tangents import LEVELS
 from .._core.tensor_base import (
     TensorBase,
     array_of,
     fresh,
-    is_meta,
     is_tracked,
     laid_out,
     meta_tensor,
@@ -28,6 +27,7 @@ from .._core.tensor_base import (
     wrap,
 )
 from .node import FREED, Node, Saved, dressed, edge_of, named, next_number, saved_input
+from .places import Shaped, check_meta, check_places, on_host, shaped, without_memory
 from .saved import attribute, names_of
 
 Rule = Callable[..., Any]
@@ -133,65 +133,19 @@ def backward_name(op: str) -> str:
     return "".join(part.capitalize() for part in op.split("_")) + "Backward0"
 
 
-def _host_inputs(inputs: Sequence[Any]) -> bool:
-    for item in inputs:
-        if isinstance(item, TensorBase):
-            return item._storage.__class__ is Storage
-        if isinstance(item, (list, tuple)) and item:
-            return _host_inputs(item)
-    return True
-
-
-def _all_host_inputs(inputs: Sequence[Any]) -> bool:
-    """The same in a process with an accelerator: a mix of devices is an error, but for numbers of the CPU."""
-    flat = [item for part in inputs for item in (part if isinstance(part, (list, tuple)) else (part,)) if isinstance(item, TensorBase)]
-    if not any(item._storage.__class__ is Value for item in flat):
-        return _host_inputs(inputs)
-    for item in flat:
-        if item._storage.__class__ is Storage and item._shape:
-            first, other = flat[0].device, next(one.device for one in flat if one.device != flat[0].device)  # type: ignore[attr-defined]
-            raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {first} and {other}!")
-    return False
-
-
-_on_host = _host_inputs if ON_CPU else _all_host_inputs
-
-
 def _compute(op: Kernel, name: str, inputs: Sequence[Any], args: Sequence[Any]) -> Any:
-    if modes.native is None and _on_host(inputs):
-        return op.host[name](*[array_of(item) if isinstance(item, TensorBase) else _as_array(item) for item in inputs], *args)
-    if modes.native is None and _without_memory(inputs):
-        _check_meta(op.op)
+    if modes.native is None and on_host(inputs):
+        try:
+            return op.host[name](*[array_of(item) if isinstance(item, TensorBase) else _as_array(item) for item in inputs], *args)
+        except NotImplementedError:
+            if not without_memory(inputs):
+                raise
+    if modes.native is None and without_memory(inputs):
+        check_places(op.op, inputs)
+        check_meta(op.op)
         with shapes_only():
-            return _shaped(op.host[name](*map(_as_array, inputs), *args))
+            return shaped(op.host[name](*map(_as_array, inputs), *args))
     return op[name](*[as_raw(item) for item in inputs], *map(as_raw, args))
-
-
-def _without_memory(inputs: Sequence[Any]) -> bool:
-    return any(
-        is_meta(item) if isinstance(item, TensorBase) else isinstance(item, (list, tuple)) and _without_memory(item) for item in inputs
-    )
-
-
-_SHAPED_BY_VALUES = {"nonzero", "masked_select", "bincount", "unique", "repeat_interleave"}
-
-
-def _check_meta(op: str) -> None:
-    if op in _SHAPED_BY_VALUES:
-        raise NotImplementedError(f"The shape of torch.{op}() depends on values, which tensors on the meta device have not")
-
-
-class Shaped(NamedTuple):
-    """What an operation on the meta device gives."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype
-
-
-def _shaped(value: Any) -> Any:
-    if isinstance(value, (np.ndarray, np.generic)):
-        return Shaped(value.shape, value.dtype)
-    return tuple(map(_shaped, value)) if isinstance(value, (tuple, list)) else value
 
 
 _SIMPLE = frozenset((int, float, bool, complex, str, type(None)))
@@ -204,8 +158,8 @@ def _arrays(args: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Any, ...]:
             break
     else:
         return args
-    if _without_memory(args):
-        if not _without_memory(inputs):
+    if without_memory(args):
+        if not without_memory(inputs):
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         with shapes_only():
             return tuple(map(_as_array, args))
@@ -254,7 +208,7 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
     ``inputs`` come first in the kernel's arguments, ``args`` (Python values, arrays) after them. Results have ``strides``.
     """
     native = modes.native
-    if not ON_CPU and args and native is None and not _on_host(inputs) and not _without_memory(inputs):
+    if not ON_CPU and args and native is None and not on_host(inputs) and not without_memory(inputs):
         return _apply_on_device(op, kind, inputs, args, label, strides)
     if args and native is None:
         args = _arrays(args, inputs)
@@ -540,11 +494,11 @@ def through(
     The results have memory of their own. For what has no row of its own: a row's kernel with its arguments in another order;
     ``host`` is the same of arrays.
     """
-    if modes.native is None and _on_host(tensors):
+    if modes.native is None and on_host(tensors):
         result = _wrapped((host or through_mindspore(function))(*map(_as_array, tensors), *map(_as_array, constants)))
-    elif modes.native is None and _without_memory(tensors):
+    elif modes.native is None and without_memory(tensors):
         with shapes_only():
-            result = _wrapped(_shaped((host or through_mindspore(function))(*map(_as_array, tensors), *map(_as_array, constants))))
+            result = _wrapped(shaped((host or through_mindspore(function))(*map(_as_array, tensors), *map(_as_array, constants))))
     else:
         result = _wrapped(function(*map(as_raw, tensors), *map(as_raw, constants)))
     if modes.native is None and recording(tensors):

@@ -14,9 +14,9 @@ from .._backend.quiet import QUIET
 from .._backend.raw import Raw
 from .._core.modes import modes
 from .._core.overriding import MODES, PLAIN, dispatches, state
-from .._core.storage import Storage
+from .._core.storage import Storage, Value
 from .._core.tangents import LEVELS, on
-from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, tensor_of, to_meta, touch
+from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, put_raw, tensor_of, to_meta, touch, value_of
 from .node import FREED, Accumulate, Edge, Node, bare_of, dressed
 
 
@@ -351,7 +351,13 @@ def _add_to(auto: Any, tensor: Any, gradient: Any, recorded: bool) -> None:
     elif not recorded and getattr(gradient, "_layout", None) is not None:
         held.add_(gradient)  # the same tensor goes on, be it sparse or not
     elif recorded or getattr(held, "_layout", None) is not None or gradient.__class__ is not np.ndarray:
-        auto.grad = add(held, dressed(gradient))
+        total = add(held, dressed(gradient))
+        if recorded or getattr(held, "_layout", None) is not None or held._storage.__class__ is not Value:
+            auto.grad = total
+        elif held._auto is held._node is None:
+            put_raw(held, value_of(total))  # the same tensor goes on
+        else:
+            auto.grad = total
     elif held._auto is held._node is None and held._storage.__class__ is Storage and gradient.dtype == held._dtype.np:
         array = array_of(held)
         np.add(array, gradient, out=array, extobj=QUIET)

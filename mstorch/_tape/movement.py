@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._backend.cast import cast
+from .._backend.cast import cast, numpy_cast
 from .._backend.quiet import quiet
 from .._backend.raw import NAME_OF, NAME_OF_NP, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
@@ -22,13 +22,15 @@ def _zeros_and_places(function: Map, shape: tuple[int, ...]) -> np.ndarray:
     return np.asarray(function(np.arange(1, count + 1, dtype=np.float64).reshape(shape)))
 
 
-def _moves(function: Map, shape: tuple[int, ...], places: np.ndarray) -> bool:
+def _moves(function: Map, shape: tuple[int, ...], places: np.ndarray, complex_too: bool) -> bool:
     """Whether a map takes elements as they are: it does so with other numbers, too."""
     if places.dtype != np.float64 or not np.array_equal(places, np.trunc(places)):
         return False
     if places.size and not 0 <= places.min() <= places.max() <= int(np.prod(shape)):
         return False
     numbers = np.random.RandomState(0).randint(1, 1 << 40, shape).astype(np.float64)
+    if complex_too:  # a conjugate or a part of a real number is hardly to be told from the number
+        numbers = numbers + 1j * (numbers + 1)
     padded = np.concatenate([np.zeros(1), numbers.reshape(-1)])
     return bool(np.array_equal(np.asarray(function(numbers)), padded[places.astype(np.int64)]))
 
@@ -58,18 +60,28 @@ def apply_map(forward: Map, back: Map, raw: Raw) -> Raw:
     with quiet():
         outcome = np.asarray(forward(like))
     if outcome.dtype != like.dtype:
-        if outcome.shape == shape:
+        if outcome.shape == shape and _casts(forward, like):
             return cast(raw, NAME_OF_NP[outcome.dtype])
         return _by_the_host(forward, raw)
+    complex_too = like.dtype.kind == "c"
     if not outcome.size or not like.size:
         return from_numpy(np.array(outcome, order="C"))
     places = _zeros_and_places(forward, shape)
-    if _moves(forward, shape, places):
+    if _moves(forward, shape, places, complex_too):
         return _gathered(raw, places)
     ways = _zeros_and_places(back, outcome.shape)
-    if ways.shape == shape and _moves(back, outcome.shape, ways):
+    if ways.shape == shape and _moves(back, outcome.shape, ways, complex_too):
         return _scattered(raw, ways, outcome.shape)
     return _by_the_host(forward, raw)
+
+
+def _casts(function: Map, like: np.ndarray) -> bool:
+    """Whether a map to another dtype is a conversion and nothing else."""
+    numbers = np.random.RandomState(0).randint(1, 100, like.shape).astype(np.float64)
+    probe = numpy_cast(numbers + 1j * numbers + 1j if like.dtype.kind == "c" else numbers, like.dtype)
+    with quiet():
+        found = np.asarray(function(probe))
+    return bool(np.array_equal(found, numpy_cast(probe, found.dtype)))
 
 
 def _by_the_host(forward: Map, raw: Raw) -> Raw:

@@ -9,7 +9,8 @@ import numpy as np
 from .._backend.quiet import quiet
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
-from .._core.tensor_base import TensorBase, is_tracked, tensor_of
+from .._core.storage import Value
+from .._core.tensor_base import TensorBase, is_tracked, on_device, tensor_of
 from . import movement
 from .apply import apply
 from .node import bare, dressed
@@ -117,7 +118,7 @@ def where(condition: Any, first: Any, second: Any) -> Any:
     first, second = (constant(v, like) if isinstance(v, (int, float)) else v for v in (first, second))
     if isinstance(like, TensorBase):
         if not isinstance(condition, TensorBase):
-            condition = dressed(condition) if condition.__class__ is Raw else tensor_of(np.asarray(condition))
+            condition = dressed(condition) if condition.__class__ is Raw else tensor_beside(np.asarray(condition), like)
         return apply(_where.kernel, like._dtype, (condition, first, second))
     name = dtype_name(like)
     if like.__class__ is np.ndarray:
@@ -161,6 +162,11 @@ def placed_in(value: Any, key: Any, shape: tuple[int, ...], label: str = "SliceB
     return _mapped(value, placed, part, label)
 
 
+def tensor_beside(array: np.ndarray, like: Any) -> Any:
+    """An array as a constant tensor on the device of another."""
+    return on_device(from_numpy(np.array(array, order="C"))) if like._storage.__class__ is Value else tensor_of(array)
+
+
 power, softmax, rsqrt = Primitive("pow"), Primitive("softmax"), Primitive("rsqrt")
 abs_, log1p, log2 = Primitive("abs"), Primitive("log1p"), Primitive("log2")
 mapped = _mapped
@@ -171,7 +177,7 @@ def like(array: Any, value: Any) -> Any:
     if array.__class__ is Raw:
         return dressed(array) if isinstance(value, TensorBase) else array
     if isinstance(value, TensorBase):
-        return tensor_of(array)
+        return tensor_beside(array, value)
     if value.__class__ is np.ndarray:
         return array
     return from_numpy(array)

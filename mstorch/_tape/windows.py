@@ -10,7 +10,7 @@ from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
 from .._core.dtype import OF_NP, dtype
 from .._core.modes import grad_set_to, modes, shapes_only
-from .._core.storage import Counter, Storage
+from .._core.storage import Counter, Storage, Value
 from .._core.strides import Strides, flat_index
 from .._core.tangents import LEVELS, below, keep, levels_of_all
 from .._core.tensor_base import (
@@ -26,6 +26,7 @@ from .._core.tensor_base import (
     make_view,
     make_window,
     meta_tensor,
+    on_device,
     strides_of,
     tensor_of,
 )  # fmt: skip
@@ -87,7 +88,7 @@ def linear_node(source: Any, forward: Map, back: Map, label: str) -> Any:
 
 
 def view(
-    source: Any, label: str, shape: Sequence[int], strides: Strides, offset: int, read: Callable[[Raw], Raw], forward: Map | None,
+    source: Any, label: str, shape: Sequence[int], strides: Strides, offset: int, read: Callable[[Raw], Raw] | None, forward: Map | None,
     back: Map | None,
     kind: dtype | None = None, again: Callable[[Any], Any] | None = None,
 ) -> Any:  # fmt: skip
@@ -226,7 +227,9 @@ def window_on(
     def read(raw: Raw) -> Raw:
         return _gather[base._dtype.name](raw, from_numpy(_positions(base, tuple(shape), strides, offset)))
 
-    return view(base, label, shape, strides, offset, read, forward, back)
+    # On a device the window may show elements that the tensor itself does not.
+    whole = modes.native is None and base._storage.__class__ is Value
+    return view(base, label, shape, strides, offset, None if whole else read, forward, back)
 
 
 _gather = kernel("storage_gather")
@@ -333,7 +336,7 @@ def put_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, .
         whole[keys[number]] = value if value.__class__ is np.ndarray else value.asnumpy()
     if not isinstance(first, TensorBase):
         return whole if first.__class__ is np.ndarray else from_numpy(whole)
-    result = tensor_of(whole)
+    result = on_device(from_numpy(whole)) if first.__class__ is not Raw and first._storage.__class__ is Value else tensor_of(whole)
     tracked = {number: part for number, part in given.items() if is_tracked(part)}
     if modes.grad and tracked:
         node: Any = named(_Collected, label)([edge_of(part) for part in tracked.values()])

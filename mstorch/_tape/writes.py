@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.raw import from_numpy
+from .._backend.table import kernel
 from .._core.modes import modes
-from .._core.storage import Counter
+from .._core.storage import Counter, Value
 from .._core.tangents import LEVELS, below, keep, levels_of
 from .._core.tensor_base import (
     TensorBase,
@@ -16,6 +18,7 @@ from .._core.tensor_base import (
     become,
     is_meta,
     is_tracked,
+    on_device,
     put_array,
     put_raw,
     strides_of,
@@ -28,6 +31,8 @@ from .._core.tensor_base import (
 from .duals import tangent_of, write, write_into
 from .node import Node, dressed, edge_of, named, node_of, on_host
 from .windows import Map, linear, map_bare, window_maps
+
+_clone = kernel("clone")
 
 
 class CopySlices(Node):
@@ -112,24 +117,34 @@ def _copy(array: np.ndarray) -> np.ndarray:
 
 def detach_snapshot(made: Any) -> None:
     """Give a snapshot that was saved for backward memory of its own, before the target is written."""
-    if on_host(made):
+    if on_host(made) or (modes.native is None and made._storage.__class__ is Value):
         version = made._counter.version
-        become(made, tensor_of(np.array(array_of(made), order="C")))
+        # A value of a device is not written to: what is written takes its place.
+        become(made, tensor_of(np.array(array_of(made), order="C")) if on_host(made) else on_device(value_of(made)))
         made._counter = Counter(version)
 
 
-def assign(target: Any, made: Any, label: str = "CopyBackwards") -> None:
-    """Write a tensor of the target's shape and dtype into it; the target's history becomes that of the written value."""
+def assign(target: Any, made: Any, label: str = "CopyBackwards", given: bool = False) -> None:
+    """Write a tensor of the target's shape and dtype into it; the target's history becomes that of the written value.
+
+    ``given``: somebody else holds the written tensor, so that a target without memory of the host gets a copy of its value.
+    """
     if is_meta(target):
         touch(target)
     elif on_host(target) and on_host(made) and modes.native is None:
         put_array(target, array_of(made))
     else:
-        put_raw(target, value_of(made))
+        put_raw(target, _own_value(made) if given and modes.native is None else value_of(made))
     if modes.grad and modes.native is None:
         settle(target, made, label)
     if LEVELS:
         write(target, made)
+
+
+def _own_value(made: Any) -> Any:
+    if on_host(made):
+        return from_numpy(np.array(array_of(made), order="C"))
+    return _clone[made._dtype.name](value_of(made))
 
 
 write_into.append(assign)

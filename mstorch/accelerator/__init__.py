@@ -1,11 +1,13 @@
 """torch.accelerator: the accelerator of this process, if MindSpore computes on one."""
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
-from .._backend import runtime
+from .._backend import runtime, streams
 from .._core import device as devices
 from .._core.device import device as _device
+from ..npu import streams as _faces
 
 _NONE = "Cannot access accelerator device when none is available."
 _index = int | str | _device | None
@@ -89,10 +91,50 @@ def empty_host_cache() -> None:
     runtime.empty_cache()
 
 
-(get_device_capability, current_stream, get_memory_info, max_memory_reserved, memory_reserved, memory_stats,
- reset_accumulated_memory_stats, reset_peak_memory_stats, set_stream) = map(_not_told, (
-    "get_device_capability", "current_stream", "get_memory_info", "max_memory_reserved", "memory_reserved",
-    "memory_stats", "reset_accumulated_memory_stats", "reset_peak_memory_stats", "set_stream"))  # fmt: skip
+def current_stream(device: Any = None, /) -> Any:
+    """The stream of the accelerator that work is given to; raises without one."""
+    _require()
+    return _faces.current_stream()
+
+
+def set_stream(stream: Any, /) -> None:
+    """Give work to a stream from now on; raises without an accelerator."""
+    _require()
+    _faces.set_stream(stream)
+
+
+def memory_reserved(device_index: Any = None, /) -> int:
+    """Bytes that the pool holds; raises without an accelerator."""
+    _require()
+    return int(streams.memory_stats()["reserved_bytes.all.current"])
+
+
+def max_memory_reserved(device_index: Any = None, /) -> int:
+    """The most bytes that the pool held; raises without an accelerator."""
+    _require()
+    return int(streams.memory_stats()["reserved_bytes.all.peak"])
+
+
+def memory_stats(device_index: Any = None, /) -> OrderedDict[str, Any]:
+    """The pool's figures that MindSpore has, by torch's names; raises without an accelerator."""
+    _require()
+    return OrderedDict(sorted(streams.memory_stats().items()))
+
+
+def reset_peak_memory_stats(device_index: Any = None, /) -> None:
+    """Count the most bytes from now on; raises without an accelerator."""
+    _require()
+    streams.reset_peaks()
+
+
+def get_memory_info(device_index: Any = None, /) -> tuple[int, int]:
+    """Bytes that are free and that there are; raises without an accelerator."""
+    _require()
+    total = streams.total_memory(0)
+    return max(total - memory_reserved(), 0), total
+
+
+get_device_capability, reset_accumulated_memory_stats = map(_not_told, ("get_device_capability", "reset_accumulated_memory_stats"))
 current_device_idx, set_device_idx = current_device_index, set_device_index
 
 

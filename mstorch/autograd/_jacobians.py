@@ -51,7 +51,7 @@ def array(tensor: Any) -> np.ndarray:
     tensor = tensor.detach()
     tensor = tensor if tensor.layout == strided else tensor.to_dense()
     tensor = tensor.float() if tensor.dtype.name == "bfloat16" else tensor
-    return np.array(tensor.resolve_conj().resolve_neg().numpy()).reshape(-1)
+    return np.array(tensor.resolve_conj().resolve_neg().cpu().numpy()).reshape(-1)
 
 
 # By differences

@@ -19,6 +19,7 @@ from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
 from .._core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
 from .._ops._dispatch import contiguous_copy
 from .._ops.creation import zeros_like
+from .._ops.placing import beside
 from .._tape import engine
 from .._tape.node import bare, edge_of
 from ..autograd import forward_ad
@@ -38,7 +39,7 @@ class Push:
         with recording():
             self.dummies: list[Any] = []
             for output in self.pull.outputs:
-                dummy = tensor_of(np.zeros(core(output)._shape, output._dtype.np))
+                dummy = beside(tensor_of(np.zeros(core(output)._shape, output._dtype.np)), core(output))
                 if output._dtype.category >= 2:
                     auto_of(dummy).leaf = True
                 self.dummies.append(dressed_like(output, dummy))
@@ -68,7 +69,7 @@ class Push:
         for place, value in zip(places, found):
             results[place] = None if value is None else dressed_like(self.dummies[place], fresh(value))
         return [
-            dressed_like(dummy, tensor_of(np.zeros(core(dummy)._shape, dummy._dtype.np))) if result is None else result
+            dressed_like(dummy, beside(tensor_of(np.zeros(core(dummy)._shape, dummy._dtype.np)), core(dummy))) if result is None else result
             for result, dummy in zip(results, self.dummies)
         ]
 
@@ -258,7 +259,7 @@ def _units(leaves: Sequence[Any], counts: Sequence[int]) -> list[Any]:
     total, start, found = sum(counts), 0, []
     for leaf, count in zip(leaves, counts):
         whole = np.eye(total, count, -start, dtype=leaf._dtype.np)
-        found.append(tensor_of(whole.reshape(total, *leaf._shape)))
+        found.append(beside(tensor_of(whole.reshape(total, *leaf._shape)), core(leaf)))
         start += count
     return found
 

@@ -16,6 +16,7 @@ from .._core.overriding import state
 from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, auto_of, is_tracked, tensor_of
 from .._core.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
+from .._ops.placing import beside
 from .._tape import engine
 from .._tape.node import Accumulate, Node, bare, bare_twin, dressed, edge_of, named
 from .._tape.windows import Linear
@@ -126,7 +127,7 @@ class Level:
     def wrapped(self, found: Sequence[Any]) -> list[Any]:
         """Gradients as tensors, zeros for None."""
         return [
-            dressed_like(like, tensor_of(np.zeros(core(like)._shape, like._dtype.np))) if gradient is None else gradient
+            dressed_like(like, beside(tensor_of(np.zeros(core(like)._shape, like._dtype.np)), core(like))) if gradient is None else gradient
             for gradient, like in zip(found, self.tensors)
         ]
 
@@ -170,7 +171,7 @@ def one_hot(output: Any, index: int) -> Any:
     """The gradient of one element of an output."""
     seed = np.zeros(output._shape, output._dtype.np)
     seed.reshape(-1)[index] = 1
-    return tensor_of(seed)
+    return beside(tensor_of(seed), core(output))
 
 
 class recording:

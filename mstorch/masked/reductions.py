@@ -93,7 +93,7 @@ def argmin(
 def _counted(input: Any, dims: tuple[int, ...], keepdim: bool, mask: Any) -> Any:
     """How many elements are unmasked."""
     if mask is None:
-        mask = ones(shape_of(input), dtype=bool_)
+        mask = ones(shape_of(input), dtype=bool_, device=input.device)
     return sum(input_mask(input, mask), dims, keepdim=keepdim, dtype=int64)
 
 

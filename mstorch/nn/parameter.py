@@ -8,7 +8,7 @@ from .._backend.cell import as_parameter, set_value
 from .._backend.runtime import keep_interrupts
 from .._core.ends import ENDS
 from .._core.overriding import PLAIN, WITHOUT_SUBCLASSES, disabled, dispatches, level_set_to, overrides
-from .._core.storage import face
+from .._core.storage import Value, face
 from .._core.tensor_base import TensorBase, array_of, become, is_tracked, require_grad, value_of
 from .._ops import creation, views
 from .._tensor import Tensor
@@ -76,6 +76,8 @@ def _of_subclass(data: Any, requires_grad: bool) -> Any:
 def native_parameter(parameter: Tensor, name: str) -> Any:
     """The mindspore.Parameter underneath, called ``name``; made the first time that MindSpore's side asks for it."""
     storage = parameter._storage
+    if storage.__class__ is Value:
+        raise NotImplementedError("mstorch: MindSpore's side is given modules whose parameters are on the CPU")
     if storage.parameter is None or tuple(storage.parameter.shape) != parameter._shape:
         if parameter._stride is not None or parameter._offset or storage.nbytes != array_of(parameter).nbytes:
             # A part of another storage, or in another order: MindSpore needs memory of its own, row by row.

@@ -1,12 +1,30 @@
 """torch.npu, as users of Ascend devices write it. ``mstorch.npu`` is there where MindSpore computes on one."""
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from .._backend import runtime
+from .._backend import streams as _native
 from .._core.device import device as _device
 from .._core.generator import device_generator, seed_devices
-from .._devices.faces import NoSwitch as _NoSwitch
+from . import amp, memory
+from .memory import (
+    empty_cache,
+    max_memory_allocated,
+    max_memory_cached,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_cached,
+    memory_reserved,
+    memory_stats,
+    memory_summary,
+    reset_max_memory_allocated,
+    reset_max_memory_cached,
+    reset_peak_memory_stats,
+)
+from .streams import Event, Stream, StreamContext, current_stream, default_stream, set_stream, stream
 
 
 def is_available() -> bool:
@@ -60,22 +78,6 @@ def synchronize(device: Any = None) -> None:
     runtime.synchronize()
 
 
-def empty_cache() -> None:
-    """Give the device's unused memory back."""
-    if is_available():
-        runtime.empty_cache()
-
-
-def memory_allocated(device: Any = None) -> int:
-    """Bytes that tensors take on the device."""
-    return runtime.memory_allocated() if is_available() else 0
-
-
-def max_memory_allocated(device: Any = None) -> int:
-    """The most bytes that tensors took on the device."""
-    return runtime.max_memory_allocated() if is_available() else 0
-
-
 def manual_seed(seed: int) -> None:
     """Seed the device's generator; ignored without one."""
     seed_devices(int(seed))
@@ -104,5 +106,72 @@ def set_rng_state(new_state: Any, device: Any = "npu") -> None:
     device_generator().set_state(new_state)
 
 
-class device(_NoSwitch):
-    """Compute on another device inside of a ``with`` block: MindSpore has one, so that nothing changes."""
+def get_rng_state_all() -> list[Any]:
+    """The states of all devices' generators; without a device none."""
+    return [get_rng_state()] if is_available() else []
+
+
+def set_rng_state_all(new_states: Iterable[Any]) -> None:
+    """Restore the states that ``get_rng_state_all`` gave."""
+    for state in new_states:
+        set_rng_state(state)
+
+
+def seed() -> None:
+    """Seed the device's generator from the operating system; ignored without one."""
+    if is_available():
+        device_generator().seed()
+
+
+def seed_all() -> None:
+    """Seed the generators of all devices from the operating system; ignored without one."""
+    seed()
+
+
+def is_bf16_supported() -> bool:
+    """Whether the device computes in bfloat16."""
+    return is_available()
+
+
+class DeviceProperties(NamedTuple):
+    """What is told of a device."""
+
+    name: str
+    total_memory: int
+
+
+def get_device_properties(device: Any = None) -> DeviceProperties:
+    """The name of a device and its memory in bytes (0 for the stand-in)."""
+    return DeviceProperties(get_device_name(device), _native.total_memory(0))
+
+
+class device:
+    """Compute on a device inside of a ``with`` block: MindSpore has one in a process, any other raises."""
+
+    def __init__(self, device: Any) -> None:
+        self.idx = device if isinstance(device, int) or device is None else _device(device).index
+
+    def __enter__(self) -> None:
+        if self.idx is not None and self.idx >= 0:
+            set_device(self.idx)
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+
+class device_of(device):
+    """Compute on the device of a tensor inside of a ``with`` block."""
+
+    def __init__(self, obj: Any) -> None:
+        super().__init__(obj.get_device() if getattr(obj, "is_npu", False) else None)
+
+
+_lazy_init = init
+__all__ = [
+    "DeviceProperties", "Event", "Stream", "StreamContext", "amp", "current_device", "current_stream", "default_stream", "device",
+    "device_count", "device_of", "empty_cache", "get_device_name", "get_device_properties", "get_rng_state", "get_rng_state_all", "init",
+    "initial_seed", "is_available", "is_bf16_supported", "is_initialized", "manual_seed", "manual_seed_all", "max_memory_allocated",
+    "max_memory_cached", "max_memory_reserved", "mem_get_info", "memory", "memory_allocated", "memory_cached", "memory_reserved",
+    "memory_stats", "memory_summary", "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_memory_stats", "seed",
+    "seed_all", "set_device", "set_rng_state", "set_rng_state_all", "set_stream", "stream", "synchronize",
+]  # fmt: skip

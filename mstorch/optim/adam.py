@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._ops.optim import adam_step, can_fuse, increment
+from .._ops.optim import adam_step, adamw_on_device, can_fuse, has_kernels, increment
 from .._tensor import Tensor
 from .optimizer import (
     Optimizer,
@@ -174,9 +174,13 @@ def adam(
     """Update `params`, the moments and the step counters in place."""
     _check_state_steps(state_steps)
     _check_no_grad_scale(grad_scale, found_inf)
-    if not (amsgrad or capturable or differentiable or isinstance(beta1, Tensor) or isinstance(beta2, Tensor)) and (
-        weight_decay == 0 or decoupled_weight_decay
-    ) and can_fuse(params, grads, exp_avgs, exp_avg_sqs):
+    plain = not (amsgrad or capturable or differentiable or isinstance(beta1, Tensor) or isinstance(beta2, Tensor))
+    if plain and has_kernels("adamw_step", params, grads, exp_avgs, exp_avg_sqs):
+        decay, penalty = (weight_decay, 0) if decoupled_weight_decay else (0, weight_decay)
+        for state in zip(params, grads, exp_avgs, exp_avg_sqs, state_steps, strict=True):
+            adamw_on_device(*state, _number(lr), _number(beta1), _number(beta2), decay, penalty, eps, maximize)
+        return
+    if plain and (weight_decay == 0 or decoupled_weight_decay) and can_fuse(params, grads, exp_avgs, exp_avg_sqs):
         _fused(params, grads, exp_avgs, exp_avg_sqs, state_steps, beta1, beta2, _number(lr), weight_decay, eps, maximize)
         return
     _update(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._ops.optim import can_fuse, momentum_step, plain_step
+from .._ops.optim import add_on_device, can_fuse, has_kernels, momentum_on_device, momentum_step, plain_step
 from .._tensor import Tensor
 from .optimizer import (
     Optimizer,
@@ -146,6 +146,8 @@ def _update(params, grads, buffers, *, weight_decay, momentum, lr, dampening, ne
             elif dampening == 0 and not nesterov and not _tracked(lr) and can_fuse((param,), (grad,), (buffer,)):
                 momentum_step(param, grad, buffer, _number(lr), _number(momentum))
                 continue
+            elif dampening == 0 and has_kernels("add_scaled", (grad,), (buffer,)):
+                momentum_on_device(buffer, grad, _number(momentum))
             else:
                 buffer.mul_(momentum).add_(grad, alpha=1 - dampening)
             grad = grad.add(buffer, alpha=momentum) if nesterov else buffer
@@ -153,5 +155,7 @@ def _update(params, grads, buffers, *, weight_decay, momentum, lr, dampening, ne
             param.addcmul_(grad, lr, value=-1)
         elif can_fuse((param,), (grad,)):
             plain_step(param, grad, _number(lr))
+        elif has_kernels("add_scaled", (param,), (grad,)):
+            add_on_device(param, grad, -_number(lr))
         else:
             param.add_(grad, alpha=-_number(lr))

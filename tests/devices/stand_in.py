@@ -122,7 +122,7 @@ def models(*names: str) -> list[str]:
     torch.install()
     sys.path.insert(0, str(MODELS))
     wrong = []
-    for name in names or ("gpt", "lstm_lm", "resnet"):
+    for name in names or ("gpt", "lstm_lm", "resnet", "unet", "transformer"):
         here, _ = _losses(name, "cpu", 2)
         there, transfers = _losses(name, "npu", 2)
         if transfers > 1 or any(abs(a - b) > 1e-4 for a, b in zip(here, there)):

@@ -27,6 +27,17 @@ def test_what_runs_on_the_stand_in(what: str) -> None:
     assert _run(["-m", "tests.devices.stand_in", what], True).strip().splitlines()[-1] == "[]"
 
 
+@pytest.mark.parametrize("what", ["fused", "npu"])
+def test_programs_of_the_device(what: str) -> None:
+    assert _run(["-m", f"tests.devices.{what}"], True).strip().splitlines()[-1] == "[]"
+
+
+def test_a_part_of_the_core_tests() -> None:
+    """The whole: ``MSTORCH_FAKE_DEVICE=Ascend pytest tests/core tests/tape``."""
+    rooms = ["tests/core/test_indexing.py", "tests/tape/test_histories.py", "tests/tape/test_slopes.py"]
+    assert " failed" not in _run(["-m", "pytest", "-q", "-p", "no:cacheprovider", *rooms], True)
+
+
 def test_the_report_of_a_device() -> None:
     report = _run(["-m", "mstorch", "check"], True)
     assert "tried on npu:0" in report and " 0 differ or raise" in report and report.strip().endswith(": alike")

@@ -64,7 +64,7 @@ enter_all({
     "floor_divide": lambda x, y: run("DivMod", x, y, "floor"),
     "trunc_divide": lambda x, y: run("DivMod", x, y, "trunc"),
     "integer_divide": _divide, "remainder": "RemainderTensorTensor", "fmod": "FmodTensor",
-    "abs": "Abs", "sign": "Sign", "square": "Square", "sqrt": "Sqrt", "rsqrt": "Rsqrt", "reciprocal": "Reciprocal",
+    "sign": "Sign", "square": "Square", "sqrt": "Sqrt", "rsqrt": "Rsqrt", "reciprocal": "Reciprocal",
     "maximum": "Maximum", "minimum": "Minimum", "clamp": _clamp, "where": _where,
     "fmax": _passing_over_nan("Maximum"), "fmin": _passing_over_nan("Minimum"), "copysign": _copysign,
     "eq": "Equal", "ne": "NotEqual", "lt": "Less", "le": "LessEqual", "gt": "Greater", "ge": "GreaterEqual",
@@ -73,7 +73,6 @@ enter_all({
     "bitwise_and": "BitwiseAndTensor", "bitwise_or": "BitwiseOrTensor", "bitwise_xor": "BitwiseXorTensor",
     "bitwise_not": "BitwiseNot", "bitwise_left_shift": "LeftShift", "bitwise_right_shift": "RightShift", "gcd": "Gcd",
 })  # fmt: skip
-enter("sgn", "Sign", tuple(name for name in MS_DTYPE if not name.startswith("complex")))
 enter("heaviside", "Heaviside", FLOATS + HALVES)
 absent("MindSpore's NextAfter is wrong in float32 where it runs on the CPU (2.10)", "nextafter")
 absent("no kernel of the device takes a number apart into mantissa and exponent", "frexp")

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from ..kernels.padding import _positions
-from ..raw import Raw, from_numpy
+from ..raw import MS_DTYPE, NAME_OF, NP_DTYPE, Raw, from_numpy
+from ..table import HALVES
 from ._primitives import absent, enter_all, run
 
 Sizes = tuple[int, ...]
@@ -90,9 +91,13 @@ def _col2im(x: Raw, sizes: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes
 def _along(x: Raw, matrix: Any, axis: int) -> Raw:
     """The axis comes last and is multiplied by the matrix."""
     order = (*(i for i in range(len(x.shape)) if i != axis), axis)
-    weights = matrix if isinstance(matrix, Raw) else from_numpy(np.ascontiguousarray(matrix))
-    product = run("MatMulExt", _permute(x, order), weights)
-    return _permute(product, tuple(int(i) for i in np.argsort(order)))
+    computed = MS_DTYPE["float32"] if NAME_OF[x.dtype] in HALVES else x.dtype  # rounded once, as elsewhere
+    weights = matrix if isinstance(matrix, Raw) else from_numpy(np.ascontiguousarray(matrix, NP_DTYPE[NAME_OF[computed]]))
+    rows = x if computed == x.dtype else run("Cast", x, computed)
+    if weights.dtype != computed:
+        weights = run("Cast", weights, computed)
+    product = _permute(run("MatMulExt", _permute(rows, order), weights), tuple(int(i) for i in np.argsort(order)))
+    return product if computed == x.dtype else run("Cast", product, x.dtype)
 
 
 enter_all({

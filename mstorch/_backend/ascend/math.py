@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels._nodes import constant
-from ..raw import Raw
+from ..raw import NAME_OF, Raw
 from ..table import COMPLEX, FLOATS, HALVES
 from ._primitives import enter, enter_all, run
 
@@ -40,7 +40,23 @@ def _hypot(x: Raw, y: Raw) -> Raw:
     return run("Select", infinite, constant(math.inf, x), found)
 
 
+def _abs(x: Raw) -> Raw:
+    """Abs gives a complex number the complex dtype (2.10)."""
+    return _hypot(run("Real", x), run("Imag", x)) if NAME_OF[x.dtype] in COMPLEX else run("Abs", x)
+
+
+def _sgn(x: Raw) -> Raw:
+    """A complex number divided by its size."""
+    if NAME_OF[x.dtype] not in COMPLEX:
+        return run("Sign", x)
+    size = _abs(x)
+    size = run("Select", run("Equal", size, constant(0, size)), constant(1, size), size)
+    return run("Complex", run("Div", run("Real", x), size), run("Div", run("Imag", x), size))
+
+
 def _angle(x: Raw) -> Raw:
+    if NAME_OF[x.dtype] in COMPLEX:
+        return run("Atan2Ext", run("Imag", x), run("Real", x))
     found = run("Select", run("Less", x, constant(0, x)), constant(math.pi, x), constant(0, x))
     return run("Select", run("NotEqual", x, x), x, found)
 
@@ -59,6 +75,8 @@ enter_all({
     "hypot": _hypot, "logaddexp": "LogAddExp", "logaddexp2": "LogAddExp2", "xlogy": "Xlogy", "xlog1py": _xlog1py,
     "logit": _logit, "polar": _together("Polar"),
 })  # fmt: skip
-enter("angle", _angle, FLOATS + HALVES)
+enter("abs", _abs)
+enter("sgn", _sgn)
+enter("angle", _angle, FLOATS + HALVES + COMPLEX)
 enter("complex", _together("Complex"), FLOATS)
 enter("conj", "Conj", COMPLEX)

@@ -7,6 +7,7 @@ from . import (  # noqa: F401
     count,
     elementwise,
     fft,
+    fused,
     index,
     join,
     loss,

@@ -11,6 +11,7 @@ from . import (
     elementwise,
     embedding,
     fft,
+    fused,
     index,
     join,
     linalg,
@@ -35,7 +36,7 @@ from . import (
 
 __all__ = [
     "activation", "bitwise", "compare", "complex_views", "conv", "count", "ctc", "distance", "elementwise",
-    "embedding", "fft", "index", "join", "linalg", "loss", "math", "matmul", "norm", "padding",
+    "embedding", "fft", "fused", "index", "join", "linalg", "loss", "math", "matmul", "norm", "padding",
     "pool", "reduce", "resample", "rnn", "scan", "scatter", "shape", "small_matmul", "softmax",
     "sort", "special", "storage",
 ]  # fmt: skip

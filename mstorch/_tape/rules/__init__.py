@@ -5,6 +5,7 @@ from . import (  # noqa: F401
     elementwise,
     fft,
     forward,
+    fused,
     index,
     join,
     loss,

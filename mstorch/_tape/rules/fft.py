@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._backend.raw import NP_DTYPE
 from .. import vocabulary as v
 from ..apply import rule
 from ..primitives import Primitive
@@ -19,7 +20,7 @@ def fft(node: Any, g: Any) -> Any:
 
 @rule("complex")
 def complex(node: Any, g: Any) -> Any:
-    wide, real = g.dtype if not hasattr(g, "_dtype") else g._dtype.np, node.kind.np
+    wide, real = NP_DTYPE[v.dtype_name(g)], node.kind.np
 
     def of_real(array: Any) -> Any:
         return array.real.astype(real)

@@ -236,7 +236,9 @@ def max_pool(call: Call) -> Any:
     if len(call.results) > 1:
         places = bare(call.results[1])
     else:
-        places = _positions.host[call.kind.name](bare(call.inputs[0]), *call.args)[1]
+        given = bare(call.inputs[0])
+        find = _positions.host if given.__class__ is np.ndarray else _positions
+        places = v.host_array(find[call.kind.name](given, *call.args)[1])
     if places.__class__ is not np.ndarray:
         return NotImplemented
     shape = tuple(call.inputs[0]._shape)

@@ -22,24 +22,30 @@ from ._places import Places
 Sizes = tuple[int, ...]
 
 
-_pad, _ne = v.Primitive("pad"), v.Primitive("ne")
+_pad, _ne, _max_pool = v.Primitive("pad"), v.Primitive("ne"), v.Primitive("max_pool")
 
 
 def _max_pool_on_device(node: Any, g: Raw) -> Any:
     """The gradient window element by window element, by the device's kernels: the first largest one gets it."""
     kernel, stride, padding, dilation, out = node.args
     shape = node.shapes[0]
-    x, y = node.kept(g, 0), node.kept(g, 1)
+    x = node.kept(g, 0)
+    y = _max_pool(x, *node.args) if node.saved[1].changed else node.kept(g, 1)
     widths = [
         (p, max(0, (o - 1) * s + d * (k - 1) + 1 - n - p))
         for n, k, s, p, d, o in zip(shape[2:], kernel, stride, padding, dilation, out)
     ]
     x = _pad(x, tuple(width for pair in reversed(widths) for width in pair), float("-inf"))
     wide = v.shape_of(x)
+    inside = None
+    if any(before or after for before, after in widths):  # padding is never taken, though the image be as low
+        inside = np.pad(np.ones(shape[2:], bool), widths)[None, None]
     total = left = None
     for key in slices(kernel, stride, dilation, out):
         part = v.part_of(x, key)
         hit = v.either(v.eq(part, y), v.both(_ne(part, part), _ne(y, y)))
+        if inside is not None and not inside[key].all():
+            hit = v.both(hit, np.array(inside[key], order="C"))
         hit = hit if left is None else v.both(hit, left)
         left = v.negated(hit) if left is None else v.both(left, v.negated(hit))
         total = v.sum_of(total, v.placed_in(v.where(hit, g, 0), key, wide))

@@ -49,7 +49,7 @@ def cumprod(node: Any, g: Any) -> Any:
     found = None
     count = node.shapes[0][dim]
     for place in range(count):
-        behind = v.spread(v.constant(1, x), tuple(1 if d == dim else n for d, n in enumerate(node.shapes[0])))
+        behind = v.like(np.ones(tuple(1 if d == dim else n for d, n in enumerate(node.shapes[0])), node.kind.np), x)
         if place:
             behind = _part(y, dim, place - 1, place)
         rest = v.mul(behind, _part(g, dim, place, place + 1)) if place + 1 == count else _with_rest(g, x, behind, dim, place, count)

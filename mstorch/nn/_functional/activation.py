@@ -18,6 +18,7 @@ from ..._ops._dispatch import in_place, shape_of
 from ..._ops.compare import where
 from ..._ops.creation import empty_like, zeros_like
 from ..._ops.elementwise import div, mul, neg
+from ..._ops.placing import beside
 from ..._ops.random import draw, exponential_
 
 
@@ -122,7 +123,7 @@ def _slopes(input: Any, lower: float, upper: float) -> Any:
     lower, upper = (float(numpy_cast(np.asarray(bound), input._dtype.np)) for bound in (lower, upper))  # as torch rounds them
     drawn = draw("uniform", engine_of(None), (int(chosen.sum()),), lower, upper, "float64")
     slopes[chosen] = drawn.astype(slopes.dtype)
-    return tensor_of(slopes)
+    return beside(tensor_of(slopes), input)
 
 
 def logsigmoid(input: Any, *, out: Any = None) -> Any:

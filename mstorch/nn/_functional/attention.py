@@ -23,6 +23,7 @@ from ..._ops.padding import constant_pad_nd
 from ..._ops.placing import beside
 from ..._ops.reduce import mean
 from ..._ops.softmax import softmax
+from .fused_attention import attention, fits, reads_are_dear, without_empty_rows
 
 
 def scaled_dot_product_attention(
@@ -50,6 +51,10 @@ def scaled_dot_product_attention(
             raise RuntimeError(
                 "scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
             )
+    factor = 1 / math.sqrt(q[-1]) if scale is None else scale
+    if (enable_gqa or q[:-2] == k[:-2]) and fits(query, key, value, attn_mask, dropout_p):
+        return attention(query, key, value, attn_mask, is_causal, factor)
+    if is_causal:
         attn_mask = beside(made(np.tril(np.ones((q[-2], k[-2]), bool))), query)
     if attn_mask is not None and attn_mask._dtype is not bool_ and attn_mask._dtype is not query._dtype:
         raise RuntimeError(
@@ -59,7 +64,6 @@ def scaled_dot_product_attention(
     if enable_gqa:
         key = repeat_interleave(key, q[-3] // shape_of(key)[-3], -3)
         value = repeat_interleave(value, q[-3] // shape_of(value)[-3], -3)
-    factor = 1 / math.sqrt(q[-1]) if scale is None else scale
     half = query._dtype if query._dtype in (float16, bfloat16) else None
     if half is not None:
         # As in torch's kernel, scores and weights are not rounded to half precision on the way.
@@ -70,17 +74,14 @@ def scaled_dot_product_attention(
     empty = None
     if attn_mask is not None:
         if attn_mask._dtype is bool_:
-            permitted = array_of(attn_mask)
-            allowed = permitted.any(-1, keepdims=True)
-            if not allowed.all():
-                # Such a row is computed without the mask and then set to zero: NaN would come back in the gradients.
-                empty, attn_mask = allowed, beside(made(permitted | ~allowed), query)
+            # A row that may attend to nothing is computed without the mask and then set to zero: NaN would come back in the gradients.
+            empty, attn_mask = without_empty_rows(attn_mask)
             weights = where(attn_mask, weights, float("-inf"))
         else:
             weights = add(weights, attn_mask)
     weights = softmax(weights, -1)
     if empty is not None:
-        weights = where(beside(made(empty), weights), weights, 0.0)
+        weights = where(empty, weights, 0.0)
     if dropout_p > 0:
         weights = dropout(weights, dropout_p, True)
     found = matmul(weights, value)
@@ -102,6 +103,8 @@ def _canonical_mask(
     if mask._dtype is bool_:
         if mask.is_meta:
             return mask.to(target_type)
+        if reads_are_dear(mask):
+            return cast_tensor(where(mask, float("-inf"), 0.0), target_type)
         return beside(made(np.where(array_of(mask), -np.inf, 0).astype(target_type.np)), mask)
     return mask
 

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from ... import init
+from ..._core import device as devices
 from ..._core.dtype import get_default_dtype
 from ..._core.modes import modes
 from ..._core.tensor_base import array_of
 from ..._ops.from_data import made
+from ..._ops.placing import beside
 from ..._tensor import Tensor
 from .. import functional as F
+from .._functional.fused_attention import reads_are_dear
 from .activation import GELU, ReLU
 from .attention import MultiheadAttention
 from .container import ModuleList
@@ -41,13 +44,15 @@ def _square_mask(size: int, kind: Any) -> np.ndarray:
 
 
 def _generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
-    return made(_square_mask(sz, dtype or get_default_dtype()))
+    return made(_square_mask(sz, dtype or get_default_dtype())).to(devices.resolve(device))
 
 
 def _detect_is_causal_mask(mask: Tensor | None, is_causal: bool | None = None, size: int | None = None) -> bool:
+    if is_causal is None and mask is not None and reads_are_dear(mask):
+        return False  # which is the same: the mask itself is given on
     if is_causal is None and mask is not None:
         wanted = _square_mask(mask.size(-2) if size is None else size, mask.dtype)
-        return tuple(mask.shape) == wanted.shape and bool(mask.eq(made(wanted)).all())
+        return tuple(mask.shape) == wanted.shape and bool((array_of(mask) == wanted).all())
     return is_causal is True
 
 
@@ -160,7 +165,7 @@ class TransformerEncoder(Module):
             return None
         kept = array_of(padding) == 0
         aligned = not (np.diff(kept.astype(np.int8), axis=1) > 0).any()
-        return made(kept[:, :, None].astype(src.dtype.np)) if aligned else None
+        return beside(made(kept[:, :, None].astype(src.dtype.np)), src) if aligned else None
 
 
 def _why_dense(layer: Any) -> str:

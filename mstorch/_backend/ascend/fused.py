@@ -1,0 +1,59 @@
+"""Attention and steps of optimisers on Ascend: one kernel each."""
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from ..raw import Raw, from_numpy
+from ..table import HALVES
+from ._primitives import enter, run
+
+_FAR = 2**31 - 1  # so many keys before and after a query: all of them
+_SIDE = 2048  # of the triangle that stands for one of any size
+
+
+@lru_cache(1)
+def _triangle() -> Raw:
+    """What a causal mask hides, in the form that the kernel enlarges."""
+    return from_numpy(np.triu(np.ones((_SIDE, _SIDE), np.uint8), 1))
+
+
+def _attributes(heads: int, scale: float, causal: bool) -> tuple[object, ...]:
+    return heads, 1.0, float(scale), _FAR, _FAR, 0, "BNSD", 2 if causal else 0
+
+
+def _attention(q: Raw, k: Raw, v: Raw, hidden: Raw | None, scale: float, causal: bool) -> tuple[Raw, Raw, Raw]:
+    mask = _triangle() if causal else hidden
+    found = run("FlashAttentionScore", q, k, v, None, None, None, mask, at=_attributes(q.shape[1], scale, causal))
+    return found[3], found[0], found[1]
+
+
+def _attention_grad(
+    g: Raw, q: Raw, k: Raw, v: Raw, hidden: Raw | None, found: Raw, top: Raw, total: Raw, scale: float, causal: bool
+) -> tuple[Raw, Raw, Raw]:
+    mask = _triangle() if causal else hidden
+    attributes = _attributes(q.shape[1], scale, causal)
+    slopes = run("FlashAttentionScoreGrad", q, k, v, g, None, None, None, mask, top, total, None, found, at=attributes)
+    return slopes[0], slopes[1], slopes[2]
+
+
+@lru_cache(4)
+def _counted(done: float) -> Raw:
+    return from_numpy(np.asarray(done, np.float32))
+
+
+def _adamw_step(
+    param: Raw, grad: Raw, mean: Raw, square: Raw, done: float | Raw, lr: float, beta1: float, beta2: float, decay: float, eps: float,
+    maximize: bool,
+) -> tuple[Raw, Raw, Raw]:  # fmt: skip
+    """The new values stand where the old ones stood. The kernel is given how many steps there were before this one."""
+    count = done if isinstance(done, Raw) else _counted(done)
+    run("AdamW", param, mean, square, square, grad, count, lr, beta1, beta2, decay, eps, False, maximize)
+    return param, mean, square
+
+
+enter("attention", _attention, HALVES)
+enter("attention_grad", _attention_grad, HALVES)
+enter("adamw_step", _adamw_step, ("float32",))
+enter("add_scaled", lambda x, y, scale: run("AddExt", x, y, scale), ("float32",))

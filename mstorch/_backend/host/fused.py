@@ -1,0 +1,83 @@
+"""What devices have one kernel for and the host composes: attention, and steps of optimisers. Stand-ins and checks ask for it."""
+from __future__ import annotations
+
+import numpy as np
+
+from ..quiet import quiet
+from ..table import FLOATS, HALVES, define_host
+
+Arrays = tuple[np.ndarray, ...]
+WIDTH = 8
+"""How often devices write down the maximum and the sum of a row of scores."""
+
+
+def _grouped(x: np.ndarray, heads: int) -> np.ndarray:
+    """Keys or values for each head of the query, in float32: some neighbouring heads share one."""
+    return np.repeat(x.astype(np.float32), heads // x.shape[1], 1)
+
+
+def _scores(q: np.ndarray, k: np.ndarray, hidden: np.ndarray | None, scale: float, causal: bool) -> np.ndarray:
+    scores = np.matmul(q.astype(np.float32), np.swapaxes(_grouped(k, q.shape[1]), -2, -1)) * np.float32(scale)
+    if causal:
+        scores[..., np.triu(np.ones(scores.shape[-2:], bool), 1)] = -np.inf
+    elif hidden is not None:
+        scores = np.where(hidden, np.float32(-np.inf), scores)
+    return scores
+
+
+def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, hidden: np.ndarray | None, scale: float, causal: bool) -> Arrays:
+    """(B, N, L, E), (B, M, S, E) twice → (B, N, L, E), and the maximum and the sum of each row, (B, N, L, 8)."""
+    with quiet():
+        scores = _scores(q, k, hidden, scale, causal)
+        top = scores.max(-1, keepdims=True)
+        powers = np.exp(scores - top)
+        total = powers.sum(-1, keepdims=True)
+        found = np.matmul(powers / total, _grouped(v, q.shape[1])).astype(q.dtype)
+    return found, np.repeat(top, WIDTH, -1), np.repeat(total, WIDTH, -1)
+
+
+def attention_grad(
+    g: np.ndarray, q: np.ndarray, k: np.ndarray, v: np.ndarray, hidden: np.ndarray | None, found: np.ndarray, top: np.ndarray,
+    total: np.ndarray, scale: float, causal: bool,
+) -> Arrays:  # fmt: skip
+    """The gradients for the query, the keys and the values."""
+    heads, groups = q.shape[1], k.shape[1]
+    g = g.astype(np.float32)
+    with quiet():
+        weights = np.exp(_scores(q, k, hidden, scale, causal) - top[..., :1]) / total[..., :1]
+        by_weights = np.matmul(g, np.swapaxes(_grouped(v, heads), -2, -1))
+        inner = (g * found.astype(np.float32)).sum(-1, keepdims=True)
+        by_scores = weights * (by_weights - inner) * np.float32(scale)
+        by_query = np.matmul(by_scores, _grouped(k, heads))
+        by_key = np.matmul(np.swapaxes(by_scores, -2, -1), q.astype(np.float32))
+        by_value = np.matmul(np.swapaxes(weights, -2, -1), g)
+
+    def shared(x: np.ndarray) -> np.ndarray:
+        return x.reshape(x.shape[0], groups, heads // groups, *x.shape[2:]).sum(2)
+
+    return by_query.astype(q.dtype), shared(by_key).astype(k.dtype), shared(by_value).astype(v.dtype)
+
+
+def adamw_step(
+    param: np.ndarray, grad: np.ndarray, mean: np.ndarray, square: np.ndarray, done: float | np.ndarray, lr: float, beta1: float,
+    beta2: float, decay: float, eps: float, maximize: bool,
+) -> Arrays:  # fmt: skip
+    """A parameter and its moments after a step of AdamW, after ``done`` others."""
+    real, step = param.dtype.type, float(done) + 1
+    grad = -grad if maximize else grad
+    mean = mean + (grad - mean) * real(1 - beta1)
+    square = square * real(beta2) + grad * grad * real(1 - beta2)
+    low = np.sqrt(square) / real((1 - beta2**step) ** 0.5) + real(eps)
+    return np.asarray(param * real(1 - lr * decay) - mean / low * real(lr / (1 - beta1**step))), np.asarray(mean), np.asarray(square)
+
+
+def add_scaled(x: np.ndarray, y: np.ndarray, scale: float) -> np.ndarray:
+    """``x + scale * y``."""
+    return np.asarray(x + y * x.dtype.type(scale))
+
+
+_KINDS = ("float32", *HALVES)
+define_host("attention", attention, _KINDS)
+define_host("attention_grad", attention_grad, _KINDS)
+define_host("adamw_step", adamw_step, FLOATS)
+define_host("add_scaled", add_scaled, FLOATS)

@@ -1,0 +1,31 @@
+"""Rows that only devices are asked for: the CPU composes attention and has steps of optimisers on its own memory."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..host import fused
+from ..raw import Raw, from_numpy
+from ..table import FLOATS, HALVES, define
+
+
+def _of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays as one of raw tensors."""
+
+    def call(*args: Any) -> Any:
+        found = function(*[item.asnumpy() if isinstance(item, Raw) else item for item in args])
+        return tuple(map(from_numpy, map(np.ascontiguousarray, found))) if isinstance(found, tuple) else from_numpy(found)
+
+    return call
+
+
+_REASON = "the CPU never asks for this row: the operation has a form of its own there"
+numpy_attention, numpy_attention_grad = _of_arrays(fused.attention), _of_arrays(fused.attention_grad)
+numpy_adamw_step, numpy_add_scaled = _of_arrays(fused.adamw_step), _of_arrays(fused.add_scaled)
+_KINDS = ("float32", *HALVES)
+define("attention", cpu=numpy_attention, dtypes=_KINDS, numpy_reason=_REASON)
+define("attention_grad", cpu=numpy_attention_grad, dtypes=_KINDS, numpy_reason=_REASON)
+define("adamw_step", cpu=numpy_adamw_step, dtypes=FLOATS, numpy_reason=_REASON)
+define("add_scaled", cpu=numpy_add_scaled, dtypes=FLOATS, numpy_reason=_REASON)

@@ -1,0 +1,129 @@
+"""Streams, events and the memory pool of an accelerator; a stand-in device has done its work when a call returns."""
+from __future__ import annotations
+
+import itertools
+import time
+from typing import Any
+
+import mindspore
+
+from . import runtime
+
+_native: Any = mindspore.runtime
+
+
+class StandInStream:
+    """An order of work on the stand-in device, where all of it is done at once."""
+
+    _ids = itertools.count()
+
+    def __init__(self, priority: int = 0) -> None:
+        self.id = next(self._ids)
+
+    def query(self) -> bool:
+        """Whether the work is done: it is."""
+        return True
+
+    def synchronize(self) -> None:
+        """Wait for the work, which is done."""
+
+    def wait_event(self, event: Any) -> None:
+        """Wait for an event, which has passed."""
+
+
+class StandInEvent:
+    """A moment of the clock: what was called before is done."""
+
+    def __init__(self, enable_timing: bool = False, blocking: bool = False) -> None:
+        self.moment = 0.0
+
+    def record(self, stream: Any = None) -> None:
+        """Note the time."""
+        self.moment = time.perf_counter()
+
+    def query(self) -> bool:
+        """Whether the moment has passed: it has."""
+        return True
+
+    def synchronize(self) -> None:
+        """Wait for the moment, which has passed."""
+
+    def wait(self, stream: Any = None) -> None:
+        """Let a stream wait for the moment, which has passed."""
+
+    def elapsed_time(self, end: StandInEvent) -> float:
+        """Milliseconds up to another moment."""
+        return (end.moment - self.moment) * 1000
+
+
+_current: list[Any] = []
+
+
+def new_stream(priority: int) -> Any:
+    """A stream of the device."""
+    return StandInStream(priority) if runtime.FAKE_DEVICE else _native.Stream(priority=priority)
+
+
+def new_event(timing: bool, blocking: bool) -> Any:
+    """An event of the device."""
+    return StandInEvent(timing, blocking) if runtime.FAKE_DEVICE else _native.Event(enable_timing=timing, blocking=blocking)
+
+
+def _stand_in() -> list[Any]:
+    """The stand-in's default stream, and the current one."""
+    if not _current:
+        first = StandInStream()
+        _current.extend((first, first))
+    return _current
+
+
+def default_stream() -> Any:
+    """The stream that work is given to unless another is chosen."""
+    return _stand_in()[0] if runtime.FAKE_DEVICE else _native.default_stream()
+
+
+def current_stream() -> Any:
+    """The stream that work is given to now."""
+    return _stand_in()[1] if runtime.FAKE_DEVICE else _native.current_stream()
+
+
+def set_current(stream: Any) -> None:
+    """Give work to a stream from now on."""
+    if runtime.FAKE_DEVICE:
+        _stand_in()[1] = stream
+    else:
+        _native.set_cur_stream(stream)
+
+
+_NAMES = {  # torch's names of MindSpore's figures
+    "allocated_bytes.all.current": "total_allocated_memory", "allocated_bytes.all.peak": "max_allocated_memory",
+    "reserved_bytes.all.current": "total_reserved_memory", "reserved_bytes.all.peak": "max_reserved_memory",
+    "inactive_split_bytes.all.current": "total_idle_memory",
+}  # fmt: skip
+
+
+def memory_stats() -> dict[str, int]:
+    """What MindSpore's pool tells, by torch's names; zeros for a stand-in device, which has no pool."""
+    told = {} if runtime.FAKE_DEVICE else _native.memory_stats()
+    return {name: int(told.get(own, 0)) for name, own in _NAMES.items()}
+
+
+def reset_peaks() -> None:
+    """Count the most memory from now on."""
+    if not runtime.FAKE_DEVICE:
+        _native.reset_peak_memory_stats()
+
+
+def memory_summary() -> str:
+    """MindSpore's own table of its pool."""
+    return "the stand-in device has no pool" if runtime.FAKE_DEVICE else str(_native.memory_summary())
+
+
+def total_memory(index: int) -> int:
+    """The bytes of a device; NotImplementedError where MindSpore does not tell."""
+    if runtime.FAKE_DEVICE:
+        return 0
+    found = getattr(mindspore.hal.get_device_properties(index), "total_memory", None)
+    if found is None:
+        raise NotImplementedError("mstorch: MindSpore does not tell how much memory the device has")
+    return int(found)

@@ -1,0 +1,25 @@
+"""The gradient of attention where a device has one kernel for it."""
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from ..._backend.table import kernel
+from ..._core.tensor_base import TensorBase
+from .. import vocabulary as v
+from ..apply import apply, rule
+
+_grad = kernel("attention_grad")
+
+
+@rule("attention", keep=(0, 1, 2, 3, "result", "result1", "result2"), label="ScaledDotProductFlashAttentionBackward0")
+def attention(node: Any, gradients: Any) -> Any:
+    g = gradients[0]
+    q, k, value, hidden, found, top, total = kept = [node.kept(g, place) for place in range(7)]
+    if isinstance(g, TensorBase):
+        return (*apply(_grad, q._dtype, (g, *kept), node.args), None)
+    return (*_grad[v.dtype_name(q)](g, q, k, value, hidden, found, top, total, *node.args), None)
+
+
+@rule("attention_grad", label="ScaledDotProductFlashAttentionBackwardBackward0")
+def attention_grad(node: Any, gradients: Any) -> NoReturn:
+    raise RuntimeError("derivative for aten::_scaled_dot_product_flash_attention_backward is not implemented")

@@ -1,0 +1,87 @@
+"""Attention by the one kernel that a device has for it."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..._backend.raw import ON_CPU
+from ..._backend.table import kernel, serves
+from ..._core.dtype import bool_
+from ..._core.modes import modes
+from ..._core.storage import Value
+from ..._core.tangents import LEVELS
+from ..._core.tensor_base import array_of, is_meta
+from ..._ops import views
+from ..._ops.compare import logical_not, logical_or, where
+from ..._ops.from_data import made
+from ..._ops.placing import beside
+from ..._ops.reduce import any as any_of
+from ..._tape.apply import apply
+
+_attention = kernel("attention")
+_WIDEST, _STEP = 512, 16  # what the kernel of Ascend takes as size of a head: multiples of 16 up to 512
+_BATCHES, _HEADS = 2048, 256
+
+
+def fits(query: Any, key: Any, value: Any, mask: Any, dropout_p: float) -> bool:
+    """Whether a device's kernel takes this call: heads of its sizes, no dropout, a mask of booleans or none."""
+    if ON_CPU or modes.native is not None or LEVELS or dropout_p > 0:
+        return False
+    if not all(item._storage.__class__ is Value for item in (query, key, value)) or not serves("attention", query._dtype.name):
+        return False
+    q, k = query._shape, key._shape
+    if len(q) not in (3, 4) or len(k) != len(q) or value._shape != k or 0 in q or 0 in k:
+        return False
+    if q[0] != k[0] or q[-1] != k[-1] or q[-1] % _STEP or q[-1] > _WIDEST:
+        return False
+    if q[0] > _BATCHES or (len(q) == 4 and (q[1] > _HEADS or q[1] % k[1])):
+        return False
+    return mask is None or (mask._dtype is bool_ and mask._storage.__class__ is Value and len(mask._shape) <= len(q))
+
+
+def attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> Any:
+    """(B, N, L, E) or (B, L, E), as ``scaled_dot_product_attention``; a row that may attend to nothing gives zeros."""
+    single = len(query._shape) == 3
+    if single:
+        query, key, value = (views.unsqueeze(item, 1) for item in (query, key, value))
+    allowed = hidden = None
+    if mask is not None:
+        allowed, hidden = _hidden(mask, query._shape, key._shape[2], single)
+    found = apply(_attention, query._dtype, (query, key, value, hidden), (float(scale), causal))[0]
+    if allowed is not None:
+        found = where(allowed, found, 0.0)
+    return views.squeeze(found, 1) if single else found
+
+
+def _hidden(mask: Any, shape: tuple[int, ...], keys: int, single: bool) -> tuple[Any, Any]:
+    """The rows that may attend to something (None if all are known to), and what is hidden, in a shape that the kernel takes."""
+    if single and len(mask._shape) == 3:
+        mask = views.unsqueeze(mask, 1)
+    while len(mask._shape) > 2 and mask._shape[0] == 1 and len(mask._shape) < 4:
+        mask = views.squeeze(mask, 0)
+    if len(mask._shape) == 4 and mask._shape[:2] == (1, 1):
+        mask = views.reshape(mask, mask._shape[2:])
+    if len(mask._shape) <= 2:
+        wide: tuple[int, ...] = (shape[2], keys)
+    elif len(mask._shape) == 4 and mask._shape[1] == 1:
+        wide = (shape[0], 1, shape[2], keys)
+    else:
+        wide = (*shape[:3], keys)
+    allowed, mask = without_empty_rows(views.expand(mask, wide))
+    return allowed, logical_not(mask)
+
+
+def reads_are_dear(tensor: Any) -> bool:
+    """Whether a device alone knows the values, or nobody does."""
+    return is_meta(tensor) or (tensor._storage.__class__ is Value and tensor._storage.shadow is None)
+
+
+def without_empty_rows(mask: Any) -> tuple[Any, Any]:
+    """Which rows hold something (None if all are known to), and the mask with rows that hold nothing all true."""
+    if reads_are_dear(mask):
+        allowed = any_of(mask, -1, True)
+        return allowed, logical_or(mask, logical_not(allowed))
+    permitted = array_of(mask)
+    filled = permitted.any(-1, keepdims=True)
+    if filled.all():
+        return None, mask
+    return beside(made(filled), mask), beside(made(permitted | ~filled), mask)

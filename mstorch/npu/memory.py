@@ -1,0 +1,78 @@
+"""torch.npu.memory: what MindSpore's pool of device memory tells. Without a device: nothing is taken."""
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+from .._backend import runtime, streams
+
+
+def _available() -> bool:
+    return runtime.device_type() == "npu"
+
+
+def _stats() -> dict[str, int]:
+    return streams.memory_stats() if _available() else {}
+
+
+def empty_cache() -> None:
+    """Give the device's unused memory back."""
+    if _available():
+        runtime.empty_cache()
+
+
+def memory_allocated(device: Any = None) -> int:
+    """Bytes that tensors take on the device."""
+    return runtime.memory_allocated() if _available() else 0
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """The most bytes that tensors took on the device."""
+    return runtime.max_memory_allocated() if _available() else 0
+
+
+def memory_reserved(device: Any = None) -> int:
+    """Bytes that the pool holds on the device."""
+    return _stats().get("reserved_bytes.all.current", 0)
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """The most bytes that the pool held on the device."""
+    return _stats().get("reserved_bytes.all.peak", 0)
+
+
+memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
+
+
+def memory_stats(device: Any = None) -> OrderedDict[str, int]:
+    """The figures that MindSpore's pool has, by torch's names; those that it has not are left out."""
+    return OrderedDict(sorted(_stats().items()))
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """The pool as a table of MindSpore's."""
+    return streams.memory_summary() if _available() else ""
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Count the most bytes from now on."""
+    if _available():
+        streams.reset_peaks()
+
+
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
+
+
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """Bytes that are free and that there are; NotImplementedError where MindSpore does not tell the device's size."""
+    if not _available():
+        raise RuntimeError("mstorch: MindSpore computes on no Ascend device in this process")
+    total = streams.total_memory(0)
+    return max(total - memory_reserved(), 0), total
+
+
+__all__ = [
+    "empty_cache", "max_memory_allocated", "max_memory_cached", "max_memory_reserved", "mem_get_info", "memory_allocated",
+    "memory_cached", "memory_reserved", "memory_stats", "memory_summary", "reset_max_memory_allocated", "reset_max_memory_cached",
+    "reset_peak_memory_stats",
+]  # fmt: skip

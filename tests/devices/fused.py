@@ -1,0 +1,135 @@
+"""Attention and steps of optimisers by one kernel each on the stand-in device, beside the CPU: ``python -m tests.devices.fused``."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import mstorch as torch
+from mstorch._backend import fake, table
+
+F = torch.nn.functional
+
+
+def _attended(kind: Any, place: str, mask: Any, heads: int, shape: tuple[int, ...], rest: dict[str, Any]) -> tuple[list[Any], str]:
+    torch.manual_seed(1)
+    query = torch.randn(*shape)
+    key, value = (torch.randn(*shape[:-3], heads, *shape[-2:]) if len(shape) == 4 else torch.randn(*shape) for _ in range(2))
+    leaves = [item.to(kind).to(place).requires_grad_() for item in (query, key, value)]
+    found = F.scaled_dot_product_attention(*leaves, attn_mask=None if mask is None else mask.to(place), **rest)
+    name = found.grad_fn.name()
+    found.float().square().sum().backward()
+    return [item.detach().float().cpu() for item in (found, *(leaf.grad for leaf in leaves))], name
+
+
+def attention() -> list[str]:
+    """Calls that differ, run another number of kernels than they should, or read values from the device."""
+    torch.manual_seed(5)
+    mask = torch.rand(6, 6) > 0.5
+    mask[2] = False
+    four, three = (2, 4, 6, 16), (3, 6, 16)
+    cases: list[tuple[str, Any, int, tuple[int, ...], dict[str, Any], bool]] = [
+        ("plain", None, 4, four, {}, True), ("causal", None, 4, four, {"is_causal": True}, True),
+        ("mask", mask, 4, four, {}, True), ("mask of four dimensions", mask[None, None], 4, four, {}, True),
+        ("mask of each batch", torch.rand(2, 1, 6, 6) > 0.3, 4, four, {}, True), ("padding", torch.rand(2, 1, 1, 6) > 0.3, 4, four, {}, True),
+        ("grouped", None, 2, four, {"enable_gqa": True}, True), ("scale", None, 4, four, {"scale": 0.3}, True),
+        ("three dimensions", None, 3, three, {"is_causal": True}, True), ("mask of three", torch.rand(3, 6, 6) > 0.3, 3, three, {}, True),
+        ("odd heads", None, 4, (2, 4, 6, 5), {}, False), ("added mask", torch.randn(6, 6), 4, four, {}, False),
+    ]  # fmt: skip
+    wrong = []
+    for name, given, heads, shape, rest, fused in cases:
+        for kind, most in ((torch.float16, 8e-3), (torch.bfloat16, 8e-2)):
+            own = given.to(kind) if given is not None and given.is_floating_point() else given
+            here, _ = _attended(kind, "cpu", own, heads, shape, rest)
+            fake.replaced.clear()
+            fake.transfers.clear()
+            there, _ = _attended(kind, "npu", own, heads, shape, rest)
+            count = fake.replaced["attention"], fake.replaced["attention_grad"]
+            if any(float((a - b).abs().max()) > most for a, b in zip(here, there)) or count != (int(fused), int(fused)):
+                wrong.append(f"attention, {name}, {kind}: {count}")
+            if sum(fake.transfers.values()) > 4:  # the four results
+                wrong.append(f"attention, {name}: {dict(fake.transfers)}")
+    x = torch.randn(*four).half().npu().requires_grad_()
+    (slope,) = torch.autograd.grad(F.scaled_dot_product_attention(x, x, x).sum(), x, create_graph=True)
+    try:
+        slope.sum().backward()
+        wrong.append("a second derivative")
+    except RuntimeError as error:
+        if "is not implemented" not in str(error):
+            wrong.append(str(error))
+    return wrong
+
+
+OPTIMIZERS: dict[str, tuple[Any, int]] = {  # with the kernels of a step of one tensor
+    "AdamW": (lambda p: torch.optim.AdamW(p, lr=0.1), 1),
+    "AdamW, fused": (lambda p: torch.optim.AdamW(p, lr=0.1, fused=True), 2),
+    "Adam": (lambda p: torch.optim.Adam(p, lr=0.1, foreach=True), 1),
+    "Adam with a penalty": (lambda p: torch.optim.Adam(p, lr=0.1, weight_decay=0.1, maximize=True), 2),
+    "SGD": (lambda p: torch.optim.SGD(p, lr=0.1), 1),
+    "SGD with momentum": (lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9), 2),
+    "AMSGrad": (lambda p: torch.optim.Adam(p, lr=0.1, amsgrad=True), 20),
+}
+
+
+def _stepped(make: Any, place: str) -> tuple[Any, int]:
+    torch.manual_seed(0)
+    net = torch.nn.Linear(3, 2).to(place)
+    x, optimizer, kernels = torch.randn(4, 3).to(place), make(net.parameters()), 0
+    for _ in range(4):
+        optimizer.zero_grad()
+        net(x).square().sum().backward()
+        for counted in (fake.replaced, fake.computed, fake.transfers):
+            counted.clear()
+        optimizer.step()
+        kernels = sum(fake.replaced.values()) + sum(fake.computed.values())
+        assert not fake.transfers
+    return net.weight.detach().cpu(), kernels
+
+
+def optimizers() -> list[str]:
+    """Optimisers whose parameters differ after four steps, or that run more kernels than they need for two tensors."""
+    wrong = []
+    for name, (make, most) in OPTIMIZERS.items():
+        here, there = _stepped(make, "cpu"), _stepped(make, "npu")
+        if not torch.allclose(here[0], there[0], 1e-5, 1e-6) or there[1] > 2 * most:
+            wrong.append(f"{name}: {there[1]} kernels")
+    return wrong
+
+
+def _in_place(*args: Any) -> Any:
+    found = table.HOST["adamw_step"].function(*[item.asnumpy().copy() if hasattr(item, "asnumpy") else item for item in args])
+    for raw, new in zip((args[0], args[2], args[3]), found):
+        raw.asnumpy()[...] = new
+    return args[0], args[2], args[3]
+
+
+def _copies(p: Any, place: str) -> dict[str, Any]:
+    """What was made of a parameter before it was stepped, and must not change with it."""
+    into = {name: torch.zeros(*shape, device=place) for name, shape in {"copy_": (2, 3), "flat": (6,), "set": (2, 3), "part": (2, 2, 3)}.items()}
+    into["copy_"].copy_(p)
+    into["flat"].copy_(p.view(-1))
+    into["set"][:] = p
+    into["part"][0] = p
+    made = {
+        "clone": p.clone(), "transposed": p.t().contiguous(), "reshaped": p.reshape(3, 2).clone(), "to": p.to(place, copy=True),
+        "cat": torch.cat([p]), "expanded": p.expand(2, 2, 3).contiguous(), "indexed": p[[0, 1]], "flip": p.flip(()), "pad": F.pad(p, (0, 0)),
+        "out": torch.neg(-p, out=torch.empty(2, 3, device=place)), "repeat": p.repeat(1, 1), "vector": torch.nn.utils.parameters_to_vector([p]),
+    }  # fmt: skip
+    return into | made
+
+
+def memory() -> list[str]:
+    """What changes when a kernel writes a step into the memory of a parameter."""
+    table.kernel("adamw_step")["float32"] = _in_place
+    parameter = torch.nn.Parameter(torch.randn(2, 3).npu())
+    held = _copies(parameter.detach(), "npu:0")
+    before = {name: np.array(value.cpu().numpy()) for name, value in held.items()}
+    parameter.grad = torch.ones(2, 3).npu()
+    start = parameter.detach().cpu().numpy().copy()
+    torch.optim.AdamW([parameter], lr=0.1).step()
+    assert not np.allclose(start, parameter.detach().cpu().numpy())
+    return [name for name, value in held.items() if not np.array_equal(before[name], value.cpu().numpy())]
+
+
+if __name__ == "__main__":
+    print(attention() + optimizers() + memory())

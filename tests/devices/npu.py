@@ -1,0 +1,154 @@
+"""What users of Ascend devices write with torch.npu, on the stand-in device: ``python -m tests.devices.npu``."""
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+import time
+from typing import Any
+
+import mstorch as torch
+
+
+def _timed() -> list[str]:
+    start, end = torch.npu.Event(enable_timing=True), torch.npu.Event(enable_timing=True)
+    start.record()
+    time.sleep(0.02)
+    end.record()
+    torch.npu.synchronize()
+    passed = start.elapsed_time(end)
+    return [] if 15 < passed < 5000 and end.query() else [f"20 ms are {passed}"]
+
+
+def _untimed() -> list[str]:
+    found = []
+    for make, words in (
+        (lambda: torch.npu.Event().elapsed_time(torch.npu.Event()), "enable_timing=True"),
+        (lambda: torch.npu.Event(True).elapsed_time(torch.npu.Event(True)), "must be recorded"),
+    ):
+        try:
+            make()
+            found.append(words)
+        except ValueError as error:
+            found += [] if words in str(error) else [str(error)]
+    return found
+
+
+def _streams() -> list[str]:
+    side, main = torch.npu.Stream(), torch.npu.current_stream()
+    x = torch.ones(3).npu()
+    side.wait_stream(main)
+    with torch.npu.stream(side):
+        inside = torch.npu.current_stream() == side
+        y = x * 2
+    main.wait_stream(side)
+    main.wait_event(side.record_event())
+    side.synchronize()
+    with torch.npu.stream(None):
+        after = torch.npu.current_stream() == main == torch.npu.default_stream() != side
+    return [] if inside and after and side.query() and y.tolist() == [2.0] * 3 else ["streams"]
+
+
+def _scaled() -> list[str]:
+    net = torch.nn.Linear(4, 2).npu()
+    optimizer, scaler = torch.optim.AdamW(net.parameters(), lr=0.1), torch.npu.amp.GradScaler()
+    before = net.weight.detach().clone()
+    with torch.npu.amp.autocast():
+        out = net(torch.ones(3, 4).npu())
+    scaler.scale(out.float().square().mean()).backward()
+    scaler.unscale_(optimizer)
+    torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    scaler.step(optimizer)
+    scaler.update()
+    with torch.autocast("npu", dtype=torch.bfloat16):
+        wide = net(torch.ones(3, 4).npu()).softmax(1).dtype
+    changed = not torch.equal(before, net.weight)
+    return [] if (out.dtype, wide, changed) == (torch.float16, torch.float32, True) else [f"amp: {out.dtype} {wide} {changed}"]
+
+
+def _random() -> list[str]:
+    torch.npu.manual_seed_all(3)
+    state = torch.npu.get_rng_state()
+    torch.npu.set_rng_state_all(torch.npu.get_rng_state_all())
+    return [] if torch.npu.initial_seed() == 3 and torch.equal(torch.npu.get_rng_state(), state) else ["states of generators"]
+
+
+def _memory() -> list[str]:
+    kinds = [type(value) for value in (
+        torch.npu.memory_allocated(), torch.npu.max_memory_reserved(), torch.npu.memory_summary(), torch.npu.mem_get_info()[1],
+        torch.npu.get_device_properties(0).name, torch.accelerator.memory_reserved(),
+    )]  # fmt: skip
+    torch.npu.reset_peak_memory_stats()
+    torch.npu.empty_cache()
+    same = set(torch.npu.memory_stats()) == set(torch.accelerator.memory_stats()) >= {"allocated_bytes.all.peak"}
+    return [] if kinds == [int, int, str, int, str, int] and same else [f"memory: {kinds}"]
+
+
+def _loaded() -> list[str]:
+    net, found = torch.nn.Linear(2, 2).npu(), []
+    file = io.BytesIO()
+    torch.save(net, file)
+    for place in (None, "cpu", {"npu:0": "cpu"}, lambda storage, location: storage, "npu"):
+        file.seek(0)
+        found.append(torch.load(file, map_location=place, weights_only=False).weight.device.type)
+    found.append(pickle.loads(pickle.dumps(net)).weight.device.type)
+    first, second = copy.deepcopy([net.weight, net.weight.data.view(-1)])
+    first.data[0, 0] = 7.0
+    return [] if [*found, second[0].item()] == ["npu", "cpu", "cpu", "cpu", "npu", "npu", 7.0] else [f"loaded: {found}"]
+
+
+def _storages() -> list[str]:
+    x = torch.arange(6.0).npu()
+    y = x.view(2, 3)
+    x.untyped_storage().copy_(torch.full((6,), 2.0).untyped_storage())
+    told = x.data_ptr() == y.data_ptr() != x.clone().data_ptr() and x[1:].data_ptr() == x.data_ptr() + 4
+    places = [str(s.device) for s in (x.untyped_storage(), torch.ones(1).untyped_storage(), x.untyped_storage().cpu())]
+    ok = told and y.tolist() == [[2.0] * 3] * 2 and places == ["npu:0", "cpu", "cpu"]
+    return [] if ok else [f"storages: {told} {y.tolist()} {places}"]
+
+
+def _inside() -> list[str]:
+    with torch.inference_mode():
+        inferred = torch.ones(2, device="npu").is_inference()
+    leaf = torch.ones(2, device="npu", requires_grad=True)
+    leaf.sum().backward()
+    first: Any = leaf.grad
+    leaf.sum().backward()
+    versions = torch.zeros(2, device="npu")
+    versions.add_(1)
+    return [] if (inferred, leaf.grad is first, versions._version) == (True, True, 1) else ["inference, gradients or versions"]
+
+
+def _complex() -> list[str]:
+    """Gradients of the parts of complex numbers."""
+    functions: dict[str, Any] = {
+        "real": lambda z: z.real, "imag": lambda z: z.imag, "abs": lambda z: z.abs(), "product": lambda z: (z * z.conj() * z).imag,
+        "made": lambda z: torch.complex(z.imag, z.real).imag, "view": lambda z: torch.view_as_real(z)[..., 1], "sgn": lambda z: z.sgn().real,
+    }  # fmt: skip
+    found = []
+    for name, function in functions.items():
+        leaves = [torch.tensor([1 + 2j, 3 - 1j], device=place, requires_grad=True) for place in ("cpu", "npu")]
+        values = [function(leaf) for leaf in leaves]
+        for value in values:
+            (value * torch.tensor([1.0, 2.0], device=value.device)).sum().backward()
+        pairs = [values, [leaf.grad for leaf in leaves]]
+        if not all(torch.allclose(here, there.cpu()) for here, there in pairs):
+            found.append(f"complex: {name}")
+    return found
+
+
+def _windows() -> list[str]:
+    """Windows on a storage beyond the tensor, elements put by position, and snapshots of what is written."""
+    x = (torch.arange(6.0) + 1).reshape(2, 3).npu()
+    seen = x.diagonal().as_strided((2, 2), (1, 2)).tolist()
+    leaf = torch.tensor([2.0], device="npu", requires_grad=True)
+    whole = torch.zeros(3, device="npu")
+    whole[[0, 1]] = leaf * leaf
+    whole[1:2].mul_(leaf)
+    whole.sum().backward()
+    return [] if seen == [[1.0, 3.0], [2.0, 4.0]] and leaf.grad.tolist() == [16.0] else [f"windows: {seen} {leaf.grad}"]
+
+
+if __name__ == "__main__":
+    parts = (_timed, _untimed, _streams, _scaled, _random, _memory, _loaded, _storages, _inside, _complex, _windows)
+    print([line for part in parts for line in part()])
