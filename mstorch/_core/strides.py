@@ -174,6 +174,13 @@ def elementwise_strides(
     return normalize(shape, strides)
 
 
+def preserved_strides(shape: tuple[int, ...], strides: Strides) -> Strides | None:
+    """Strides of a copy that keeps the memory format: the same if dense, else dense in the order of iteration."""
+    if dense_order(shape, strides) is not None:
+        return normalize(shape, strides)
+    return elementwise_strides(shape, [(shape, strides)])
+
+
 def _iteration_order(shape: tuple[int, ...], operands: Sequence[Strides]) -> list[int]:
     """Dimensions from innermost to outermost: torch's insertion sort by strides, in which ambiguous pairs stay."""
     rank = len(shape)

@@ -29,7 +29,13 @@ from .._core.dtype import (
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from .._core.modes import modes
 from .._core.storage import Counter, Storage, Value
-from .._core.strides import channels_last_strides, is_channels_last, normalize, suggests_channels_last
+from .._core.strides import (
+    channels_last_strides,
+    is_channels_last,
+    normalize,
+    preserved_strides,
+    suggests_channels_last,
+)
 from .._core.strides import is_contiguous as _strides_contiguous
 from .._core.tensor_base import TensorBase, count_of, is_meta, meta_tensor, strides_of, to_meta, touch, window
 from .._core.writable import check_history, check_writable, refuse_partial_overlap
@@ -37,7 +43,6 @@ from .._tape.writes import assign
 from ._dispatch import broadcast_shape, call, cast_tensor, python_number, scalar_array, type_word, write_array
 from ._forms import PYTHON_TYPES, accept_forms
 from ._numbers import filling
-from .creation import preserved_strides
 from .from_data import made as made_of
 from .indexing import fitted
 from .placing import is_elsewhere, moved

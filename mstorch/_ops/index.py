@@ -9,7 +9,7 @@ from .._backend.table import kernel
 from .._core import determinism
 from .._core.dtype import bool_, int64
 from .._core.formats import contiguous_format
-from .._core.strides import normalize
+from .._core.strides import normalize, preserved_strides
 from .._core.tensor_base import TensorBase, array_of, count_of, in_order, recording, tensor_of, touch
 from .._core.writable import check_history, check_writable
 from .._tape.apply import apply
@@ -40,7 +40,6 @@ from ._forms import accept_forms
 from ._numbers import fitting
 from ._positions import check_index_dim, check_range, index_tensor
 from .compare import clamp, eq, lt, where
-from .creation import preserved_strides
 from .elementwise import add
 from .join import cat
 from .reduce import any as any_of

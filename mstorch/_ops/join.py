@@ -12,7 +12,7 @@ from .._core.dtype import int32, int64
 from .._core.formats import contiguous_format
 from .._core.promotion import can_cast, promote_types
 from .._core.size import Size
-from .._core.strides import channels_last_strides, is_channels_last, normalize
+from .._core.strides import channels_last_strides, is_channels_last, normalize, preserved_strides
 from .._core.tensor_base import TensorBase, array_of, in_order, tensor_of
 from .._tape.apply import apply
 from .._tape.windows import no_view
@@ -32,7 +32,7 @@ from ._dispatch import (
     wrap_dims,
 )
 from ._forms import accept_forms
-from .creation import arange, preserved_strides, zeros
+from .creation import arange, zeros
 from .from_data import from_numpy
 from .from_data import tensor as make
 
