@@ -24,6 +24,12 @@ def _contiguous(shape: tuple[int, ...]) -> Strides:
     return tuple(strides)
 
 
+def columns_first(shape: Sequence[int]) -> Strides | None:
+    """Strides of matrices that lie column by column, as LAPACK's do; None where that is row-major order too."""
+    strides = contiguous_strides((*shape[:-2], shape[-1], shape[-2]))
+    return normalize(shape, (*strides[:-2], strides[-1], strides[-2]))
+
+
 def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether the elements lie in row-major order without gaps; lengths 0 and 1 put no condition on their stride."""
     step = 1
