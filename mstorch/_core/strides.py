@@ -169,7 +169,13 @@ def elementwise_strides(
             return normalize(shape, channels_last_strides(shape))
         if all(strides == first for strides in same_shape) and dense_order(shape, first) is not None:
             return normalize(shape, first)
-    order = _iteration_order(shape, full)
+    return iterated_strides(shape, full)
+
+
+def iterated_strides(shape: tuple[int, ...], operands: Sequence[Strides]) -> Strides | None:
+    """Strides of a fresh result of torch's iteration over operands with these strides of the result's dimensions."""
+    rank = len(shape)
+    order = _iteration_order(shape, operands)
     if 0 in shape and order == list(range(rank - 1, -1, -1)):
         return None
     strides = [0] * rank

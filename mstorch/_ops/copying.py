@@ -44,7 +44,7 @@ from ._dispatch import broadcast_shape, call, cast_tensor, python_number, scalar
 from ._forms import PYTHON_TYPES, accept_forms
 from ._numbers import filling
 from .from_data import made as made_of
-from .indexing import fitted
+from .indexing import fitted, stands_in
 from .placing import is_elsewhere, moved
 
 _clone = kernel("clone")
@@ -179,6 +179,10 @@ def _kind_of(value: Any) -> str:
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """Copy the values of ``src`` (broadcast and converted) into this tensor; returns it."""
     if src is self:
+        check_history(self)
+        touch(self)
+        return self
+    if isinstance(src, TensorBase) and src._storage is self._storage and len(src._shape) <= len(self._shape) and stands_in(src, self):
         check_history(self)
         touch(self)
         return self

@@ -107,7 +107,10 @@ class _DataPipeType:
         self.param = param
 
     def __repr__(self) -> str:
-        return self.param.__qualname__ if isinstance(self.param, type) else repr(self.param)
+        kind = self.param
+        if not isinstance(kind, type) or get_args(kind):
+            return repr(kind)
+        return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
     def __eq__(self, other: object) -> Any:
         return self.param == other.param if isinstance(other, _DataPipeType) else NotImplemented
