@@ -37,10 +37,29 @@ from .._core.strides import (
     suggests_channels_last,
 )
 from .._core.strides import is_contiguous as _strides_contiguous
-from .._core.tensor_base import TensorBase, count_of, is_meta, meta_tensor, strides_of, to_meta, touch, window
+from .._core.tensor_base import (
+    TensorBase,
+    count_of,
+    is_meta,
+    is_tracked,
+    meta_tensor,
+    strides_of,
+    to_meta,
+    touch,
+    window,
+)
 from .._core.writable import check_history, check_writable, refuse_partial_overlap
 from .._tape.writes import assign
-from ._dispatch import broadcast_shape, call, cast_tensor, python_number, scalar_array, type_word, write_array
+from ._dispatch import (
+    broadcast_shape,
+    call,
+    cast_tensor,
+    contiguous_copy,
+    python_number,
+    scalar_array,
+    type_word,
+    write_array,
+)
 from ._forms import PYTHON_TYPES, accept_forms
 from ._numbers import filling
 from .from_data import made as made_of
@@ -183,9 +202,11 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
         touch(self)
         return self
     if isinstance(src, TensorBase) and src._storage is self._storage and len(src._shape) <= len(self._shape) and stands_in(src, self):
-        check_history(self)
-        touch(self)
-        return self
+        if not (modes.grad and (is_tracked(src) or is_tracked(self))):
+            check_history(self)
+            touch(self)
+            return self
+        src = contiguous_copy(src)  # the history changes, if the values do not
     check_writable(self)
     if isinstance(src, TensorBase):
         refuse_partial_overlap(self, src)

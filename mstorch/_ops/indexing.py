@@ -323,11 +323,12 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         write_array(part, number_as(value, part))
         return
     if isinstance(value, TensorBase) and value._storage is part._storage:
-        if stands_in(value, part):
+        same = stands_in(value, part)
+        if same and not (modes.grad and (is_tracked(value) or is_tracked(part))):
             check_history(part)
             touch(part)
             return
-        if not value._shape and part._shape:  # a number, to torch
+        if same or not value._shape and part._shape:  # the latter is a number, to torch
             value = contiguous_copy(value)
     check_writable(part, uniform=isinstance(value, TensorBase) and not value._shape and bool(part._shape))
     assign(part, fitted(value, part, part._shape))

@@ -138,3 +138,14 @@ def test_views_whose_base_was_written_without_recording(both):
         return view.grad, view.is_leaf
 
     both(body)
+
+
+def test_copies_of_the_same_memory_take_its_history(both):
+    def body(torch):
+        source = torch.ones(2, requires_grad=True) * 2
+        copy, part = source.detach(), source.detach()
+        copy.copy_(source)
+        part[...] = source
+        return copy.requires_grad, part.requires_grad, copy
+
+    both(body)
