@@ -371,7 +371,7 @@ def repeats(array: np.ndarray) -> bool:
     if array.size:  # a new axis has a stride of zero too, and may be written to
         return bool(array.ndim) and not array.flags.writeable and not any(array.strides)
     # So have NumPy's own empty arrays, but nothing lies below them.
-    return array.base is not None and array.base.size == 1
+    return isinstance(array.base, np.ndarray) and array.base.size == 1
 
 
 def _expanded(array: np.ndarray) -> Any:
