@@ -71,9 +71,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         if len(args) == 1 and isinstance(args[0], TensorBase):
             made = views.detach(args[0])
         elif len(args) == 1 and not isinstance(args[0], int):
-            made = from_data.made(from_data.array_of(args[0], None if isinstance(args[0], Size) else kind)) if not isinstance(
-                args[0], Size
-            ) else creation.empty(args[0])
+            made = creation.empty(args[0]) if isinstance(args[0], Size) else from_data.copied(args[0], kind)
         elif args:
             made = creation.empty(*args)
         else:

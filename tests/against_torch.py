@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import pytest
 import torch as real_torch
 
 import mstorch
@@ -105,6 +106,8 @@ def both(
     """
     want, error = run(body, real_torch)
     got, mine = run(body, mstorch)
+    if "Found no NVIDIA driver" in str(error):
+        pytest.skip("this torch is built for a GPU that is not there, and says so where others say that they are built without one")
     if error is not None:
         assert mine is not None, f"torch raises {type(error).__name__}: {error}; mstorch gives {got!r}"
         assert type(mine) is type(error) or type(mine).__name__ == type(error).__name__, (

@@ -64,6 +64,8 @@ def _copied(value: torch.Tensor) -> Any:
     plain = value.detach().clone()
     if plain.layout is not torch.strided:
         return _through_file(plain)
+    if not plain.numel():  # NumPy's empty arrays have strides of their own
+        return mstorch.empty_strided(tuple(plain.shape), plain.stride(), dtype=ours(plain.dtype, []))
     if plain.dtype is torch.bfloat16:
         return mstorch.tensor(plain.float().numpy()).to(mstorch.bfloat16)
     return mstorch.tensor(plain.resolve_conj().numpy())

@@ -27,6 +27,8 @@ def numpy_cast(array: np.ndarray, target: np.dtype) -> np.ndarray:
         array = array.astype(np.float32)
     if target == _BFLOAT16 and array.dtype.kind in "bc":
         array = array.real.astype(np.float32)
+    if not array.size and isinstance(array.base, np.ndarray) and array.base.size == 1:
+        return np.broadcast_to(np.zeros((), target), array.shape)  # expanded, which it stays
     with quiet():
         return array.astype(target, order="C")
 

@@ -24,6 +24,12 @@ def _contiguous(shape: tuple[int, ...]) -> Strides:
     return tuple(strides)
 
 
+def columns_first(shape: Sequence[int]) -> Strides | None:
+    """Strides of matrices that lie column by column, as LAPACK's do; None where that is row-major order too."""
+    strides = contiguous_strides((*shape[:-2], shape[-1], shape[-2]))
+    return normalize(shape, (*strides[:-2], strides[-1], strides[-2]))
+
+
 def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether the elements lie in row-major order without gaps; lengths 0 and 1 put no condition on their stride."""
     step = 1
@@ -163,7 +169,13 @@ def elementwise_strides(
             return normalize(shape, channels_last_strides(shape))
         if all(strides == first for strides in same_shape) and dense_order(shape, first) is not None:
             return normalize(shape, first)
-    order = _iteration_order(shape, full)
+    return iterated_strides(shape, full)
+
+
+def iterated_strides(shape: tuple[int, ...], operands: Sequence[Strides]) -> Strides | None:
+    """Strides of a fresh result of torch's iteration over operands with these strides of the result's dimensions."""
+    rank = len(shape)
+    order = _iteration_order(shape, operands)
     if 0 in shape and order == list(range(rank - 1, -1, -1)):
         return None
     strides = [0] * rank
@@ -172,6 +184,13 @@ def elementwise_strides(
         strides[i] = step
         step *= shape[i]
     return normalize(shape, strides)
+
+
+def preserved_strides(shape: tuple[int, ...], strides: Strides) -> Strides | None:
+    """Strides of a copy that keeps the memory format: the same if dense, else dense in the order of iteration."""
+    if dense_order(shape, strides) is not None:
+        return normalize(shape, strides)
+    return elementwise_strides(shape, [(shape, strides)])
 
 
 def _iteration_order(shape: tuple[int, ...], operands: Sequence[Strides]) -> list[int]:

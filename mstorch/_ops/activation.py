@@ -217,10 +217,10 @@ def glu(input: Any, dim: int = -1) -> Any:
     shape = input._shape
     if not shape:
         raise RuntimeError("glu does not support 0-dimensional tensors")
-    _floating("glu_cpu", input)
     dim = wrap_dim(dim, len(shape))
     if shape[dim] % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {shape[dim]}")
+    _floating("glu_cpu", input)
     half = shape[dim] // 2
     first, second = views.narrow(input, dim, 0, half), views.narrow(input, dim, half, half)
     return call(_mul, (first, unary(_sigmoid, second)))

@@ -267,6 +267,8 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     operands = [input] + [bound for bound in (min, max) if bound is not None]
     kind = result_dtype(operands)
     _check_range(kind, min, max)
+    if isinstance(out, TensorBase) and out._dtype is not kind and not isinstance(min, TensorBase) and not isinstance(max, TensorBase):
+        raise RuntimeError(f"Found dtype {type_word(out._dtype)} but expected {type_word(kind)}")
     label = "ClampBackward0" if isinstance(min, TensorBase) or isinstance(max, TensorBase) else "ClampBackward1"
     return finish(elementwise_in(kind, _clamp, (input, min, max), numbers_as_tensors=False, label=label), out, *operands)
 

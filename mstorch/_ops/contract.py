@@ -443,6 +443,7 @@ def baddbmm(
 ) -> Any:
     """``beta * input + alpha * (batch1 @ batch2)``, a matrix product for each entry. NotImplementedError for an ``out_dtype``."""
     without_out_dtype("baddbmm", out_dtype)
+    wrap_dim(2, len(shape_of(batch2)) if len(shape_of(batch1)) > 1 else len(shape_of(batch1)))
     if input._dtype is not batch1._dtype:
         words = (cpp_word(tensor._dtype) for tensor in (input, batch1, batch2))
         raise RuntimeError("Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}".format(*words))

@@ -29,17 +29,41 @@ from .._core.dtype import (
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from .._core.modes import modes
 from .._core.storage import Counter, Storage, Value
-from .._core.strides import channels_last_strides, is_channels_last, normalize, suggests_channels_last
+from .._core.strides import (
+    channels_last_strides,
+    is_channels_last,
+    normalize,
+    preserved_strides,
+    suggests_channels_last,
+)
 from .._core.strides import is_contiguous as _strides_contiguous
-from .._core.tensor_base import TensorBase, count_of, is_meta, meta_tensor, strides_of, to_meta, touch, window
+from .._core.tensor_base import (
+    TensorBase,
+    count_of,
+    is_meta,
+    is_tracked,
+    meta_tensor,
+    strides_of,
+    to_meta,
+    touch,
+    window,
+)
 from .._core.writable import check_history, check_writable, refuse_partial_overlap
 from .._tape.writes import assign
-from ._dispatch import broadcast_shape, call, cast_tensor, python_number, scalar_array, type_word, write_array
+from ._dispatch import (
+    broadcast_shape,
+    call,
+    cast_tensor,
+    contiguous_copy,
+    python_number,
+    scalar_array,
+    type_word,
+    write_array,
+)
 from ._forms import PYTHON_TYPES, accept_forms
 from ._numbers import filling
-from .creation import preserved_strides
 from .from_data import made as made_of
-from .indexing import fitted
+from .indexing import fitted, stands_in
 from .placing import is_elsewhere, moved
 
 _clone = kernel("clone")
@@ -177,6 +201,12 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
         check_history(self)
         touch(self)
         return self
+    if isinstance(src, TensorBase) and src._storage is self._storage and len(src._shape) <= len(self._shape) and stands_in(src, self):
+        if not (modes.grad and (is_tracked(src) or is_tracked(self))):
+            check_history(self)
+            touch(self)
+            return self
+        src = contiguous_copy(src)  # the history changes, if the values do not
     check_writable(self)
     if isinstance(src, TensorBase):
         refuse_partial_overlap(self, src)

@@ -16,14 +16,14 @@ from .._core import device as devices
 from .._core.dtype import by_name, dtype, float64, get_default_dtype, int64
 from .._core.formats import preserve_format, strided
 from .._core.promotion import scalar_dtype
-from .._core.strides import channels_last_strides, contiguous_strides, dense_order, elementwise_strides, normalize
+from .._core.strides import channels_last_strides, contiguous_strides, normalize, preserved_strides
 from .._core.tensor_base import TensorBase, in_order, is_meta, meta_tensor, strides_of, to_meta
 from .._core.tensor_base import array_of as memory_of
 from .._mt19937.rounding import fma32, fma64
 from ._dispatch import deliver, python_number, shape_args, type_word
 from ._forms import accept_forms
 from ._numbers import filling
-from .from_data import array_of, made, require_leaf, tensor
+from .from_data import copied, made, require_leaf, tensor
 from .placing import on_accelerators
 from .views import as_strided, reshape
 
@@ -219,13 +219,6 @@ def _like(
     if requires_grad:
         require_leaf(made_tensor)
     return made_tensor
-
-
-def preserved_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Strides of a copy that keeps the memory format: the same if dense, else dense in the order of iteration."""
-    if dense_order(shape, strides) is not None:
-        return normalize(shape, strides)
-    return elementwise_strides(shape, [(shape, strides)])
 
 
 def zeros_like(
@@ -489,7 +482,7 @@ def new_tensor(
     """A copy of ``data`` in this tensor's dtype, unless another is given."""
     if isinstance(data, TensorBase):
         return tensor(data, dtype=dtype or data._dtype, device=_beside(self, device), requires_grad=requires_grad)
-    return _placed(made(array_of(data, dtype or self._dtype), requires_grad), devices.is_meta(_beside(self, device)))
+    return _placed(copied(data, dtype or self._dtype, requires_grad), devices.is_meta(_beside(self, device)))
 
 
 def new_full(

@@ -218,7 +218,10 @@ _NEGATIVE_POWER = "Integers to negative integer powers are not allowed."
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """``input ** exponent``, elementwise; either may be a number."""
     kind = result_dtype((input, exponent))
-    refuse_dtype("pow", kind)
+    if not isinstance(exponent, TensorBase) and exponent in (0, 1):
+        pass  # ones or a copy, of bools too
+    else:
+        refuse_dtype("pow", kind)
     if isinstance(exponent, TensorBase):
         if kind.category >= 2 and isinstance(input, TensorBase):
             return elementwise(_pow, (input, exponent), out)
@@ -253,7 +256,7 @@ def _tensor_integer_power(input: Any, exponent: Any, kind: dtype, out: Any) -> A
     """Integers to the power of an integer tensor; a negative power of anything but 1 and -1 is 0."""
     eq, lt, where = _compare().eq, _compare().lt, _compare().where
     negative = lt(exponent, 0)
-    if not isinstance(input, TensorBase) and input in (0, 1) or not bool(array_of(negative).any()):
+    if not bool(array_of(negative).any()):
         return elementwise(_integer_power, (input, exponent), out)
     base = input if isinstance(input, TensorBase) else scalar_like(input, kind)
     power = elementwise(_integer_power, (base, abs(exponent)))

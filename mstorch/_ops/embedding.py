@@ -119,7 +119,9 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
         raise RuntimeError("Class values must be smaller than num_classes.")
     hot = np.zeros((classes.size, num_classes), np.int64)
     hot[np.arange(classes.size), classes.reshape(-1)] = 1
-    return made(hot.reshape(*classes.shape, num_classes))
+    found = made(hot.reshape(*classes.shape, num_classes))
+    found._counter.version += 2  # torch fills it with zeros, then with ones
+    return found
 
 
 def bag_starts(

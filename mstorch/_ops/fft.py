@@ -8,7 +8,8 @@ from typing import Any
 
 from .._backend.table import kernel
 from .._core.dtype import get_default_dtype
-from .._core.tensor_base import TensorBase
+from .._core.strides import normalize
+from .._core.tensor_base import TensorBase, in_order, strides_of
 from . import views
 from ._autocast import follow
 from ._dispatch import call, finish, shape_of, type_word, wrap_dim
@@ -64,7 +65,24 @@ def _check_length(length: int) -> None:
 
 
 def _run(input: Any, dims: Sequence[int], inverse: bool, norm: str) -> Any:
-    return call(_fft, (input,), tuple(dims), inverse, norm)
+    return call(_fft, (input,), tuple(dims), inverse, norm, strides=_strides(input, shape_of(input), _outer_first(input, dims)))
+
+
+def _outer_first(input: Any, dims: Sequence[int]) -> list[int]:
+    strides = strides_of(input)
+    return sorted(dims, key=lambda d: -strides[d])
+
+
+def _strides(input: Any, shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...] | None:
+    """Strides of a transform's result: the transformed dimensions innermost, in their order, the others in the input's."""
+    strides = strides_of(input)
+    others = sorted((d for d in range(len(shape)) if d not in dims), key=lambda d: -strides[d])
+    found = [0] * len(shape)
+    step = 1
+    for d in reversed([*others, *dims]):
+        found[d] = step
+        step *= shape[d] if d in others else max(shape[d], 1)
+    return normalize(shape, found)
 
 
 def _check_rank(rank: int, dim: Any) -> None:
@@ -125,10 +143,20 @@ def _real_n(input: Any, s: Any, dim: Any, norm: str | None, inverse: bool, name:
     for d, n in zip(dims, lengths):
         if n is not None:
             x = _resized(x, d, n)
-    half = shape_of(x)[dims[-1]] // 2 + 1
-    x = _run(_floating(x, True), dims[-1:], inverse, mode)
-    x = views.narrow(x, dims[-1], 0, half)
-    return _run(x, dims[:-1], inverse, mode) if len(dims) > 1 else x.contiguous()
+    rest, last = dims[:-1], dims[-1]
+    shape = shape_of(x)
+    half = shape[last] // 2 + 1
+    order = _strides(x, (*shape[:last], half, *shape[last + 1 :]), [last] if inverse else [*_outer_first(x, rest), last])
+    x = views.narrow(_run(_floating(x, True), (last,), inverse, mode), last, 0, half)
+    if inverse:
+        x = _ordered(x, order)
+        return _run(x, rest, True, mode) if rest else x
+    return _ordered(_run(x, rest, False, mode) if rest else x, order)
+
+
+def _ordered(x: Any, strides: tuple[int, ...] | None) -> Any:
+    x = x.contiguous()
+    return x if strides is None else in_order(x, strides)
 
 
 def _to_real_n(input: Any, s: Any, dim: Any, norm: str | None, inverse: bool, name: str) -> Any:
@@ -152,9 +180,11 @@ def _to_real_n(input: Any, s: Any, dim: Any, norm: str | None, inverse: bool, na
     if len(dims) > 1:
         x = _run(x, dims[:-1], inverse, mode)
     mirrored = (length - 1) // 2
+    shape = shape_of(x)
+    order = _strides(x, (*shape[:last], length, *shape[last + 1 :]), [last])
     if mirrored:
         x = cat((x, flip(views.narrow(x, last, 1, mirrored), (last,)).conj().resolve_conj()), last)
-    return _run(x, (last,), inverse, mode).real.clone()
+    return _ordered(_run(x, (last,), inverse, mode).real.clone(), order)
 
 
 def _one(dim: Any) -> tuple[int]:

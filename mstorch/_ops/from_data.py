@@ -12,7 +12,8 @@ from .._core import device as devices
 from .._core.dlpack import array_of as array_of_capsule
 from .._core.dtype import bfloat16, bool_, dtype, get_default_dtype, int64, of_numpy
 from .._core.promotion import promote_types, scalar_dtype
-from .._core.tensor_base import TensorBase, is_tracked, meta_tensor, require_grad, tensor_of, to_meta, window
+from .._core.strides import preserved_strides
+from .._core.tensor_base import TensorBase, is_tracked, laid_out, meta_tensor, require_grad, tensor_of, to_meta, window
 from .._core.tensor_base import array_of as memory_of
 from . import views
 from ._dispatch import type_word
@@ -21,9 +22,9 @@ from ._numbers import integer_fits
 from .placing import on_accelerators
 
 
-def made(array: np.ndarray, requires_grad: bool = False) -> Any:
-    """A tensor that owns a fresh row-major array."""
-    tensor = tensor_of(array)
+def made(array: np.ndarray, requires_grad: bool = False, strides: tuple[int, ...] | None = None) -> Any:
+    """A tensor that owns a fresh row-major array; with ``strides`` its memory is put in that order."""
+    tensor = tensor_of(array) if strides is None else laid_out(array, strides)
     if requires_grad:
         require_leaf(tensor)
     return tensor
@@ -151,8 +152,36 @@ def tensor(
             stacklevel=2,
         )
         kind = dtype or data._dtype
-        return made(numpy_cast(memory_of(data), kind.np), requires_grad)
-    return made(array_of(data, dtype), requires_grad)
+        order = None if data._stride is None else preserved_strides(data._shape, data._stride)
+        return made(numpy_cast(memory_of(data), kind.np), requires_grad, order)
+    return copied(data, dtype, requires_grad)
+
+
+def copied(data: Any, kind: dtype | None, requires_grad: bool = False) -> Any:
+    """A tensor of numbers, sequences or arrays that owns its memory, which has the order of an array's."""
+    order = _order_of(data) if isinstance(data, np.ndarray) else None
+    return made(array_of(data, kind), requires_grad, order)
+
+
+def _order_of(array: np.ndarray) -> tuple[int, ...] | None:
+    """The strides of a tensor that copies an array: its own, or without gaps in its order."""
+    if not array.dtype.isnative:
+        raise ValueError(_FOREIGN)
+    if array.flags.c_contiguous and array.size:
+        return None
+    strides = tuple(step // array.itemsize for step in array.strides)
+    if min(strides, default=0) < 0:
+        raise ValueError(_NEGATIVE)
+    return preserved_strides(array.shape, strides)
+
+
+_FOREIGN = (
+    "given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not supported."
+)
+_NEGATIVE = (
+    "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+    "currently supported. (You can probably work around this by making a copy of your array  with array.copy().) "
+)
 
 
 def _on_meta(data: Any, kind: dtype | None, requires_grad: bool) -> Any:
@@ -203,7 +232,7 @@ def as_tensor(data: Any, dtype: dtype | None = None, device: Any = None) -> Any:
     if hasattr(data, "__dlpack__"):
         shared = from_dlpack(data)
         return shared if dtype is None or dtype is shared._dtype else shared.to(dtype)
-    return made(array_of(data, dtype))
+    return copied(data, dtype)
 
 
 def asarray(
@@ -270,15 +299,9 @@ def from_numpy(ndarray: np.ndarray, /) -> Any:
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     kind = of_numpy(ndarray.dtype)
     if not ndarray.dtype.isnative:
-        raise ValueError(
-            "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
-            "currently not supported."
-        )
+        raise ValueError(_FOREIGN)
     if any(stride < 0 for stride in ndarray.strides):
-        raise ValueError(
-            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
-            "currently supported. (You can probably work around this by making a copy of your array  with array.copy().) "
-        )
+        raise ValueError(_NEGATIVE)
     if not ndarray.flags.writeable:
         warnings.warn(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing "

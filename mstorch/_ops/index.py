@@ -9,8 +9,8 @@ from .._backend.table import kernel
 from .._core import determinism
 from .._core.dtype import bool_, int64
 from .._core.formats import contiguous_format
-from .._core.strides import normalize
-from .._core.tensor_base import TensorBase, array_of, count_of, in_order, recording, tensor_of, touch
+from .._core.strides import normalize, preserved_strides
+from .._core.tensor_base import TensorBase, array_of, count_of, in_order, recording, strides_of, tensor_of, touch
 from .._core.writable import check_history, check_writable
 from .._tape.apply import apply
 from . import indexing, views
@@ -40,7 +40,6 @@ from ._forms import accept_forms
 from ._numbers import fitting
 from ._positions import check_index_dim, check_range, index_tensor
 from .compare import clamp, eq, lt, where
-from .creation import preserved_strides
 from .elementwise import add
 from .join import cat
 from .placing import beside
@@ -92,6 +91,8 @@ def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
         raise IndexError("index_select(): Index is supposed to be a vector")
     if not shape and count_of(positions._shape) != 1:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {count_of(positions._shape)} value(s)")
+    if len(shape) > 1 and shape[dim] == 0 and count_of(positions._shape):
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
     check_range(positions, 0, shape[dim] if shape else 1, lambda _: IndexError("index out of range in self"))
     if not shape:
         return finish(call(_gather, (input,), 0, views.reshape(positions, ())), out)
@@ -226,7 +227,9 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = No
 
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """A copy with ``values`` put (or added) at the index tensors."""
-    return index_put_(input.clone(), indices, values, accumulate)
+    found = index_put_(input.clone(), indices, values, accumulate)
+    found._counter.version = 0  # a result of its own, which nobody has written to yet
+    return found
 
 
 def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
@@ -241,12 +244,12 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
             )
         indexing.setitem(self, key, values)
         return self
-    check_writable(self)
+    check_writable(self, uniform=True)  # torch only warns of memory that stands in several places
     shape = shape_of(self)
     every = beside(tensor_of(np.arange(views.numel_of(shape)).reshape(shape)), self)
     places = indexing.getitem(every, key)
     spread = views.expand(values, shape_of(places))
-    return in_place(self, put, places, spread, accumulate=True)
+    return _put_anywhere(self, places, spread, accumulate=True)
 
 
 def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
@@ -275,6 +278,10 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     return keep_layout(input, put_flat(input, index, source, accumulate))
 
 
+# torch only warns of memory that stands in several places.
+_put_anywhere = in_place_form(put, "put_", uniform=True)
+
+
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     """A copy with ``value`` in the entries ``index`` of a dimension."""
     shape = shape_of(input)
@@ -289,6 +296,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {len(shape_of(value))} dimension(s)."
         )
     if count_of(input._shape) == 0:
+        _check_empty_fill(input, dim, count_of(positions._shape))
         return input.clone()  # as in torch, indices are not looked at
     size = shape[dim] if shape else 1
     check_range(
@@ -299,6 +307,22 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     if tracked_number(value):
         value = python_number(value)
     return keep_layout(input, masked_fill(input, mask, value))
+
+
+def _check_empty_fill(input: Any, dim: int, count: int) -> None:
+    """Raise torch's error where entries to fill, which there are none of, would lie behind the memory."""
+    lengths = [count if d == dim else length for d, length in enumerate(input._shape)]
+    steps = [0 if d == dim else step for d, step in enumerate(strides_of(input))]
+    size, offset = input._dtype.itemsize, input._offset
+    need = (offset + 1 + sum((length - 1) * step for length, step in zip(lengths, steps))) * size
+    held = input.untyped_storage().nbytes()
+    if 0 not in lengths and need > held:
+        raise RuntimeError(
+            f"setStorage: sizes {lengths}, strides {steps}, storage offset {offset}, and itemsize {size} requiring a storage size of "
+            f"{need} are out of bounds for storage of size {held}"
+        )
+    if 0 not in lengths:
+        raise IndexError(f"index 0 is out of bounds for dimension {dim} with size 0")
 
 
 def _flags(size: int, positions: Any) -> Any:

@@ -10,9 +10,20 @@ from .._backend.table import kernel
 from .._core.dtype import bool_, int64, uint8
 from .._core.modes import modes
 from .._core.storage import Storage
-from .._core.strides import contiguous_strides
+from .._core.strides import contiguous_strides, iterated_strides, view_strides
 from .._core.tangents import LEVELS
-from .._core.tensor_base import TensorBase, array_of, count_of, is_meta, is_tracked, put_raw, tensor_of, touch, value_of
+from .._core.tensor_base import (
+    TensorBase,
+    array_of,
+    count_of,
+    is_meta,
+    is_tracked,
+    put_raw,
+    strides_of,
+    tensor_of,
+    touch,
+    value_of,
+)
 from .._core.writable import check_history, check_writable, refuse_partial_overlap
 from .._tape.apply import through
 from .._tape.duals import write_parts
@@ -283,7 +294,34 @@ def take_advanced(current: Any, advanced: dict[int, Any]) -> Any:
     shape = current._shape
     common, dims, adjacent = _plan(shape, advanced)
     _check_bounds(shape, advanced)
-    return call(_index, (current,), dims, tuple(advanced[d] for d in dims), common, adjacent)
+    indices = tuple(advanced[d] for d in dims)
+    strides = _taken_strides(current, dims, indices, common, adjacent)
+    return call(_index, (current,), dims, indices, common, adjacent, strides=strides)
+
+
+def _taken_strides(
+    source: Any, dims: tuple[int, ...], indices: tuple[Any, ...], common: tuple[int, ...], adjacent: bool
+) -> tuple[int, ...] | None:
+    """The strides that torch gives what index tensors take: in the order of the source's other dimensions and the indices'."""
+    shape = source._shape
+    rest = [d for d in range(len(shape)) if d not in dims]
+    lengths = [shape[d] for d in rest]
+    if source._stride is None and 0 not in common and 0 not in lengths and all(index._stride is None for index in indices):
+        return None
+    lead = dims[0] if adjacent else 0
+    steps = [strides_of(source)[d] for d in rest]
+    result = (*lengths[:lead], *common, *lengths[lead:])
+    if 0 in result and all((*(1,) * lead, *index._shape, *(1,) * (len(lengths) - lead)) == result for index in indices):
+        return None
+    operands = [(*steps[:lead], *(0,) * len(common), *steps[lead:])]
+    for index in indices:
+        missing = len(common) - len(index._shape)
+        around = (*(1,) * lead, *index._shape, *(1,) * (len(lengths) - lead))
+        wide = (*(1,) * missing, *around)
+        found = view_strides(index._shape, strides_of(index), around) or contiguous_strides(around)
+        found = (*(0,) * missing, *found)
+        operands.append(tuple(step if own == length else 0 for step, own, length in zip(found, wide, result)))
+    return iterated_strides(result, operands)
 
 
 def setitem(self: Any, key: Any, value: Any) -> None:
@@ -296,12 +334,31 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     if is_number(value):
         write_array(part, number_as(value, part))
         return
-    if isinstance(value, TensorBase) and value._dtype is part._dtype and value.is_set_to(part):
-        check_history(part)
-        touch(part)
-        return
-    check_writable(part)
+    if isinstance(value, TensorBase) and value._storage is part._storage:
+        same = stands_in(value, part)
+        if same and not (modes.grad and (is_tracked(value) or is_tracked(part))):
+            check_history(part)
+            touch(part)
+            return
+        if same or not value._shape and part._shape:  # the latter is a number, to torch
+            value = contiguous_copy(value)
+    check_writable(part, uniform=isinstance(value, TensorBase) and not value._shape and bool(part._shape))
     assign(part, fitted(value, part, part._shape), given=True)
+
+
+def stands_in(value: Any, target: Any) -> bool:
+    """Whether a value, broadcast to the target, is what stands in the target's memory already."""
+    if value._storage is not target._storage or value._offset != target._offset or value._dtype is not target._dtype:
+        return False
+    shape, own, steps = target._shape, value._shape, strides_of(value)
+    if own != shape:
+        while own and own[0] == 1:
+            own, steps = own[1:], steps[1:]
+        lead = len(shape) - len(own)
+        if lead < 0 or any(length not in (1, wide) for length, wide in zip(own, shape[lead:])):
+            return False
+        steps = (0,) * lead + tuple(0 if length != wide else step for length, wide, step in zip(own, shape[lead:], steps))
+    return tuple(steps) == strides_of(target)
 
 
 def _has_mask(key: Any) -> bool:
@@ -455,7 +512,7 @@ class _FlatPut(Node):
 
 def put_at(target: Any, key: Any, source: Any) -> None:
     """``target[key] = source`` for a key of arrays and slices, in memory; the gradient of the source is read from there."""
-    check_writable(target)
+    check_writable(target, uniform=True)  # torch only warns of memory that stands in several places
     values = array_of(source)
     record = modes.grad and (is_tracked(target) or is_tracked(source))
     made = None

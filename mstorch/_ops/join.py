@@ -12,8 +12,9 @@ from .._core.dtype import int32, int64
 from .._core.formats import contiguous_format
 from .._core.promotion import can_cast, promote_types
 from .._core.size import Size
-from .._core.strides import channels_last_strides, is_channels_last, normalize
-from .._core.tensor_base import TensorBase, array_of, in_order, tensor_of
+from .._core.storage import Storage
+from .._core.strides import channels_last_strides, is_channels_last, normalize, preserved_strides
+from .._core.tensor_base import TensorBase, array_of, in_order, recording, resize, tensor_of
 from .._tape.apply import apply
 from .._tape.windows import no_view
 from . import views
@@ -32,7 +33,7 @@ from ._dispatch import (
     wrap_dims,
 )
 from ._forms import accept_forms
-from .creation import arange, preserved_strides, zeros
+from .creation import arange, zeros
 from .from_data import from_numpy
 from .from_data import tensor as make
 from .placing import beside
@@ -91,6 +92,9 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
                     f"number {number} in the list."
                 )
     kind = _common(tensors)
+    if out is not None and any(out is tensor for tensor in tensors) and out._storage.__class__ is Storage and not recording(tensors):
+        length = sum(shape[axis] for shape in shapes if shape != (0,) or len(first) == 1)
+        resize(out, (*first[:axis], length, *first[axis + 1 :]))  # torch gives it its size before it looks at what overlaps
     refuse_overlap(out, *tensors)
     if out is not None and not can_cast(kind, out._dtype):
         raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_word(out._dtype)}")

@@ -34,10 +34,12 @@ from .join import cat
 from .linalg_factor import (
     attach,
     batch_of,
+    by_columns,
     check_floating,
     check_info,
     check_matrix,
     check_square,
+    check_system,
     eigh_pair,
     finite,
     is_vector,
@@ -104,7 +106,7 @@ def _factored(A: Any, name: str) -> tuple[Any, Any, Any, Any]:
         raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(shape_of(A))} instead")
     found, pivots, info = _lu[A._dtype.name](value_of(A))
     permutation = permutation_of(pivots, shape_of(A)[-2], A._dtype)
-    factors = attach("LinalgLuFactorExBackward0", _lu_backward, (A,), (found,), permutation)[0]
+    factors = attach("LinalgLuFactorExBackward0", _lu_backward, (A,), (by_columns(found),), permutation)[0]
     return factors, wrap(pivots), permutation, info
 
 
@@ -139,6 +141,7 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out:
 def triangles(factors: Any) -> tuple[Any, Any]:
     rows, columns = shape_of(factors)[-2:]
     size = min(rows, columns)
+    factors = factors.contiguous()
     lower = tril(factors[..., :size], -1) + eye(rows, size, dtype=factors._dtype)
     return lower, triu(factors[..., :size, :])
 
@@ -191,7 +194,7 @@ def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool =
         found = permutation @ triangular(unit.mH, right, True, True)
     else:
         found = triangular(upper, triangular(unit, permutation.mT @ right, False, True), True)
-    return finish_exactly(found if left else found.mH, out)
+    return finish_exactly(by_columns(found) if left else by_columns(found).mH, out)
 
 
 # Determinants
@@ -397,6 +400,8 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> An
         raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
     shape = shape_of(A)
     vector = is_vector(A, B)
+    if not vector and len(shape) > len(shape_of(B)):
+        broadcast_shape(shape[:-2], shape_of(B)[:-1])
     right = views.unsqueeze(B, -1) if vector else B
     if shape[-2] != shape_of(right)[-2]:
         raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({-1 if vector else -2})")
@@ -411,8 +416,7 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> An
         rest = A @ solution - right
         residuals = reduce.sum(rest.abs() ** 2, -2)
     rank = counts if driver == "gels" else ranks
-    if vector:
-        solution = views.squeeze(solution, -1)
+    solution = views.squeeze(solution, -1) if vector else by_columns(solution)
     singular = values if driver in ("gelsd", "gelss") else nothing
     return return_types.linalg_lstsq((solution, residuals, rank, singular))
 
@@ -451,7 +455,7 @@ def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
     for i in reversed(range(shape_of(tau)[-1])):
         vector = unit[..., :, i : i + 1]
         found = found - views.unsqueeze(tau[..., i : i + 1], -1) * (vector @ (vector.mH @ found))
-    return finish_safely(found, out, "torch.linalg.householder_product")
+    return finish_safely(by_columns(found), out, "torch.linalg.householder_product")
 
 
 def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
@@ -461,7 +465,7 @@ def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False
     factors, pivots, info = _ldl[A._dtype.name](value_of(A), hermitian)
     if check_errors:
         check_info(info, _ZERO_PIVOT, "torch.linalg.ldl_factor_ex")
-    return finish_exactly(return_types.linalg_ldl_factor_ex((wrap(factors), wrap(pivots), wrap(info))), out)
+    return finish_exactly(return_types.linalg_ldl_factor_ex((by_columns(factors), wrap(pivots), wrap(info))), out)
 
 
 def ldl_factor(A: Any, *, hermitian: bool = False, out: Any = None) -> Any:
@@ -472,10 +476,17 @@ def ldl_factor(A: Any, *, hermitian: bool = False, out: Any = None) -> Any:
 
 def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any = None) -> Any:
     """The X of ``A @ X = B`` from the LDL factors of A."""
+    wrap_dim(-2, len(shape_of(B)))
+    check_system(B, LD, "torch.linalg.ldl_solve", "torch.linalg.ldl_solve: ")
+    if shape_of(pivots) != shape_of(LD)[:-1]:
+        raise RuntimeError(
+            "torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{list(shape_of(pivots))} instead"
+        )
     batch = broadcast_shape(shape_of(LD)[:-2], shape_of(B)[:-2])
     exchanged = views.expand(pivots, (*batch, shape_of(pivots)[-1]))
     args = value_of(batch_of(LD, batch)), value_of(batch_of(B, batch)), value_of(exchanged)
-    return finish_exactly(wrap(_ldl_solve[LD._dtype.name](*args, hermitian)), out)
+    return finish_exactly(by_columns(_ldl_solve[LD._dtype.name](*args, hermitian)), out)
 
 
 # Norms

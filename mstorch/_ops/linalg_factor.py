@@ -9,7 +9,8 @@ import numpy as np
 
 from .. import return_types
 from .._backend.table import kernel
-from .._core.tensor_base import TensorBase, array_of, recording, value_of, wrap
+from .._core.strides import columns_first
+from .._core.tensor_base import TensorBase, array_of, in_order, recording, value_of, wrap
 from .._tape.composite import record
 from . import views
 from ._autocast import follow
@@ -69,6 +70,23 @@ def check_square(tensor: Any, name: str, label: str = "A") -> None:
         raise RuntimeError(f"{name}: {label} must be batches of square matrices, but they are {rows} by {columns} matrices")
 
 
+def check_system(b: Any, A: Any, name: str, prefix: str = "") -> None:
+    """Raise torch's errors unless A holds square matrices of b's dtype, with as many columns as b's have rows."""
+    if b._dtype is not A._dtype:
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {type_word(b._dtype)} and A of type "
+            f"{type_word(A._dtype)} instead."
+        )
+    rows, columns = shape_of(A)[-2:]
+    if rows != columns:
+        raise RuntimeError(f"{prefix}A must be batches of square matrices, but they are {rows} by {columns} matrices")
+    lines, width = shape_of(b)[-2:]
+    if columns != lines:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for {name}: each A matrix is {columns} by {columns} but each b matrix is {lines} by {width}"
+        )
+
+
 def check_info(info: Any, text: str, name: str) -> None:
     """Raise torch's error if a factorization failed; ``text`` names the place by ``{}``."""
     codes = info.asnumpy().reshape(-1)
@@ -93,6 +111,13 @@ def _run(kernel_: Any, tensor: Any, *args: Any) -> Any:
     return kernel_[tensor._dtype.name](value_of(tensor), *args)
 
 
+def by_columns(found: Any) -> Any:
+    """A kernel's matrices, or a fresh tensor of them, as a tensor that lies column by column, as torch's results of LAPACK do."""
+    if isinstance(found, TensorBase):
+        return in_order(found, columns_first(shape_of(found)))
+    return wrap(found, columns_first(found.shape))
+
+
 # Solvers
 
 
@@ -109,7 +134,7 @@ def solve_matrices(matrix: Any, right: Any) -> tuple[Any, Any]:
     batch = broadcast_shape(shape_of(matrix)[:-2], shape_of(right)[:-2])
     matrix, right = batch_of(matrix, batch), batch_of(right, batch)
     found, info = _solve[matrix._dtype.name](value_of(matrix), value_of(right))
-    return attach("LinalgSolveExBackward0", _solve_backward, (matrix, right), (found,))[0], info
+    return attach("LinalgSolveExBackward0", _solve_backward, (matrix, right), (by_columns(found),))[0], info
 
 
 def is_vector(matrix: Any, right: Any) -> bool:
@@ -140,7 +165,11 @@ def _solve_any(A: Any, B: Any, left: bool, name: str) -> tuple[Any, Any]:
     found, info = solve_matrices(A, right)
     if not left:
         found = found.mT
-    return (views.squeeze(found, -1) if vector else found), info
+    if not vector:
+        return found, info
+    found = views.squeeze(found, -1)
+    # Batches of vectors lie as matrices do.
+    return (by_columns(found) if len(shape_of(found)) > 1 else found), info
 
 
 def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
@@ -199,7 +228,7 @@ def triangular(matrix: Any, right: Any, upper: bool, unit: bool = False) -> Any:
     batch = broadcast_shape(shape_of(matrix)[:-2], shape_of(right)[:-2])
     matrix, right = batch_of(matrix, batch), batch_of(right, batch)
     found = _triangular[matrix._dtype.name](value_of(matrix), value_of(right), upper, unit)
-    return attach("LinalgSolveTriangularBackward0", _triangle_backward, (matrix, right), (found,), upper, unit)[0]
+    return attach("LinalgSolveTriangularBackward0", _triangle_backward, (matrix, right), (by_columns(found),), upper, unit)[0]
 
 
 def solve_triangular(
@@ -222,7 +251,7 @@ def solve_triangular(
         )
     if left:
         return finish_exactly(triangular(input, B, upper, unitriangular), out)
-    return finish_exactly(triangular(input.mT, B.mT, not upper, unitriangular).mT, out)
+    return finish_exactly(by_columns(triangular(input.mT, B.mT, not upper, unitriangular).mT), out)
 
 
 # Factorizations
@@ -250,7 +279,8 @@ def cholesky_factor(A: Any, upper: bool) -> tuple[Any, Any]:
     if upper:
         A = A.mH
     found, info = _run(_cholesky, A)
-    factor = attach("LinalgCholeskyExBackward0", _cholesky_backward, (A,), (found,))[0]
+    # The adjoint of rows lies by columns too.
+    factor = attach("LinalgCholeskyExBackward0", _cholesky_backward, (A,), (found if upper else by_columns(found),))[0]
     return (factor.mH if upper else factor), info
 
 
@@ -330,7 +360,8 @@ def qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
         raise RuntimeError(
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
         )
-    found = attach("LinalgQrBackward0", _qr_backward, (A,), _run(_qr, A, mode), mode)
+    parts = [by_columns(item) if len(item.shape) > 1 else item for item in _run(_qr, A, mode)]
+    found = attach("LinalgQrBackward0", _qr_backward, (A,), parts, mode)
     return finish_exactly(return_types.linalg_qr(found), out)
 
 
@@ -375,8 +406,8 @@ def eigh_pair(A: Any, UPLO: str, name: str) -> tuple[Any, ...]:
     check_square(A, name)
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    found = _run(_eigh, A, UPLO.upper())
-    return attach("LinalgEighBackward0", _eigh_backward, (A,), found, UPLO)
+    values, vectors = _run(_eigh, A, UPLO.upper())
+    return attach("LinalgEighBackward0", _eigh_backward, (A,), (values, by_columns(vectors)), UPLO)
 
 
 def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
@@ -412,7 +443,8 @@ def eig_pair(A: Any, name: str) -> tuple[Any, ...]:
     check_square(A, name)
     if not finite(A):
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
-    return attach("LinalgEigBackward0", _eig_backward, (A,), _run(_eig, A))
+    values, vectors = _run(_eig, A)
+    return attach("LinalgEigBackward0", _eig_backward, (A,), (values, by_columns(vectors)))
 
 
 def eig(A: Any, *, out: Any = None) -> Any:
@@ -474,7 +506,8 @@ def svd_parts(A: Any, full: bool, name: str) -> tuple[Any, ...]:
         raise _LinAlgError(
             f"{name}: The algorithm failed to converge because the input matrix contained non-finite values."
         )
-    return attach("LinalgSvdBackward0", _svd_backward, (A,), _run(_svd, A, full))
+    u, s, vh = _run(_svd, A, full)
+    return attach("LinalgSvdBackward0", _svd_backward, (A,), (by_columns(u), s, by_columns(vh)))
 
 
 def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
@@ -502,8 +535,8 @@ def geqrf(input: Any, *, out: Any = None) -> Any:
     """R above the Householder vectors of Q, and their scales."""
     check_floating(input, "geqrf")
     check_matrix(input, "torch.geqrf", "input")
-    found = tuple(wrap(item) for item in _run(_geqrf, input))
-    return finish_exactly(return_types.geqrf(found), out)
+    factors, scales = _run(_geqrf, input)
+    return finish_exactly(return_types.geqrf((by_columns(factors), wrap(scales))), out)
 
 
 follow(globals())

@@ -22,8 +22,10 @@ from .linalg_factor import (  # noqa: F401 - names of the torch namespace too
     LinAlgError,
     attach,
     batch_of,
+    by_columns,
     check_floating,
     check_square,
+    check_system,
     geqrf,
     inv,
     svd_parts,
@@ -87,6 +89,7 @@ def cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> A
         raise RuntimeError(f"b should have at least 2 dimensions, but has {len(shape_of(B))} dimensions instead")
     if len(shape_of(L)) < 2:
         raise RuntimeError(f"u should have at least 2 dimensions, but has {len(shape_of(L))} dimensions instead")
+    check_system(B, L, "cholesky_solve")
     batch = broadcast_shape(shape_of(B)[:-2], shape_of(L)[:-2])
     right, factors = batch_of(B, batch), batch_of(L, batch)
     found = triangular_pair(right.detach(), factors.detach(), upper)
@@ -176,7 +179,7 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
         vector = unit[..., :, i : i + 1]
         scale = views.unsqueeze(tau[..., i : i + 1], -1)
         found = found - (scale.conj() if transpose is left else scale) * (vector @ (vector.mH @ found))
-    return finish(found if left else found.mH, out)
+    return finish(by_columns(found if left else found.mH), out)
 
 
 def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
@@ -204,10 +207,17 @@ def triangular_solve(
     b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None
 ) -> Any:
     """The X of ``A @ X = b`` for triangular A, and A."""
+    for word, tensor in (("b", b), ("A", A)):
+        if len(shape_of(tensor)) < 2:
+            raise RuntimeError(
+                f"torch.triangular_solve: Expected {word} to have at least 2 dimensions, but it has {len(shape_of(tensor))} "
+                "dimensions instead"
+            )
+    check_system(b, A, "triangular_solve")
     matrix, turned = (A.mT, not upper) if transpose else (A, upper)
     batch = broadcast_shape(shape_of(A)[:-2], shape_of(b)[:-2])
     found = triangular(matrix, b, turned, unitriangular)
-    return finish_exactly(return_types.triangular_solve((found, batch_of(A, batch).clone())), out)
+    return finish_exactly(return_types.triangular_solve((found, by_columns(batch_of(A, batch).clone()))), out)
 
 
 accept_forms(globals())

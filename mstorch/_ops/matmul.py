@@ -4,7 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from .._backend.table import kernel
-from .._core.tensor_base import TensorBase
+from .._core.storage import Storage
+from .._core.tensor_base import TensorBase, recording, resize, touch
 from .._tape.windows import no_view
 from . import views
 from ._autocast import follow
@@ -37,6 +38,8 @@ def mm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any:
     if a[1] != b[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
     check_same_dtype(input, mat2)
+    if input._dtype.category == 0 and 0 in (*a, *b):
+        return finish_exactly(input.new_zeros((a[0], b[1])), out)
     refuse_dtype("addmm_impl_cpu_", input._dtype)
     return finish_exactly(call(_mm, (input, mat2)), out)
 
@@ -104,7 +107,31 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     a, b = shape_of(input), shape_of(other)
     if not a or not b:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {len(a)}D and {len(b)}D")
-    return finish_exactly(_matmul(input, other, a, b), out)
+    if out is None:
+        return no_view(_matmul(input, other, a, b))
+    shape = _sized_first(input, other, out)
+    if shape == () and (out is input or out is other):
+        resize(out, shape)
+        raise RuntimeError(f"1D tensors expected, but got {len(input._shape)}D and {len(other._shape)}D tensors")
+    try:
+        return finish_exactly(_matmul(input, other, a, b), out)
+    except RuntimeError:
+        if shape is not None:
+            resize(out, shape)
+        raise
+
+
+def _sized_first(input: Any, other: Any, out: Any) -> tuple[int, ...] | None:
+    """The size that torch gives ``out=`` before it looks at dtypes and lengths; None where it looks first."""
+    a, b = input._shape, other._shape
+    if not isinstance(out, TensorBase) or out._storage.__class__ is not Storage or recording((input, other, out)):
+        return None
+    if len(a) == len(b) == 1:
+        return ()
+    if len(a) < 3 and len(b) < 3 or len(a) > 2 and len(b) == 2:
+        return None
+    lead = broadcast_shape(a[:-2], b[:-2])
+    return (*lead, *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
 
 
 def _matmul(input: Any, other: Any, a: tuple[int, ...], b: tuple[int, ...]) -> Any:
@@ -116,11 +143,16 @@ def _matmul(input: Any, other: Any, a: tuple[int, ...], b: tuple[int, ...]) -> A
         return mv(input, other)
     if len(a) == 1:
         product = _matmul(views.unsqueeze(input, 0), other, (1, *a), b)
+        if len(b) == 2:
+            touch(product)  # torch takes the row's dimension out in place
         return views.squeeze(product, -2)
     if len(b) == 1:
         product = _matmul(input, views.unsqueeze(other, 1), a, (*b, 1))
         return views.squeeze(product, -1)
-    check_same_dtype(input, other)
+    lead = broadcast_shape(a[:-2], b[:-2])
+    nothing = 0 in (*lead, a[-2], b[-1]) and (len(b) > 2 or 0 in a) and len(a) + len(b) > 4
+    if not nothing:  # as in torch, which looks at nothing where there is nothing to compute
+        check_same_dtype(input, other)
     if a[-1] != b[-2]:
         if len(b) == 2:
             rows = 1
@@ -138,8 +170,9 @@ def _matmul(input: Any, other: Any, a: tuple[int, ...], b: tuple[int, ...]) -> A
         if flat is not None:
             refuse_dtype("addmm_impl_cpu_", input._dtype)
             return views.reshape(call(_mm, (flat, other)), (*a[:-1], b[-1]))
+    if nothing and input._dtype is not other._dtype:
+        return (other if len(a) == 2 else input).new_zeros((*lead, a[-2], b[-1]))
     refuse_dtype("bmm", input._dtype)
-    lead = broadcast_shape(a[:-2], b[:-2])
     left = views.reshape(views.expand(input, (*lead, *a[-2:])), (views.numel_of(lead), *a[-2:]))
     right = views.reshape(views.expand(other, (*lead, *b[-2:])), (views.numel_of(lead), *b[-2:]))
     return views.reshape(call(_bmm, (left, right)), (*lead, a[-2], b[-1]))

@@ -4,6 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from .._backend.table import kernel
+from .._core.strides import preserved_strides
+from .._core.tensor_base import strides_of
 from ._autocast import follow
 from ._dispatch import call, shape_of, with_format
 from ._numbers import fitting
@@ -29,7 +31,13 @@ def constant_pad_nd(input: Any, pad: Any, value: float = 0) -> Any:
                 f"The input size {shape[axis]}, plus negative padding {pads[2 * i]} and {pads[2 * i + 1]} resulted in a negative "
                 f"output size, which is invalid. Check dimension {axis} of your input."
             )
-    return with_format(call(_pad, (input,), pads, fitting(value, input._dtype)), input)
+    filler = fitting(value, input._dtype)
+    if all(width <= 0 for width in pads):  # a copy of a part, in its order
+        lengths = tuple(
+            length + sum(pads[2 * i : 2 * i + 2]) for length, i in zip(shape, range(len(shape) - 1, -1, -1))
+        )
+        return call(_pad, (input,), pads, filler, strides=preserved_strides(lengths, strides_of(input)))
+    return with_format(call(_pad, (input,), pads, filler), input)
 
 
 def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Any:

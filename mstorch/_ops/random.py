@@ -14,7 +14,7 @@ from .._core import device as devices
 from .._core.dtype import bfloat16, bool_, dtype, get_default_dtype, int64
 from .._core.generator import drawn_in_slices, engine_of
 from .._core.strides import dense_order
-from .._core.tensor_base import TensorBase, array_of, is_meta, meta_tensor, recording, strides_of, value_of, wrap
+from .._core.tensor_base import TensorBase, array_of, is_meta, meta_tensor, recording, strides_of, touch, value_of, wrap
 from .._core.writable import check_writable
 from .._tape.composite import record
 from . import random_device
@@ -261,6 +261,9 @@ def normal_(self: Any, mean: float = 0, std: float = 1, *, generator: Any = None
     """Fill with normal random numbers."""
     check_writable(self)
     _check_std(std)
+    if 0 in self._shape:
+        touch(self)
+        return self
     _floating(self._dtype, None, "normal_kernel_cpu")
     engine, name = engine_of(generator), self._dtype.name
     return _put(

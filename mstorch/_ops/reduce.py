@@ -7,7 +7,8 @@ from typing import Any
 from .. import return_types
 from .._backend.table import kernel
 from .._core.dtype import bool_, dtype, float32, int64, uint8
-from .._core.tensor_base import TensorBase, count_of, recording
+from .._core.storage import Storage
+from .._core.tensor_base import TensorBase, count_of, recording, resize
 from . import views
 from ._autocast import follow
 from ._dispatch import (
@@ -56,7 +57,12 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | No
         expect_out_dtype(out, dtype)
     if kind is bool_:
         return finish(call(_sum, (cast_tensor(input, bool_),), dims, keepdim, dtype=int64).to(bool_), out)
-    return finish(call(_sum, (input,), dims, keepdim, dtype=kind), out)
+    found = call(_sum, (input,), dims, keepdim, dtype=kind)
+    if out is input and kind is input._dtype and input._storage.__class__ is Storage and not recording((input,)):
+        resize(input, found._shape)
+        wrap_dims(dim, len(found._shape))
+        found = found.zero_() if found._node is None else found  # torch sets the result to zero before it reads
+    return finish(found, out)
 
 
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
@@ -243,7 +249,7 @@ def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
         return maximum(input, dim if other is None else other, out=out)
     if dim is None:
         return finish(_whole(_amax, "max", input), out)
-    return finish_exactly(_with_indices(_amax, _argmax, "max", return_types.max, input, dim, keepdim), out)
+    return _extremes(_amax, _argmax, "max", return_types.max, input, dim, keepdim, out)
 
 
 def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
@@ -252,7 +258,20 @@ def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
         return minimum(input, dim if other is None else other, out=out)
     if dim is None:
         return finish(_whole(_amin, "min", input), out)
-    return finish_exactly(_with_indices(_amin, _argmin, "min", return_types.min, input, dim, keepdim), out)
+    return _extremes(_amin, _argmin, "min", return_types.min, input, dim, keepdim, out)
+
+
+def _extremes(
+    kernel_: Any, arg_kernel: Any, name: str, kind: Any, input: Any, dim: int, keepdim: bool, out: Any
+) -> Any:
+    """Values and indices; torch gives an ``out=`` its size before it reads, also where that is the input."""
+    found = _with_indices(kernel_, arg_kernel, name, kind, input, dim, keepdim)
+    if out is not None and out[0] is input and not keepdim and input._storage.__class__ is Storage and input._node is None:
+        place = wrap_dim(dim, len(input._shape))
+        resize(input, found[0]._shape)
+        if place < len(input._shape) or not input._shape:
+            found = _with_indices(kernel_, arg_kernel, name, kind, input, place, keepdim)
+    return finish_exactly(found, out)
 
 
 def _whole(kernel_: Any, name: str, input: Any) -> Any:

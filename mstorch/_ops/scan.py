@@ -128,13 +128,11 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
         return finish(input.clone(), out)
     parts = [part for part in (prepend, input, append) if part is not None]
     current = cat(parts, dim) if len(parts) > 1 else input
-    for _ in range(n):
+    # As in torch, no more times than there are entries, and not at all where there is none.
+    for _ in range(min(n, shape_of(current)[dim])):
         length = shape_of(current)[dim]
-        if length <= 1:
-            current = views.slice_dim(current, dim, 0, 0, 1).clone()
-            continue
         ahead = views.slice_dim(current, dim, 1, length, 1)
-        behind = views.slice_dim(current, dim, 0, length - 1, 1)
+        behind = views.slice_dim(current, dim, 0, max(length - 1, 0), 1)
         current = ahead.logical_xor(behind) if current._dtype is bool_ else ahead - behind
     return finish(current, out)
 

@@ -131,6 +131,8 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, 
             "type"
         )
     count = other[dim] if other else 1
+    if not other and count_of(positions._shape) != 1:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     if count_of(positions._shape) != count:
         raise RuntimeError(
             f"index_add_(): Number of indices ({count_of(positions._shape)}) should be equal to source.size(dim): ({count}), for dim: {dim}"
@@ -141,12 +143,13 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, 
             f"{list(shape)} source.shape = {list(other)}"
         )
     if 0 in shape and len(shape) > 1:
-        return finish(input.clone(), out)  # as in torch, indices are not looked at
+        # As in torch, indices are not looked at.
+        return finish(input.clone(memory_format=contiguous_format), out)
     size = shape[dim] if shape else 1
     check_range(
         positions, 0, size,
         lambda wrong: RuntimeError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
-        if shape else IndexError("index out of range in self"),
+        if len(shape) > 1 else IndexError("index out of range in self"),
     )
     if not isinstance(alpha, (int, float, bool)) or alpha != 1:
         source = source * alpha

@@ -31,7 +31,17 @@ from .._tape.composite import record, refuse
 from .._tape.windows import set_apart
 from .._tape.writes import review
 from . import views
-from ._dispatch import accept_numpy_names, call, deliver, finish, shape_args, shape_of, type_word, wrap_dim
+from ._dispatch import (
+    accept_numpy_names,
+    call,
+    contiguous_copy,
+    deliver,
+    finish,
+    shape_args,
+    shape_of,
+    type_word,
+    wrap_dim,
+)
 from ._forms import accept_forms
 from ._storages import storages
 from .complex_views import view_as_complex, view_as_real
@@ -181,7 +191,7 @@ def diag(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
     rank = len(shape_of(input))
     if rank not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {rank}D")
-    made = diag_embed(input, diagonal) if rank == 1 else views.diagonal(input, diagonal).clone()
+    made = diag_embed(input, diagonal) if rank == 1 else contiguous_copy(views.diagonal(input, diagonal))
     return finish(made, out)
 
 

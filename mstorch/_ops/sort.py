@@ -9,6 +9,7 @@ import numpy as np
 from .. import return_types
 from .._backend.table import kernel
 from .._core.dtype import bool_, by_name, float32, float64, int64
+from .._core.formats import contiguous_format
 from .._core.tensor_base import TensorBase, tensor_of
 from . import views
 from ._autocast import follow
@@ -121,7 +122,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False, *, out: A
     order = _order(input, dim, False)
     if shape:
         order = views.slice_dim(order, dim, k - 1, k, 1)
-    return finish(_picked(input, dim, order.clone(), keepdim, return_types.kthvalue), out)
+    return finish(_picked(input, dim, order.clone(memory_format=contiguous_format), keepdim, return_types.kthvalue), out)
 
 
 def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> Any:
@@ -132,6 +133,8 @@ def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> 
     shape = shape_of(input)
     if dim is None:
         if views.numel_of(shape) == 0:
+            if input._node is not None or input.requires_grad:
+                return input.sum() + math.nan  # it depends on the input, as far as autograd is concerned
             if input._dtype.category < 2:
                 return input.new_full((), -(2**63) if input._dtype is int64 else 0)
             return input.new_full((), math.nan)
@@ -256,6 +259,8 @@ def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, i
             found = views.unsqueeze(found, dim + 1)
     if not shape_of(q):
         found = views.squeeze(found, 0)
+    if out is None:  # torch makes it by so many writes
+        found._counter.version += (3 if shape_of(q) else 1) + (interpolation in ("linear", "midpoint"))
     return finish(found, out)
 
 

@@ -231,6 +231,8 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
     for (name, asked), dims in zip(given, (sources, destinations)):
         if len(set(dims)) != len(dims):
             raise RuntimeError(f"movedim: repeated dim in `{name}` ({asked})")
+    if not rank:
+        return alias(input)
     order = [-1] * rank
     for s, d in zip(sources, destinations):
         order[d] = s

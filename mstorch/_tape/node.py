@@ -182,7 +182,7 @@ def _look_again(tensor: Any, auto: Any, version: int) -> None:
     base = auto.base
     if tensor._node is None and not is_tracked(base):
         return
-    if auto.origin != DEFAULT and is_tracked(base):
+    if auto.origin != DEFAULT:
         raise RuntimeError(refused_view(tensor, auto, True))
     if is_tracked(base) and (node_of(base) is not None or tensor._node is None):
         made = _look[0](tensor)
@@ -368,11 +368,19 @@ def dressed(value: Any) -> Any:
 
 def repeats(array: np.ndarray) -> bool:
     """Whether an array holds elements more than once, as what was broadcast does."""
-    return array.size > 1 and 0 in array.strides
+    if array.size > 1:
+        return 0 in array.strides
+    if array.size:  # a new axis has a stride of zero too, and may be written to
+        return bool(array.ndim) and not array.flags.writeable and not any(array.strides)
+    # So have NumPy's own empty arrays, but nothing lies below them.
+    return isinstance(array.base, np.ndarray) and array.base.size == 1
 
 
 def _expanded(array: np.ndarray) -> Any:
     """A tensor of an array that repeats elements (the gradient of a sum), which stays expanded as torch's does."""
+    if not array.size:
+        one = tensor_of(np.zeros(1, array.dtype))
+        return window(one._storage, one._dtype, array.shape, (0,) * array.ndim, 0)
     once = tensor_of(np.array(array[tuple(slice(1) if step == 0 else slice(None) for step in array.strides)], order="C"))
     strides = [0 if step == 0 else own for step, own in zip(array.strides, strides_of(once))]
     return window(once._storage, once._dtype, array.shape, tuple(strides), once._offset)

@@ -12,7 +12,7 @@ from .._core.modes import grad_set_to, modes
 from .._core.overriding import PLAIN, dispatches, for_maps
 from .._core.size import Size
 from .._core.tangents import LEVELS
-from .._core.tensor_base import TensorBase, count_of, is_tracked, tensor_of
+from .._core.tensor_base import TensorBase, count_of, is_tracked, laid_out, tensor_of
 from .._ops._dispatch import capturing, cast_tensor
 from .._ops.join import stack
 from .._ops.placing import is_elsewhere, moved
@@ -204,7 +204,8 @@ def _own(gradient: Any, starts: Sequence[tuple[Any, Any]]) -> Any:
         return gradient
     shared = isinstance(gradient, np.ndarray) and (gradient.base is not None or any(gradient is item for _, item in starts))
     if shared and not repeats(gradient):
-        return tensor_of(np.array(gradient, order="C"))
+        copy = np.array(gradient, order="K")  # in the order of the view that it came through
+        return laid_out(copy, None if copy.flags.c_contiguous else tuple(step // copy.itemsize for step in copy.strides))
     return dressed(gradient)
 
 

@@ -295,6 +295,8 @@ def jacobian(
                 "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please "
                 "either set `strict=False` or `vectorize=False`."
             )
+        if not vectorize and not all(output.nelement() for output in outputs):
+            raise RuntimeError("stack expects a non-empty TensorList")
         found = _left(_jacobian(outputs, inputs, create_graph, strict), create_graph)
     return _single(tuple(_single(block, many_inputs) for block in found), many)
 

@@ -105,3 +105,13 @@ def test_ranges_fill_a_view(both, name, args, width):
         return found, base
 
     both(body)
+
+
+def test_arrays_keep_their_order(both):
+    a = np.arange(60, dtype=np.uint8).reshape(4, 5, 3)
+    for array in (a.transpose(2, 0, 1), a[:, ::2], a.T[:, :1], a[:1].T, np.asfortranarray(np.ones((2, 3), bool)), np.zeros((0, 3))):
+        both(lambda torch: [torch.tensor(array), torch.tensor(array, dtype=torch.float32), torch.Tensor(array.astype("f"))])
+        both(lambda torch: torch.ones(1).new_tensor(array))
+        both(lambda torch: torch.tensor(torch.from_numpy(array.copy("K"))))
+    both(lambda torch: torch.tensor(a[::-1]))
+    both(lambda torch: torch.tensor(a.astype(">i4")))

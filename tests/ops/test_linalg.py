@@ -215,3 +215,47 @@ def test_a_loss_of_the_phase_is_refused(both, name):
         (vectors[0] + vectors[2] if name == "svd" else vectors[1]).sum().abs().backward()
 
     both(body)
+
+
+MATRIX = np.random.default_rng(5).standard_normal((2, 4, 4)) + 4 * np.eye(4)
+
+
+@pytest.mark.parametrize("name", ["inv", "lu_factor", "lu", "cholesky", "qr", "svd", "eigh", "solve", "vectors", "right", "triangular"])
+def test_results_lie_by_columns(both, name):
+    def body(torch):
+        a = torch.tensor(MATRIX)
+        spd = a @ a.mT
+        found = {
+            "cholesky": lambda: (torch.linalg.cholesky(spd), torch.linalg.cholesky(spd, upper=True)),
+            "eigh": lambda: torch.linalg.eigh(spd),
+            "solve": lambda: (torch.linalg.solve(a, a[..., :3]), torch.cholesky_solve(a[..., :3], spd.tril())),
+            "vectors": lambda: torch.linalg.solve(a, a[..., 0]),
+            "right": lambda: torch.linalg.solve(a, a[:, :3], left=False),
+            "triangular": lambda: torch.linalg.solve_triangular(a.triu(), a[:, :3], upper=True, left=False),
+        }.get(name, lambda: getattr(torch.linalg, name)(a))()
+        parts = found if isinstance(found, tuple) else (found,)
+        return [(tuple(part.shape), part.stride()) for part in parts]
+
+    both(body)
+
+
+@pytest.mark.parametrize("name", ["triangular_solve", "cholesky_solve", "ldl_solve", "lstsq"])
+def test_systems_that_do_not_fit(both, name):
+    for b, a in (((2, 4), (2, 4, 4)), ((4, 2), (4, 3)), ((4,), (4, 4)), ((4, 3), (2, 4, 4))):
+
+        def body(torch):
+            left, right = torch.ones(b), torch.ones(a)
+            if name == "ldl_solve":
+                return torch.linalg.ldl_solve(right, torch.ones(a[:-1], dtype=torch.int32), left)
+            if name == "lstsq":
+                return torch.linalg.lstsq(right, left) if b == (4, 3) else None
+            return getattr(torch, name)(left, right) if b != (4, 3) else None
+
+        both(body)
+
+
+@pytest.mark.parametrize("name", ["fft2", "rfft2", "irfft2", "hfft2", "ihfft2"])
+@pytest.mark.parametrize("dim", [(0, 1), (2, 0), (-2, -1)])
+def test_transforms_lie_innermost(both, name, dim):
+    both(lambda torch: getattr(torch.fft, name)(torch.arange(210.0).reshape(5, 6, 7), dim=dim).stride())
+    both(lambda torch: getattr(torch.fft, name)(torch.arange(210.0).reshape(5, 6, 7), s=(4, 9), dim=dim).stride())

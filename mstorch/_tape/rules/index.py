@@ -1,18 +1,35 @@
 """Gradients of taking elements by position."""
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..._backend.host.index import index_key
 from ..._backend.host.scatter import add_rows, places_along
+from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import rule
 from ._places import Places
 
 
+def _added_up(rule_: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule whose recorded gradient counts as written once: torch adds it up in a tensor of zeros."""
+
+    @functools.wraps(rule_)
+    def counted(node: Any, g: Any) -> Any:
+        found = rule_(node, g)
+        if isinstance(found, TensorBase):
+            found._counter.version += 1  # type: ignore[attr-defined]
+        return found
+
+    return counted
+
+
 @rule("index")
+@_added_up
 def index(node: Any, g: Any) -> Any:
     dims, indices = node.args[:2]
     shape = node.shapes[0]
@@ -20,6 +37,7 @@ def index(node: Any, g: Any) -> Any:
 
 
 @rule("take")
+@_added_up
 def take(node: Any, g: Any) -> Any:
     shape = node.shapes[0]
     flat = (int(np.prod(shape)),)
@@ -42,6 +60,7 @@ def _rows(index: np.ndarray, count: int) -> tuple[Any, Any]:
 
 
 @rule("index_select")
+@_added_up
 def index_select(node: Any, g: Any) -> Any:
     dim, index_ = node.args
     shape = node.shapes[0]
@@ -49,10 +68,14 @@ def index_select(node: Any, g: Any) -> Any:
     taken, given = _rows(np.asarray(index_), shape[dim])
     moved = v.permute(g, order) if dim else g
     found = v.mapped(moved, given, taken, "IndexSelectBackward0")
-    return v.permute(found, [int(i) for i in np.argsort(order)]) if dim else found
+    if not dim:
+        return found
+    found = v.permute(found, [int(i) for i in np.argsort(order)])
+    return np.ascontiguousarray(found) if found.__class__ is np.ndarray else found
 
 
 @rule("gather")
+@_added_up
 def gather(node: Any, g: Any) -> Any:
     dim, index_ = node.args
     shape = node.shapes[0]

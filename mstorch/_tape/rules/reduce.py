@@ -1,11 +1,13 @@
 """Gradients of sums."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..._backend.quiet import quiet
+from ..._backend.raw import Raw
 from .. import vocabulary as v
 from ..apply import rule
 from ..primitives import Primitive
@@ -31,7 +33,8 @@ def mean(node: Any, g: Any) -> Any:
     count = 1
     for dim in dims if node.shapes[0] else ():
         count *= node.shapes[0][dim]
-    return v.spread(v.div(restored(node, g, dims, keepdim), v.constant(count, g)), node.shapes[0])
+    # Divided after it is spread: torch's gradient of a mean has memory of its own, that of a sum stays expanded.
+    return v.div(v.spread(restored(node, g, dims, keepdim), node.shapes[0]), v.constant(count, g))
 
 
 def _extreme(op: str) -> None:
@@ -97,6 +100,21 @@ def prod(node: Any, g: Any) -> Any:
         return v.mul(g, v.conj(v.div(result, x)))
     rest = tuple(d for d in range(len(shape)) if d not in dims)
     order = (*rest, *dims)
-    flat = v.reshape(v.permute(x, order), (*(shape[d] for d in rest), -1))
-    others = v.permute(v.reshape(_products_without(flat), tuple(shape[d] for d in order)), [int(i) for i in np.argsort(order)])
+    flat = v.reshape(_reordered(x, order), (*(shape[d] for d in rest), -1))
+    others = _reordered(v.reshape(_products_without(flat), tuple(shape[d] for d in order)), [int(i) for i in np.argsort(order)])
     return v.mul(g, v.conj(others))
+
+
+def _reordered(x: Any, order: Sequence[int]) -> Any:
+    """The dimensions in another order, in memory of its own: gradients through it are row-major."""
+    if isinstance(x, Raw):
+        return v.permute(x, order)
+    inverse = [int(i) for i in np.argsort(order)]
+
+    def given(array: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(array.transpose(order))
+
+    def taken(array: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(array.transpose(inverse))
+
+    return v.mapped(x, given, taken, "PermuteBackward0")

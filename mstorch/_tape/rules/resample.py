@@ -32,7 +32,7 @@ def pick_along(node: Any, g: Any) -> Any:
     def gathered(array: np.ndarray) -> np.ndarray:
         found = np.zeros((shape[axis], *shape[:axis], *shape[axis + 1 :]), array.dtype)
         np.add.at(found, positions, np.moveaxis(array, axis, 0))
-        return np.moveaxis(found, 0, axis)
+        return np.ascontiguousarray(np.moveaxis(found, 0, axis))
 
     return v.mapped(g, gathered, lambda array: numpy_pick_along(array, positions, axis), "UpsampleNearestBackward0")
 

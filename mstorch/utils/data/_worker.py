@@ -16,6 +16,7 @@ import numpy as np
 from ..._tensor import Tensor
 from ...random import default_generator
 from ...storage import TypedStorage, UntypedStorage
+from ._pipes import prepare_worker, reseed
 
 # Seconds after which a process that waits looks whether the other one is still there.
 CHECK_INTERVAL = 5.0
@@ -52,6 +53,8 @@ class Job:
     worker_init_fn: Callable[[int], None] | None
     num_workers: int
     base_seed: int
+    shared_seed: int | None = None
+    processes: tuple[int, int] = (1, 0)
 
     def fetcher(self) -> Callable[[Any], Any]:
         """Return a function from what the sampler gives to collated data."""
@@ -104,13 +107,14 @@ def run(job: Job, worker: int, tasks, results, done) -> None:
     default_generator.manual_seed(seed)
     words = [worker, job.base_seed & 0xFFFFFFFF, job.base_seed >> 32, 0]
     np.random.seed(np.random.SeedSequence(words).generate_state(4))
+    if job.shared_seed is not None:
+        reseed(job.dataset, job.shared_seed)
     _worker_info = WorkerInfo(worker, job.num_workers, seed, job.dataset)
 
     failure = fetch = None
     ended = interrupted = False
     try:
-        if job.worker_init_fn is not None:
-            job.worker_init_fn(worker)
+        prepare_worker(job.dataset, worker, job.num_workers, job.processes, job.worker_init_fn)
         fetch = job.fetcher()
     except Exception as error:  # noqa: BLE001 - whatever it is, the main process raises it
         failure = Failure(error, worker)
@@ -122,7 +126,10 @@ def run(job: Job, worker: int, tasks, results, done) -> None:
                 continue
             if task is None:
                 break
-            if task == RESTART:
+            number, index = task
+            if number == RESTART:
+                if index is not None:
+                    reseed(job.dataset, index)
                 fetch = job.fetcher()
                 ended = False
                 results.put(ForkingPickler.dumps((RESTART, None)).tobytes())
@@ -131,7 +138,6 @@ def run(job: Job, worker: int, tasks, results, done) -> None:
                 break
             if ended:
                 continue
-            number, index = task
             outcome = failure if failure is not None else _fetched(fetch, index, job.iterable, worker)
             failure = None
             ended = isinstance(outcome, End)

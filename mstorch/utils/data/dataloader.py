@@ -15,9 +15,12 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from ._collate import default_collate, default_convert
+from ._pipes import draw_shared_seed, is_pipe, new_group, reseed, world, wrapped
 from ._signals import unwatch, watch
 from ._worker import CHECK_INTERVAL, RESTART, End, Failure, Job, get_worker_info, run
+from .datapipes.datapipe import IterDataPipe
 from .dataset import Dataset, IterableDataset
+from .graph_settings import apply_sharding, apply_shuffle_settings
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, _draw_seed
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
@@ -80,7 +83,7 @@ class DataLoader(Generic[_T_co]):
         in_order: bool = True,
     ) -> None:
         _check_worker_options(num_workers, timeout, prefetch_factor, persistent_workers)
-        self.dataset = dataset
+        self.dataset = wrapped(dataset)
         self.num_workers = num_workers
         self.prefetch_factor = 2 if num_workers > 0 and prefetch_factor is None else prefetch_factor
         self.pin_memory = pin_memory
@@ -91,7 +94,11 @@ class DataLoader(Generic[_T_co]):
         self.in_order = in_order
 
         iterable = isinstance(dataset, IterableDataset)
-        if iterable:
+        if isinstance(dataset, IterDataPipe):
+            # A shuffle that is put behind here is not read, in torch neither.
+            apply_shuffle_settings(dataset, shuffle=shuffle)
+            _check_iterable_options(None, sampler, batch_sampler)
+        elif iterable:
             _check_iterable_options(shuffle, sampler, batch_sampler)
         self._dataset_kind = _DatasetKind.Iterable if iterable else _DatasetKind.Map
         _check_batch_options(batch_size, bool(shuffle), sampler, batch_sampler, drop_last)
@@ -251,9 +258,19 @@ class _BaseDataLoaderIter:
         self._iterable = loader._dataset_kind == _DatasetKind.Iterable
         self._num_workers = loader.num_workers
         self._index_sampler = loader._index_sampler
+        self._group = new_group() if isinstance(self._dataset, IterDataPipe) else None
+        self._shared_seed = self._draw_shared_seed(loader)
         self._begin(loader)
         # Drawn without workers too: what comes after in the generator is then the same as in torch.
         self._base_seed = _draw_seed(loader.generator)
+
+    def _draw_shared_seed(self, loader: DataLoader) -> int | None:
+        """Draw and set the seed of the pipes that are random; None without pipes."""
+        if not isinstance(self._dataset, IterDataPipe):
+            return None
+        seed = draw_shared_seed(loader.generator, self._group)
+        reseed(self._dataset, seed)
+        return seed
 
     def _begin(self, loader: DataLoader) -> None:
         self._sampler_iter = iter(self._index_sampler)
@@ -270,6 +287,8 @@ class _BaseDataLoaderIter:
             loader.worker_init_fn,
             loader.num_workers,
             self._base_seed,
+            self._shared_seed,
+            world() if is_pipe(loader.dataset) else (1, 0),
         )
 
     def _next_data(self) -> Any:
@@ -307,7 +326,10 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         if loader.timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
         super().__init__(loader)
-        self._fetch = self._job(loader).fetcher()
+        job = self._job(loader)
+        if is_pipe(job.dataset):
+            apply_sharding(job.dataset, *job.processes)
+        self._fetch = job.fetcher()
 
     def _next_data(self) -> Any:
         return self._fetch(next(self._sampler_iter))
@@ -339,6 +361,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             process.start()
             self._workers.append(process)
         watch(self, [worker.pid for worker in self._workers])
+        # Drawn once more than it is used, as in torch.
+        self._draw_shared_seed(loader)
         self._prime()
 
     def _prime(self) -> None:
@@ -353,8 +377,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _reset(self, loader: DataLoader) -> None:
         """Begin another pass with the same workers; what is left of the last one is thrown away."""
         self._begin(loader)
+        seed = self._draw_shared_seed(loader)
         for tasks in self._tasks:
-            tasks.put(RESTART)
+            tasks.put((RESTART, seed))
         restarted = 0
         while restarted < self._num_workers:
             restarted += self._receive()[0] == RESTART

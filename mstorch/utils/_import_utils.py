@@ -1,0 +1,22 @@
+"""torch.utils._import_utils: dill, if it is installed."""
+
+import importlib
+import importlib.util
+from types import ModuleType
+
+__all__ = ["dill_available", "import_dill"]
+
+
+def dill_available() -> bool:
+    """Whether the package dill, which pickles lambdas, can be imported."""
+    return importlib.util.find_spec("dill") is not None
+
+
+def import_dill() -> ModuleType | None:
+    """Return the module dill, or None; its own pickling of common types is left to pickle."""
+    if not dill_available():
+        return None
+    dill = importlib.import_module("dill")
+    # With its extensions dill changes what the plain pickle module does with everybody's objects.
+    dill.extend(use_dill=False)
+    return dill

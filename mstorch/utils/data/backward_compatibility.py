@@ -1,0 +1,12 @@
+"""torch.utils.data.backward_compatibility."""
+
+from typing_extensions import deprecated
+
+
+@deprecated(
+    "Usage of `backward_compatibility.worker_init_fn` is deprecated "
+    "as `DataLoader` automatically applies sharding in every worker",
+    category=FutureWarning,
+)
+def worker_init_fn(worker_id: int) -> None:
+    """Do nothing: a loader gives each worker its share itself."""

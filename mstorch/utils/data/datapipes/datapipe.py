@@ -1,0 +1,247 @@
+"""Pipes: datasets that are made of one another by methods with short names."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from ..._import_utils import dill_available, import_dill
+from ..dataset import Dataset, IterableDataset
+from ._hook_iterator import _SnapshotState
+from ._typing import _DataPipeMeta, _IterDataPipeMeta
+from .utils.common import _deprecation_warning, _iter_deprecated_functional_names, _map_deprecated_functional_names
+
+__all__ = ["DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe"]
+
+_T = TypeVar("_T")
+_T_co = TypeVar("_T_co", covariant=True)
+
+HAS_DILL = dill_available()
+
+# These give chunks or rows, or are the tracing itself, so what they give is not traced.
+UNTRACABLE_DATAFRAME_PIPES = ["batch", "groupby", "_dataframes_as_tuples", "trace_as_dataframe"]
+
+
+class DataChunk(list[_T]):
+    """A batch: a list that also tells its items one by one as they were given (`raw_iterator`)."""
+
+    def __init__(self, items: Iterable[_T]) -> None:
+        items = list(items)
+        super().__init__(items)
+        self.items = items
+
+    def as_str(self, indent: str = "") -> str:
+        """Return the items in brackets, after `indent`."""
+        return f"{indent}[{', '.join(str(item) for item in self)}]"
+
+    def __iter__(self) -> Iterator[_T]:
+        yield from super().__iter__()
+
+    def raw_iterator(self) -> Iterator[_T]:
+        """Iterate over the items as they were given."""
+        yield from self.items
+
+
+class _Pipe:
+    """What both kinds of pipes share: functional forms, hooks of pickling and printing.
+
+    `functions` and the hooks are looked up on IterDataPipe and MapDataPipe themselves, so that all subclasses share them.
+    """
+
+    functions: dict[str, Callable] = {}
+    reduce_ex_hook: Callable | None = None
+    getstate_hook: Callable | None = None
+    str_hook: Callable | None = None
+    repr_hook: Callable | None = None
+    _deprecated_names: dict[str, dict[str, Any]] = {}
+
+    @staticmethod
+    def _root() -> Any:
+        raise NotImplementedError
+
+    def __getattr__(self, attribute_name: str) -> Any:
+        functions = self._root().functions
+        if attribute_name not in functions:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{attribute_name}")
+        if attribute_name in self._deprecated_names:
+            _deprecation_warning(**self._deprecated_names[attribute_name])
+        function = functions[attribute_name]
+        bound = functools.partial(function, self)
+        functools.update_wrapper(bound, function, assigned=("__doc__",))
+        return bound
+
+    @classmethod
+    def register_function(cls, function_name: str, function: Callable) -> None:
+        """Give all pipes of the kind a method."""
+        cls.functions[function_name] = function
+
+    def __getstate__(self) -> Any:
+        """Return the attributes, or what `getstate_hook` makes of them."""
+        hook = self._root().getstate_hook
+        return self.__dict__ if hook is None else hook(self.__dict__)
+
+    def __reduce_ex__(self, *args: Any, **kwargs: Any) -> Any:
+        hook = self._root().reduce_ex_hook
+        if hook is not None:
+            try:
+                return hook(self)
+            except NotImplementedError:
+                pass
+        return super().__reduce_ex__(*args, **kwargs)
+
+    @classmethod
+    def set_getstate_hook(cls, hook_fn: Callable | None) -> None:
+        """Give pickles another state than the attributes; RuntimeError if there is such a hook already."""
+        root = cls._root()
+        if root.getstate_hook is not None and hook_fn is not None:
+            raise RuntimeError("Attempt to override existing getstate_hook")
+        root.getstate_hook = hook_fn
+
+    @classmethod
+    def set_reduce_ex_hook(cls, hook_fn: Callable | None) -> None:
+        """Give pickles another object than the pipe; RuntimeError if there is such a hook already."""
+        root = cls._root()
+        if root.reduce_ex_hook is not None and hook_fn is not None:
+            raise RuntimeError("Attempt to override existing reduce_ex_hook")
+        root.reduce_ex_hook = hook_fn
+
+    def __repr__(self) -> str:
+        return type(self).__qualname__ if self.repr_hook is None else self.repr_hook(self)
+
+    def __str__(self) -> str:
+        return type(self).__qualname__ if self.str_hook is None else self.str_hook(self)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.functions]
+
+
+def _free(functions: dict[str, Callable], name: str) -> None:
+    if name in functions:
+        raise Exception(f"Unable to add DataPipe function name {name} as it is already taken")
+
+
+def _functional_form(make: Callable, cls_to_register: Any) -> Callable:
+    return functools.update_wrapper(make, cls_to_register, assigned=("__doc__",))  # type: ignore[return-value]
+
+
+class IterDataPipe(_Pipe, IterableDataset[_T_co], metaclass=_IterDataPipeMeta):
+    """Samples by iteration; a subclass gives `__iter__`, and `reset` if it keeps a state between samples.
+
+    `iter()` resets the pipe and makes all its earlier iterators invalid: their next sample is a RuntimeError. All pipes
+    have the methods that `functional_datapipe` registers: `pipe.map(fn).batch(2)`.
+    """
+
+    functions: dict[str, Callable] = {}
+    _deprecated_names = _iter_deprecated_functional_names
+    _valid_iterator_id: int | None = None
+    _number_of_samples_yielded: int = 0
+    _snapshot_state: _SnapshotState = _SnapshotState.NotStarted
+    _fast_forward_iterator: Iterator | None = None
+
+    @staticmethod
+    def _root() -> Any:
+        return IterDataPipe
+
+    def __iter__(self) -> Iterator[_T_co]:
+        return self  # type: ignore[return-value]
+
+    @classmethod
+    def register_datapipe_as_function(
+        cls, function_name: str, cls_to_register: Any, enable_df_api_tracing: bool = False
+    ) -> None:
+        """Make a pipe class a method of all iterable pipes; an Exception if the name is taken."""
+        _free(cls.functions, function_name)
+
+        def make(cls: Any, enable_df_api_tracing: bool, source_dp: Any, *args: Any, **kwargs: Any) -> Any:
+            pipe = cls(source_dp, *args, **kwargs)
+            traced = enable_df_api_tracing or isinstance(source_dp, DFIterDataPipe)
+            if isinstance(pipe, IterDataPipe) and traced and function_name not in UNTRACABLE_DATAFRAME_PIPES:
+                return pipe.trace_as_dataframe()
+            return pipe
+
+        form = functools.partial(make, cls_to_register, enable_df_api_tracing)
+        cls.functions[function_name] = _functional_form(form, cls_to_register)
+
+    def reset(self) -> None:
+        """Forget what an earlier pass left; called by each `iter()`."""
+
+
+class DFIterDataPipe(IterDataPipe):
+    """An iterable pipe of data frames."""
+
+    def _is_dfpipe(self) -> bool:
+        return True
+
+
+class MapDataPipe(_Pipe, Dataset[_T_co], metaclass=_DataPipeMeta):
+    """Samples by key; a subclass gives `__getitem__` and mostly `__len__`.
+
+    All such pipes have the methods that `functional_datapipe` registers: `pipe.map(fn).batch(2)`.
+    """
+
+    functions: dict[str, Callable] = {}
+    _deprecated_names = _map_deprecated_functional_names
+
+    @staticmethod
+    def _root() -> Any:
+        return MapDataPipe
+
+    @classmethod
+    def register_datapipe_as_function(cls, function_name: str, cls_to_register: Any) -> None:
+        """Make a pipe class a method of all pipes by key; an Exception if the name is taken."""
+        _free(cls.functions, function_name)
+
+        def make(cls: Any, source_dp: Any, *args: Any, **kwargs: Any) -> Any:
+            return cls(source_dp, *args, **kwargs)
+
+        form = functools.partial(make, cls_to_register)
+        cls.functions[function_name] = _functional_form(form, cls_to_register)
+
+
+class _DataPipeSerializationWrapper:
+    """A pipe on its way to a worker: pickled by pickle, or by dill where pickle refuses."""
+
+    def __init__(self, datapipe: Any) -> None:
+        self._datapipe = datapipe
+
+    def __getstate__(self) -> tuple[bytes, bool]:
+        try:
+            return pickle.dumps(self._datapipe), False
+        except Exception:
+            dill: Any = import_dill()
+            if dill is None:
+                raise
+            return dill.dumps(self._datapipe), True
+
+    def __setstate__(self, state: tuple[bytes, bool]) -> None:
+        value, use_dill = state
+        library: Any = import_dill() if use_dill else pickle
+        self._datapipe = library.loads(value)
+
+    def __len__(self) -> int:
+        try:
+            return len(self._datapipe)
+        except Exception as error:
+            raise TypeError(f"{type(self).__name__} instance doesn't have valid length") from error
+
+
+class _IterDataPipeSerializationWrapper(_DataPipeSerializationWrapper, IterDataPipe):
+    def __init__(self, datapipe: IterDataPipe[_T_co]) -> None:
+        super().__init__(datapipe)
+        self._datapipe_iter: Iterator | None = None
+
+    def __iter__(self) -> Any:
+        self._datapipe_iter = iter(self._datapipe)
+        return self
+
+    def __next__(self) -> Any:
+        if self._datapipe_iter is None:
+            raise AssertionError("Iterator has not been initialized; call __iter__() before __next__()")
+        return next(self._datapipe_iter)
+
+
+class _MapDataPipeSerializationWrapper(_DataPipeSerializationWrapper, MapDataPipe):
+    def __getitem__(self, idx: Any) -> Any:
+        return self._datapipe[idx]

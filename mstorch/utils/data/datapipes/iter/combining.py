@@ -1,0 +1,490 @@
+"""Pipes of several pipes, and several of one: `concat`, `zip`, `mux`, `fork`, `demux`."""
+
+from __future__ import annotations
+
+import copy as copying
+import warnings
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, TypeVar
+
+from .._decorator import functional_datapipe
+from .._hook_iterator import _SnapshotState
+from ..datapipe import IterDataPipe
+from ..utils._lengths import lengths_of
+from ..utils.common import StreamWrapper, _check_unpickable_fn
+
+__all__ = [
+    "ConcaterIterDataPipe",
+    "DemultiplexerIterDataPipe",
+    "ForkerIterDataPipe",
+    "MultiplexerIterDataPipe",
+    "ZipperIterDataPipe",
+]
+
+_T_co = TypeVar("_T_co", covariant=True)
+
+
+@functional_datapipe("concat")
+class ConcaterIterDataPipe(IterDataPipe):
+    """The samples of one pipe after another. Raises ValueError for none, TypeError for anything but pipes.
+
+    (functional name: ``concat``)
+    """
+
+    datapipes: tuple[IterDataPipe, ...]
+
+    def __init__(self, *datapipes: IterDataPipe) -> None:
+        if not datapipes:
+            raise ValueError("Expected at least one DataPipe, but got nothing")
+        if not all(isinstance(pipe, IterDataPipe) for pipe in datapipes):
+            raise TypeError("Expected all inputs to be `IterDataPipe`")
+        self.datapipes = datapipes
+
+    def __iter__(self) -> Iterator[Any]:
+        for pipe in self.datapipes:
+            yield from pipe
+
+    def __len__(self) -> int:
+        return sum(lengths_of(self.datapipes, self))
+
+
+class _ContainerTemplate(ABC):
+    """A pipe that several children read, each by its number."""
+
+    @abstractmethod
+    def get_next_element_by_instance(self, instance_id: int) -> Iterator[Any]:
+        """Iterate over what the child gets."""
+
+    @abstractmethod
+    def is_every_instance_exhausted(self) -> bool:
+        """Whether all children have come to the end."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Begin anew."""
+
+    @abstractmethod
+    def get_length_by_instance(self, instance_id: int) -> int:
+        """Return how many samples the child gets; TypeError if that is not known."""
+
+
+def _no_op(x: Any) -> Any:
+    return x
+
+
+_COPIES: dict[str | None, Callable[[Any], Any]] = {None: _no_op, "shallow": copying.copy, "deep": copying.deepcopy}
+
+
+def _warn_unlimited(name: str, buffer_size: int) -> None:
+    if buffer_size < 0:
+        message = f"Unlimited buffer size is set for `{name}`, please be aware of OOM at random places"
+        warnings.warn(message, UserWarning, stacklevel=3)
+
+
+def _check_instances(num_instances: int) -> None:
+    if num_instances < 1:
+        raise ValueError(f"Expected `num_instances` larger than 0, but {num_instances} is found")
+
+
+@functional_datapipe("fork")
+class ForkerIterDataPipe(IterDataPipe):
+    """Makes a list of `num_instances` pipes that each give all samples: the same objects, or copies.
+
+    The first may be `buffer_size` samples ahead of the last, -1 for any number; more is a BufferError. `copy` is None,
+    "shallow" or "deep". One instance is the pipe itself. Raises ValueError for fewer, and for another way to copy.
+
+    (functional name: ``fork``)
+    """
+
+    def __new__(  # type: ignore[misc]
+        cls,
+        datapipe: IterDataPipe,
+        num_instances: int,
+        buffer_size: int = 1000,
+        copy: Literal["shallow", "deep"] | None = None,
+    ) -> Any:
+        _check_instances(num_instances)
+        if num_instances == 1:
+            return datapipe
+        container = _ForkerIterDataPipe(datapipe, num_instances, buffer_size, copy)
+        return [_ChildDataPipe(container, number) for number in range(num_instances)]
+
+
+class _ForkerIterDataPipe(IterDataPipe, _ContainerTemplate):
+    """What the children of a fork share: the source's iterator, and the samples that some have read and others not.
+
+    A pointer counts the samples read: of each child, of the slowest and of the one ahead.
+    """
+
+    def __init__(
+        self,
+        datapipe: IterDataPipe,
+        num_instances: int,
+        buffer_size: int = 1000,
+        copy: Literal["shallow", "deep"] | None = None,
+    ) -> None:
+        self.main_datapipe = datapipe
+        self.num_instances = num_instances
+        self.buffer_size = buffer_size
+        self.buffer: deque = deque()
+        _warn_unlimited("fork", buffer_size)
+        if copy not in _COPIES:
+            raise ValueError(f"Unknown copy method `{copy}` requested, choose one of None, `shallow` or `deep`.")
+        self.copy_fn = _COPIES[copy]
+        self._start()
+
+    def _start(self) -> None:
+        self._datapipe_iterator: Iterator[Any] | None = None
+        self.buffer = deque()
+        self.child_pointers = [0] * self.num_instances
+        self.slowest_ptr = 0
+        self.leading_ptr = 0
+        self.end_ptr: int | None = None
+        self._child_stop = [True] * self.num_instances
+
+    def __len__(self) -> int:
+        return len(self.main_datapipe)  # type: ignore[arg-type]
+
+    def _read(self, instance_id: int) -> Any:
+        """Return the child's next sample. Raises StopIteration at the end."""
+        self.child_pointers[instance_id] += 1
+        place = self.child_pointers[instance_id]
+        if place == self.end_ptr:
+            raise StopIteration
+        if self.buffer and place <= self.leading_ptr:
+            value = self.buffer[place - self.slowest_ptr - 1]
+        else:
+            self.leading_ptr = place
+            try:
+                value = next(self._datapipe_iterator)  # type: ignore[arg-type]
+            except StopIteration:
+                self._datapipe_iterator = None
+                self.end_ptr = self.leading_ptr
+                raise
+            self.buffer.append(value)
+        if place == self.slowest_ptr + 1 and min(self.child_pointers) > self.slowest_ptr:
+            self.slowest_ptr = min(self.child_pointers)
+            self.buffer.popleft()
+        if 0 <= self.buffer_size < self.leading_ptr - self.slowest_ptr:
+            raise BufferError(f"ForkerIterDataPipe buffer overflow,buffer size {self.buffer_size} is insufficient.")
+        return value
+
+    def get_next_element_by_instance(self, instance_id: int) -> Iterator[Any]:
+        """Iterate over all samples, copied as `copy` says."""
+        if self._datapipe_iterator is None and self._child_stop[instance_id]:
+            self._datapipe_iterator = iter(self.main_datapipe)
+            self._snapshot_state = _SnapshotState.Iterating
+            self._child_stop = [False] * self.num_instances
+        try:
+            while not self._child_stop[instance_id]:
+                try:
+                    value = self._read(instance_id)
+                except StopIteration:
+                    return
+                yield self.copy_fn(value)
+        finally:
+            self._child_stop[instance_id] = True
+            # The children may all have ended before the source did.
+            if all(self._child_stop):
+                self._datapipe_iterator = None
+                self._cleanup()
+
+    def is_every_instance_exhausted(self) -> bool:
+        """Whether all children have come to the end."""
+        return self.end_ptr is not None and all(self._child_stop)
+
+    def get_length_by_instance(self, instance_id: int) -> int:
+        """Return how many samples the source has."""
+        return len(self.main_datapipe)  # type: ignore[arg-type]
+
+    def reset(self) -> None:
+        """Begin anew."""
+        self._start()
+
+    def __getstate__(self) -> Any:
+        state = (
+            self.main_datapipe,
+            self.num_instances,
+            self.buffer_size,
+            self.copy_fn,
+            self._valid_iterator_id,
+            self._number_of_samples_yielded,
+        )
+        return state if IterDataPipe.getstate_hook is None else IterDataPipe.getstate_hook(state)
+
+    def __setstate__(self, state: tuple) -> None:
+        (
+            self.main_datapipe,
+            self.num_instances,
+            self.buffer_size,
+            self.copy_fn,
+            self._valid_iterator_id,
+            self._number_of_samples_yielded,
+        ) = state
+        self._start()
+
+    def _cleanup(self) -> None:
+        while self.buffer:
+            StreamWrapper.close_streams(self.buffer.popleft())
+
+    def __del__(self) -> None:
+        if "buffer" in self.__dict__:  # not where the arguments were refused
+            self._cleanup()
+
+
+class _ChildDataPipe(IterDataPipe):
+    """One of several pipes that read the same container, by its number.
+
+    The children share a pass: a new iterator of one that takes part in it begins another, and makes the iterators of all
+    invalid; the others then join in.
+    """
+
+    _is_child_datapipe: bool = True
+
+    def __init__(self, main_datapipe: Any, instance_id: int) -> None:
+        if not isinstance(main_datapipe, _ContainerTemplate):
+            raise AssertionError("main_datapipe must implement _ContainerTemplate")
+        self.main_datapipe: Any = main_datapipe
+        self.instance_id = instance_id
+
+    def __iter__(self) -> Iterator[Any]:
+        # The hook around this method resets before the first sample, so it must not be a generator itself.
+        return self.main_datapipe.get_next_element_by_instance(self.instance_id)
+
+    def __len__(self) -> int:
+        return self.main_datapipe.get_length_by_instance(self.instance_id)
+
+    def _set_main_datapipe_valid_iterator_id(self) -> int:
+        """Join the container's pass, or begin a new one if this child is in it already; return the pass's number."""
+        main = self.main_datapipe
+        if main._valid_iterator_id is None:
+            main._valid_iterator_id = 0
+        elif main._valid_iterator_id == self._valid_iterator_id:
+            main._valid_iterator_id += 1
+            if not main.is_every_instance_exhausted():
+                warnings.warn(
+                    "Some child DataPipes are not exhausted when __iter__ is called. We are resetting "
+                    "the buffer and each child DataPipe will read from the start again.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+            main.reset()
+        self._valid_iterator_id = main._valid_iterator_id
+        return main._valid_iterator_id
+
+    def _check_valid_iterator_id(self, iterator_id: int | None) -> bool:
+        return iterator_id == self._valid_iterator_id and iterator_id == self.main_datapipe._valid_iterator_id
+
+
+@functional_datapipe("demux")
+class DemultiplexerIterDataPipe(IterDataPipe):
+    """Makes a list of `num_instances` pipes; `classifier_fn` tells the number of the one that gets a sample.
+
+    Samples of class None are left out with `drop_none`. The pipes together keep `buffer_size` samples until they are asked
+    for, -1 for any number; more is a BufferError. Iteration raises ValueError for another class.
+
+    (functional name: ``demux``)
+    """
+
+    def __new__(  # type: ignore[misc]
+        cls,
+        datapipe: IterDataPipe,
+        num_instances: int,
+        classifier_fn: Callable[[Any], int | None],
+        drop_none: bool = False,
+        buffer_size: int = 1000,
+    ) -> Any:
+        _check_instances(num_instances)
+        _check_unpickable_fn(classifier_fn)
+        container = _DemultiplexerIterDataPipe(datapipe, num_instances, classifier_fn, drop_none, buffer_size)
+        return [_ChildDataPipe(container, number) for number in range(num_instances)]
+
+
+class _DemultiplexerIterDataPipe(IterDataPipe, _ContainerTemplate):
+    """What the children of a split share: the source's iterator, and for each child the samples that wait for it."""
+
+    def __init__(
+        self,
+        datapipe: IterDataPipe,
+        num_instances: int,
+        classifier_fn: Callable[[Any], int | None],
+        drop_none: bool,
+        buffer_size: int,
+    ) -> None:
+        self.main_datapipe = datapipe
+        self.num_instances = num_instances
+        self.buffer_size = buffer_size
+        _warn_unlimited("demux", buffer_size)
+        self.classifier_fn = classifier_fn
+        self.drop_none = drop_none
+        self._start()
+
+    def _start(self) -> None:
+        self._datapipe_iterator: Iterator[Any] | None = None
+        self.current_buffer_usage = 0
+        self.child_buffers: list[deque] = [deque() for _ in range(self.num_instances)]
+        self._child_stop = [True] * self.num_instances
+        self.main_datapipe_exhausted = False
+
+    def _find_next(self, instance_id: int) -> Any:
+        """Read until a sample of the child comes, and keep those of others. Raises StopIteration at the end."""
+        while True:
+            if self.main_datapipe_exhausted or self._child_stop[instance_id]:
+                raise StopIteration
+            if self._datapipe_iterator is None:
+                raise ValueError(
+                    "_datapipe_iterator has not been set, likely because this private method is called directly "
+                    "without invoking get_next_element_by_instance() first."
+                )
+            value = next(self._datapipe_iterator)
+            kind = self.classifier_fn(value)
+            if kind is None and self.drop_none:
+                StreamWrapper.close_streams(value)
+                continue
+            if kind is None or not 0 <= kind < self.num_instances:
+                raise ValueError(
+                    f"Output of the classification fn should be between 0 and {self.num_instances - 1}. "
+                    f"{kind} is returned."
+                )
+            if kind == instance_id:
+                return value
+            self.child_buffers[kind].append(value)
+            self.current_buffer_usage += 1
+            if 0 <= self.buffer_size < self.current_buffer_usage:
+                raise BufferError(
+                    f"DemultiplexerIterDataPipe buffer overflow, buffer size {self.buffer_size} is insufficient."
+                )
+
+    def get_next_element_by_instance(self, instance_id: int) -> Iterator[Any]:
+        """Iterate over the samples of the child's class."""
+        if self._datapipe_iterator is None and self._child_stop[instance_id]:
+            self._datapipe_iterator = iter(self.main_datapipe)
+            self._snapshot_state = _SnapshotState.Iterating
+            self.main_datapipe_exhausted = False
+            self._child_stop = [False] * self.num_instances
+        try:
+            while not self._child_stop[instance_id]:
+                if self.child_buffers[instance_id]:
+                    self.current_buffer_usage -= 1
+                    yield self.child_buffers[instance_id].popleft()
+                    continue
+                try:
+                    value = self._find_next(instance_id)
+                except StopIteration:
+                    self.main_datapipe_exhausted = True
+                    self._datapipe_iterator = None
+                    return
+                yield value
+        finally:
+            self._child_stop[instance_id] = True
+            if all(self._child_stop):
+                self._datapipe_iterator = None
+            self._cleanup(instance_id)
+
+    def is_every_instance_exhausted(self) -> bool:
+        """Whether the source and all children have come to the end."""
+        return self.main_datapipe_exhausted and all(self._child_stop)
+
+    def get_length_by_instance(self, instance_id: int) -> int:
+        """Raise TypeError: the classes of the samples are not known before they are read."""
+        raise TypeError
+
+    def reset(self) -> None:
+        """Begin anew."""
+        self._start()
+
+    def __getstate__(self) -> Any:
+        state = (
+            self.main_datapipe,
+            self.num_instances,
+            self.buffer_size,
+            self.classifier_fn,
+            self.drop_none,
+            self._valid_iterator_id,
+            self._number_of_samples_yielded,
+        )
+        return state if IterDataPipe.getstate_hook is None else IterDataPipe.getstate_hook(state)
+
+    def __setstate__(self, state: tuple) -> None:
+        (
+            self.main_datapipe,
+            self.num_instances,
+            self.buffer_size,
+            self.classifier_fn,
+            self.drop_none,
+            self._valid_iterator_id,
+            self._number_of_samples_yielded,
+        ) = state
+        self._start()
+
+    def _cleanup(self, instance_id: int | None = None) -> None:
+        for waiting in self.child_buffers if instance_id is None else [self.child_buffers[instance_id]]:
+            while waiting:
+                StreamWrapper.close_streams(waiting.popleft())
+
+    def __del__(self) -> None:
+        if "child_buffers" in self.__dict__:  # not where the arguments were refused
+            self._cleanup()
+
+
+@functional_datapipe("mux")
+class MultiplexerIterDataPipe(IterDataPipe):
+    """One sample of each pipe in turn, as long as all have one.
+
+    (functional name: ``mux``)
+    """
+
+    def __init__(self, *datapipes: Any) -> None:
+        self.datapipes = datapipes
+        self.buffer: list = []  # a round is given once all pipes have given their sample
+
+    def __iter__(self) -> Iterator[Any]:
+        iterators = [iter(pipe) for pipe in self.datapipes]
+        while iterators:
+            for iterator in iterators:
+                try:
+                    self.buffer.append(next(iterator))
+                except StopIteration:
+                    self.buffer.clear()
+                    return
+            yield from self.buffer
+            self.buffer.clear()
+
+    def __len__(self) -> int:
+        return min(lengths_of(self.datapipes, self)) * len(self.datapipes)
+
+    def reset(self) -> None:
+        """Forget the samples that wait."""
+        self.buffer = []
+
+    def __getstate__(self) -> Any:
+        state = (self.datapipes, self._valid_iterator_id, self._number_of_samples_yielded)
+        return state if IterDataPipe.getstate_hook is None else IterDataPipe.getstate_hook(state)
+
+    def __setstate__(self, state: tuple) -> None:
+        self.datapipes, self._valid_iterator_id, self._number_of_samples_yielded = state
+        self.buffer = []
+
+
+@functional_datapipe("zip")
+class ZipperIterDataPipe(IterDataPipe[tuple[_T_co]]):
+    """Tuples of one sample of each pipe, as long as all have one. Raises TypeError for anything but pipes.
+
+    (functional name: ``zip``)
+    """
+
+    datapipes: tuple[IterDataPipe, ...]
+
+    def __init__(self, *datapipes: IterDataPipe) -> None:
+        if not all(isinstance(pipe, IterDataPipe) for pipe in datapipes):
+            raise TypeError("All inputs are required to be `IterDataPipe` for `ZipIterDataPipe`.")
+        super().__init__()
+        self.datapipes = datapipes
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from zip(*[iter(pipe) for pipe in self.datapipes])
+
+    def __len__(self) -> int:
+        return min(lengths_of(self.datapipes, self))

@@ -1,0 +1,29 @@
+"""A pipe of what streams hold: `read_from_stream`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .._decorator import functional_datapipe
+from ..datapipe import IterDataPipe
+
+__all__ = ["StreamReaderIterDataPipe"]
+
+
+@functional_datapipe("read_from_stream")
+class StreamReaderIterDataPipe(IterDataPipe[tuple[str, Any]]):
+    """Pairs of a label and what its stream holds, all of it or in pieces of `chunk` bytes (characters of text).
+
+    (functional name: ``read_from_stream``)
+    """
+
+    def __init__(self, datapipe: IterDataPipe, chunk: int | None = None) -> None:
+        self.datapipe = datapipe
+        self.chunk = chunk
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        for label, stream in self.datapipe:
+            while piece := stream.read(self.chunk):
+                yield label, piece
+            stream.close()

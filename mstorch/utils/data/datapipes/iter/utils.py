@@ -1,0 +1,42 @@
+"""A pipe of any iterable."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from ..datapipe import IterDataPipe
+from ..utils._lengths import length_of
+
+_T = TypeVar("_T")
+
+__all__ = ["IterableWrapperIterDataPipe"]
+
+
+class IterableWrapperIterDataPipe(IterDataPipe[_T]):
+    """The items of an iterable, of which each pass takes a deep copy unless `deepcopy` is False.
+
+    One that cannot be copied is used itself, with a warning.
+    """
+
+    def __init__(self, iterable: Iterable[_T], deepcopy: bool = True) -> None:
+        self.iterable = iterable
+        self.deepcopy = deepcopy
+
+    def __iter__(self) -> Iterator[_T]:
+        source = self.iterable
+        if self.deepcopy:
+            try:
+                source = copy.deepcopy(self.iterable)
+            except TypeError:
+                warnings.warn(
+                    "The input iterable can not be deepcopied, "
+                    "please be aware of in-place modification would affect source data.",
+                    stacklevel=2,
+                )
+        yield from source
+
+    def __len__(self) -> int:
+        return length_of(self.iterable, self)

@@ -1,0 +1,95 @@
+"""A pipe by key in random order: `shuffle`."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+from ...sampler import _draw_seed
+from ..datapipe import IterDataPipe, MapDataPipe
+
+__all__ = ["ShufflerIterDataPipe"]
+
+_T_co = TypeVar("_T_co", covariant=True)
+
+
+class ShufflerIterDataPipe(IterDataPipe[_T_co]):
+    """The samples of a pipe by key, by iteration, in an order drawn anew for each pass; `indices` are all its keys.
+
+    Each pass draws its seed from the default generator, unless `set_seed` gave one for it.
+
+    (functional name: ``shuffle``)
+    """
+
+    datapipe: MapDataPipe[_T_co]
+    _enabled: bool
+    _seed: int | None
+
+    def __init__(self, datapipe: MapDataPipe[_T_co], *, indices: list | None = None) -> None:
+        super().__init__()
+        self.datapipe = datapipe
+        self.indices: list = list(range(len(datapipe))) if indices is None else indices  # type: ignore[arg-type]
+        self._enabled = True
+        self._seed = None
+        self._rng = random.Random()
+        self._shuffled_indices: list = self.indices
+
+    def set_shuffle(self, shuffle: bool = True) -> ShufflerIterDataPipe:
+        """Shuffle or keep the order; returns the pipe."""
+        self._enabled = shuffle
+        return self
+
+    def set_seed(self, seed: int) -> ShufflerIterDataPipe:
+        """Take this seed for the next pass; returns the pipe."""
+        self._seed = seed
+        return self
+
+    def __iter__(self) -> Iterator[_T_co]:
+        if not self._enabled:
+            for index in self.indices:
+                yield self.datapipe[index]
+            return
+        while self._shuffled_indices:
+            yield self.datapipe[self._shuffled_indices.pop()]
+
+    def reset(self) -> None:
+        """Draw the order of the next pass."""
+        if self._enabled and self._seed is None:
+            self._seed = _draw_seed()
+        self._rng.seed(self._seed)
+        self._seed = None
+        self._shuffled_indices = self._rng.sample(self.indices, len(self.indices))
+
+    def __len__(self) -> int:
+        return len(self.datapipe)  # type: ignore[arg-type]
+
+    def __getstate__(self) -> Any:
+        state = (
+            self.datapipe,
+            self.indices,
+            self._enabled,
+            self._seed,
+            self._rng.getstate(),
+            self._shuffled_indices,
+            self._valid_iterator_id,
+            self._number_of_samples_yielded,
+        )
+        return state if IterDataPipe.getstate_hook is None else IterDataPipe.getstate_hook(state)
+
+    def __setstate__(self, state: tuple) -> None:
+        (
+            self.datapipe,
+            self.indices,
+            self._enabled,
+            self._seed,
+            rng_state,
+            self._shuffled_indices,
+            self._valid_iterator_id,
+            self._number_of_samples_yielded,
+        ) = state
+        self._rng = random.Random()
+        self._rng.setstate(rng_state)
+
+
+MapDataPipe.register_datapipe_as_function("shuffle", ShufflerIterDataPipe)

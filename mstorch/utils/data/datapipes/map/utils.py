@@ -1,0 +1,42 @@
+"""A pipe of any sequence or mapping."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from ..datapipe import MapDataPipe
+
+_T = TypeVar("_T")
+
+__all__ = ["SequenceWrapperMapDataPipe"]
+
+
+class SequenceWrapperMapDataPipe(MapDataPipe[_T]):
+    """The items of a sequence or mapping: of a deep copy of it, unless `deepcopy` is False.
+
+    One that cannot be copied is used itself, with a warning.
+    """
+
+    sequence: Sequence[_T] | Mapping[Any, _T]
+
+    def __init__(self, sequence: Sequence[_T] | Mapping[Any, _T], deepcopy: bool = True) -> None:
+        self.sequence = sequence
+        if not deepcopy:
+            return
+        try:
+            self.sequence = copy.deepcopy(sequence)
+        except TypeError:
+            warnings.warn(
+                "The input sequence can not be deepcopied, "
+                "please be aware of in-place modification would affect source data",
+                stacklevel=2,
+            )
+
+    def __getitem__(self, index: Any) -> _T:
+        return self.sequence[index]
+
+    def __len__(self) -> int:
+        return len(self.sequence)

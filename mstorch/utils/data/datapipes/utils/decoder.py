@@ -1,0 +1,230 @@
+"""torch.utils.data.datapipes.utils.decoder: what a file's bytes hold, by the ending of its name.
+
+Handlers of images, video, audio and MATLAB files need Pillow, torchvision, torchaudio and SciPy, and raise
+ModuleNotFoundError without them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import os.path
+import pickle
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ....._ops.from_data import tensor
+from .....serialization import load
+from .common import StreamWrapper
+
+__all__ = [
+    "Decoder",
+    "ImageHandler",
+    "MatHandler",
+    "audiohandler",
+    "basichandlers",
+    "extension_extract_fn",
+    "handle_extension",
+    "imagehandler",
+    "mathandler",
+    "videohandler",
+]
+
+
+def basichandlers(extension: str, data: Any) -> Any:
+    """Return the text, class number, JSON, pickle or torch file that `data` holds; None for another extension."""
+    # Parts of the words count as well: "tx" is text, as in torch.
+    if extension in "txt text transcript":
+        return data.decode("utf-8")
+    if extension in ("cls", "cls2", "class", "count", "index", "inx", "id"):
+        try:
+            return int(data)
+        except ValueError:
+            return None
+    if extension in "json jsn":
+        return json.loads(data)
+    if extension in ("pyd", "pickle"):
+        return pickle.loads(data)
+    if extension == "pt":
+        return load(io.BytesIO(data))
+    return None
+
+
+# Each name of an image's form: the library, the elements' type, the channels.
+imagespecs: dict[str, tuple[str, str | None, str]] = {
+    "l8": ("numpy", "uint8", "l"),
+    "rgb8": ("numpy", "uint8", "rgb"),
+    "rgba8": ("numpy", "uint8", "rgba"),
+    "l": ("numpy", "float", "l"),
+    "rgb": ("numpy", "float", "rgb"),
+    "rgba": ("numpy", "float", "rgba"),
+    "torchl8": ("torch", "uint8", "l"),
+    "torchrgb8": ("torch", "uint8", "rgb"),
+    "torchrgba8": ("torch", "uint8", "rgba"),
+    "torchl": ("torch", "float", "l"),
+    "torchrgb": ("torch", "float", "rgb"),
+    "torch": ("torch", "float", "rgb"),
+    "torchrgba": ("torch", "float", "rgba"),
+    "pill": ("pil", None, "l"),
+    "pil": ("pil", None, "rgb"),
+    "pilrgb": ("pil", None, "rgb"),
+    "pilrgba": ("pil", None, "rgba"),
+}
+
+
+def handle_extension(extensions: str, f: Callable[[Any], Any]) -> Callable[[str, Any], Any]:
+    """Return a handler that gives `f(data)` for keys with the first of the extensions (words, in any case), else None.
+
+    An extension may have dots. One that is longer than the key is passed over for the next.
+    """
+    wanted = [extension.split(".") for extension in extensions.lower().split()]
+
+    def handle(key: str, data: Any) -> Any:
+        parts = key.lower().split(".")
+        first = next((words for words in wanted if len(words) <= len(parts)), None)
+        return f(data) if first is not None and parts[-len(first) :] == first else None
+
+    return handle
+
+
+def _needed(module: str, package: str, purpose: str, install: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            f"Package `{package}` is required to be installed for {purpose}."
+            f"Please use `pip install {install}` to install the package"
+        ) from error
+
+
+class ImageHandler:
+    """Decodes images to `imagespec`: for NumPy, torch or PIL, in bytes or in [0, 1], grey, RGB or RGBA."""
+
+    def __init__(self, imagespec: str) -> None:
+        if imagespec not in imagespecs:
+            raise AssertionError(f"unknown image specification: {imagespec}")
+        self.imagespec = imagespec.lower()
+
+    def __call__(self, extension: str, data: Any) -> Any:
+        """Return the image; None for the extension of another kind of file."""
+        if extension.lower() not in ("jpg", "jpeg", "png", "ppm", "pgm", "pbm", "pnm"):
+            return None
+        pillow = _needed("PIL.Image", "PIL", "default image decoder", "Pillow")
+        library, element, mode = imagespecs[self.imagespec]
+        with io.BytesIO(data) as stream:
+            image = pillow.open(stream)
+            image.load()
+            image = image.convert(mode.upper())
+        if library == "pil":
+            return image
+        array = np.asarray(image)
+        if array.dtype != np.uint8:
+            raise AssertionError(f"numpy image array should be type uint8, but got {array.dtype}")
+        if library == "numpy":
+            return array if element == "uint8" else array.astype("f") / 255.0
+        # Channels first. A grey image has no third dimension, and is refused by NumPy, as in torch.
+        result = tensor(np.array(array.transpose(2, 0, 1)))
+        return result if element == "uint8" else result / 255.0
+
+
+def imagehandler(imagespec: str) -> ImageHandler:
+    """Return a handler of images."""
+    return ImageHandler(imagespec)
+
+
+def _through_a_file(extension: str, data: bytes, read: Callable[[str], Any]) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        name = os.path.join(folder, f"file.{extension}")
+        with open(name, "wb") as stream:
+            stream.write(data)
+        return read(name)
+
+
+def videohandler(extension: str, data: Any) -> Any:
+    """Return what torchvision reads from a video; None for another extension."""
+    if extension not in ("mp4", "ogv", "mjpeg", "avi", "mov", "h264", "mpg", "webm", "wmv"):
+        return None
+    library = _needed("torchvision.io", "torchvision", "default video file loader", "torchvision")
+    return _through_a_file(extension, data, library.read_video)
+
+
+def audiohandler(extension: str, data: Any) -> Any:
+    """Return what torchaudio reads from a sound; None for another extension."""
+    if extension not in ("flac", "mp3", "sox", "wav", "m4a", "ogg", "wma"):
+        return None
+    library = _needed("torchaudio", "torchaudio", "default audio file loader", "torchaudio")
+    return _through_a_file(extension, data, library.load)
+
+
+class MatHandler:
+    """Decodes MATLAB's files by SciPy; the arguments are those of `scipy.io.loadmat`."""
+
+    def __init__(self, **loadmat_kwargs: Any) -> None:
+        self.sio = _needed("scipy.io", "scipy", "mat file", "scipy")
+        self.loadmat_kwargs = loadmat_kwargs
+
+    def __call__(self, extension: str, data: Any) -> Any:
+        """Return the variables by name; None for another extension."""
+        if extension != "mat":
+            return None
+        with io.BytesIO(data) as stream:
+            return self.sio.loadmat(stream, **self.loadmat_kwargs)
+
+
+def mathandler(**loadmat_kwargs: Any) -> MatHandler:
+    """Return a handler of MATLAB's files."""
+    return MatHandler(**loadmat_kwargs)
+
+
+def extension_extract_fn(pathname: str) -> str:
+    """Return the ending of a file's name, without the dot."""
+    return os.path.splitext(pathname)[1][1:]
+
+
+class Decoder:
+    """Gives data to handlers in turn, with the key that `key_fn` finds in the path, until one gives something."""
+
+    def __init__(self, *handler: Callable, key_fn: Callable[[str], str] = extension_extract_fn) -> None:
+        self.handlers = list(handler)
+        self.key_fn = key_fn
+
+    def add_handler(self, *handler: Callable) -> None:
+        """Put handlers before those that are there."""
+        self.handlers = [*handler, *self.handlers]
+
+    @staticmethod
+    def _is_stream_handle(data: Any) -> bool:
+        stream = data.file_obj if isinstance(data, StreamWrapper) else data
+        return isinstance(stream, io.BufferedIOBase | io.RawIOBase)
+
+    def decode1(self, key: str, data: Any) -> Any:
+        """Return what the first handler that knows the key gives, or the data themselves."""
+        if not data:
+            return data
+        if self._is_stream_handle(data):
+            # Streams agree on iteration, and not on `read`.
+            stream, data = data, b"".join(data)
+            stream.close()
+        for handler in self.handlers:
+            result = handler(key, data)
+            if result is not None:
+                return result
+        return data
+
+    def decode(self, data: Any) -> dict[str, Any]:
+        """Return the decoded data of a (path, data) tuple, or of several, by path."""
+        result: dict[str, Any] = {}
+        for path, value in [data] if isinstance(data, tuple) else data or ():
+            if path[0] == "_" and isinstance(value, bytes):
+                result[path] = value.decode("utf-8")
+            else:
+                result[path] = self.decode1(self.key_fn(path), value)
+        return result
+
+    def __call__(self, data: Any) -> dict[str, Any]:
+        """Decode."""
+        return self.decode(data)

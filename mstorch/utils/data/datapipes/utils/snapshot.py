@@ -1,0 +1,36 @@
+"""torch.utils.data.datapipes.utils.snapshot: a pipe brought to where an earlier pass had come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .....random import Generator
+from ...graph_settings import apply_random_seed
+from .._hook_iterator import _SnapshotState
+from ..datapipe import IterDataPipe
+
+
+def _simple_graph_snapshot_restoration(datapipe: IterDataPipe, n_iterations: int, rng: Generator | None = None) -> None:
+    """Fast-forward a pipe and those before it by `n_iterations`; the next `iter()` goes on from there.
+
+    `rng`, in the state in which it was first given to a loader, seeds the shuffles. Raises RuntimeError for a pipe that was
+    restored and not iterated since, and if it has fewer samples.
+    """
+    if datapipe._snapshot_state is _SnapshotState.Restored:
+        raise RuntimeError(
+            "Snapshot restoration cannot be applied. You can only restore simple snapshot to the graph "
+            "if your graph has not been restored."
+        )
+    datapipe.reset()
+    apply_random_seed(datapipe, rng)
+    iterator: Any = iter(datapipe)
+    for _ in range(n_iterations):
+        try:
+            next(iterator)
+        except StopIteration as error:
+            raise RuntimeError(
+                f"Fast-forward {datapipe} by {n_iterations} iterations exceeds the number of samples available."
+            ) from error
+    datapipe._fast_forward_iterator = iterator
+    # Or the next `iter()` would reset the pipe.
+    datapipe._snapshot_state = _SnapshotState.Restored
