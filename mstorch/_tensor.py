@@ -23,7 +23,6 @@ from ._core.size import Size
 from ._core.storage import Absent, Counter, Storage, Value
 from ._core.tangents import LEVELS, levels_of
 from ._core.tensor_base import (
-    NO_LEAF,
     TensorBase,
     array_of,
     auto_of,
@@ -48,6 +47,13 @@ from ._tape.node import Node, node_of, shown_name
 
 # Attributes that belong to one tensor object and not to its value.
 _NOT_COPIED = frozenset(("_count",))
+
+NO_LEAF = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during "
+    "autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf "
+    "Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
+    "github.com/pytorch/pytorch/pull/30531 for more information."
+)
 
 
 class Tensor(TensorBase, metaclass=NamedAsInTorch):

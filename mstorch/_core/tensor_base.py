@@ -54,14 +54,6 @@ class Auto:
     cut = -1  # when the tensor was cut off from its history in place, counted as nodes are
 
 
-NO_LEAF = (
-    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during "
-    "autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf "
-    "Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
-    "github.com/pytorch/pytorch/pull/30531 for more information."
-)
-
-
 on_subclass: list[Callable[[type], None]] = []  # called with each class that is derived
 
 
