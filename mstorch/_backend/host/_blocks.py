@@ -105,6 +105,8 @@ threads = _Threads()
 
 
 _WAKING = 60_000  # nanoseconds that it takes to wake a thread
+_WORTH = 400_000  # nanoseconds of one call without Python's lock that are worth threads
+_MANY_WORTH = 4_000_000  # of many short ones, whose threads stand in each other's way for the lock
 
 
 def share(work: Callable[[int, int], None], length: int, nanoseconds: float, unit: int = 1) -> None:
@@ -112,7 +114,7 @@ def share(work: Callable[[int, int], None], length: int, nanoseconds: float, uni
 
     The parts are whole multiples of ``unit``.
     """
-    if length < 2 or length * nanoseconds < 3 * _WAKING or threads.count == 1:
+    if length < 2 or length * nanoseconds < _WORTH or threads.count == 1:
         work(0, length)
     else:
         threads.run(work, length, min(int(_WAKING / nanoseconds), length // 2), unit)
@@ -137,7 +139,11 @@ def by_rows(work: Callable[[int, int], None], rows: int, width: int, passes: int
 
 def on_threads(work: Callable[[int, int], None], rows: int, width: int, passes: int) -> None:
     """As ``by_rows`` without blocks: for copies, of which many small ones would take longer than a few large ones."""
-    share(work, rows, width * passes * _PASS)
+    cost = width * passes * _PASS
+    if rows * cost < _MANY_WORTH:
+        work(0, rows)
+    else:
+        share(work, rows, cost)
 
 
 def in_blocks(step: Callable[..., Any], arrays: Sequence[np.ndarray], passes: int) -> None:
