@@ -16,6 +16,7 @@ from .._core.tensor_base import TensorBase
 from .._ops.creation import empty, zeros_like
 from .._ops.from_data import made
 from .._ops.join import stack
+from .._ops.placing import beside
 from .._ops.random import randn_like, uniform_
 from . import forward_ad
 from ._jacobians import (
@@ -245,7 +246,7 @@ class _Direction:
     def steps(self, like: Any, factor: float) -> list[Any]:
         """The step as tensors like the values that it changes."""
         kind = like.real.dtype if like.is_complex() else like.dtype
-        return [made(vector * factor).to(kind).reshape(like.shape) for vector in self.vectors]
+        return [beside(made(vector * factor), like).to(kind).reshape(like.shape) for vector in self.vectors]
 
 
 def _directions(part: _Part, random: np.random.RandomState) -> list[_Direction]:
@@ -273,7 +274,7 @@ def _check_fast(part: _Part, result: tuple[Any, ...], settings: _Settings) -> No
     for number, output in enumerate(_differentiable(result)):
         place = next(i for i, o in enumerate(inexact) if o is output)
         vector = _unit_vector(random, output.numel())
-        seed = made(vector).to(output.dtype).reshape(output.shape)
+        seed = beside(made(vector), output).to(output.dtype).reshape(output.shape)
         found = analytical(part.inputs, output, settings.nondet_tol, settings.check_grad_dtypes, seed)
         for position, (leaf, direction) in enumerate(zip(leaves, directions)):
             want = (vector * wanted[position][place]).sum()
