@@ -1,6 +1,7 @@
 """Matrix products on the host: in single precision oneDNN's, else SciPy's BLAS (NumPy's own does not know newer processors)."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..table import define_host
 from ._blocks import share
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS
 
-_SMALL = 256
+_SMALL = 512
 _BLAS = {"f": blas.sgemm, "d": blas.dgemm, "F": blas.cgemm, "D": blas.zgemm}
 
 
@@ -70,7 +71,8 @@ def numpy_bmm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if a.dtype.char not in _BLAS or a.size == 0 or b.size == 0:
         return np.matmul(a, b)
     lead = a.shape[:-2]
-    if a.size < _SMALL * np.prod(lead) and b.size < _SMALL * np.prod(lead):
+    count = math.prod(lead)
+    if a.size < _SMALL * count and b.size < _SMALL * count:
         return np.matmul(a, b)  # many small products: a call for each costs more than the product
     out = np.empty((*lead, a.shape[-2], b.shape[-1]), a.dtype)
     if FOUND and a.dtype == np.float32 and out.size * a.shape[-1] >= LEAST:
