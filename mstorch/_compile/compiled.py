@@ -13,7 +13,7 @@ import numpy as np
 
 from .._backend import tape, trace
 from .._backend.cell import is_parameter, keeps_statistics
-from .._backend.raw import Raw
+from .._backend.raw import ON_CPU, Raw
 from .._backend.table import LOCK
 from .._backend.tape import native_set_to
 from .._backend.trace import Graph, GraphBreak
@@ -283,7 +283,7 @@ class Compiled:
                 raise GraphBreak(f"MindSpore's {type(cell).__name__} changes its running statistics", place=self.name)
         own = {id(tensor._storage) for tensor in entry.states}
         for i, tensor in enumerate(arguments):
-            if isinstance(tensor._storage, Value):
+            if not ON_CPU and isinstance(tensor._storage, Value):
                 raise GraphBreak("a tensor of a device is an argument", place=self.name)
             if id(tensor._storage) in own:
                 if not any(tensor is state for state in entry.known):

@@ -217,9 +217,9 @@ def embedding_dense_backward(
 def max_pool2d_with_indices_backward(
     grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: Tensor
 ) -> Tensor:
-    """The gradient of ``max_pool2d``."""
-    function = lambda x: F.max_pool2d(x, kernel_size, stride or None, padding, dilation, ceil_mode)
-    return _derived(function, grad_output, self)[0]
+    """The gradient of ``max_pool2d``, itself recorded."""
+    options = (kernel_size, stride or kernel_size, padding, dilation, ceil_mode)
+    return _native.max_pool2d_with_indices_backward(grad_output, self, *options, indices)  # type: ignore[no-any-return]
 
 
 def avg_pool2d_backward(
