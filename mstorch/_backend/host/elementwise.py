@@ -63,7 +63,8 @@ def numpy_clamp(x: np.ndarray, low: Any, high: Any) -> np.ndarray:
     if low is not None:
         found = np.maximum(found, low, extobj=QUIET)
     if high is not None:
-        found = np.minimum(found, high, extobj=QUIET)
+        into = found if found is not x and found.__class__ is np.ndarray and getattr(high, "ndim", 0) == 0 else None
+        found = np.minimum(found, high, out=into, extobj=QUIET)
     return np.array(found) if found is x else np.asarray(found)
 
 

@@ -26,6 +26,8 @@ def numpy_sigmoid(x: np.ndarray) -> np.ndarray:
     """``1 / (1 + exp(-x))``, without overflow."""
     if x.size >= _FEW and elementwise.usable(x):
         return elementwise.forward(elementwise.LOGISTIC, x, share_blocks)
+    if x.size < _FEW and x.dtype.kind == "f":
+        return np.asarray(special.expit(x))
     below = np.exp(np.negative(np.absolute(x)), extobj=QUIET)
     below += number(1, x)
     # Two exponentials, neither of which overflows, cost less than a choice of each element.

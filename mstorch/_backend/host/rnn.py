@@ -12,9 +12,17 @@ import numpy as np
 from ..quiet import QUIET
 from ..table import define_host
 from ._ufunc import FLOATS, HALF, number
+from .math import numpy_sigmoid
 from .matmul import product
 
 Saved = tuple[Any, ...]
+
+
+def _lstm_gates_(part: np.ndarray, size: int) -> None:
+    """Sigmoid of the gates of a step, tanh of the third, in place."""
+    fresh = np.tanh(part[:, 2 * size : 3 * size])
+    part[...] = numpy_sigmoid(part)
+    part[:, 2 * size : 3 * size] = fresh
 
 
 def _sigmoid_(x: np.ndarray) -> None:
@@ -35,9 +43,7 @@ def lstm_forward(gates: np.ndarray, h: np.ndarray, c: np.ndarray, w: np.ndarray,
     for k in range(steps):
         part = gates[k]
         product(hs[k], w.T, part)
-        _sigmoid_(part[:, : 2 * size])
-        np.tanh(part[:, 2 * size : 3 * size], out=part[:, 2 * size : 3 * size])
-        _sigmoid_(part[:, 3 * size :])
+        _lstm_gates_(part, size)
         np.multiply(part[:, size : 2 * size], cs[k], out=cs[k + 1])
         cs[k + 1] += part[:, :size] * part[:, 2 * size : 3 * size]
         np.tanh(cs[k + 1], out=bounded[k])
