@@ -6,10 +6,10 @@ import torch
 from timm.optim import create_optimizer_v2
 
 
-def _model(name, kind=torch.float32, **options):
+def _model(name, kind=torch.float32, size=32, **options):
     torch.manual_seed(0)
     model = timm.create_model(name, pretrained=False, num_classes=7, **options).to(kind)
-    x = torch.randn(2, 3, 32, 32).to(kind)
+    x = torch.randn(2, 3, size, size).to(kind)
     model.train()
     out = model(x)
     torch.nn.functional.cross_entropy(out, torch.tensor([1, 5])).backward()
@@ -18,7 +18,8 @@ def _model(name, kind=torch.float32, **options):
 
 
 def job_resnet():
-    return _model("resnet10t")
+    # On smaller images the last batch norms see two values each, and rounding decides the fourth digit.
+    return _model("resnet10t", size=96)
 
 
 def job_vit():
