@@ -148,6 +148,8 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
             own, other = tensor._dtype.np, kind.np
             there, back = (lambda array: numpy_cast(array, other)), (lambda array: numpy_cast(array, own))
             made._node = linear_node(tensor, there, back, "ToCopyBackward0")
+        if LEVELS and modes.native is None and is_dual(tensor):
+            mapped(tensor, made, lambda tangent: cast_tensor(tangent, kind))
         return made
     source, target = tensor._dtype.np, kind.np
     if kind.category >= 2 and ((modes.grad and is_tracked(tensor)) or (LEVELS and is_dual(tensor))):
@@ -157,13 +159,9 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
         laid = laid_out(array_of(made), strides)
         laid._node = made._node
         if LEVELS:
-            mapped(made, laid, _itself)
+            mapped(made, laid, lambda tangent: tangent)
         return laid
     return meta_tensor(tensor._shape, kind, strides) if meta else laid_out(numpy_cast(array_of(tensor), target), strides)
-
-
-def _itself(tangent: Any) -> Any:
-    return tangent
 
 
 def unary(kernel: Kernel, input: Any, out: Any = None, *, to_float: bool = False) -> Any:
