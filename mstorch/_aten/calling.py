@@ -82,7 +82,8 @@ def tensors_in(values: Any) -> list[Any]:
 
 
 @contextmanager
-def _without_innermost() -> Iterator[Any]:
+def without_innermost() -> Iterator[Any]:
+    """The innermost mode of the thread, which is off in the block."""
     mode = state.dispatchers.pop()
     MODES.pop()
     try:
@@ -111,7 +112,7 @@ def _taken(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     kinds = tuple(map(type, found))
     with level_set_to(WITHOUT_SUBCLASSES) if found and not state.dispatchers else _nothing():
         if state.dispatchers:
-            with _without_innermost() as mode:
+            with without_innermost() as mode:
                 result = mode.__torch_dispatch__(operator, kinds, args, kwargs)
             if result is not NotImplemented:
                 return result

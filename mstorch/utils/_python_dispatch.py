@@ -7,7 +7,7 @@ so do operators whose parts are not known; optimisers compute in one piece, whic
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from .._aten import calling
@@ -81,16 +81,9 @@ def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
     return bool(state.dispatchers)
 
 
-@contextmanager
-def _pop_mode_temporarily(k: Any = None) -> Iterator[Any]:
+def _pop_mode_temporarily(k: Any = None) -> AbstractContextManager[Any]:
     """The innermost mode, which is off in the block."""
-    mode = state.dispatchers.pop()
-    MODES.pop()
-    try:
-        yield mode
-    finally:
-        state.dispatchers.append(mode)
-        MODES.append(None)
+    return calling.without_innermost()
 
 
 @contextmanager

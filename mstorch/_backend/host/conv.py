@@ -20,6 +20,7 @@ from .matmul import product
 from .resample import windows
 
 Sizes = tuple[int, ...]
+Geometry = tuple[Sizes, Sizes, Sizes]
 
 
 def _with_bias(y: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
@@ -54,7 +55,7 @@ _RATE = 100.0  # multiplications a nanosecond
 
 
 def _share(
-    kind: str, arrays: tuple[np.ndarray, np.ndarray, np.ndarray], bias: np.ndarray | None, geometry: tuple[Sizes, Sizes, Sizes],
+    kind: str, arrays: tuple[np.ndarray, np.ndarray, np.ndarray], bias: np.ndarray | None, geometry: Geometry,
     groups: int,
 ) -> bool:  # fmt: skip
     """oneDNN's convolution on threads, some images or channels on each; False where it has none."""
@@ -102,13 +103,29 @@ def _laid(array: np.ndarray) -> np.ndarray:
 
 
 def _by_onednn(
-    kind: str, arrays: tuple[np.ndarray, np.ndarray, np.ndarray], bias: np.ndarray | None, geometry: tuple[Sizes, Sizes, Sizes],
+    kind: str, arrays: tuple[np.ndarray, np.ndarray, np.ndarray], bias: np.ndarray | None, geometry: Geometry,
     groups: int,
 ) -> bool:  # fmt: skip
     if not _single(*arrays, bias) or min(geometry[1]) < 0:
         return False
     source, weights, result = arrays
     return _share(kind, (_laid(source), _laid(weights), _laid(result)), bias, geometry, groups)
+
+
+def _onednn_conv(x: np.ndarray, w: np.ndarray, bias: Any, geometry: Geometry, groups: int) -> np.ndarray | None:
+    out = _out_sizes(x.shape[2:], w.shape[2:], *geometry)
+    found = np.empty((x.shape[0], w.shape[0], *out), x.dtype)
+    return found if _by_onednn(FORWARD, (x, w, found), bias, geometry, groups) else None
+
+
+def _onednn_conv_input(g: np.ndarray, w: np.ndarray, shape: Sizes, geometry: Geometry, groups: int) -> np.ndarray | None:
+    found = np.empty(shape, g.dtype)
+    return found if _by_onednn(INPUT, (found, w, g), None, geometry, groups) else None
+
+
+def _onednn_conv_weight(g: np.ndarray, x: np.ndarray, shape: Sizes, geometry: Geometry, groups: int) -> np.ndarray | None:
+    found = np.empty(shape, g.dtype)
+    return found if _by_onednn(WEIGHT, (x, found, g), None, geometry, groups) else None
 
 
 def numpy_conv(
@@ -119,8 +136,8 @@ def numpy_conv(
     out = _out_sizes(sizes, kernel, stride, padding, dilation)
     if not x.size or not w.size or 0 in out:
         return _with_bias(np.zeros((x.shape[0], w.shape[0], *out), x.dtype), bias)
-    found = np.empty((x.shape[0], w.shape[0], *out), x.dtype)
-    if _by_onednn(FORWARD, (x, w, found), bias, (stride, padding, dilation), groups):
+    found = _onednn_conv(x, w, bias, (stride, padding, dilation), groups)
+    if found is not None:
         return found
     columns = windows(x, strided_table(sizes, kernel, stride, padding, dilation, out))
     return _with_bias(_contract(columns, _grouped(w, groups), groups, out), bias)
@@ -147,8 +164,8 @@ def numpy_conv_transpose(
 def _transposed(x: np.ndarray, w: np.ndarray, out: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> np.ndarray:
     if not x.size or not w.size or 0 in out:
         return np.zeros((x.shape[0], w.shape[1] * groups, *out), x.dtype)
-    found = np.empty((x.shape[0], w.shape[1] * groups, *out), x.dtype)
-    if _by_onednn(INPUT, (found, w, x), None, (stride, padding, dilation), groups):
+    found = _onednn_conv_input(x, w, (x.shape[0], w.shape[1] * groups, *out), (stride, padding, dilation), groups)
+    if found is not None:
         return found
     table = transposed_table(x.shape[2:], w.shape[2:], stride, padding, dilation, out)
     return _contract(windows(x, table), _crossed(w, groups), groups, out)
@@ -170,25 +187,6 @@ def numpy_conv2d_weight(
     rows = np.ascontiguousarray(g).reshape(n, groups, channels // groups, length).transpose(1, 2, 0, 3)
     rows = rows.reshape(groups, channels // groups, n * length)
     return np.stack([product(rows[i], wide[i]) for i in range(groups)]).reshape(shape)
-
-
-Geometry = tuple[Sizes, Sizes, Sizes]
-
-
-def _onednn_conv2d(x: np.ndarray, w: np.ndarray, bias: Any, geometry: Geometry, groups: int) -> np.ndarray | None:
-    out = _out_sizes(x.shape[2:], w.shape[2:], *geometry)
-    found = np.empty((x.shape[0], w.shape[0], *out), x.dtype)
-    return found if _by_onednn(FORWARD, (x, w, found), bias, geometry, groups) else None
-
-
-def _onednn_conv2d_input(g: np.ndarray, w: np.ndarray, shape: Sizes, geometry: Geometry, groups: int) -> np.ndarray | None:
-    found = np.empty(shape, g.dtype)
-    return found if _by_onednn(INPUT, (found, w, g), None, geometry, groups) else None
-
-
-def _onednn_conv2d_weight(g: np.ndarray, x: np.ndarray, shape: Sizes, geometry: Geometry, groups: int) -> np.ndarray | None:
-    found = np.empty(shape, g.dtype)
-    return found if _by_onednn(WEIGHT, (x, found, g), None, geometry, groups) else None
 
 
 _MOST = 4_000_000  # elements of windows at a time: what fits the cache, and bounds the memory
@@ -301,7 +299,7 @@ def numpy_conv_transpose2d(
 _DTYPES = (*FLOATS, *INTS, *COMPLEX)
 define_host("conv", numpy_conv, _DTYPES, HALF, spare=True)
 define_host("conv_transpose", numpy_conv_transpose, _DTYPES, HALF, spare=True)
-define_host("conv2d", _by_products("conv2d", _onednn_conv2d, numpy_conv, product_conv2d), FLOATS, HALF)
-define_host("conv2d_input", _by_products("conv2d_input", _onednn_conv2d_input, numpy_conv2d_input, product_conv2d_input), FLOATS, HALF)
-define_host("conv2d_weight", _by_products("conv2d_weight", _onednn_conv2d_weight, numpy_conv2d_weight, product_conv2d_weight), FLOATS, HALF)
+define_host("conv2d", _by_products("conv2d", _onednn_conv, numpy_conv, product_conv2d), FLOATS, HALF)
+define_host("conv2d_input", _by_products("conv2d_input", _onednn_conv_input, numpy_conv2d_input, product_conv2d_input), FLOATS, HALF)
+define_host("conv2d_weight", _by_products("conv2d_weight", _onednn_conv_weight, numpy_conv2d_weight, product_conv2d_weight), FLOATS, HALF)
 define_host("conv_transpose2d", numpy_conv_transpose2d, FLOATS, HALF)

@@ -84,11 +84,6 @@ def numpy_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin:
 define_host("layer_norm", numpy_layer_norm, FLOATS, HALF)
 
 
-def _wide(x: np.ndarray) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The dimensions that statistics of channels are over, and the shape that goes along the channels."""
-    return (0, *range(2, x.ndim)), (1, -1, *([1] * (x.ndim - 2)))
-
-
 def _images(x: np.ndarray) -> np.ndarray:
     """(N, C, *) → (C, N, elements), a view where there are no gaps."""
     return x.reshape(*x.shape[:2], -1).transpose(1, 0, 2)

@@ -20,8 +20,9 @@ def _shifted(x: np.ndarray, dim: int) -> np.ndarray:
 _COST = 0.6  # nanoseconds that oneDNN takes for an element
 
 
-def _last(dim: int, x: np.ndarray) -> bool:
-    return x.ndim > 0 and dim in (-1, x.ndim - 1)
+def _in_library(x: np.ndarray, dim: int) -> bool:
+    """Whether oneDNN goes along this dimension: the last one of elements of single precision in rows."""
+    return FOUND and x.size > 0 and x.dtype == np.float32 and x.flags.c_contiguous and x.ndim > 0 and dim in (-1, x.ndim - 1)
 
 
 def _by_rows(step: Callable[..., None], kind: int, *arrays: np.ndarray) -> np.ndarray:
@@ -34,7 +35,7 @@ def _by_rows(step: Callable[..., None], kind: int, *arrays: np.ndarray) -> np.nd
 
 def slope_in_rows(kind: int, y: np.ndarray, g: np.ndarray, dim: int) -> np.ndarray | None:
     """The gradient of softmax (or of its logarithm) from its result; None where that is not along rows of single precision."""
-    if not (FOUND and y.size and y.dtype == np.float32 and y.flags.c_contiguous and _last(dim, y)):
+    if not _in_library(y, dim):
         return None
     if not np.isfinite(np.add.reduce(y, axis=None)):  # the kernel's rounding of infinities is its own
         return None
@@ -101,14 +102,14 @@ def _logarithms(kind: int, x: np.ndarray, out: np.ndarray) -> None:
 
 def log_softmax_of(x: np.ndarray, dim: int) -> np.ndarray:
     """The logarithm of softmax along a dimension, of the last one in single precision by oneDNN."""
-    if FOUND and x.size >= _FEW and x.dtype == np.float32 and x.flags.c_contiguous and _last(dim, x):
+    if x.size >= _FEW and _in_library(x, dim):
         return _by_rows(_logarithms, rows.SOFTMAX, x)
     return _log_softmax_in_rows(x, dim)
 
 
 def softmax_of(x: np.ndarray, dim: int) -> np.ndarray:
     """Softmax along a dimension, of the last one in single precision by oneDNN."""
-    if FOUND and x.size and x.dtype == np.float32 and x.flags.c_contiguous and _last(dim, x):
+    if _in_library(x, dim):
         return _by_rows(rows.softmax, rows.SOFTMAX, x)
     return _softmax_in_rows(x, dim)
 

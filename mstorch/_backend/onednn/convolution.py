@@ -73,23 +73,23 @@ def _descriptor(kind: str, shapes: Sequence[Sizes], biased: bool, geometry: tupl
 class _Convolution:
     """One kernel with the copies that its arguments need."""
 
-    __slots__ = ("descriptor", "primitive", "steps", "biased")
+    __slots__ = ("primitive", "steps")
 
     def __init__(self, kind: str, shapes: Sequence[Sizes], steps: Sequence[Sizes], biased: bool, geometry: Any) -> None:
-        self.descriptor, self.biased = _descriptor(kind, shapes, biased, geometry), biased
+        descriptor = _descriptor(kind, shapes, biased, geometry)
         self.steps: list[tuple[str, int, Primitive | None]] = []
         places = []
         for name, place, number in _ARGUMENTS[kind]:
-            own, lies = self.descriptor.layout(name), Layout(shapes[number], steps[number])
+            own, lies = descriptor.layout(name), Layout(shapes[number], steps[number])
             places.append((place, own))
             last = number == _ARGUMENTS[kind][-1][2]
             copy = None
-            if not self.descriptor.takes(name, lies):
+            if not descriptor.takes(name, lies):
                 copy = copier(own, lies) if last else copier(lies, own)
-            self.steps.append((name, self.descriptor.size(name), copy))
+            self.steps.append((name, descriptor.size(name), copy))
         if biased:
             places.append((BIAS, rows((shapes[2][1],))))
-        self.primitive = Primitive(self.descriptor, places)
+        self.primitive = Primitive(descriptor, places)
 
     def __call__(self, arrays: Sequence[np.ndarray], bias: np.ndarray | None) -> None:
         """Compute from all arrays but the last, into the last."""

@@ -21,7 +21,7 @@ from .primitive import (
     rows,
 )
 
-RELU, TANH, LOGISTIC, GELU_TANH, SWISH, GELU = 0x20, 0x21, 0x29, 0x2B, 0x2C, 0x31
+RELU, LOGISTIC, GELU_TANH, SWISH, GELU = 0x20, 0x29, 0x2B, 0x2C, 0x31
 BLOCK = 1 << 15  # elements that a kernel takes at a time, of arrays that are longer: one kernel serves them all
 
 # Calls ``work(start, end)`` for parts of a range.

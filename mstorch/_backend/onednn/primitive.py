@@ -23,7 +23,7 @@ SOURCE, WEIGHTS, BIAS, RESULT = 1, 33, 41, 17
 BY_SOURCE, BY_WEIGHTS, BY_RESULT = 129, 161, 145
 MEAN, VARIANCE, SCALE, SHIFT, BY_SCALE, BY_SHIFT = 49, 50, 51, 52, 255, 256
 WORKSPACE = 64
-TRAINING, INFERENCE, BACKWARD, BACKWARD_DATA = 64, 96, 128, 160
+TRAINING, INFERENCE, BACKWARD = 64, 96, 128
 
 
 class Layout:
@@ -50,11 +50,6 @@ def rows(shape: Sequence[int]) -> Layout:
         strides.append(step)
         step *= length
     return Layout(shape, strides[::-1])
-
-
-def layout_of(array: np.ndarray) -> Layout:
-    """As an array lies."""
-    return Layout(array.shape, [step >> 2 for step in array.strides])
 
 
 class Descriptor:

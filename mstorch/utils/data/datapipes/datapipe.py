@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import pickle
+import random
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -115,6 +116,45 @@ class _Pipe:
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.functions]
+
+
+class PartlyKept(_Pipe):
+    """A pipe whose state in a pickle is the attributes that `_kept` names, in this order."""
+
+    _kept: tuple[str, ...]
+
+    def __getstate__(self) -> Any:
+        """Return the kept attributes, or what `getstate_hook` makes of them."""
+        state = tuple(getattr(self, name) for name in self._kept)
+        hook = self._root().getstate_hook
+        return state if hook is None else hook(state)
+
+    def __setstate__(self, state: tuple) -> None:
+        for name, value in zip(self._kept, state, strict=True):
+            setattr(self, name, value)
+        self._restored()
+
+    def _restored(self) -> None:
+        """Make what a pickle does not hold."""
+
+
+class Shuffling(PartlyKept):
+    """A pipe with draws of its own, whose state goes into a pickle."""
+
+    _rng: random.Random
+
+    @property
+    def _rng_state(self) -> tuple:
+        return self._rng.getstate()
+
+    @_rng_state.setter
+    def _rng_state(self, state: tuple) -> None:
+        self._rng = random.Random()
+        self._rng.setstate(state)
+
+
+PASS = ("_valid_iterator_id", "_number_of_samples_yielded")
+"""What every pickle holds of a pass."""
 
 
 def _free(functions: dict[str, Callable], name: str) -> None:

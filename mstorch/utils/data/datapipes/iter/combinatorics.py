@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ...sampler import Sampler, SequentialSampler, _draw_seed
 from .._decorator import functional_datapipe
-from ..datapipe import IterDataPipe
+from ..datapipe import PASS, IterDataPipe, Shuffling
 from ..utils._lengths import length_of
 
 __all__ = ["SamplerIterDataPipe", "ShufflerIterDataPipe"]
@@ -46,7 +46,7 @@ class SamplerIterDataPipe(IterDataPipe[_T_co]):
 
 
 @functional_datapipe("shuffle")
-class ShufflerIterDataPipe(IterDataPipe[_T_co]):
+class ShufflerIterDataPipe(Shuffling, IterDataPipe[_T_co]):
     """The samples in random order, drawn from a buffer of `buffer_size` of them.
 
     Each pass draws its seed from the default generator, unless `set_seed` gave one for it. `unbatch_level` levels of
@@ -108,29 +108,4 @@ class ShufflerIterDataPipe(IterDataPipe[_T_co]):
             self._rng.seed(_draw_seed() if self._seed is None else self._seed)
             self._seed = None
 
-    def __getstate__(self) -> Any:
-        state = (
-            self.datapipe,
-            self.buffer_size,
-            self._enabled,
-            self._seed,
-            self._buffer,
-            self._rng.getstate(),
-            self._valid_iterator_id,
-            self._number_of_samples_yielded,
-        )
-        return state if IterDataPipe.getstate_hook is None else IterDataPipe.getstate_hook(state)
-
-    def __setstate__(self, state: tuple) -> None:
-        (
-            self.datapipe,
-            self.buffer_size,
-            self._enabled,
-            self._seed,
-            self._buffer,
-            rng_state,
-            self._valid_iterator_id,
-            self._number_of_samples_yielded,
-        ) = state
-        self._rng = random.Random()
-        self._rng.setstate(rng_state)
+    _kept = ("datapipe", "buffer_size", "_enabled", "_seed", "_buffer", "_rng_state", *PASS)

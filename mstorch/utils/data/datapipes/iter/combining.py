@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from .._decorator import functional_datapipe
 from .._hook_iterator import _SnapshotState
-from ..datapipe import IterDataPipe
+from ..datapipe import PASS, IterDataPipe, PartlyKept
 from ..utils._lengths import lengths_of
 from ..utils.common import StreamWrapper, _check_unpickable_fn
 
@@ -112,7 +112,7 @@ class ForkerIterDataPipe(IterDataPipe):
         return [_ChildDataPipe(container, number) for number in range(num_instances)]
 
 
-class _ForkerIterDataPipe(IterDataPipe, _ContainerTemplate):
+class _ForkerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
     """What the children of a fork share: the source's iterator, and the samples that some have read and others not.
 
     A pointer counts the samples read: of each child, of the slowest and of the one ahead.
@@ -203,26 +203,9 @@ class _ForkerIterDataPipe(IterDataPipe, _ContainerTemplate):
         """Begin anew."""
         self._start()
 
-    def __getstate__(self) -> Any:
-        state = (
-            self.main_datapipe,
-            self.num_instances,
-            self.buffer_size,
-            self.copy_fn,
-            self._valid_iterator_id,
-            self._number_of_samples_yielded,
-        )
-        return state if IterDataPipe.getstate_hook is None else IterDataPipe.getstate_hook(state)
+    _kept = ("main_datapipe", "num_instances", "buffer_size", "copy_fn", *PASS)
 
-    def __setstate__(self, state: tuple) -> None:
-        (
-            self.main_datapipe,
-            self.num_instances,
-            self.buffer_size,
-            self.copy_fn,
-            self._valid_iterator_id,
-            self._number_of_samples_yielded,
-        ) = state
+    def _restored(self) -> None:
         self._start()
 
     def _cleanup(self) -> None:
@@ -302,7 +285,7 @@ class DemultiplexerIterDataPipe(IterDataPipe):
         return [_ChildDataPipe(container, number) for number in range(num_instances)]
 
 
-class _DemultiplexerIterDataPipe(IterDataPipe, _ContainerTemplate):
+class _DemultiplexerIterDataPipe(PartlyKept, IterDataPipe, _ContainerTemplate):
     """What the children of a split share: the source's iterator, and for each child the samples that wait for it."""
 
     def __init__(
@@ -395,28 +378,9 @@ class _DemultiplexerIterDataPipe(IterDataPipe, _ContainerTemplate):
         """Begin anew."""
         self._start()
 
-    def __getstate__(self) -> Any:
-        state = (
-            self.main_datapipe,
-            self.num_instances,
-            self.buffer_size,
-            self.classifier_fn,
-            self.drop_none,
-            self._valid_iterator_id,
-            self._number_of_samples_yielded,
-        )
-        return state if IterDataPipe.getstate_hook is None else IterDataPipe.getstate_hook(state)
+    _kept = ("main_datapipe", "num_instances", "buffer_size", "classifier_fn", "drop_none", *PASS)
 
-    def __setstate__(self, state: tuple) -> None:
-        (
-            self.main_datapipe,
-            self.num_instances,
-            self.buffer_size,
-            self.classifier_fn,
-            self.drop_none,
-            self._valid_iterator_id,
-            self._number_of_samples_yielded,
-        ) = state
+    def _restored(self) -> None:
         self._start()
 
     def _cleanup(self, instance_id: int | None = None) -> None:
@@ -430,7 +394,7 @@ class _DemultiplexerIterDataPipe(IterDataPipe, _ContainerTemplate):
 
 
 @functional_datapipe("mux")
-class MultiplexerIterDataPipe(IterDataPipe):
+class MultiplexerIterDataPipe(PartlyKept, IterDataPipe):
     """One sample of each pipe in turn, as long as all have one.
 
     (functional name: ``mux``)
@@ -459,12 +423,9 @@ class MultiplexerIterDataPipe(IterDataPipe):
         """Forget the samples that wait."""
         self.buffer = []
 
-    def __getstate__(self) -> Any:
-        state = (self.datapipes, self._valid_iterator_id, self._number_of_samples_yielded)
-        return state if IterDataPipe.getstate_hook is None else IterDataPipe.getstate_hook(state)
+    _kept = ("datapipes", *PASS)
 
-    def __setstate__(self, state: tuple) -> None:
-        self.datapipes, self._valid_iterator_id, self._number_of_samples_yielded = state
+    def _restored(self) -> None:
         self.buffer = []
 
 

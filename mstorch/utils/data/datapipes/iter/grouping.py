@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from .._decorator import functional_datapipe
-from ..datapipe import DataChunk, IterDataPipe
+from ..datapipe import PASS, DataChunk, IterDataPipe, PartlyKept
 from ..utils._lengths import batches, length_of
 from ..utils.common import _check_unpickable_fn
 
@@ -89,7 +89,7 @@ class UnBatcherIterDataPipe(IterDataPipe):
 
 
 @functional_datapipe("groupby")
-class GrouperIterDataPipe(IterDataPipe[DataChunk]):
+class GrouperIterDataPipe(PartlyKept, IterDataPipe[DataChunk]):
     """Chunks of samples with the same key, given as soon as there are `group_size` of them; with `keep_key`, (key, chunk).
 
     With `buffer_size` samples waiting, the largest group is given, if it has `guaranteed_group_size`, by default
@@ -171,32 +171,17 @@ class GrouperIterDataPipe(IterDataPipe[DataChunk]):
         """Forget the samples that wait."""
         self._forget()
 
-    def __getstate__(self) -> Any:
-        state = (
-            self.datapipe,
-            self.group_key_fn,
-            self.keep_key,
-            self.max_buffer_size,
-            self.group_size,
-            self.guaranteed_group_size,
-            self.drop_remaining,
-            self.wrapper_class,
-            self._valid_iterator_id,
-            self._number_of_samples_yielded,
-        )
-        return state if IterDataPipe.getstate_hook is None else IterDataPipe.getstate_hook(state)
+    _kept = (
+        "datapipe",
+        "group_key_fn",
+        "keep_key",
+        "max_buffer_size",
+        "group_size",
+        "guaranteed_group_size",
+        "drop_remaining",
+        "wrapper_class",
+        *PASS,
+    )
 
-    def __setstate__(self, state: tuple) -> None:
-        (
-            self.datapipe,
-            self.group_key_fn,
-            self.keep_key,
-            self.max_buffer_size,
-            self.group_size,
-            self.guaranteed_group_size,
-            self.drop_remaining,
-            self.wrapper_class,
-            self._valid_iterator_id,
-            self._number_of_samples_yielded,
-        ) = state
+    def _restored(self) -> None:
         self._forget()

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ...sampler import _draw_seed
-from ..datapipe import IterDataPipe, MapDataPipe
+from ..datapipe import PASS, IterDataPipe, MapDataPipe, Shuffling
 
 __all__ = ["ShufflerIterDataPipe"]
 
 _T_co = TypeVar("_T_co", covariant=True)
 
 
-class ShufflerIterDataPipe(IterDataPipe[_T_co]):
+class ShufflerIterDataPipe(Shuffling, IterDataPipe[_T_co]):
     """The samples of a pipe by key, by iteration, in an order drawn anew for each pass; `indices` are all its keys.
 
     Each pass draws its seed from the default generator, unless `set_seed` gave one for it.
@@ -64,32 +64,7 @@ class ShufflerIterDataPipe(IterDataPipe[_T_co]):
     def __len__(self) -> int:
         return len(self.datapipe)  # type: ignore[arg-type]
 
-    def __getstate__(self) -> Any:
-        state = (
-            self.datapipe,
-            self.indices,
-            self._enabled,
-            self._seed,
-            self._rng.getstate(),
-            self._shuffled_indices,
-            self._valid_iterator_id,
-            self._number_of_samples_yielded,
-        )
-        return state if IterDataPipe.getstate_hook is None else IterDataPipe.getstate_hook(state)
-
-    def __setstate__(self, state: tuple) -> None:
-        (
-            self.datapipe,
-            self.indices,
-            self._enabled,
-            self._seed,
-            rng_state,
-            self._shuffled_indices,
-            self._valid_iterator_id,
-            self._number_of_samples_yielded,
-        ) = state
-        self._rng = random.Random()
-        self._rng.setstate(rng_state)
+    _kept = ("datapipe", "indices", "_enabled", "_seed", "_rng_state", "_shuffled_indices", *PASS)
 
 
 MapDataPipe.register_datapipe_as_function("shuffle", ShufflerIterDataPipe)
