@@ -1,4 +1,4 @@
-"""Everything that is timed, beside torch: training steps, inference, operations, imports, files, random numbers.
+"""Everything that is timed, beside torch: training, inference, operations, memory, imports, files; four networks beside MindSpore.
 
     python benchmarks/run_all.py [--only TEXT] [--rounds 5] [--compiled] [--markdown FILE] [--html FILE]
 
@@ -14,137 +14,106 @@ sys.path.append(sys.path.pop(0))
 import argparse
 import html
 import importlib
-import io
 import json
 import math
+import os
 import pathlib
 import statistics
+import subprocess
 import time
-from collections.abc import Callable
-from typing import Any
 
+import native
 from _measure import in_process, print_table
+from jobs import PROGRAMS, each_operation, inference, median_of, memory, others, training
 from networks import NETWORKS
-from operations import SIDES, WITHOUT_GRADIENT, operations
+from operations import SIDES
 
+EXAMPLE = pathlib.Path(__file__).resolve().parent.parent / "examples" / "digits_cnn.py"
 THREADS = {"OMP_NUM_THREADS": "2"}
-LIBRARIES = ("torch", "mstorch")
+NATIVES = ("tuned MindSpore", "untuned MindSpore")
 Row = tuple[str, float, float, float]
 
 
-def _median_ms(step: Callable[[], Any], seconds: float) -> float:
-    for _ in range(3):
-        step()
-    times: list[float] = []
-    end = time.perf_counter() + seconds
-    while len(times) < 7 or (time.perf_counter() < end and len(times) < 400):
-        start = time.perf_counter()
-        step()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1e3
-
-
-def _network(torch: Any, what: str, name: str) -> dict[str, float]:
-    model, inputs, target, loss, optimizer = NETWORKS[name](torch)
-    run = torch.compile(model) if what.endswith("compiled") else model
-
-    def train() -> float:
-        optimizer.zero_grad()
-        value = loss(run(*inputs), target)
-        value.backward()
-        optimizer.step()
-        return value.item()
-
-    def infer() -> float:
-        with torch.no_grad():
-            return float(run(*inputs).reshape(-1)[0])
-
-    if what.startswith("train"):
-        return {name: _median_ms(train, 4)}
-    model.eval()
-    return {name: _median_ms(infer, 2)}
-
-
-def _operations(torch: Any, size: str) -> dict[str, float]:
-    found = {}
-    for name, (function, shapes) in operations(torch, SIDES[size]).items():
-        plain = [torch.randn(*shape) for shape in shapes]
-        with torch.no_grad():
-            found[f"{name}, {size}, forward"] = _median_ms(lambda: function(*plain), 0.1)  # noqa: B023
-        if name in WITHOUT_GRADIENT:
-            continue
-        leaves = [tensor.clone().requires_grad_() for tensor in plain]
-        gradient = torch.ones_like(function(*leaves))
-
-        def both() -> None:
-            function(*leaves).backward(gradient)  # noqa: B023
-            for leaf in leaves:  # noqa: B023
-                leaf.grad = None
-
-        found[f"{name}, {size}, with backward"] = _median_ms(both, 0.15)
-    return found
-
-
-def _other(torch: Any) -> dict[str, float]:
-    dataset = torch.utils.data.TensorDataset(torch.randn(2000, 64), torch.randint(0, 10, (2000,)))
-    loader = torch.utils.data.DataLoader(dataset, batch_size=50, shuffle=True)
-    state = {f"layer{i}": torch.randn(256, 1024) for i in range(16)}
-
-    def epoch() -> None:
-        for _ in loader:
-            pass
-
-    def file() -> io.BytesIO:
-        buffer = io.BytesIO()
-        torch.save(state, buffer)
-        buffer.seek(0)
-        return buffer
-
-    written = file()
-
-    def load() -> None:
-        written.seek(0)
-        torch.load(written)
-
-    return {
-        "DataLoader, 40 batches of 50": _median_ms(epoch, 1),
-        "save 16 MB": _median_ms(file, 1),
-        "load 16 MB": _median_ms(load, 1),
-        "randn 1,000,000": _median_ms(lambda: torch.randn(1_000_000), 1),
-        "randperm 100,000": _median_ms(lambda: torch.randperm(100_000), 1),
-        "dropout of 1,000,000": _median_ms(lambda: torch.nn.functional.dropout(torch.ones(1_000_000)), 1),
-    }
-
-
-def _child(library: str, what: str, name: str) -> dict[str, float]:
+def _taken(library: str, what: str, name: str) -> dict[str, float]:
+    """What a job takes in this process, in milliseconds (memory: MB), by the names of its rows."""
     start = time.perf_counter()
+    if library == "mindspore":
+        if what != "import":
+            return {name: median_of(native.step(name, tuned=what == NATIVES[0]), 2)}
+        importlib.import_module(library)
+        return {"import": (time.perf_counter() - start) * 1e3}
     torch = importlib.import_module(library)
     if what == "import":
         return {"import": (time.perf_counter() - start) * 1e3}
+    if library == "mstorch":
+        torch.install()  # for packages that import torch
     torch.manual_seed(0)
     torch.set_num_threads(2)
     if what == "operations":
-        return _operations(torch, name)
-    return _other(torch) if what == "other" else _network(torch, what, name)
+        return each_operation(torch, name)
+    if what == "other":
+        return others(torch)
+    if what == "memory":
+        return {name: memory(torch, name)}
+    if what == "program":
+        return {name: median_of(PROGRAMS[name](torch), 3)}
+    kind = training if what.startswith("train") else inference
+    return {name: median_of(kind(torch, name, what.endswith("compiled")), 4 if kind is training else 2)}
+
+
+def _script(library: str) -> dict[str, float]:
+    """The digits CNN as a whole run, imports and all."""
+    through = ["-m", "mstorch"] if library == "mstorch" else []
+    start = time.perf_counter()
+    subprocess.run(
+        [sys.executable, *through, str(EXAMPLE)], env={**os.environ, **THREADS, "GLOG_v": "3"}, stdout=subprocess.DEVNULL, check=True
+    )
+    return {"run": (time.perf_counter() - start) * 1e3}
+
+
+def _in_child(library: str, what: str, name: str) -> dict[str, float]:
+    task = what.split()[0] if library == "torch" else what  # torch's own compiler is another question
+    return in_process(__file__, ["--child", library, task, name], {**THREADS, **(native.TUNED if what == NATIVES[0] else {})})
+
+
+def _beside_another(library: str, what: str, name: str) -> dict[str, float]:
+    """How many times longer a training step takes while another process keeps a core busy."""
+    alone = _in_child(library, "train", name)[name]
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
+        try:
+            return {name: _in_child(library, "train", name)[name] / alone}
+        finally:
+            other.kill()
 
 
 def _jobs(compiled: bool) -> list[tuple[str, str]]:
     whats = ["train", "infer", *(["train compiled", "infer compiled"] if compiled else [])]
     rows = [(what, name) for what in whats for name in NETWORKS]
-    return [*rows, *(("operations", size) for size in SIDES), ("other", ""), ("import", "")]
+    rows += [(what, name) for what in NATIVES for name in native.NATIVE]
+    rows += [("program", name) for name in PROGRAMS] + [("memory", name) for name in NETWORKS]
+    rows += [("beside another process", name) for name in ("cnn", "lstm", "gpt")]
+    rows += [("operations", size) for size in SIDES]
+    return [*rows, ("other", ""), ("script", "examples/digits_cnn.py"), ("import", "torch"), ("import", "mindspore")]
 
 
 def _compare(what: str, name: str, rounds: int) -> list[Row]:
-    taken: dict[str, dict[str, list[float]]] = {library: {} for library in LIBRARIES}
+    """Rows of a job: its name, the time of the other library (torch, or MindSpore where the name says so), ours, and the ratio."""
+    against = "mindspore" if what in NATIVES or (what, name) == ("import", "mindspore") else "torch"
+    taken: dict[str, dict[str, list[float]]] = {against: {}, "mstorch": {}}
     for _ in range(rounds):
-        for library in LIBRARIES:
-            task = what.split()[0] if library == "torch" else what  # torch's own compiler is another question
-            for job, value in in_process(__file__, ["--child", library, task, name], THREADS).items():
+        for library in taken:
+            if what == "script":
+                found = _script(library)
+            elif what == "beside another process":
+                found = _beside_another(library, what, name)
+            else:
+                found = _in_child(library, "train" if what in NATIVES and library == "mstorch" else what, name)
+            for job, value in found.items():
                 taken[library].setdefault(job, []).append(value)
     rows = []
-    for job in taken["torch"]:
-        theirs, ours = (statistics.median(taken[library][job]) for library in LIBRARIES)
-        rows.append((f"{what} {job}" if name and what != "operations" else job, theirs, ours, ours / theirs))
+    for job in taken[against]:
+        theirs, ours = (statistics.median(taken[library][job]) for library in taken)
+        rows.append((job if what in ("operations", "other") else f"{what} {name}", theirs, ours, ours / theirs))
     return rows
 
 
@@ -158,7 +127,7 @@ def summary(rows: list[Row]) -> list[tuple[str, float, float]]:
     for row in rows:
         words = row[0].split(", ")
         group = ", ".join(words[-2:]) if words[-1] in ("forward", "with backward") else " ".join(row[0].split()[:-1])
-        if words[-1] in ("forward", "with backward") or group.split()[:1] in (["train"], ["infer"]):
+        if words[-1] in ("forward", "with backward") or group.split()[:1] in (["train"], ["infer"], ["memory"]) or group in NATIVES:
             groups.setdefault(group, []).append(row)
     return [(group, _mean(members), max(row[3] for row in members)) for group, members in groups.items()]
 
@@ -169,7 +138,7 @@ def as_markdown(rows: list[Row]) -> str:
     lines = "\n".join(f"| {name} | {theirs:.3g} | {ours:.3g} | {ratio:.2f} |" for name, theirs, ours, ratio in rows)
     return (
         "| group | geometric mean of mstorch / torch | largest |\n|---|---|---|\n" + means
-        + "\n\n| job | torch, ms | mstorch, ms | ratio |\n|---|---|---|---|\n" + lines + "\n"
+        + "\n\n| job | torch (or MindSpore), ms | mstorch, ms | ratio |\n|---|---|---|---|\n" + lines + "\n"
     )  # fmt: skip
 
 
@@ -194,13 +163,13 @@ def main() -> None:
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        print(json.dumps(_child(*options.child)))
+        print(json.dumps(_taken(*options.child)))
         return
     rows: list[Row] = []
     for what, name in _jobs(options.compiled):
         if options.only in f"{what} {name}":
             found = _compare(what, name, 1 if what == "operations" else options.rounds)
-            print_table(["job", "torch, ms", "mstorch, ms", "ratio"], found)
+            print_table(["job", "other, ms", "mstorch, ms", "ratio"], found)
             rows.extend(found)
     print()
     print_table(["group", "mean", "largest"], summary(rows))
