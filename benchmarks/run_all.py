@@ -20,6 +20,7 @@ import os
 import pathlib
 import statistics
 import subprocess
+import tempfile
 import time
 
 import native
@@ -73,7 +74,12 @@ def _script(library: str) -> dict[str, float]:
 
 def _in_child(library: str, what: str, name: str) -> dict[str, float]:
     task = what.split()[0] if library == "torch" else what  # torch's own compiler is another question
-    return in_process(__file__, ["--child", library, task, name], {**THREADS, **(native.TUNED if what == NATIVES[0] else {})})
+    variables = {**THREADS, **(native.TUNED if what == NATIVES[0] else {})}
+    if what != "import":
+        return in_process(__file__, ["--child", library, task, name], variables)
+    with tempfile.TemporaryDirectory() as folder:  # all from bytecode, as an installed package is
+        variables |= {"PYTHONPYCACHEPREFIX": folder, "PYTHONDONTWRITEBYTECODE": ""}
+        return [in_process(__file__, ["--child", library, task, name], variables) for _ in range(2)][1]
 
 
 def _beside_another(library: str, what: str, name: str) -> dict[str, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys as _sys
 from math import e, inf, nan, pi
 
+from ._importing import finished as _finished  # first: its import stops the search for garbage, until the end
 from ._backend import host as _host, kernels as _kernels, device_rows as _device_rows  # the imports fill the kernel tables
 from ._tape import rules as _rules  # and the table of gradients
 from ._hook import as_torch, install, missing as _missing, uninstall
@@ -309,6 +310,7 @@ _found_later = _missing(
         "monitor onnx profiler quasirandom types"
     ).split()),
 )
+_finished()
 
 
 def __getattr__(name: str) -> object:

@@ -200,6 +200,9 @@ def _sliced(current: Any, dim: int, item: slice) -> Any:
 
 def _plan(shape: tuple[int, ...], advanced: dict[int, Any]) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
     """Broadcast shape of the index tensors, the indexed dimensions, and whether the result leads with the former."""
+    if len(advanced) == 1:
+        ((dim, index),) = advanced.items()
+        return index._shape, (dim,), True
     try:
         common = np.broadcast_shapes(*(index._shape for index in advanced.values()))
     except ValueError:
@@ -218,7 +221,7 @@ def _check_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
         if 0 in index._shape or is_meta(index):
             continue
         values = array_of(index)
-        low, high = int(values.min()), int(values.max())
+        low, high = int(np.minimum.reduce(values, axis=None)), int(np.maximum.reduce(values, axis=None))
         if low < -shape[dim] or high >= shape[dim]:
             worst = low if low < -shape[dim] else high
             raise IndexError(f"index {worst} is out of bounds for dimension {position} with size {shape[dim]}")

@@ -173,6 +173,8 @@ def _matmul(input: Any, other: Any, a: tuple[int, ...], b: tuple[int, ...]) -> A
     if nothing and input._dtype is not other._dtype:
         return (other if len(a) == 2 else input).new_zeros((*lead, a[-2], b[-1]))
     refuse_dtype("bmm", input._dtype)
+    if len(a) == len(b) == 3 and a[0] == b[0]:
+        return call(_bmm, (input, other), label="UnsafeViewBackward0")  # torch's matmul views the product once more
     left = views.reshape(views.expand(input, (*lead, *a[-2:])), (views.numel_of(lead), *a[-2:]))
     right = views.reshape(views.expand(other, (*lead, *b[-2:])), (views.numel_of(lead), *b[-2:]))
     return views.reshape(call(_bmm, (left, right)), (*lead, a[-2], b[-1]))

@@ -5,12 +5,15 @@ import math
 from typing import Any
 
 from .. import return_types
+from .._backend.host.reduce import numpy_variance, variance_slope
 from .._backend.table import kernel
 from .._core.dtype import bool_, dtype, float32, int64, uint8
 from .._core.storage import Storage
-from .._core.tensor_base import TensorBase, count_of, recording, resize
+from .._core.tensor_base import TensorBase, array_of, count_of, fresh, recording, resize
+from .._tape.whole import followed, in_one_piece, record
 from . import views
 from ._autocast import follow
+from ._chosen import values_at, without_dim
 from ._dispatch import (
     accept_numpy_names,
     call,
@@ -220,7 +223,7 @@ def argmin(input: Any, dim: int | None = None, keepdim: bool = False, *, out: An
     return finish_exactly(_arg(_argmin, "argmin", input, dim, keepdim), out)
 
 
-def _with_indices(kernel_: Any, arg_kernel: Any, name: str, kind: Any, input: Any, dim: int, keepdim: bool) -> Any:
+def _with_indices(arg_kernel: Any, name: str, kind: Any, input: Any, dim: int, keepdim: bool) -> Any:
     """Values and indices of the extremes along a dimension; the gradient goes to the index alone."""
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
@@ -230,17 +233,12 @@ def _with_indices(kernel_: Any, arg_kernel: Any, name: str, kind: Any, input: An
     if count_of(input._shape) == 0:
         return kind((_empty_result(input, shape, (dim,), keepdim), _empty_result(input.to(int64), shape, (dim,), keepdim)))
     source = input.to(uint8) if input._dtype is bool_ else input
-    indices = call(arg_kernel, (source.detach(),), dim, True)
+    indices = call(arg_kernel, (source.detach() if recording((source,)) else source,), dim, True)
     if not shape:
         values = input.clone()
         return kind((values, views.reshape(indices, ())))
-    if recording((input,)):
-        values = input.gather(dim, indices)
-    else:
-        values = call(kernel_, (input,), (dim,), True)
-    if not keepdim:
-        values, indices = views.squeeze(values, dim), views.squeeze(indices, dim)
-    return kind((values, indices))
+    values = values_at(input, dim, indices, f"{name.capitalize()}Backward0", keepdim)
+    return kind((values, indices if keepdim else without_dim(indices, dim)))
 
 
 def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
@@ -249,7 +247,7 @@ def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
         return maximum(input, dim if other is None else other, out=out)
     if dim is None:
         return finish(_whole(_amax, "max", input), out)
-    return _extremes(_amax, _argmax, "max", return_types.max, input, dim, keepdim, out)
+    return _extremes(_argmax, "max", return_types.max, input, dim, keepdim, out)
 
 
 def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
@@ -258,19 +256,19 @@ def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
         return minimum(input, dim if other is None else other, out=out)
     if dim is None:
         return finish(_whole(_amin, "min", input), out)
-    return _extremes(_amin, _argmin, "min", return_types.min, input, dim, keepdim, out)
+    return _extremes(_argmin, "min", return_types.min, input, dim, keepdim, out)
 
 
 def _extremes(
-    kernel_: Any, arg_kernel: Any, name: str, kind: Any, input: Any, dim: int, keepdim: bool, out: Any
+    arg_kernel: Any, name: str, kind: Any, input: Any, dim: int, keepdim: bool, out: Any
 ) -> Any:
     """Values and indices; torch gives an ``out=`` its size before it reads, also where that is the input."""
-    found = _with_indices(kernel_, arg_kernel, name, kind, input, dim, keepdim)
+    found = _with_indices(arg_kernel, name, kind, input, dim, keepdim)
     if out is not None and out[0] is input and not keepdim and input._storage.__class__ is Storage and input._node is None:
         place = wrap_dim(dim, len(input._shape))
         resize(input, found[0]._shape)
         if place < len(input._shape) or not input._shape:
-            found = _with_indices(kernel_, arg_kernel, name, kind, input, place, keepdim)
+            found = _with_indices(arg_kernel, name, kind, input, place, keepdim)
     return finish_exactly(found, out)
 
 
@@ -304,21 +302,40 @@ def any(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) 
     return _truth(_any, "any", input, dim, keepdim, out)
 
 
-def _variance(input: Any, dim: Any, correction: Any, keepdim: bool, name: str) -> tuple[Any, Any]:
-    """The variance and the mean along ``dim``, from squared distances to the mean."""
+def _variance(input: Any, dim: Any, correction: Any, keepdim: bool, name: str, only: bool = False) -> tuple[Any, Any]:
+    """The variance and the mean along ``dim`` (or None if the variance is asked for alone), from squared distances to the mean."""
     if input._dtype.category < 2:
         word = name if "mean" in name else "std and var"
         raise RuntimeError(f"{word} only support floating point and complex dtypes")
     shape = shape_of(input)
     dims = wrap_dims(dim, len(shape))
     count = math.prod(shape[d] for d in dims) if shape else 1
+    if only and count and shape and input._dtype.name in ("float32", "float64") and in_one_piece((input,)):
+        return _variance_on_host(input, dims, count - correction, keepdim, name, dim is None), None
     centre = mean(input, dims if shape else None, True)
     away = input - centre
     squares = (away * away.conj()).real if input._dtype.is_complex else away * away
     total = sum(squares, dims if shape else None, keepdim)
     rest = count - correction
     variance = total / (rest if rest > 0 else 0.0)
-    return variance, centre if keepdim else views.reshape(centre, shape_of(total))
+    return variance, None if only else centre if keepdim else views.reshape(centre, shape_of(total))
+
+
+def _variance_on_host(input: Any, dims: tuple[int, ...], rest: float, keepdim: bool, name: str, whole: bool) -> Any:
+    """The variance in one piece.
+
+    Where nothing is left of the count, its gradient is torch's: infinite if all was asked for (``whole``), else over what is left.
+    """
+    found, away = numpy_variance(array_of(input), dims, keepdim, rest if rest > 0 else 0)
+    result = fresh(found)
+    if not followed((input,)):
+        return result
+    count = math.prod(input._shape[d] for d in dims)
+    divisor = None if whole and rest <= 0 else rest
+    return record(
+        result, (input,), "VarBackward0", lambda g, x: (variance_slope(g, away, dims, keepdim, divisor),),
+        lambda x: _variance(x, dims, count - rest, keepdim, name, only=False)[0],
+    )  # fmt: skip
 
 
 def _spread_args(dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
@@ -334,7 +351,7 @@ def var(
 ) -> Any:
     """The variance, divided by the count less ``correction`` (1)."""
     dim, correction = _spread_args(dim, unbiased, correction)
-    return finish(_variance(input, dim, correction, keepdim, "var")[0], out)
+    return finish(_variance(input, dim, correction, keepdim, "var", True)[0], out)
 
 
 def std(
@@ -342,7 +359,7 @@ def std(
 ) -> Any:
     """The standard deviation, with the count less ``correction`` (1) below the root."""
     dim, correction = _spread_args(dim, unbiased, correction)
-    return finish(_deviation(_variance(input, dim, correction, keepdim, "std")[0]), out)
+    return finish(_deviation(_variance(input, dim, correction, keepdim, "std", True)[0]), out)
 
 
 def _deviation(variance: Any) -> Any:

@@ -10,9 +10,10 @@ from .. import return_types
 from .._backend.table import kernel
 from .._core.dtype import bool_, by_name, float32, float64, int64
 from .._core.formats import contiguous_format
-from .._core.tensor_base import TensorBase, tensor_of
+from .._core.tensor_base import TensorBase, is_tracked, tensor_of
 from . import views
 from ._autocast import follow
+from ._chosen import values_at, without_dim
 from ._dispatch import accept_numpy_names, call, cast_tensor, finish, refuse_overlap, shape_of, type_word, wrap_dim
 from .creation import arange
 from .index import gather, keep_layout
@@ -27,6 +28,11 @@ _topk = kernel("topk_indices")
 
 
 
+def _bare(input: Any) -> Any:
+    """The input as what an order is asked of: without its history."""
+    return input.detach() if input._node is not None or is_tracked(input) else input
+
+
 def _order(input: Any, dim: int, descending: bool) -> Any:
     """The indices of a stable sort."""
     name = input._dtype.name
@@ -36,7 +42,7 @@ def _order(input: Any, dim: int, descending: bool) -> Any:
     if name not in ("float64", "uint64", "float32") and name not in _SORTED:
         # Only the order is asked for: the index tensor must not be cast with the values.
         input = cast_tensor(input.detach(), by_name(_WIDER[name]))
-    return call(kernel_, (input.detach(),), dim, descending)
+    return call(kernel_, (_bare(input),), dim, descending)
 
 
 _SORTED = ("uint8", "int8", "int16", "int32", "int64")
@@ -49,7 +55,7 @@ def sort(input: Any, dim: Any = -1, descending: bool = False, stable: Any = Fals
         dim = -1
     axis = wrap_dim(dim, len(shape_of(input)))
     indices = _order(input, axis, bool(descending))
-    values = gather(input, axis, indices)
+    values = values_at(input, axis, indices, "SortBackward0")
     found = return_types.sort((keep_layout(input, values), keep_layout(input, indices)))
     return finish(found, out)
 
@@ -87,9 +93,9 @@ def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool =
             indices = beside(tensor_of(_zeros(target)), input)
         else:
             name = input._dtype.name
-            ranked = cast_tensor(input.detach(), by_name(_WIDER[name])) if name in _WIDER else input.detach()
+            ranked = cast_tensor(input.detach(), by_name(_WIDER[name])) if name in _WIDER else _bare(input)
             indices = call(_topk, (ranked,), k, dim, largest)
-        found = return_types.topk((gather(input, dim, indices), indices))
+        found = return_types.topk((values_at(input, dim, indices, "TopkBackward0"), indices))
     return finish(found, out)
 
 
@@ -99,10 +105,15 @@ def _zeros(shape: tuple[int, ...]) -> Any:
 
 def _picked(input: Any, dim: int, indices: Any, keepdim: bool, kind: Any) -> Any:
     """Values and indices at one index a row (``dim`` kept with length 1)."""
-    values = gather(input, dim, indices)
-    if not keepdim and shape_of(indices):
-        values, indices = views.squeeze(values, dim), views.squeeze(indices, dim)
-    return kind((values, indices))
+    keepdim = keepdim or not shape_of(indices)
+    values = values_at(input, dim, indices, _LABELS[kind], keepdim)
+    return kind((values, indices if keepdim else without_dim(indices, dim)))
+
+
+_LABELS = {
+    return_types.kthvalue: "KthvalueBackward0", return_types.median: "MedianBackward1",
+    return_types.nanmedian: "NanmedianBackward1", return_types.mode: "ModeBackward0",
+}  # fmt: skip
 
 
 def _check_rows(name: str, shape: tuple[int, ...], dim: int) -> None:

@@ -158,12 +158,34 @@ def _arrays(args: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Any, ...]:
             break
     else:
         return args
+    plain = _plain(args)
+    if plain is not None:
+        return plain
     if without_memory(args):
         if not without_memory(inputs):
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         with shapes_only():
             return tuple(map(_as_array, args))
     return tuple(map(_as_array, args))
+
+
+def _plain(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The arguments with arrays for tensors on the host, at the least cost; None if there is anything else among them."""
+    found: list[Any] = []
+    for arg in args:
+        kind = arg.__class__
+        if kind in _SIMPLE or kind is np.ndarray:
+            found.append(arg)
+        elif kind is tuple:
+            inner = _plain(arg)
+            if inner is None:
+                return None
+            found.append(inner)
+        elif isinstance(arg, TensorBase) and arg._storage.__class__ is Storage:
+            found.append(array_of(arg))
+        else:
+            return None
+    return tuple(found)
 
 
 def _as_array(item: Any) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import mstorch
+
 X = np.array([[1.5, -2.0, 0.25, 3.0], [0.5, 3.0, 0.75, 2.0], [-1.0, 4.0, 2.5, 2.5]], np.float32)
 NAN = X.copy()
 NAN[0, 1], NAN[2, 0], NAN[1, 3] = np.nan, np.inf, -np.inf
@@ -155,3 +157,25 @@ def test_gradients_of_products(dim, zeros, kind, both):
         return y.detach(), g.detach(), h
 
     both(body)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("correction", [0, 1, 4, 7])
+@pytest.mark.parametrize("dim", [None, 0, -1, (0, 2)])
+def test_variance_in_one_piece(both, dim, correction, dtype):
+    """Values, layout and gradients, also where nothing is left of the count."""
+
+    def body(torch):
+        x = (torch.arange(24.0, dtype=getattr(torch, dtype)) * 0.7).sin().reshape(2, 3, 4).requires_grad_()
+        out = x.transpose(0, 1).var(dim, keepdim=correction == 1, correction=correction)
+        seeds = torch.arange(1.0, out.numel() + 1, dtype=out.dtype).reshape(out.shape)
+        return out, type(out.grad_fn).__name__, torch.autograd.grad(out, x, seeds)
+
+    both(body, rtol=1e-5)
+
+
+def test_variance_twice_differentiated():
+    x = mstorch.randn(3, 4, dtype=mstorch.float64, requires_grad=True)
+    for dim in (None, 0, (0, 1)):
+        assert mstorch.autograd.gradgradcheck(lambda x, dim=dim: x.var(dim), x)
+        assert mstorch.autograd.gradgradcheck(lambda x, dim=dim: x.std(dim, correction=0), x)

@@ -137,3 +137,24 @@ ERRORS = {
 def test_errors(both, name):
     """torch's error types and words."""
     both(lambda torch: ERRORS[name](torch, torch.tensor(X)))
+
+
+CHOSEN = {
+    "sort": lambda x: x.sort(1, descending=True), "topk": lambda x: x.topk(2, 0), "max": lambda x: x.max(1), "min": lambda x: x.min(0, True),
+    "kthvalue": lambda x: x.kthvalue(2, 1), "median": lambda x: x.median(0), "nanmedian": lambda x: x.nanmedian(1), "mode": lambda x: x.mode(1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("name", CHOSEN)
+def test_chosen_values_are_no_views(both, name, turned):
+    """Each has the node of its operation, memory of its own, and a gradient that can be differentiated."""
+
+    def body(torch):
+        x = (torch.arange(12.0, dtype=torch.float64) * 1.3).sin().reshape(3, 4).requires_grad_()
+        values, indices = CHOSEN[name](x.t() if turned else x)
+        (g,) = torch.autograd.grad((values**3).sum(), x, create_graph=True)
+        (second,) = torch.autograd.grad((g * x.detach()).sum(), x)
+        return values, indices, type(values.grad_fn).__name__, values._base is None, indices._base is None, g.contiguous(), second
+
+    both(body, rtol=1e-10)

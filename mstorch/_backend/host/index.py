@@ -1,6 +1,8 @@
 """Taking elements by position on the host."""
 from __future__ import annotations
 
+import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -26,8 +28,31 @@ def numpy_gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
         return np.empty(index.shape, x.dtype)
     if not index.ndim or not x.ndim:
         return x.reshape(-1)[np.reshape(index, -1)].reshape(index.shape)
+    if x.flags.c_contiguous:
+        return x.reshape(-1).take(row_places(x.shape, dim, index))
     part = x[tuple(slice(None) if d == dim else slice(n) for d, n in enumerate(index.shape))]
     return np.take_along_axis(part, index, dim)
+
+
+def row_places(shape: tuple[int, ...], dim: int, index: np.ndarray) -> np.ndarray:
+    """The flat positions, in a row-major array of this shape, of what an index along a dimension names."""
+    starts = (_starts if index.size <= _REMEMBERED else _starts.__wrapped__)(shape, dim, index.shape)
+    step = math.prod(shape[dim + 1 :])
+    return index + starts if step == 1 else index * step + starts
+
+
+_REMEMBERED = 1 << 14
+
+
+@functools.lru_cache(64)
+def _starts(shape: tuple[int, ...], dim: int, own: tuple[int, ...]) -> np.ndarray:
+    """Where the rows along a dimension begin, for an index of the shape ``own``."""
+    found = np.zeros((1,) * len(shape), np.int64)
+    for d, count in enumerate(own):
+        if d != dim:
+            found = found + np.arange(count).reshape([-1 if d == e else 1 for e in range(len(shape))]) * math.prod(shape[d + 1 :])
+    found.flags.writeable = False
+    return found
 
 
 def numpy_index_select(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:

@@ -30,6 +30,24 @@ def numpy_mean(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
         return np.asarray(total / number(count, x))
 
 
+def numpy_variance(x: np.ndarray, dims: Dims, keepdim: bool, divisor: float) -> tuple[np.ndarray, np.ndarray]:
+    """The sum of squared distances to the mean over ``divisor``, and the distances."""
+    with quiet():
+        away = x - numpy_mean(x, dims, True)
+        total = np.add.reduce(away * away, axis=dims, keepdims=keepdim)
+        return np.asarray(np.divide(total, number(divisor, x))), away
+
+
+def variance_slope(g: np.ndarray, away: np.ndarray, dims: Dims, keepdim: bool, divisor: float | None) -> np.ndarray:
+    """The gradient of ``numpy_variance``, with its distances; infinite without a divisor."""
+    with quiet():
+        if not keepdim:
+            g = np.expand_dims(g, dims)
+        if divisor is None:
+            return g * np.where(away == 0, number(np.nan, away), number(np.inf, away))
+        return away * (g * np.divide(number(2, away), number(divisor, away)))
+
+
 def numpy_all(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
     """Whether all hold."""
     return np.asarray(np.logical_and.reduce(x, axis=dims or None, keepdims=keepdim)) if x.ndim else x.copy()

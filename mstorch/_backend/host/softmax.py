@@ -18,16 +18,20 @@ def _shifted(x: np.ndarray, dim: int) -> np.ndarray:
 
 
 _COST = 0.6  # nanoseconds that oneDNN takes for an element
+_SHORT = 1 << 14  # elements that one call is quickest for
 
 
 def _in_library(x: np.ndarray, dim: int) -> bool:
     """Whether oneDNN goes along this dimension: the last one of elements of single precision in rows."""
-    return FOUND and x.size > 0 and x.dtype == np.float32 and x.flags.c_contiguous and x.ndim > 0 and dim in (-1, x.ndim - 1)
+    return FOUND and x.size > 0 and x.dtype.char == "f" and x.flags.c_contiguous and x.ndim > 0 and dim in (-1, x.ndim - 1)
 
 
 def _by_rows(step: Callable[..., None], kind: int, *arrays: np.ndarray) -> np.ndarray:
     """oneDNN's kernel on the rows of arrays of one shape, into a new one."""
     out = np.empty(arrays[0].shape, np.float32)
+    if out.ndim == 2 and out.size <= _SHORT:
+        step(kind, *arrays, out)
+        return out
     flat = [array.reshape(-1, array.shape[-1]) for array in (*arrays, out)]
     share(lambda start, end: step(kind, *(array[start:end] for array in flat)), flat[0].shape[0], flat[0].shape[1] * _COST)
     return out

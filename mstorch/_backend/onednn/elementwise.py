@@ -61,7 +61,10 @@ def _whole(make: Any, kind: int, alpha: float, arrays: tuple[np.ndarray, ...], s
 
 def usable(*arrays: Any) -> bool:
     """Whether these are elements of single precision in rows, and the library is there."""
-    return FOUND and all(array.dtype == np.float32 and array.flags.c_contiguous and array.size for array in arrays)
+    for array in arrays:
+        if array.dtype.char != "f" or not array.size or not array.flags.c_contiguous:
+            return False
+    return FOUND
 
 
 def forward(kind: int, x: np.ndarray, share: Sharing, alpha: float = 0.0) -> np.ndarray:

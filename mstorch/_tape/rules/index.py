@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..._backend.host.index import index_key
-from ..._backend.host.scatter import add_rows, places_along
+from ..._backend.host.index import index_key, row_places
+from ..._backend.host.scatter import add_rows
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import rule
@@ -85,7 +86,8 @@ def gather(node: Any, g: Any) -> Any:
     if not shape or not index_.ndim:
         flat = (int(np.prod(shape)),)
         return v.reshape(Places((np.reshape(index_, -1),), flat, v.shape_of(g), True).add(g, "GatherBackward0"), shape)
-    return Places(places_along(index_, dim, index_), shape, v.shape_of(g)).add(g, "GatherBackward0")
+    flat = (math.prod(shape),)
+    return v.reshape(Places(row_places(shape, dim, index_), flat, v.shape_of(g)).add(g, "GatherBackward0"), shape)
 
 
 @rule("embedding")

@@ -23,6 +23,7 @@ from ..._ops.padding import constant_pad_nd
 from ..._ops.placing import beside
 from ..._ops.reduce import mean
 from ..._ops.softmax import softmax
+from . import host_attention
 from .fused_attention import attention, fits, reads_are_dear, without_empty_rows
 
 
@@ -54,13 +55,27 @@ def scaled_dot_product_attention(
     factor = 1 / math.sqrt(q[-1]) if scale is None else scale
     if (enable_gqa or q[:-2] == k[:-2]) and fits(query, key, value, attn_mask, dropout_p):
         return attention(query, key, value, attn_mask, is_causal, factor)
-    if is_causal:
-        attn_mask = beside(made(np.tril(np.ones((q[-2], k[-2]), bool))), query)
     if attn_mask is not None and attn_mask._dtype is not bool_ and attn_mask._dtype is not query._dtype:
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
             f"{cpp_word(attn_mask._dtype)} and  query.dtype: {cpp_word(query._dtype)} instead."
         )
+
+    def composed(query: Any, key: Any, value: Any) -> Any:
+        return _composed(query, key, value, attn_mask, dropout_p, is_causal, factor, enable_gqa)
+
+    if host_attention.fits(query, key, value, attn_mask, dropout_p):
+        return host_attention.attention(query, key, value, attn_mask, is_causal, factor, composed)
+    return composed(query, key, value)
+
+
+def _composed(
+    query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool, factor: float, enable_gqa: bool
+) -> Any:  # fmt: skip
+    """Attention by single operations."""
+    q, k = shape_of(query), shape_of(key)
+    if is_causal:
+        attn_mask = beside(made(np.tril(np.ones((q[-2], k[-2]), bool))), query)
     if enable_gqa:
         key = repeat_interleave(key, q[-3] // shape_of(key)[-3], -3)
         value = repeat_interleave(value, q[-3] // shape_of(value)[-3], -3)

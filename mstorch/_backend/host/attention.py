@@ -1,0 +1,165 @@
+"""Attention on the host: pairs of batch and head in groups whose scores stay in a core's cache, on several threads.
+
+Scores that are many are not kept for the gradient but computed again, and never all at once
+(https://arxiv.org/abs/2205.14135 does so with blocks of keys too).
+"""
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ..onednn import rows
+from ..onednn.gemm import LEAST, products
+from ..onednn.library import FOUND
+from ..quiet import quiet
+from ._blocks import share, threads
+from .matmul import numpy_bmm
+
+_GROUP = 1 << 17  # scores that a thread works on at a time
+KEPT = 1 << 22
+"""Weights of so many elements at most are kept for the gradient."""
+_NS = 1.5  # nanoseconds for a score, without its products
+_RATE = 40.0  # multiplications in a nanosecond
+
+Group = tuple[slice, slice]
+
+
+@functools.lru_cache(16)
+def triangle(length: int, keys: int) -> np.ndarray:
+    """What is added to the scores where a place sees itself and those before it: 0 or minus infinity, (L, S) float32."""
+    found = np.full((length, keys), -np.inf, np.float32)
+    found[np.tril(np.ones((length, keys), bool))] = 0.0
+    found.flags.writeable = False
+    return found
+
+
+def _groups(batch: int, heads: int, scores: int) -> list[Group]:
+    """Pairs of batches and heads, in groups that lie together: whole batches, or some heads of one."""
+    limit = max(1, min(_GROUP, -(-batch * heads * scores // threads.count)) // scores)
+    if limit >= heads:
+        step = limit // heads
+        return [(slice(b, min(b + step, batch)), slice(0, heads)) for b in range(0, batch, step)]
+    return [(slice(b, b + 1), slice(h, min(h + limit, heads))) for b in range(batch) for h in range(0, heads, limit)]
+
+
+def _chunks(group: Group, length: int, keys: int) -> Iterator[slice]:
+    """The rows of a group's scores, some at a time where a single pair has too many."""
+    single = group[0].stop - group[0].start == 1 and group[1].stop - group[1].start == 1
+    step = max(16, _GROUP // keys) if single else length
+    return (slice(start, min(start + step, length)) for start in range(0, length, step))
+
+
+def _multiply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+    if FOUND and a.dtype == np.float32 and out.size * a.shape[-1] >= LEAST:
+        products(a, b, out)
+    else:
+        out[...] = numpy_bmm(a, b)
+
+
+def _turned(a: np.ndarray) -> np.ndarray:
+    return a.swapaxes(-1, -2)
+
+
+class _Scores:
+    """How weights are made of queries (scaled already), keys, and what is added to their products."""
+
+    def __init__(self, q: np.ndarray, k: np.ndarray, bias: np.ndarray | None) -> None:
+        self.q, self.k, self.bias = q, k, bias
+        self.hollow: np.ndarray | None = None
+        if bias is not None:
+            hollow = np.maximum.reduce(bias, axis=-1) == -np.inf
+            self.bias = np.broadcast_to(bias, (*q.shape[:3], k.shape[2]))
+            self.hollow = np.broadcast_to(hollow, q.shape[:3]) if hollow.any() else None
+
+    def weigh(self, group: Group, chunk: slice, out: np.ndarray) -> np.ndarray:
+        """The weights of some rows into an array without gaps; rows that may attend to nothing are zero."""
+        place = (*group, chunk)
+        _multiply(self.q[place], _turned(self.k[group]), out)
+        if self.bias is not None:
+            out += self.bias[place]
+        flat = out.reshape(-1, out.shape[-1])
+        if FOUND and out.dtype == np.float32:
+            rows.softmax(rows.SOFTMAX, flat, flat)
+        else:
+            flat -= np.maximum.reduce(flat, axis=1, keepdims=True)
+            np.exp(flat, out=flat)
+            flat /= np.add.reduce(flat, axis=1, keepdims=True)
+        if self.hollow is not None:
+            out[self.hollow[place]] = 0.0
+        return out
+
+
+def _shared(work: Callable[[Group], None], batch: int, heads: int, scores: int, width: int, passes: int) -> None:
+    groups = _groups(batch, heads, scores)
+    cost = scores * (_NS + passes * width / _RATE) * batch * heads / len(groups)
+
+    def some(start: int, end: int) -> None:
+        with quiet():
+            for group in groups[start:end]:
+                work(group)
+
+    share(some, len(groups), cost)
+
+
+def attention(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, bias: np.ndarray | None, scale: float, keep: bool
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """(B, H, L, E), (B, H, S, E), (B, H, S, E) → the same shape and layout as ``q``, and the weights if they are to be kept.
+
+    ``bias`` is added to the scores, (B, H, L, S) or what spreads to it. None of the arrays is empty.
+    """
+    (batch, heads, length, width), keys = q.shape, k.shape[2]
+    out = np.empty_like(q)
+    whole = np.empty((batch, heads, length, keys), q.dtype) if keep and batch * heads * length * keys <= KEPT else None
+    scores = _Scores(q * q.dtype.type(scale), k, bias)
+
+    def work(group: Group) -> None:
+        for chunk in _chunks(group, length, keys):
+            place = (*group, chunk)
+            room = whole[place] if whole is not None else np.empty((*q[place].shape[:3], keys), q.dtype)
+            _multiply(scores.weigh(group, chunk, room), v[group], out[place])
+
+    _shared(work, batch, heads, length * keys, width, 2)
+    return out, whole
+
+
+def attention_slope(
+    g: np.ndarray, q: np.ndarray, k: np.ndarray, v: np.ndarray, bias: np.ndarray | None, scale: float, whole: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The gradients for the query, the keys and the values, with a place's heads side by side, as torch's kernel lays them out."""
+    (batch, heads, length, width), keys = q.shape, k.shape[2]
+    factor = q.dtype.type(scale)
+    scores = _Scores(q * factor, k, bias if whole is None else None)
+    by_q, by_k, by_v = (np.empty((batch, x.shape[2], heads, width), x.dtype).swapaxes(1, 2) for x in (q, k, v))
+
+    def work(group: Group) -> None:
+        for number, chunk in enumerate(_chunks(group, length, keys)):
+            place = (*group, chunk)
+            weights = whole[place] if whole is not None else scores.weigh(group, chunk, np.empty((*q[place].shape[:3], keys), q.dtype))
+            by_weights = np.empty(weights.shape, q.dtype)
+            _multiply(g[place], _turned(v[group]), by_weights)
+            _through_softmax(weights, by_weights)
+            _multiply(by_weights, k[group], by_q[place])
+            if not number:
+                _multiply(_turned(weights), g[place], by_v[group])
+                _multiply(_turned(by_weights), scores.q[place], by_k[group])
+            else:
+                by_v[group] += numpy_bmm(_turned(weights), g[place])
+                by_k[group] += numpy_bmm(_turned(by_weights), scores.q[place])
+
+    _shared(work, batch, heads, length * keys, width, 5)
+    by_q *= factor
+    return by_q, by_k, by_v
+
+
+def _through_softmax(weights: np.ndarray, g: np.ndarray) -> None:
+    """The gradient of the weights turned into that of the scores, in its place."""
+    y, slope = weights.reshape(-1, weights.shape[-1]), g.reshape(-1, g.shape[-1])
+    if FOUND and y.dtype == np.float32 and math.isfinite(np.add.reduce(y, axis=None)):  # its rounding of infinities is its own
+        rows.softmax_backward(rows.SOFTMAX, y, slope, slope)
+        return
+    slope -= np.einsum("ij,ij->i", y, slope)[:, None]
+    slope *= y

@@ -1,0 +1,80 @@
+"""Values at one place of each row, or at places that differ: what sorting and extremes take of their input."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._backend.host.index import numpy_gather, row_places
+from .._backend.table import kernel
+from .._core.modes import modes
+from .._core.storage import Storage
+from .._core.tangents import LEVELS
+from .._core.tensor_base import TensorBase, array_of, fresh, is_tracked
+from .._tape import vocabulary as v
+from .._tape.node import Node, edge_of, named
+from . import views
+from ._dispatch import call
+
+_gather = kernel("gather")
+
+
+class _Chosen(Node):
+    """The node of values taken at places that differ. ``places`` count in the row-major order of the input."""
+
+    __slots__ = ("places", "shape", "own")
+    places: Any
+    shape: tuple[int, ...]
+    own: tuple[int, ...]
+
+    def _spread(self, array: np.ndarray) -> np.ndarray:
+        whole = np.zeros(self.shape, array.dtype)
+        whole.reshape(-1)[self.places] = array.reshape(self.places.shape)
+        return whole
+
+    def _taken(self, array: np.ndarray) -> np.ndarray:
+        return array.reshape(-1)[self.places].reshape(self.own)
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """The gradient of the input: zeros but for the places."""
+        g = gradients[0]
+        if g.__class__ is np.ndarray:
+            return (self._spread(g),)
+        return (v.mapped(g, self._spread, self._taken, "ValueSelectingReductionBackward0"),)
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """No values are kept, places alone."""
+        return ()
+
+
+_PLACES = (None,)  # stands for the places, which the graph keeps until it is used up
+
+
+def values_at(input: Any, dim: int, indices: Any, label: str, keepdim: bool = True) -> Any:
+    """``input`` at ``indices`` along ``dim``, which name no place twice; ``keepdim`` False drops the dimension, of length 1."""
+    if input._storage.__class__ is not Storage or modes.native is not None or LEVELS or not input._shape:
+        found = call(_gather, (input,), dim, indices, label=label)
+        return found if keepdim or not input._shape else views.squeeze(found, dim)
+    array, index = array_of(input), array_of(indices)
+    own = index.shape if keepdim else index.shape[:dim] + index.shape[dim + 1 :]
+    found = fresh(numpy_gather(array, dim, index).reshape(own))
+    if modes.grad and isinstance(input, TensorBase) and found._dtype.category >= 2 and is_tracked(input):
+        node: Any = named(_Chosen, label)([edge_of(input)])
+        node.places, node.shape, node.own = row_places(input._shape, dim, index), input._shape, own
+        node.saved = _PLACES
+        found._node = node
+    return found
+
+
+def without_dim(indices: Any, dim: int) -> Any:
+    """Indices without a dimension of length 1, no view of others."""
+    if indices._storage.__class__ is not Storage or modes.native is not None:
+        return views.squeeze(indices, dim)
+    array = array_of(indices)
+    return fresh(array.reshape(array.shape[:dim] + array.shape[dim + 1 :]))
+
+
+FUNCTIONS = ()
+METHODS = ()

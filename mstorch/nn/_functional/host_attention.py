@@ -1,0 +1,52 @@
+"""Attention as one node, on host memory."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..._backend.host.attention import attention as in_groups
+from ..._backend.host.attention import attention_slope, triangle
+from ..._core.dtype import bool_
+from ..._core.strides import preserved_strides
+from ..._core.tensor_base import array_of, laid_out, strides_of
+from ..._functions.attention_choice import FLASH, _fused_sdp_choice
+from ..._tape.whole import followed, in_one_piece, record
+
+Composed = Callable[[Any, Any, Any], Any]
+_LABEL = "ScaledDotProductFlashAttentionForCpuBackward0"
+
+
+def fits(query: Any, key: Any, value: Any, mask: Any, dropout_p: float) -> bool:
+    """Whether the call can be one node: where torch has a kernel in one piece, on tensors of single or double precision."""
+    if query._dtype.name not in ("float32", "float64") or key._shape != value._shape or key._shape[:2] != query._shape[:2]:
+        return False
+    if not in_one_piece((query, key, value) if mask is None else (query, key, value, mask)):
+        return False
+    return _fused_sdp_choice(query, key, value, mask, dropout_p) == FLASH
+
+
+def attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, composed: Composed) -> Any:
+    """(B, H, L, E), (B, H, S, E) twice → (B, H, L, E) in the layout of ``query``."""
+    q, k, v = array_of(query), array_of(key), array_of(value)
+    if causal and not np.isfinite(np.add.reduce(k, axis=None)):
+        return composed(query, key, value)  # what is hidden may be infinite or not a number, and is not to be added to
+    if causal:
+        bias: Any = triangle(q.shape[2], k.shape[2]).astype(q.dtype, copy=False)
+    elif mask is not None:
+        bias = array_of(mask)
+        bias = np.where(bias, q.dtype.type(0), q.dtype.type(-np.inf)) if mask._dtype is bool_ else np.array(bias, q.dtype)
+    else:
+        bias = None
+    tensors = (query, key, value)
+    recorded = followed(tensors)
+    found, weights = in_groups(q, k, v, bias, scale, recorded)
+    result = laid_out(found, preserved_strides(query._shape, strides_of(query)))
+    if not recorded:
+        return result
+
+    def slope(g: np.ndarray, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, ...]:
+        return attention_slope(g, q, k, v, bias, scale, weights)
+
+    return record(result, tensors, _LABEL, slope, composed)
