@@ -77,6 +77,8 @@ def spread(value: Any, shape: tuple[int, ...]) -> Any:
 
 def reshape(value: Any, shape: Sequence[int]) -> Any:
     """The value in another shape."""
+    if value.__class__ is np.ndarray:
+        return value.reshape(shape)
     if value.__class__ is Raw:
         return movement.reshaped(value, tuple(shape))
     own = shape_of(value)
@@ -85,6 +87,8 @@ def reshape(value: Any, shape: Sequence[int]) -> Any:
 
 def permute(value: Any, order: Sequence[int]) -> Any:
     """The value with its dimensions in another order."""
+    if value.__class__ is np.ndarray:
+        return value.transpose(order)
     if value.__class__ is Raw:
         return movement.permuted(value, tuple(order))
     inverse = [int(i) for i in np.argsort(order)]
@@ -93,6 +97,8 @@ def permute(value: Any, order: Sequence[int]) -> Any:
 
 def transpose(value: Any) -> Any:
     """The last two dimensions exchanged."""
+    if value.__class__ is np.ndarray:
+        return value.swapaxes(-1, -2)
     rank = len(shape_of(value))
     return permute(value, (*range(rank - 2), rank - 1, rank - 2))
 
