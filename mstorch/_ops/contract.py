@@ -1,6 +1,7 @@
 """Products over named or counted dimensions: einsum, tensordot, outer and inner products, powers of matrices."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -85,6 +86,7 @@ def _subscripts(text: str, what: str, offset: int) -> list[str]:
     return found
 
 
+@functools.lru_cache(256)
 def _parsed(equation: str, count: int) -> tuple[list[list[str]], list[str] | None]:
     left, arrow, right = equation.partition("->")
     texts = left.split(",")
@@ -149,16 +151,17 @@ def _contracted(terms: list[list[str]], result: list[str] | None, operands: Sequ
     wanted: list[Any] = []
     for subscript in result:
         wanted += range(dots - 1, -1, -1) if subscript == _DOTS else [subscript]
+    places = {label: place for place, label in enumerate(dict.fromkeys([*wanted, *(label for own in labels for label in own)]))}
     current, names = prepared[0], labels[0]
     for position in range(1, len(prepared)):
         later = {label for own in labels[position + 1 :] for label in own}
         keep = later.union(wanted)
-        current, names = _pair(current, names, prepared[position], labels[position], keep, sizes)
+        current, names = _pair(current, names, prepared[position], labels[position], keep, sizes, places)
     gone = tuple(i for i, label in enumerate(names) if label not in wanted)
     if gone:
         current = current.sum(gone)
         names = [label for label in names if label in wanted]
-    made = views.permute(current, tuple(names.index(label) for label in wanted)) if names else current
+    made = views.permute(current, tuple(names.index(label) for label in wanted)) if names != wanted else current
     return made if any(made is not operand for operand in operands[:1]) else views.alias(made)
 
 
@@ -178,8 +181,13 @@ def _diagonals(operand: Any, labels: list[Any], number: int) -> tuple[Any, list[
     return operand, labels
 
 
-def _pair(a: Any, first: list[Any], b: Any, second: list[Any], keep: set[Any], sizes: dict[Any, int]) -> tuple[Any, list[Any]]:
-    """The product of two operands, summed over what nobody needs any more: one batched matrix product."""
+def _pair(
+    a: Any, first: list[Any], b: Any, second: list[Any], keep: set[Any], sizes: dict[Any, int], places: dict[Any, int]
+) -> tuple[Any, list[Any]]:
+    """The product of two operands, summed over what nobody needs any more: one batched matrix product.
+
+    Its dimensions stand in the order of ``places``, as far as a product of matrices allows.
+    """
     for operand, own, other, is_first in ((a, first, second, True), (b, second, first, False)):
         alone = tuple(i for i, label in enumerate(own) if label not in keep and label not in other)
         if alone:
@@ -189,11 +197,14 @@ def _pair(a: Any, first: list[Any], b: Any, second: list[Any], keep: set[Any], s
                 a, first = reduced, left
             else:
                 b, second = reduced, left
-    shared = [label for label in first if label in second]
+    mine, theirs = (
+        sorted((label for label in own if label not in other), key=places.__getitem__) for own, other in ((first, second), (second, first))
+    )
+    if mine and theirs and places[theirs[0]] < places[mine[0]]:
+        a, first, mine, b, second, theirs = b, second, theirs, a, first, mine
+    shared = sorted((label for label in first if label in second), key=places.__getitem__)
     batch = [label for label in shared if label in keep]
     summed = [label for label in shared if label not in keep]
-    mine = [label for label in first if label not in second]
-    theirs = [label for label in second if label not in first]
 
     def arranged(operand: Any, own: list[Any], order: list[Any]) -> Any:
         moved = views.permute(operand, tuple(own.index(label) for label in order)) if order != own else operand
@@ -209,11 +220,13 @@ def _pair(a: Any, first: list[Any], b: Any, second: list[Any], keep: set[Any], s
     if not summed:
         spread = views.reshape(left, (*lead, *rows, *(1,) * len(columns)))
         return spread * views.reshape(right, (*lead, *(1,) * len(rows), *columns)), batch + mine + theirs
-    product = matmul(
-        views.reshape(left, (*((n(lead),) if batch else ()), n(rows), n(inner))),
-        views.reshape(right, (*((n(lead),) if batch else ()), n(inner), n(columns))),
-    )
+    head = (n(lead),) if batch else ()
+    product = matmul(_in_shape(left, (*head, n(rows), n(inner))), _in_shape(right, (*head, n(inner), n(columns))))
     return views.reshape(product, (*lead, *rows, *columns)), batch + mine + theirs
+
+
+def _in_shape(tensor: Any, shape: tuple[int, ...]) -> Any:
+    return tensor if tensor._shape == shape else views.reshape(tensor, shape)
 
 
 def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:

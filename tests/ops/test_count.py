@@ -92,7 +92,7 @@ def test_norm_of_zero(with_gradients):
 
 PRODUCTS = {
     "einsum": lambda torch, x, y: (
-        torch.einsum("ij,kj->ik", x, y), torch.einsum("ij,ij->", x, y), torch.einsum("ij,ij->i", [x, y]), torch.einsum("ij->ji", x),
+        torch.einsum("ij,kj->ik", x, y), torch.einsum("ij,kj->ki", x, y), torch.einsum("ij,ij->", x, y), torch.einsum("ij,ij->i", [x, y]), torch.einsum("ij->ji", x),
         torch.einsum("...j,...j", x, y), torch.einsum("i...,k...->ik...", x, y), torch.einsum("ii->i", x[:, :3]),
         torch.einsum("ij,jk,kl", x, y.t(), x), torch.einsum(x, [0, 1], y, [2, 1], [2, 0]), torch.einsum("i,j->ij", x[0], y[0]),
         torch.einsum("ij,k->", x, y[0]), torch.einsum("bij,bjk->bik", x.reshape(2, 2, 3), y.reshape(2, 3, 2)),
