@@ -13,6 +13,7 @@ from .._backend.cast import numpy_cast
 from .._backend.quiet import quiet
 from .._core import determinism
 from .._core import device as devices
+from .._core.above import above
 from .._core.dtype import by_name, dtype, float64, get_default_dtype, int64
 from .._core.formats import preserve_format, strided
 from .._core.promotion import scalar_dtype
@@ -78,9 +79,7 @@ def _size_and_out(
 
 def _unspecified(layout: Any, shape: tuple[int, ...], kind: dtype | None, requires_grad: bool) -> Any:
     """A tensor of a sparse layout in which no element is specified."""
-    from .._sparse.convert import nothing_of
-
-    return nothing_of(layout, shape, kind or get_default_dtype(), requires_grad)
+    return above.nothing_of(layout, shape, kind or get_default_dtype(), requires_grad)
 
 
 def _strided_only(layout: Any) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._backend.table import kernel
 from .._core import determinism
+from .._core.above import above
 from .._core.dtype import int64
 from .._core.formats import contiguous_format
 from .._core.modes import modes
@@ -43,7 +44,6 @@ from ._dispatch import (
     wrap_dim,
 )
 from ._forms import accept_forms
-from ._storages import storages
 from .complex_views import view_as_complex, view_as_real
 from .creation import zeros_like
 from .index import keep_layout
@@ -529,7 +529,7 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
         turn_into(self, self.new_empty((0,)))
         return self
     if not isinstance(source, TensorBase):
-        source = storages().tensor_over(source, self._dtype)
+        source = above.storages.tensor_over(source, self._dtype)
     if source._dtype is not self._dtype:
         raise RuntimeError(
             f"Could not set tensor of type {source._dtype.name} to a tensor of type {self._dtype.name}"
