@@ -32,7 +32,7 @@ from ._core.dtype import (
 )  # fmt: skip
 from ._core.naming import NamedAsInTorch
 from ._core.shared import Block, mapped
-from ._core.storage import Absent, Value
+from ._core.storage import FIXED, Absent, Value
 from ._core.storage import Storage as Cell
 from ._core.tensor_base import window
 from ._ops import from_data
@@ -227,7 +227,7 @@ class UntypedStorage(metaclass=NamedAsInTorch):
 
     def resizable(self) -> bool:
         """Whether ``resize_`` may change the size."""
-        return self._cell.shared is None
+        return self._cell.shared is None and self._cell not in FIXED
 
     def resize_(self, size: int) -> UntypedStorage:
         """Change the size in bytes; what is there stays, new bytes are zeros. Returns the storage."""

@@ -129,6 +129,10 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
             )
     axis = wrap_dim(dim, len(first) + 1)
     kind = _common(tensors)
+    if out is not None and out._storage.__class__ is Storage and not recording(tensors):
+        if any(out._storage is tensor._storage for tensor in tensors):
+            resize(out, (*first[:axis], len(tensors), *first[axis:]))  # as in cat
+        refuse_overlap(out, *tensors)
     parts = [t if t._dtype is kind else cast_tensor(t, kind) for t in tensors]
     return finish(apply(_stack, kind, (parts,), (axis,)), out)
 

@@ -148,6 +148,8 @@ def corrcoef(input: Any) -> Any:
 
 def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
     """The cross products of vectors along ``dim`` (the first of length 3, if not given)."""
+    if isinstance(dim, TensorBase):
+        raise TypeError("cross(): argument 'dim' (position 3) must be int, not Tensor")
     a, b = shape_of(input), shape_of(other)
     if len(a) != len(b):
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")

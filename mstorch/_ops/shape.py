@@ -27,7 +27,7 @@ from .._core.tensor_base import (
     turn_into,
     whole_storage,
 )
-from .._core.writable import check_history
+from .._core.writable import check_history, check_view
 from .._tape.composite import record, refuse
 from .._tape.windows import set_apart
 from .._tape.writes import review
@@ -354,7 +354,7 @@ def numel(input: Any) -> int:
 def adjoint(input: Any) -> Any:
     """Matrices in the last two dimensions transposed, and conjugated if complex."""
     if not shape_of(input):
-        return input.conj() if input._dtype.category == 3 else views.alias(input)
+        return input.conj() if input._dtype.category == 3 else input
     if len(shape_of(input)) < 2:
         raise RuntimeError(
             f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {len(shape_of(input))}-D tensor."
@@ -523,6 +523,8 @@ def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> An
 def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
     """Show the storage of ``source`` from now on (with a size, a part of it, which may make it grow); returns the tensor."""
     check_history(self)
+    if modes.grad and isinstance(source, TensorBase) and is_tracked(source):
+        check_view(self)
     if self._auto is not None:
         self._auto.accumulator = None  # graphs made before go on to end at the tensor that it was
     if source is None:

@@ -135,6 +135,8 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
     sizes = shape_args((sizes,), "unflatten")
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
+    if not own:
+        raise RuntimeError("unflatten got an unexpected error:\ntensor has no dimensions")
     try:
         filled = infer_size(sizes, own[dim])
     except RuntimeError:

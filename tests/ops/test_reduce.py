@@ -155,3 +155,9 @@ def test_gradients_of_products(dim, zeros, kind, both):
         return y.detach(), g.detach(), h
 
     both(body)
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
+def test_spreads_of_half_precision_are_rounded_once(both, kind, name):
+    both(lambda torch: getattr(torch, name)((torch.arange(18.0) * 40 - 300).to(getattr(torch, kind)).reshape(3, 6), 1))

@@ -137,3 +137,13 @@ ERRORS = {
 def test_errors(both, name):
     """torch's error types and words."""
     both(lambda torch: ERRORS[name](torch, torch.tensor(X)))
+
+
+@pytest.mark.parametrize("name", ["sort", "topk", "kthvalue", "mode", "median", "nanmedian"])
+@pytest.mark.parametrize("kinds", [("float32", "int64"), ("int64", "int32"), ("int64", "int64")])
+def test_the_dtypes_of_out(both, name, kinds):
+    def body(torch):
+        values, indices = (torch.zeros(0, dtype=getattr(torch, kind)) for kind in kinds)
+        return tuple(getattr(torch, name)(torch.arange(6).reshape(2, 3), 1, out=(values, indices)))
+
+    both(body)
