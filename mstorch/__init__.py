@@ -8,6 +8,7 @@ from math import e, inf, nan, pi
 from ._importing import finished as _finished  # first: its import stops the search for garbage, until the end
 from ._backend import host as _host, kernels as _kernels, device_rows as _device_rows  # the imports fill the kernel tables
 from ._tape import rules as _rules  # and the table of gradients
+from ._core.above import above as _above
 from ._hook import as_torch, install, missing as _missing, uninstall
 from .torch_version import __version__
 
@@ -292,7 +293,7 @@ from ._functions.entries import enter as _enter
 globals().update(_foreach.FUNCTIONS)
 newaxis = None
 dsmm = spmm = mm
-torch = _sys.modules[__name__]  # torch.torch is torch
+torch = _above.torch = _sys.modules[__name__]  # torch.torch is torch
 _install()
 _enter({
     f"{__name__}.functional": vars(functional), __name__: globals(), f"{__name__}.linalg": vars(linalg), f"{__name__}.fft": vars(fft),

@@ -12,6 +12,7 @@ from . import _methods, _tensor_str
 from ._backend.cell import set_value
 from ._backend.raw import ON_CPU, Raw
 from ._core import device as devices
+from ._core.above import above
 from ._core.device import device
 from ._core.dtype import dtype, get_default_dtype
 from ._core.formats import strided
@@ -407,19 +408,19 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
     ) -> None:
         """Accumulate into the leaves the gradient of this tensor (times ``gradient``, needed unless it is a scalar)."""
-        _autograd().backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        above.autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Call ``hook(grad)`` whenever a gradient for the tensor is computed; what it returns replaces the gradient."""
-        return _autograd().graph.register_tensor_hook(self, hook)
+        return above.autograd.graph.register_tensor_hook(self, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
         """Call ``hook(tensor)`` after a gradient was accumulated into this leaf."""
-        return _autograd().graph.register_post_accumulate_hook(self, hook)
+        return above.autograd.graph.register_post_accumulate_hook(self, hook)
 
     def retain_grad(self) -> None:
         """Let ``grad`` be filled for a tensor that is not a leaf."""
-        _autograd().graph.retain_grad(self)
+        above.autograd.graph.retain_grad(self)
 
     @property
     def retains_grad(self) -> bool:
@@ -532,13 +533,6 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         state = dict(self.__dict__)
         geometry = self._shape, strides_of(self), self._offset
         return rebuilt, (type(self), payload.copy(), self._dtype.name, geometry, self.requires_grad, state, *place_of(self))
-
-
-def _autograd() -> Any:
-    """The public room of autograd, which stands above this one."""
-    from . import autograd
-
-    return autograd
 
 
 def _only(tensor: Tensor) -> Any:

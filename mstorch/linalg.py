@@ -41,7 +41,7 @@ from ._ops.linalg_factor import (
 )  # fmt: skip
 from ._ops.linalg_products import cross, diagonal, matrix_power, multi_dot, tensorinv, tensorsolve, vander, vecdot
 from ._ops.matmul import matmul
-from ._ops.measure import vector_norm
+from ._ops.vector_norm import vector_norm
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",

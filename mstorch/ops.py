@@ -11,8 +11,10 @@ from typing import Any, NoReturn
 
 from ._aten import calling
 from ._aten.overloads import overload, overloads
+from ._core.above import above
 from ._library import aten as aten_only
 from ._library import registry
+from ._ops import native
 
 
 class OpOverload:
@@ -183,8 +185,7 @@ class _Namespace:
 
 def _find(name: str) -> Callable[..., Any] | None:
     """The function or method of that name."""
-    package = importlib.import_module(__package__ or "mstorch")
-    native = importlib.import_module("mstorch._ops.native")
+    package = above.torch
     layers = importlib.import_module("mstorch._library.aten_layers")
     for place in (vars(aten_only), vars(layers), vars(package), vars(native), vars(package.nn.functional), dict(vars(package.Tensor))):
         found = place.get(name)

@@ -12,6 +12,7 @@ from ._backend import tape
 from ._backend.cast import numpy_cast
 from ._backend.raw import from_numpy
 from ._core import device as devices
+from ._core.above import above
 from ._core.device import device
 from ._core.dtype import (
     bfloat16,
@@ -31,7 +32,7 @@ from ._core.dtype import (
 )  # fmt: skip
 from ._core.naming import NamedAsInTorch
 from ._core.shared import Block, mapped
-from ._core.storage import Absent, Value
+from ._core.storage import FIXED, Absent, Value
 from ._core.storage import Storage as Cell
 from ._core.tensor_base import window
 from ._ops import from_data
@@ -226,7 +227,7 @@ class UntypedStorage(metaclass=NamedAsInTorch):
 
     def resizable(self) -> bool:
         """Whether ``resize_`` may change the size."""
-        return self._cell.shared is None
+        return self._cell.shared is None and self._cell not in FIXED
 
     def resize_(self, size: int) -> UntypedStorage:
         """Change the size in bytes; what is there stays, new bytes are zeros. Returns the storage."""
@@ -566,6 +567,7 @@ def _give_conversions() -> None:
 
 
 _give_conversions()
+above.storages = sys.modules[__name__]
 
 
 def is_storage(obj: Any, /) -> bool:
@@ -595,5 +597,4 @@ def tensor_over(storage: Any, kind: dtype) -> Any:
             f"Expected a Storage of type {kind.name} or an UntypedStorage, but got type {storage.dtype.name} for argument 1 "
             "'storage'"
         )
-    cell = storage.untyped()._cell
-    return window(cell, kind, (cell.nbytes // kind.itemsize,), None, 0)
+    return window(cell := storage.untyped()._cell, kind, (cell.nbytes // kind.itemsize,), None, 0)

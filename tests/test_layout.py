@@ -19,12 +19,33 @@ ALL_FILES = FILES + sorted((ROOT / "tests").rglob("*.py")) + sorted((ROOT / "ben
 # Each room may import from itself and from the rooms before it.
 ROOMS = ["_version", "_mt19937", "_backend", "_core", "_tape", "return_types", "_ops", "_tensor_str", "_methods", "_tensor", "autograd"]
 
-# Methods that give or take what a room above makes import it when they are called.
-UPWARD = {
-    "_core/generator.py": "_ops",  # get_state() gives a tensor
-    "_ops/creation.py": "_sparse",  # layout=torch.sparse_*
-    "_ops/_storages.py": "storage",  # storage() gives one, set_() takes one
-    "_tensor.py": "autograd",  # backward(), register_hook(), retain_grad()
+# Circles of imports: the files on them besides the first, and why they stay.
+CIRCLES = {
+    "mstorch": ("mstorch.distributions", "mstorch.testing", "mstorch._functions.foreach"),  # written as programs are, with the package's names
+    "mstorch.cuda": ("mstorch.cuda",),  # its modules repeat names that the package defines before it imports them
+}
+# What is imported within functions: what few processes need and what takes long to load, and packages that need not be there.
+LATE = {
+    "mstorch/_hook.py": ["importlib.metadata"], "mstorch/utils/tensorboard/summary.py": ["PIL"],
+    "mstorch/utils/tensorboard/writer.py": ["matplotlib", "matplotlib.backends.backend_agg"],
+    "mstorch/ops.py": ["mstorch._library.aten_layers", "mstorch._library.profiler"], "mstorch/__main__.py": ["mstorch._device_report"],
+    "mstorch/_backend/kernels/special.py": ["scipy.special", "scipy.special", "scipy.special"],
+    "mstorch/backends/opt_einsum.py": ["opt_einsum"], "mstorch/utils/_import_utils.py": ["dill"],
+    "mstorch/utils/data/datapipes/dataframe/dataframe_wrapper.py": ["pandas"],
+}
+# Files that import modules by names known only as they run.
+BY_NAME = {
+    "mstorch/__main__.py": "the program that is run, and what a program's names stand for",
+    "mstorch/_hook.py": "torch's modules as ours, and modules that load when they are asked for",
+    "mstorch/_functions/process.py": "the module of a device of any kind",
+    "mstorch/_serialization/names.py": "classes that a pickle names",
+    "mstorch/fx/graph_module.py": "functions that a pickled graph names",
+    "mstorch/fx/node.py": "the public modules in which a function is looked for",
+    "mstorch/nn/parallel/__init__.py": "process groups, when they are asked for",
+    "mstorch/utils/_trees/kinds.py": "classes that a dumped tree names",
+    "mstorch/utils/_trees/text.py": "classes that a dumped tree names",
+    "mstorch/utils/data/datapipes/dataframe/dataframes.py": "functions that a pickled frame names",
+    "mstorch/utils/data/datapipes/utils/decoder.py": "decoders of packages that need not be there",
 }
 
 
@@ -32,20 +53,61 @@ def _room(path: pathlib.Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def _imports(path: pathlib.Path) -> list[tuple[str, int, bool]]:
-    """Rooms of the package that a file imports, with the line and whether that is at the top, not in a function."""
-    tree = ast.parse(path.read_text())
-    depth = len(path.relative_to(PACKAGE).parts) - 1
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            up = node.level - 1
-            base = list(path.relative_to(PACKAGE).parts[:-1])[: depth - up]
-            parts = base + (node.module.split(".") if node.module else [])
-            for alias in node.names:
-                target = parts or [alias.name]
-                found.append((target[0], node.lineno, node in tree.body))
-    return found
+def _module(path: pathlib.Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {_module(path): path for path in FILES}
+
+
+class _Imports(ast.NodeVisitor):
+    """The modules that a file imports, by name: statements, and calls of ``import_module`` and ``__import__``."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self.package = _module(path) if path.name == "__init__.py" else _module(path).rpartition(".")[0]
+        self.found: list[tuple[str, int, bool]] = []  # the name, the line, and whether it is within a function
+        self.by_name: list[int] = []  # lines that import what only the running program names
+        self._depth = 0
+        self.visit(ast.parse(path.read_text()))
+
+    def _add(self, name: str, node: ast.AST) -> None:
+        self.found.append((name, node.lineno, self._depth > 0))  # type: ignore[attr-defined]
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> None:
+        self._depth += 1
+        self.generic_visit(node)
+        self._depth -= 1
+
+    visit_AsyncFunctionDef = visit_Lambda = visit_FunctionDef  # type: ignore[assignment]
+
+    def visit_If(self, node: ast.If) -> None:
+        if ast.unparse(node.test) != "TYPE_CHECKING":  # what only type checkers read is no import
+            self.generic_visit(node)
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            self._add(alias.name, node)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        base = node.module or ""
+        if node.level:
+            above = self.package.split(".")[: len(self.package.split(".")) - node.level + 1]
+            base = ".".join([*above, base] if base else above)
+        for name in dict.fromkeys(f"{base}.{alias.name}" if f"{base}.{alias.name}" in MODULES else base for alias in node.names):
+            self._add(name, node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        if ast.unparse(node.func) in ("importlib.import_module", "import_module", "__import__") and node.args:
+            name = node.args[0]
+            if isinstance(name, ast.Constant):
+                self._add(str(name.value), node)
+            else:
+                self.by_name.append(node.lineno)
+        self.generic_visit(node)
+
+
+IMPORTS = {name: _Imports(path) for name, path in MODULES.items()}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
@@ -53,12 +115,55 @@ def test_imports_run_one_way(path: pathlib.Path) -> None:
     room = _room(path)
     if room not in ROOMS:
         return
-    allowed = UPWARD.get(path.relative_to(PACKAGE).as_posix())
-    for target, line, at_the_top in _imports(path):
-        if target == "_methods" and room == "_tensor" or target == allowed and not at_the_top:
+    for name, line, _ in IMPORTS[_module(path)].found:
+        if name.split(".")[0] != "mstorch":
+            continue
+        target = name.split(".")[1]
+        if target == "_methods" and room == "_tensor":
             continue
         assert target in ROOMS, f"line {line}: {room} imports {target}, which stands above it"
         assert ROOMS.index(target) <= ROOMS.index(room), f"line {line}: {room} imports {target}, which stands above it"
+
+
+def _circles(graph: dict[str, set[str]]) -> list[set[str]]:
+    """The sets of files each of which leads to every other."""
+
+    def reached(start: str) -> set[str]:
+        seen: set[str] = set()
+        ahead = [start]
+        while ahead:
+            new = graph[ahead.pop()] - seen
+            seen |= new
+            ahead += new
+        return seen
+
+    while any(not targets for targets in graph.values()):  # what leads nowhere is on no circle
+        ends = {name for name, targets in graph.items() if not targets}
+        graph = {name: targets - ends for name, targets in graph.items() if name not in ends}
+    found: list[set[str]] = []
+    for name in graph:
+        if not any(name in circle for circle in found):
+            circle = {other for other in reached(name) if name in reached(other)}
+            if circle:
+                found.append(circle)
+    return found
+
+
+def test_imports_make_no_circles_but_the_listed_ones() -> None:
+    graph = {name: {found for found, _, _ in imports.found if found in MODULES and found != name} for name, imports in IMPORTS.items()}
+    for circle in _circles(graph):
+        start = min(circle, key=len)
+        assert start in CIRCLES, f"a circle of imports: {sorted(circle)}"
+        outside = {name for name in circle if name != start and not name.startswith(CIRCLES[start])}
+        assert not outside, f"on the circle of {start}: {sorted(outside)}"
+
+
+def test_what_is_imported_within_functions_is_listed() -> None:
+    late = {MODULES[module].relative_to(ROOT).as_posix(): sorted(name for name, _, within in imports.found if within)
+            for module, imports in IMPORTS.items()}  # fmt: skip
+    assert {path: names for path, names in late.items() if names} == LATE
+    by_name = {MODULES[module].relative_to(ROOT).as_posix() for module, imports in IMPORTS.items() if imports.by_name}
+    assert by_name == set(BY_NAME)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))

@@ -2,17 +2,18 @@
 from __future__ import annotations
 
 import builtins
-import importlib
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .._core.dtype import bool_, dtype, float32, float64
+from .. import ops
+from .._core.dtype import bool_, by_name, dtype, float32, float64
 from .._core.formats import contiguous_format
 from .._core.strides import contiguous_strides
 from .._core.tensor_base import TensorBase, count_of, strides_of
+from .._ops import from_data
 from .._ops.from_data import made
 
 Function = Callable[..., Any]
@@ -33,8 +34,7 @@ def composite(*names: str) -> Callable[[Function], Function]:
 def aten(name: str, *args: Any, **kwargs: Any) -> Any:
     """A call of an overload: ``aten("sum.dim_IntList", x, [0])``."""
     packet, _, which = name.partition(".")
-    namespace = importlib.import_module("mstorch.ops").aten
-    return getattr(getattr(namespace, packet), which or "default")(*args, **kwargs)
+    return getattr(getattr(ops.aten, packet), which or "default")(*args, **kwargs)
 
 
 def _sizes(size: tuple[Any, ...]) -> list[int]:
@@ -280,10 +280,9 @@ _cast("bool", bool_)
 
 
 def _name_casts() -> None:
-    package = importlib.import_module("mstorch._core.dtype")
     for name, kind in (("half", "float16"), ("bfloat16", "bfloat16"), ("int", "int32"), ("long", "int64"), ("short", "int16"),
                        ("char", "int8"), ("byte", "uint8"), ("cdouble", "complex128"), ("cfloat", "complex64")):  # fmt: skip
-        _cast(name, getattr(package, kind))
+        _cast(name, by_name(kind))
 
 
 _name_casts()
@@ -305,8 +304,7 @@ for _word, _kind in (("item", lambda value: value), ("__bool__", bool), ("__int_
 
 def _data_of(name: str) -> None:
     def function(*args: Any, **kwargs: Any) -> Any:
-        package = importlib.import_module("mstorch")
-        inner = getattr(package, name).__wrapped__
+        inner = getattr(from_data, name)
         wanted = kwargs.pop("requires_grad", False)
         value = inner(*args, **kwargs)
         if name != "tensor" and args and value is args[0]:

@@ -1,7 +1,6 @@
 """Products, layers and losses, taken apart as torch does on the CPU."""
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +9,7 @@ import numpy as np
 
 from .._core.dtype import uint8
 from .._core.tensor_base import TensorBase
+from .._ops import indexing
 from .._ops.from_data import made
 from .composites import COMPOSITES, _viewed, aten, composite
 
@@ -343,7 +343,6 @@ def _logits_loss(
 
 @composite("__getitem__")
 def _getitem(self: Any, key: Any) -> Any:
-    indexing = importlib.import_module("mstorch._ops.indexing")
     items = list(key) if isinstance(key, tuple) else [key]
     if isinstance(key, list) and any(isinstance(item, (slice, type(None), type(Ellipsis), TensorBase, list)) for item in key):
         raise NotImplementedError("mstorch: indexing by a list of such parts is not known in the terms of torch.ops.aten")

@@ -1,13 +1,14 @@
 """Attention as a layer, sums over products (einsum) and the filling of parameters, taken apart as torch does."""
 from __future__ import annotations
 
-import importlib
 import math
 from typing import Any
 
+from .. import init
 from .._core.dtype import bool_
 from .._core.modes import modes
 from .._core.tensor_base import count_of, is_tracked
+from ..nn import functional
 from .composites import COMPOSITES, aten, composite
 from .composites_layers import dropout, matmul
 
@@ -23,7 +24,6 @@ def _attention_layer(
     further = (bias_k, bias_v, key_padding_mask, static_k, static_v)
     if any(part is not None for part in further) or add_zero_attn or use_separate_proj_weight or query.dim() != 3:
         raise NotImplementedError("mstorch: this form of attention is not known in the terms of torch.ops.aten")
-    functional = importlib.import_module("mstorch.nn.functional")
     rows, batch, width = query.shape
     head = width // num_heads
     q, k, v = _projected(functional, query, key, value, in_proj_weight, in_proj_bias)
@@ -163,7 +163,6 @@ def _constant(tensor: Any, val: float) -> Any:
 def _kaiming_uniform(
     tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Any:
-    init = importlib.import_module("mstorch.nn.init")
     if not count_of(tensor.shape):
         return tensor
     bound = math.sqrt(3.0) * init.calculate_gain(nonlinearity, a) / math.sqrt(init._calculate_correct_fan(tensor, mode))

@@ -1,11 +1,13 @@
 """torch.compile: functions and modules that run as MindSpore graphs."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._backend.runtime import DEVICE_TARGET
 from .._backend.trace import GraphBreak
+from .._core.above import above
 from ..nn.modules.module import Module
 from .compiled import Compiled, bind, inside, reset_all
 
@@ -125,3 +127,5 @@ class OptimizedModule(Module):
 
 
 __all__ = ["Compiled", "GraphBreak", "OptimizedModule", "compile", "compiled_call", "graph_mode_call", "reset_all"]
+
+above.compiler = sys.modules[__name__]

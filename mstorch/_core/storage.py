@@ -1,6 +1,7 @@
 """The memory that tensors and their views share: bytes on the host, or the current value on a device and in a capture."""
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,15 @@ class Storage:
         self._memory, self._source = memory, None
         self.moved = True
         self.parameter = None
+
+
+FIXED: weakref.WeakSet[Storage] = weakref.WeakSet()  # over memory of others, which cannot grow
+
+
+def refuse_growth(storage: Any) -> None:
+    """Raise torch's error if the storage is over memory that is not its own."""
+    if storage in FIXED:
+        raise RuntimeError("Trying to resize storage that is not resizable")
 
 
 class Absent:

@@ -15,7 +15,7 @@ from . import determinism
 from .device import META
 from .dtype import OF_MS, OF_NP, dtype
 from .modes import modes
-from .storage import Absent, Counter, Storage, Value, face
+from .storage import Absent, Counter, Storage, Value, face, refuse_growth
 from .strides import Strides, contiguous_strides, dense_order, flat_index, normalize
 from .tangents import LEVELS, is_dual, keep
 
@@ -579,6 +579,7 @@ def resize(tensor: Any, shape: tuple[int, ...]) -> None:
     storage, size = tensor._storage, tensor._dtype.itemsize
     need = (tensor._offset + count_of(shape)) * size
     if count_of(shape) and storage.nbytes < need:
+        refuse_growth(storage)
         whole = storage.nbytes // size * size
         storage.resize(need)
         determinism.fill(storage.memory[whole : need // size * size].view(tensor._dtype.np), tensor._dtype)

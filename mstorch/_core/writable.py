@@ -43,6 +43,13 @@ def check_history(tensor: Any) -> None:
                 raise RuntimeError(_VIEW_OF_LEAF)
 
 
+def check_view(tensor: Any) -> None:
+    """Raise torch's error if the tensor is a view that came about so that nothing with a history may be written to it."""
+    auto = tensor._auto
+    if auto is not None and auto.base is not None and auto.origin != DEFAULT:
+        raise RuntimeError(refused_view(tensor, auto))
+
+
 _WHY = {
     MULTIPLE_OUTPUTS: (
         "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "

@@ -3,8 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import mstorch as torch
-
+from .._core.dtype import float32, float64
+from .._ops.creation import empty, ones
+from .._ops.from_data import tensor
 from ..autograd.function import Function
 
 
@@ -27,10 +28,10 @@ def drawn_rrelu(input: Any, lower: float, upper: float, generator: Any) -> Any:
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     input = input.contiguous()
-    wide = torch.float64 if input.dtype == torch.float64 else torch.float32
-    low, high = (torch.tensor(bound, dtype=wide).item() for bound in (lower, upper))
+    wide = float64 if input.dtype == float64 else float32
+    low, high = (tensor(bound, dtype=wide).item() for bound in (lower, upper))
     chosen = input.detach() <= 0
     # Not uniform_(low, high): torch's kernel multiplies and adds in one step there, and in two here.
-    units = torch.empty(int(chosen.sum()), dtype=torch.float64).uniform_(generator=generator)
-    slopes = torch.ones(input.shape, dtype=wide).masked_scatter_(chosen, (units * (high - low) + low).to(wide))
+    units = empty(int(chosen.sum()), dtype=float64).uniform_(generator=generator)
+    slopes = ones(input.shape, dtype=wide).masked_scatter_(chosen, (units * (high - low) + low).to(wide))
     return _Sloped.apply(input, slopes)

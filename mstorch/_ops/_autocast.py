@@ -163,7 +163,11 @@ def _cast_first(function: Callable[..., Any], choose: Callable[[tuple[Any, ...]]
             kwargs = {name: _cast(arg, kind) for name, arg in kwargs.items()}
         return outside(function, args, kwargs)
 
-    casting.outside_autocast = lambda *args, **kwargs: outside(function, args, kwargs)  # type: ignore[attr-defined]
+    @functools.wraps(function)
+    def uncast(*args: Any, **kwargs: Any) -> Any:
+        return outside(function, args, kwargs)
+
+    casting.outside_autocast = uncast  # type: ignore[attr-defined]
     return casting
 
 

@@ -10,11 +10,9 @@ import numpy as np
 from .._backend.table import kernel
 from .._core.dtype import bool_, dtype, finfo, int64, uint8
 from .._core.tensor_base import TensorBase, array_of, count_of, laid_out, tensor_of
-from .._tape.apply import apply
+from ._choice import chosen
 from ._dispatch import (
     binary,
-    broadcast_shape,
-    cast_tensor,
     deliver,
     elementwise_in,
     expect_tensor,
@@ -24,12 +22,11 @@ from ._dispatch import (
     python_number,
     result_dtype,
     result_strides,
-    scalar_array,
     type_word,
     unary,
 )  # fmt: skip
 from ._forms import accept_forms
-from ._numbers import fitting, written
+from ._numbers import fitting
 from .complex_views import complex, imag, real
 from .copying import clone, to_dtype
 from .elementwise import abs, add, mul, sub
@@ -312,16 +309,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         condition = ne(condition, 0)
     kind = result_dtype((input, other))
     tensors = [item for item in (condition, input, other) if isinstance(item, TensorBase)]
-    shape = condition._shape
-    for tensor in tensors[1:]:
-        shape = broadcast_shape(shape, tensor._shape)
-    first, second = (
-        item if isinstance(item, TensorBase) and item._dtype is kind else cast_tensor(item, kind) if isinstance(item, TensorBase)
-        else scalar_array(written(python_number(item), kind), kind)
-        for item in (input, other)
-    )
-    result = apply(_where, kind, (condition, first, second), strides=result_strides(tensors, shape, len(tensors) < 3))
-    return finish(result, out, *tensors)
+    return finish(chosen(condition, input, other, kind, tensors), out, *tensors)
 
 
 def _nonzero(condition: Any) -> tuple[Any, ...]:

@@ -13,15 +13,18 @@ from .._backend.cast import numpy_cast
 from .._backend.quiet import quiet
 from .._core import determinism
 from .._core import device as devices
+from .._core.above import above
 from .._core.dtype import by_name, dtype, float64, get_default_dtype, int64
 from .._core.formats import preserve_format, strided
 from .._core.promotion import scalar_dtype
+from .._core.storage import Storage
 from .._core.strides import channels_last_strides, contiguous_strides, normalize, preserved_strides
-from .._core.tensor_base import TensorBase, in_order, is_meta, meta_tensor, strides_of, to_meta
+from .._core.tensor_base import TensorBase, in_order, is_meta, meta_tensor, resize, strides_of, to_meta
 from .._core.tensor_base import array_of as memory_of
 from .._mt19937.rounding import fma32, fma64
 from ._dispatch import deliver, python_number, shape_args, type_word
 from ._forms import accept_forms
+from ._fresh_out import fresh_out
 from ._numbers import filling
 from .from_data import copied, made, require_leaf, tensor
 from .placing import on_accelerators
@@ -72,15 +75,13 @@ def _size_and_out(
     meta = devices.is_meta(device)
     shape = shape_args(size, name)
     if out is not None:
-        return deliver(_filled(shape, value, kind or out._dtype, False), out)
+        return fresh_out(name, _filled(shape, value, kind or out._dtype, False), out, requires_grad)
     return _filled(shape, value, kind or get_default_dtype(), requires_grad, meta)
 
 
 def _unspecified(layout: Any, shape: tuple[int, ...], kind: dtype | None, requires_grad: bool) -> Any:
     """A tensor of a sparse layout in which no element is specified."""
-    from .._sparse.convert import nothing_of
-
-    return nothing_of(layout, shape, kind or get_default_dtype(), requires_grad)
+    return above.nothing_of(layout, shape, kind or get_default_dtype(), requires_grad)
 
 
 def _strided_only(layout: Any) -> None:
@@ -153,7 +154,7 @@ def full(
         fill_value = fill_value.item()
     fill_value = python_number(fill_value)
     if out is not None:
-        return deliver(_filled(shape_args((size,)), fill_value, dtype or out._dtype, False), out)
+        return fresh_out("full", _filled(shape_args((size,)), fill_value, dtype or out._dtype, False), out, requires_grad)
     return _filled(shape_args((size,)), fill_value, dtype or scalar_dtype(fill_value), requires_grad, meta)
 
 
@@ -309,14 +310,23 @@ def arange(
                 UserWarning,
                 stacklevel=2,
             )
-        return _deliver_in_order(made(values), out)
+        return _deliver_in_order("arange", made(values), out, requires_grad)
     return _placed(made(values, requires_grad), meta)
 
 
-def _deliver_in_order(result: Any, out: Any) -> Any:
+def _deliver_in_order(name: str, result: Any, out: Any, requires_grad: bool) -> Any:
     """Store a row of elements in ``out``, whatever its shape; one of another size is resized."""
+    if result._dtype.category in (0, 3) and name in ("arange", "range") or not result._dtype.category:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(result._dtype)}'")
+    return fresh_out(name, result, out, requires_grad, _in_order)
+
+
+def _in_order(result: Any, out: Any) -> Any:
     if out.numel() == result.numel():
         return deliver(reshape(result, out.shape), out)
+    if out._storage.__class__ is Storage:
+        resize(out, result._shape)
+        return deliver(result, out)
     count = out._counter.version
     deliver(result, out.resize_(result.shape))
     out._counter.version = count + 1  # torch counts the new size and the values as one write
@@ -339,7 +349,7 @@ def range(
     kind = dtype or get_default_dtype()
     array = float(start) + float(step) * np.arange(int((float(end) - float(start)) / float(step)) + 1, dtype=np.float64)
     values = made(numpy_cast(array, (out._dtype if out is not None and dtype is None else kind).np), requires_grad)
-    return values if out is None else _deliver_in_order(values, out)
+    return values if out is None else _deliver_in_order("range", values, out, requires_grad)
 
 
 def _steps(name: str, start: Any, end: Any, steps: Any) -> int:
@@ -384,7 +394,9 @@ def linspace(
     steps = _steps("linspace", start, end, steps)
     start, end, kind = _ends(start, end, steps, dtype or (out._dtype if out is not None else None))
     values = _linspace_array(start, end, steps, kind)
-    return _deliver_in_order(made(values), out) if out is not None else _placed(made(values, requires_grad), meta)
+    if out is not None:
+        return _deliver_in_order("linspace", made(values), out, requires_grad)
+    return _placed(made(values, requires_grad), meta)
 
 
 def _linspace_array(start: Any, end: Any, steps: int, kind: dtype) -> np.ndarray:
@@ -446,7 +458,9 @@ def logspace(
         exponents = np.trunc(exponents)
     with quiet():
         values = numpy_cast(np.power(np.asarray(base, exponents.dtype), exponents), kind.np)
-    return _deliver_in_order(made(values), out) if out is not None else _placed(made(values, requires_grad), meta)
+    if out is not None:
+        return _deliver_in_order("logspace", made(values), out, requires_grad)
+    return _placed(made(values, requires_grad), meta)
 
 
 def eye(
@@ -461,7 +475,7 @@ def eye(
         raise RuntimeError(f"m must be greater or equal to 0, got {m}")
     kind = dtype or (out._dtype if out is not None else get_default_dtype())
     values = numpy_cast(np.eye(n, n if m is None else m, dtype=np.float32), kind.np)
-    return deliver(made(values), out) if out is not None else _placed(made(values, requires_grad), meta)
+    return fresh_out("eye", made(values), out, requires_grad) if out is not None else _placed(made(values, requires_grad), meta)
 
 
 def _beside(tensor_: Any, device: Any) -> Any:

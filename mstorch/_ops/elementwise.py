@@ -13,6 +13,7 @@ from .._core.tensor_base import TensorBase, array_of, count_of
 from .._tape.apply import apply
 from .._tape.composite import refuse
 from ._autocast import follow
+from ._choice import chosen
 from ._dispatch import (
     binary,
     call,
@@ -44,6 +45,7 @@ _add, _sub, _mul, _div = kernel("add"), kernel("sub"), kernel("mul"), kernel("di
 _pow, _integer_power, _scalar_power = kernel("pow"), kernel("integer_power"), kernel("scalar_power")
 _floor_divide, _trunc_divide, _integer_divide = kernel("floor_divide"), kernel("trunc_divide"), kernel("integer_divide")
 _remainder, _fmod = kernel("remainder"), kernel("fmod")
+_eq, _lt = kernel("eq"), kernel("lt")
 _neg, _abs, _sign, _sgn = kernel("neg"), kernel("abs"), kernel("sign"), kernel("sgn")
 _square, _sqrt, _rsqrt, _reciprocal = kernel("square"), kernel("sqrt"), kernel("rsqrt"), kernel("reciprocal")
 
@@ -245,24 +247,21 @@ def _number_to_the(base: Any, exponent: Any, kind: dtype, out: Any) -> Any:
     return finish(result, out, exponent)
 
 
-def _compare() -> Any:
-    """The file of comparisons, which is written with this one's arithmetic."""
-    from . import compare
-
-    return compare
-
-
 def _tensor_integer_power(input: Any, exponent: Any, kind: dtype, out: Any) -> Any:
     """Integers to the power of an integer tensor; a negative power of anything but 1 and -1 is 0."""
-    eq, lt, where = _compare().eq, _compare().lt, _compare().where
-    negative = lt(exponent, 0)
+    negative = binary(_lt, exponent, 0)
     if not bool(array_of(negative).any()):
         return elementwise(_integer_power, (input, exponent), out)
     base = input if isinstance(input, TensorBase) else scalar_like(input, kind)
     power = elementwise(_integer_power, (base, abs(exponent)))
-    unit = mul(abs(base), 0) if kind.category == 0 else where(eq(abs(base), 1), power, mul(power, 0))
-    result = where(negative, unit, power)
+    unit = mul(abs(base), 0) if kind.category == 0 else _either(binary(_eq, abs(base), 1), power, mul(power, 0))
+    result = _either(negative, unit, power)
     return result if out is None else deliver(result, out)
+
+
+def _either(condition: Any, input: Any, other: Any) -> Any:
+    """``input`` where the condition holds, else ``other``: tensors of one dtype."""
+    return chosen(condition, input, other, input._dtype, [condition, input, other])
 
 
 def scalar_like(value: Any, kind: dtype) -> Any:
@@ -425,8 +424,8 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
         near = builtins.abs(weight) < 0.5
         result = add(input, mul(step, weight)) if near else sub(end, mul(step, _rest(weight, input._dtype)))
     else:
-        lt, where = _compare().lt, _compare().where
-        result = where(lt(abs(weight), 0.5), add(input, mul(step, weight)), sub(end, mul(step, sub(1, weight))))
+        near = binary(_lt, abs(weight), 0.5)
+        result = _either(near, add(input, mul(step, weight)), sub(end, mul(step, sub(1, weight))))
     return finish(result, out, input, end, weight)
 
 

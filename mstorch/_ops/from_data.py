@@ -12,6 +12,7 @@ from .._core import device as devices
 from .._core.dlpack import array_of as array_of_capsule
 from .._core.dtype import bfloat16, bool_, dtype, get_default_dtype, int64, of_numpy
 from .._core.promotion import promote_types, scalar_dtype
+from .._core.storage import FIXED
 from .._core.strides import preserved_strides
 from .._core.tensor_base import TensorBase, is_tracked, laid_out, meta_tensor, require_grad, tensor_of, to_meta, window
 from .._core.tensor_base import array_of as memory_of
@@ -312,10 +313,12 @@ def from_numpy(ndarray: np.ndarray, /) -> Any:
             stacklevel=2,
         )
     if not ndarray.size:
-        return window(tensor_of(ndarray)._storage, kind, ndarray.shape, tuple(step // ndarray.itemsize for step in ndarray.strides), 0)
-    if ndarray.flags.c_contiguous:
-        return tensor_of(ndarray)
-    return _from_strided_array(ndarray, kind)
+        strides = tuple(step // ndarray.itemsize for step in ndarray.strides)
+        found = window(tensor_of(ndarray)._storage, kind, ndarray.shape, strides, 0)
+    else:
+        found = tensor_of(ndarray) if ndarray.flags.c_contiguous else _from_strided_array(ndarray, kind)
+    FIXED.add(found._storage)
+    return found
 
 
 def _from_strided_array(array: np.ndarray, kind: dtype) -> Any:
@@ -358,6 +361,7 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
             stacklevel=2,
         )
     found = tensor_of(np.frombuffer(buffer, dtype.np, max(count, -1), offset))
+    FIXED.add(found._storage)
     if requires_grad:
         require_leaf(found)
     return found

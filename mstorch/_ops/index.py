@@ -51,6 +51,7 @@ _index_select = kernel("index_select")
 _take = kernel("take")
 _nonzero = kernel("nonzero")
 _where = kernel("where")
+_cumsum = kernel("cumsum")
 
 
 def keep_layout(input: Any, found: Any) -> Any:
@@ -383,9 +384,7 @@ def masked_scatter_(self: Any, mask: Any, source: Any) -> Any:
 
 def _masked_scatter_without_counting(input: Any, mask: Any, source: Any) -> Any:
     """``masked_scatter`` in a graph: each place takes the element whose number is that of true places before it."""
-    from .scan import cumsum
-
-    before = cumsum(views.reshape(mask, (-1,)).to(int64), 0) - 1
+    before = call(_cumsum, (views.reshape(mask, (-1,)).to(int64),), 0, dtype=int64) - 1
     flat = views.reshape(source, (-1,))
     taken = index_select(flat, 0, clamp(before, 0, shape_of(flat)[0] - 1))
     return where(mask, views.reshape(taken, shape_of(input)), input)

@@ -343,6 +343,8 @@ def setitem(self: Any, key: Any, value: Any) -> None:
             check_history(part)
             touch(part)
             return
+        if value._shape != part._shape and value._shape and part._shape and count_of(value._shape) == count_of(part._shape) == 1:
+            refuse_partial_overlap(part, value, alike=False)  # torch compares the steps of windows of one element, too
         if same or not value._shape and part._shape:  # the latter is a number, to torch
             value = contiguous_copy(value)
     check_writable(part, uniform=isinstance(value, TensorBase) and not value._shape and bool(part._shape))

@@ -40,6 +40,7 @@ from .placing import beside
 
 _cat = kernel("cat")
 _stack = kernel("stack")
+_index_select = kernel("index_select")
 _tile = kernel("tile")
 _flip = kernel("flip")
 _roll = kernel("roll")
@@ -128,6 +129,10 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
             )
     axis = wrap_dim(dim, len(first) + 1)
     kind = _common(tensors)
+    if out is not None and out._storage.__class__ is Storage and not recording(tensors):
+        if any(out._storage is tensor._storage for tensor in tensors):
+            resize(out, (*first[:axis], len(tensors), *first[axis:]))  # as in cat
+        refuse_overlap(out, *tensors)
     parts = [t if t._dtype is kind else cast_tensor(t, kind) for t in tensors]
     return finish(apply(_stack, kind, (parts,), (axis,)), out)
 
@@ -285,13 +290,6 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
     return _interleaved(input, repeats, dim, output_size)
 
 
-def _index() -> Any:
-    """The file of indexing, which joins."""
-    from . import index
-
-    return index
-
-
 def _contiguous() -> Any:
     return contiguous_format
 
@@ -303,7 +301,7 @@ def _interleaved(input: Any, counts: Any, dim: int, output_size: int | None) -> 
     positions = np.repeat(np.arange(array.size), array)
     if output_size is not None and output_size != positions.size:
         raise RuntimeError("allocated size does not match required size")
-    return _index().index_select(input, dim, beside(tensor_of(positions), input))
+    return call(_index_select, (input,), dim, beside(tensor_of(positions), input))
 
 
 def flip(input: Any, dims: Any) -> Any:
@@ -437,7 +435,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
         return input.new_empty(0)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = np.array(list(choose(np.arange(shape[0]), r)), np.int64).reshape(-1, r)
-    return no_view(views.reshape(_index().index_select(input, 0, from_numpy(rows.reshape(-1))), rows.shape))
+    return no_view(views.reshape(call(_index_select, (input,), 0, from_numpy(rows.reshape(-1))), rows.shape))
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.dtype import int64
 from .._core.tensor_base import TensorBase, tensor_of, value_of, wrap
-from . import measure, reduce, views
+from . import reduce, views
 from ._autocast import follow
 from ._dispatch import (
     accept_numpy_names,
@@ -49,6 +49,7 @@ from .linalg_factor import (
     triangular,
 )  # fmt: skip
 from .shape import tril, triu
+from .vector_norm import vector_norm
 
 _lu, _ldl, _ldl_solve = kernel("linalg_lu_factor"), kernel("linalg_ldl_factor"), kernel("linalg_ldl_solve")
 
@@ -519,7 +520,7 @@ def matrix_norm(
     if first == second:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dims[0]}, {dims[1]})")
     if ord == "fro":
-        return finish(measure.vector_norm(A, 2, (first, second), keepdim), out)
+        return finish(vector_norm(A, 2, (first, second), keepdim), out)
     if ord in ("nuc", 2, -2):
         values = svdvals(views.movedim(A, (first, second), (-2, -1)))
         if ord == "nuc":
@@ -557,9 +558,9 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out
     if isinstance(ord, str):
         return matrix_norm(A, ord, dim if dim is not None else (-2, -1), keepdim, dtype=dtype, out=out)
     if ord is None and dim is None:
-        flat = measure.vector_norm(views.flatten(A), 2, None, False, dtype=dtype)
+        flat = vector_norm(views.flatten(A), 2, None, False, dtype=dtype)
         return finish(views.reshape(flat, (1,) * len(shape_of(A))) if keepdim else flat, out)
-    return measure.vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
+    return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
 
 
 accept_numpy_names(globals(), ("norm", "matrix_norm"))

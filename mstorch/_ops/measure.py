@@ -1,13 +1,11 @@
 """Norms, distances, covariances, cross products."""
 from __future__ import annotations
 
-import builtins
-import math
 import warnings
 from typing import Any
 
 from .._core.dtype import bool_
-from .._core.tensor_base import TensorBase, recording
+from .._core.tensor_base import TensorBase
 from . import linalg, reduce, views
 from ._autocast import follow
 from ._dispatch import (
@@ -19,79 +17,12 @@ from ._dispatch import (
     shape_of,
     type_word,
     wrap_dim,
-    wrap_dims,
 )
 from ._forms import accept_forms
 from .compare import where
 from .complex_views import complex, imag, real
 from .join import roll
-
-
-def vector_norm(
-    x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
-) -> Any:
-    """The ``ord``-norm of all elements, or along ``dim``, whatever the shape."""
-    if isinstance(ord, builtins.complex):
-        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
-    if x._dtype.category < 2:
-        raise RuntimeError(
-            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {type_word(x._dtype)}"
-        )
-    if dtype is not None:
-        x = x.to(dtype)
-    shape = shape_of(x)
-    dims = wrap_dims(dim, len(shape))
-    if (math.isinf(ord) or ord < 0) and any(shape[d] == 0 for d in dims):
-        name = "inf" if math.isinf(ord) else f"{ord:g}"
-        raise RuntimeError(
-            f"linalg.vector_norm cannot compute the {name} norm on an empty tensor because the operation does not have an identity"
-        )
-    if x._dtype.name in ("float16", "bfloat16"):
-        # Half precision rounds once, after the root.
-        return finish_exactly(_norm(x.float(), float(ord), dims if shape else None, keepdim).to(x._dtype), out)
-    return finish_exactly(_norm(x, float(ord), dims if shape else None, keepdim), out)
-
-
-def _norm(x: Any, p: float, dims: Any, keepdim: bool) -> Any:
-    """The norm; where it or an element is zero the gradient is zero too, as torch defines it."""
-    if p == 0:
-        count = reduce.sum(x.detach().ne(0).to(x._dtype.to_real()), dims, keepdim)
-        # A step function: its gradient is zero, not absent.
-        return count + reduce.sum(where(x.detach().eq(x.detach()).bitwise_or(True), 0.0, x.abs()), dims, keepdim) if recording(
-            (x,)
-        ) else count
-    if p == 2:
-        squares = reduce.sum(_squares(x), dims, keepdim)
-        return _root(squares, 0.5) if recording((x,)) else squares.sqrt()
-    size = x.abs()
-    if p == math.inf:
-        return reduce.amax(size, dims or (), keepdim)
-    if p == -math.inf:
-        return reduce.amin(size, dims or (), keepdim)
-    if p == 1:
-        return reduce.sum(size, dims, keepdim)
-    if not recording((x,)):
-        return reduce.sum(size.pow(p), dims, keepdim).pow(1.0 / p)
-    if p < 2:
-        zero = size.detach().eq(0)
-        powers = where(zero, 0.0 if p > 0 else math.inf, where(zero, 1.0, size).pow(p))
-    else:
-        powers = size.pow(p)
-    return _root(reduce.sum(powers, dims, keepdim), 1.0 / p)
-
-
-def _squares(x: Any) -> Any:
-    if x._dtype.category < 3:
-        return x * x
-    a, b = real(x), imag(x)
-    return a * a + b * b
-
-
-def _root(total: Any, power: float) -> Any:
-    flat = total.detach().eq(0)
-    safe = where(flat, 1.0, total)
-    root = safe.sqrt() if power == 0.5 else safe.pow(power)
-    return where(flat, 0.0 if power > 0 else math.inf, root)
+from .vector_norm import vector_norm
 
 
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
@@ -217,6 +148,8 @@ def corrcoef(input: Any) -> Any:
 
 def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
     """The cross products of vectors along ``dim`` (the first of length 3, if not given)."""
+    if isinstance(dim, TensorBase):
+        raise TypeError("cross(): argument 'dim' (position 3) must be int, not Tensor")
     a, b = shape_of(input), shape_of(other)
     if len(a) != len(b):
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
@@ -239,5 +172,5 @@ FUNCTIONS = ("norm", "dist", "renorm", "cov", "corrcoef", "cross")
 METHODS = ("dist", "renorm", "cov", "corrcoef", "cross")
 NAMED_METHODS = {"norm": _norm_method}
 IN_PLACE = ("renorm",)
-accept_numpy_names(globals(), ("renorm", "cross", "norm", "vector_norm"))
+accept_numpy_names(globals(), ("renorm", "cross", "norm"))
 accept_forms(globals())

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._backend.cast import numpy_cast
 from .._core import device as devices
+from .._core.above import above
 from .._core.dlpack import CPU, capsule_of
 from .._core.dtype import int16
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format
@@ -19,7 +20,6 @@ from .._tape.writes import review
 from . import views
 from ._dispatch import cpp_word, shape_args, shape_of, type_word
 from ._forms import accept_forms
-from ._storages import storages
 from .copying import is_contiguous
 from .creation import empty
 from .from_data import array_of, made
@@ -27,17 +27,17 @@ from .from_data import array_of, made
 
 def untyped_storage(self: Any) -> Any:
     """The tensor's memory as bytes, shared with the tensor."""
-    return storages().untyped_storage(self)
+    return above.storages.untyped_storage(self)
 
 
 def storage(self: Any) -> Any:
     """The tensor's memory as elements of its dtype, shared with the tensor."""
-    return storages().typed_storage(self)
+    return above.storages.typed_storage(self)
 
 
 def storage_type(self: Any) -> Any:
     """The class of the tensor's storage: ``FloatStorage`` for float32."""
-    return getattr(storages(), f"{type_word(self._dtype)}Storage", storages().TypedStorage)
+    return getattr(above.storages, f"{type_word(self._dtype)}Storage", above.storages.TypedStorage)
 
 
 def is_shared(self: Any) -> bool:
@@ -153,7 +153,7 @@ def new(self: Any, *args: Any, device: Any = None) -> Any:
         expect_dtype(self._dtype, args[0])
         return views.detach(args[0])
     if len(args) == 1 and hasattr(args[0], "untyped"):
-        return storages().tensor_over(args[0], self._dtype)
+        return above.storages.tensor_over(args[0], self._dtype)
     if len(args) == 1 and not isinstance(args[0], (int, Size)):
         return made(array_of(args[0], self._dtype))
     return empty(*(args or (0,)), dtype=self._dtype)

@@ -13,11 +13,12 @@ from .dropout import dropout
 from .elementwise import mul
 from .linalg import matrix_norm
 from .linalg_factor import attach
-from .measure import norm, vector_norm
+from .measure import norm
 from .norm import batch_norm, group_norm, layer_norm
 from .pixel import channel_shuffle
 from .reduce import mean, var
 from .scatter import scatter_add
+from .vector_norm import vector_norm
 
 
 def _moments(input: Any, dims: tuple[int, ...], eps: float, keepdim: bool) -> tuple[Any, Any]:

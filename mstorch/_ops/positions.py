@@ -12,8 +12,8 @@ from .._core.dtype import float64, int64, uint64
 from .._core.tensor_base import TensorBase, array_of
 from . import views
 from ._dispatch import finish, shape_of, wrap_dim, wrap_dims
+from ._view_dtype import view_dtype
 from .bitwise import bitwise_xor
-from .complex_views import view_dtype
 from .creation import full, zeros
 from .elementwise import div
 from .join import cat, stack

@@ -20,6 +20,7 @@ from .._tape.composite import record
 from . import random_device
 from ._dispatch import broadcast_shape, capturing, deliver, shape_args, shape_of, type_word, write_array
 from ._forms import accept_forms
+from ._fresh_out import fresh_out
 from .copying import is_contiguous
 from .creation import _checked_size, empty_like
 from .from_data import made
@@ -52,13 +53,13 @@ def _as_raw(array: Any, args: tuple[Any, ...]) -> Raw:
     return from_numpy(numpy_cast(np.asarray(array), wanted))
 
 
-def _tensor(array: Any, kind: dtype, requires_grad: bool, out: Any) -> Any:
+def _tensor(array: Any, kind: dtype, requires_grad: bool, out: Any, name: str = "") -> Any:
     if isinstance(array, Raw):
         return deliver(wrap(array), out) if out is not None else wrap(array).requires_grad_(requires_grad)
     array = np.asarray(array)  # NumPy's arithmetic makes scalars of 0-d arrays
     values = array if array.dtype == kind.np else numpy_cast(array, kind.np)
     if out is not None:
-        return deliver(made(values), out)
+        return fresh_out(name, made(values), out, requires_grad) if name else deliver(made(values), out)
     return made(values, requires_grad)
 
 
@@ -92,7 +93,7 @@ def rand(
         return meta_tensor(_checked_size(shape_args(size)), kind, None, requires_grad)
     engine = engine_of(generator, device)
     array = draw("uniform", engine, _checked_size(shape_args(size)), 0.0, 1.0, kind.name)
-    return _tensor(array, kind, requires_grad, out)
+    return _tensor(array, kind, requires_grad, out, "rand")
 
 
 def randn(
@@ -105,7 +106,7 @@ def randn(
         return meta_tensor(_checked_size(shape_args(size)), kind, None, requires_grad)
     engine = engine_of(generator, device)
     array = draw("normal", engine, _checked_size(shape_args(size)), 0.0, 1.0, kind.name)
-    return _tensor(array, kind, requires_grad, out)
+    return _tensor(array, kind, requires_grad, out, "randn")
 
 
 def _check_range(low: Any, high: Any, kind: dtype) -> None:
@@ -149,7 +150,7 @@ def randint(
         return meta_tensor(_checked_size(tuple(size)), kind, None, requires_grad)
     engine = engine_of(generator, device)
     array = draw("random_between", engine, _checked_size(tuple(size)), low, high, kind.name)
-    return _tensor(array, kind, requires_grad, out)
+    return _tensor(array, kind, requires_grad, out, "randint")
 
 
 def randperm(
@@ -164,7 +165,7 @@ def randperm(
     _check_permutation(n, kind)
     if devices.is_meta(device):
         return meta_tensor((n,), kind, None, requires_grad)
-    return _tensor(draw("permutation", engine, n, kind.name), kind, requires_grad, out)
+    return _tensor(draw("permutation", engine, n, kind.name), kind, requires_grad, out, "randperm")
 
 
 def _check_permutation(n: int, kind: dtype) -> None:
@@ -300,7 +301,7 @@ def normal(
     _check_std(std)
     kind = _floating(dtype, out, "normal_kernel_cpu")
     array = draw("normal", engine, _checked_size(tuple(size)), float(mean), float(std), kind.name)
-    return _tensor(array, kind, requires_grad, out)
+    return _tensor(array, kind, requires_grad, out, "normal")
 
 
 def random_(self: Any, *args: Any, generator: Any = None, **bounds: Any) -> Any:

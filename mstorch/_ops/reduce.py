@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from .. import return_types
@@ -302,6 +303,14 @@ def any(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) 
     return _truth(_any, "any", input, dim, keepdim, out)
 
 
+def _rounded_once(input: Any, compute: Callable[[Any], Any]) -> Any:
+    """What is computed of a tensor; of half precision in float32, and rounded at the end."""
+    if input._dtype.name not in ("float16", "bfloat16"):
+        return compute(input)
+    found = compute(input.float())
+    return tuple(part.to(input._dtype) for part in found) if isinstance(found, tuple) else found.to(input._dtype)
+
+
 def _variance(input: Any, dim: Any, correction: Any, keepdim: bool, name: str, only: bool = False) -> tuple[Any, Any]:
     """The variance and the mean along ``dim`` (or None if the variance is asked for alone), from squared distances to the mean."""
     if input._dtype.category < 2:
@@ -351,7 +360,7 @@ def var(
 ) -> Any:
     """The variance, divided by the count less ``correction`` (1)."""
     dim, correction = _spread_args(dim, unbiased, correction)
-    return finish(_variance(input, dim, correction, keepdim, "var", True)[0], out)
+    return finish(_rounded_once(input, lambda x: _variance(x, dim, correction, keepdim, "var", True)[0]), out)
 
 
 def std(
@@ -359,7 +368,7 @@ def std(
 ) -> Any:
     """The standard deviation, with the count less ``correction`` (1) below the root."""
     dim, correction = _spread_args(dim, unbiased, correction)
-    return finish(_deviation(_variance(input, dim, correction, keepdim, "std", True)[0]), out)
+    return finish(_rounded_once(input, lambda x: _deviation(_variance(x, dim, correction, keepdim, "std", True)[0])), out)
 
 
 def _deviation(variance: Any) -> Any:
@@ -378,7 +387,7 @@ def var_mean(
 ) -> tuple[Any, Any]:
     """The variance and the mean."""
     dim, correction = _spread_args(dim, unbiased, correction)
-    return finish(_variance(input, dim, correction, keepdim, "var_mean"), out)
+    return finish(_rounded_once(input, lambda x: _variance(x, dim, correction, keepdim, "var_mean")), out)
 
 
 def std_mean(
@@ -386,8 +395,12 @@ def std_mean(
 ) -> tuple[Any, Any]:
     """The standard deviation and the mean."""
     dim, correction = _spread_args(dim, unbiased, correction)
-    variance, centre = _variance(input, dim, correction, keepdim, "std_mean")
-    return finish((_deviation(variance), centre), out)
+
+    def both(x: Any) -> tuple[Any, Any]:
+        variance, centre = _variance(x, dim, correction, keepdim, "std_mean")
+        return _deviation(variance), centre
+
+    return finish(_rounded_once(input, both), out)
 
 
 def count_nonzero(input: Any, dim: Any = None) -> Any:

@@ -44,7 +44,7 @@ def _scan(kernel_: Any, input: Any, dim: int, kind: dtype | None, out: Any) -> A
         expect_out_dtype(out, kind)
     kind = summed_dtype(input, kind, out)
     refuse_dtype(f"{kernel_.op}_out_cpu", kind)
-    return finish(call(kernel_, (input,), dim, dtype=kind), out)
+    return finish(call(kernel_, (input,), dim, dtype=kind), out, input)
 
 
 def cumsum(input: Any, dim: int, *, dtype: dtype | None = None, out: Any = None) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._backend.table import kernel
 from .._core import determinism
+from .._core.above import above
 from .._core.dtype import int64
 from .._core.formats import contiguous_format
 from .._core.modes import modes
@@ -26,7 +27,7 @@ from .._core.tensor_base import (
     turn_into,
     whole_storage,
 )
-from .._core.writable import check_history
+from .._core.writable import check_history, check_view
 from .._tape.composite import record, refuse
 from .._tape.windows import set_apart
 from .._tape.writes import review
@@ -43,7 +44,6 @@ from ._dispatch import (
     wrap_dim,
 )
 from ._forms import accept_forms
-from ._storages import storages
 from .complex_views import view_as_complex, view_as_real
 from .creation import zeros_like
 from .index import keep_layout
@@ -354,7 +354,7 @@ def numel(input: Any) -> int:
 def adjoint(input: Any) -> Any:
     """Matrices in the last two dimensions transposed, and conjugated if complex."""
     if not shape_of(input):
-        return input.conj() if input._dtype.category == 3 else views.alias(input)
+        return input.conj() if input._dtype.category == 3 else input
     if len(shape_of(input)) < 2:
         raise RuntimeError(
             f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {len(shape_of(input))}-D tensor."
@@ -523,13 +523,15 @@ def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> An
 def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
     """Show the storage of ``source`` from now on (with a size, a part of it, which may make it grow); returns the tensor."""
     check_history(self)
+    if modes.grad and isinstance(source, TensorBase) and is_tracked(source):
+        check_view(self)
     if self._auto is not None:
         self._auto.accumulator = None  # graphs made before go on to end at the tensor that it was
     if source is None:
         turn_into(self, self.new_empty((0,)))
         return self
     if not isinstance(source, TensorBase):
-        source = storages().tensor_over(source, self._dtype)
+        source = above.storages.tensor_over(source, self._dtype)
     if source._dtype is not self._dtype:
         raise RuntimeError(
             f"Could not set tensor of type {source._dtype.name} to a tensor of type {self._dtype.name}"

@@ -14,7 +14,17 @@ from .._core.tensor_base import TensorBase, is_tracked, tensor_of
 from . import views
 from ._autocast import follow
 from ._chosen import values_at, without_dim
-from ._dispatch import accept_numpy_names, call, cast_tensor, finish, refuse_overlap, shape_of, type_word, wrap_dim
+from ._dispatch import (
+    accept_numpy_names,
+    call,
+    cast_tensor,
+    expect_out_dtype,
+    finish,
+    refuse_overlap,
+    shape_of,
+    type_word,
+    wrap_dim,
+)
 from .creation import arange
 from .index import gather, keep_layout
 from .join import cat
@@ -49,11 +59,19 @@ _SORTED = ("uint8", "int8", "int16", "int32", "int64")
 _WIDER = {"float16": "float32", "bfloat16": "float32", "bool": "uint8", "uint16": "int32", "uint32": "int64"}
 
 
+def _expect_kinds(input: Any, out: Any) -> None:
+    """Raise torch's error unless ``out`` (None, or values and indices) has the dtypes of the results."""
+    if out is not None:
+        expect_out_dtype(out[0], input._dtype)
+        expect_out_dtype(out[1], int64)
+
+
 def sort(input: Any, dim: Any = -1, descending: bool = False, stable: Any = False, *, out: Any = None) -> Any:
     """The values in order along ``dim`` and their indices; equal ones keep their order, NaN is largest."""
     if not isinstance(dim, int) and dim is None:
         dim = -1
     axis = wrap_dim(dim, len(shape_of(input)))
+    _expect_kinds(input, out)
     indices = _order(input, axis, bool(descending))
     values = values_at(input, axis, indices, "SortBackward0")
     found = return_types.sort((keep_layout(input, values), keep_layout(input, indices)))
@@ -69,6 +87,7 @@ def argsort(
 
 def msort(input: Any, *, out: Any = None) -> Any:
     """The values in order along the first dimension."""
+    expect_out_dtype(out, input._dtype)
     return finish(sort(input, 0)[0], out)
 
 
@@ -81,6 +100,7 @@ def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool =
     k = int(k)
     if not 0 <= k <= (shape[dim] if shape else 1):
         raise RuntimeError("selected index k out of range")
+    _expect_kinds(input, out)
     if input._dtype is bool_:
         raise RuntimeError("topk does not support bool dtypes on CPU")
     if input._dtype.category == 3:
@@ -130,6 +150,10 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False, *, out: A
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
     if out is not None:
         refuse_overlap(out[0], input)
+        if out[0]._dtype is not input._dtype:
+            raise RuntimeError("output values must be of same type as input")
+        if out[1]._dtype is not int64:
+            raise RuntimeError("output indices must be of scalar type Long")
     order = _order(input, dim, False)
     if shape:
         order = views.slice_dim(order, dim, k - 1, k, 1)
@@ -153,6 +177,16 @@ def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> 
         return finish(_median(flat, 0, False, ignore_nan, None)[0], out)
     dim = wrap_dim(dim, len(shape))
     _check_rows(name, shape, dim)
+    if out is not None and out[1]._dtype is not int64:
+        raise RuntimeError(
+            f"Expected tensor for argument #1 'indices' to have scalar type Long; but got {out[1].type()} instead (while checking "
+            "arguments for median)"
+        )
+    if out is not None and out[0]._dtype is not input._dtype:
+        raise RuntimeError(
+            f"Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; but type {out[0].type()} does not "
+            f"equal {input.type()} (while checking arguments for median)"
+        )
     length = shape[dim] if shape else 1
     order = _order(input, dim, False)
     if not shape:
@@ -187,6 +221,9 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False, *, out: Any = None) -
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     _check_rows("mode", shape, dim)
+    for word, target, kind in zip(("values", "indices"), out or (), (input._dtype, int64)):
+        if target._dtype is not kind:
+            raise RuntimeError(f"expected scalar type '{type_word(kind)}' but got '{type_word(target._dtype)}' for {word} output")
     if not shape or 0 in shape:
         order = _order(input, dim, False) if not shape else input.new_zeros(
             tuple(1 if d == dim else n for d, n in enumerate(shape)), dtype=int64

@@ -14,6 +14,7 @@ from .._core.tensor_base import TensorBase, make_view, strides_of, whole_storage
 from .._tape import windows
 from ._dispatch import accept_numpy_names, call, shape_args, shape_of, wrap_dim
 from ._forms import accept_forms
+from ._view_dtype import view_dtype
 
 _reshape = kernel("reshape")
 _permute = kernel("permute")
@@ -89,8 +90,6 @@ def view(self: Any, *shape: Any, **named: Any) -> Any:
             raise TypeError(f"view() received an invalid combination of arguments: {shape}, {named}")
         shape = tuple(named.values())
     if len(shape) == 1 and isinstance(shape[0], dtype):
-        from .complex_views import view_dtype
-
         return view_dtype(self, shape[0])
     own = shape_of(self)
     wanted = infer_size(shape_args(shape, "view"), numel_of(own))
@@ -136,6 +135,8 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
     sizes = shape_args((sizes,), "unflatten")
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
+    if not own:
+        raise RuntimeError("unflatten got an unexpected error:\ntensor has no dimensions")
     try:
         filled = infer_size(sizes, own[dim])
     except RuntimeError:

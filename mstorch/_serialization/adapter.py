@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import importlib
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from mstorch._serialization.storage import ITEMSIZE, LoadedStorage
+from mstorch._backend import runtime
+from mstorch._core import device as devices
+from mstorch._core import dtype as dtypes
+from mstorch._core import formats, tensor_base
+from mstorch._core.above import above
+from mstorch._core.overriding import dispatches
+from mstorch._core.size import Size
+from mstorch._core.storage import Counter
+from mstorch._core.strides import contiguous_strides
+from mstorch._ops import from_data, subclasses
+from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage
+from mstorch._sparse import base as sparse_base
+from mstorch._tensor import Tensor
+from mstorch.storage import TypedStorage, UntypedStorage
 
 NUMPY_DTYPES = {
     name: np.dtype(name)
@@ -20,35 +31,29 @@ NUMPY_DTYPES = {
 }  # fmt: skip
 
 
-@functools.cache
-def _module(name: str) -> Any:
-    # Imported on first use: the tensor's own module may load this one.
-    return importlib.import_module(f"mstorch.{name}")
-
-
 def tensor_class() -> type:
     """mstorch.Tensor"""
-    return _module("_tensor").Tensor
+    return Tensor
 
 
 def parameter_class() -> type:
     """mstorch.nn.Parameter"""
-    return _module("nn.parameter").Parameter
+    return above.Parameter
 
 
 def size_class() -> type:
     """mstorch.Size"""
-    return _module("_core.size").Size
+    return Size
 
 
 def device_class() -> type:
     """mstorch.device"""
-    return _module("_core.device").device
+    return devices.device
 
 
 def dtype_class() -> type:
     """mstorch.dtype"""
-    return _module("_core.dtype").dtype
+    return dtypes.dtype
 
 
 def is_tensor(obj: Any) -> bool:
@@ -84,7 +89,7 @@ def is_dtype(obj: Any) -> bool:
 def dtype_of(name: str) -> Any:
     """Return the dtype of torch's name; raises NotImplementedError for one that mstorch has not."""
     try:
-        return _module("_core.dtype").by_name(name)
+        return dtypes.by_name(name)
     except KeyError:
         raise NotImplementedError(f"mstorch: there is no torch.{name}") from None
 
@@ -103,20 +108,20 @@ def device_of(text: Any) -> Any:
 
 def device_count(kind: str) -> int:
     """Return how many devices of a kind are here."""
-    here = _module("_core.device").current()
+    here = devices.current()
     if here.type != kind:
         return 0
-    return max(1, _module("_backend.runtime").device_count())
+    return max(1, runtime.device_count())
 
 
 def is_layout(obj: Any) -> bool:
     """Tell whether an object is a layout, such as torch.sparse_coo."""
-    return isinstance(obj, _module("_core.formats").layout)
+    return isinstance(obj, formats.layout)
 
 
 def is_sparse(tensor: Any) -> bool:
     """Tell whether a tensor is of a sparse layout."""
-    return _module("_sparse.base").is_sparse(tensor)
+    return sparse_base.is_sparse(tensor)
 
 
 def sparse_parts(tensor: Any) -> Any:
@@ -127,11 +132,10 @@ def sparse_parts(tensor: Any) -> Any:
 
 def build_sparse(kind: Any, parts: Any) -> Any:
     """Return a sparse tensor of what a file holds of it; where its indices point is looked at when they are used."""
-    base = _module("_sparse.base")
     if not is_layout(kind):
         raise RuntimeError(f"a sparse tensor in the file has {type(kind).__name__} for its layout")
     count = 1 if repr(kind) == "torch.sparse_coo" else 2
-    if kind not in base.WORDS or len(parts) not in (count + 2, count + 3) or not all(map(is_tensor, parts[: count + 1])):
+    if kind not in sparse_base.WORDS or len(parts) not in (count + 2, count + 3) or not all(map(is_tensor, parts[: count + 1])):
         raise RuntimeError(f"a sparse tensor in the file has no such parts as one of {kind!s:.100}")
     size = parts[count + 1]
     if not isinstance(size, (tuple, list)) or not all(type(length) is int for length in size):
@@ -140,12 +144,12 @@ def build_sparse(kind: Any, parts: Any) -> Any:
     index, values = parts[:count], parts[count]
     if any(not part.dtype.is_integral for part in index) or any(length < 0 for length in size) or not values.dim():
         raise RuntimeError("a sparse tensor in the file has indices that are no integers, a negative size or a single value")
-    return base.sparse(kind, index, values, size, coalesced)
+    return sparse_base.sparse(kind, index, values, size, coalesced)
 
 
 def layout(name: Any) -> Any:
     """Return the layout of a text such as 'torch.strided'; raises NotImplementedError for one that mstorch has not."""
-    found = getattr(importlib.import_module("mstorch"), str(name).removeprefix("torch."), None)
+    found = getattr(formats, str(name).removeprefix("torch."), None)
     if found is None or type(found).__name__ != "layout":
         raise NotImplementedError(f"mstorch: there is no layout {name!s:.100}")
     return found
@@ -153,7 +157,7 @@ def layout(name: Any) -> Any:
 
 def contiguous_stride(size: Sequence[int]) -> tuple[int, ...]:
     """Return row-major strides in elements."""
-    return _module("_core.strides").contiguous_strides(tuple(size))
+    return contiguous_strides(tuple(size))
 
 
 def is_own_method(method: Any) -> bool:
@@ -232,13 +236,13 @@ def user_state(tensor: Any) -> Any:
     if own is not None and own is not getattr(object, "__getstate__", None):
         return own(tensor)  # type: ignore[no-any-return]
     found = {name: value for name, value in tensor.__dict__.items() if name not in _OWN_ATTRIBUTES}
-    slots = _module("_ops.subclasses").slots_of(tensor) if kind is not tensor_class() else {}
+    slots = subclasses.slots_of(tensor) if kind is not tensor_class() else {}
     return (found, slots) if slots else found or None
 
 
 def keeps_elsewhere(tensor: Any) -> bool:
     """Tell whether a tensor of a subclass takes calls below autograd and has no memory of its own."""
-    return _module("_ops.subclasses").keeps_elsewhere(tensor) and _module("_core.overriding").dispatches(type(tensor))
+    return subclasses.keeps_elsewhere(tensor) and dispatches(type(tensor))
 
 
 def build_wrapper(kind: Any, dtype: Any, size: Any, stride: Any, offset: Any, device: Any, requires_grad: bool) -> Any:
@@ -262,10 +266,9 @@ def build_tensor(
     base = storage.bases.get(dtype)
     if base is None:
         base = storage.bases[dtype] = _base(storage, dtype, (storage.nbytes() // ITEMSIZE[dtype],))
-    tensor_base = _module("_core.tensor_base")
     tensor = tensor_base.window(base._storage, base._dtype, size, tuple(stride), offset)
     # As in torch, setting the tensor up counts as a write, and tensors of one storage count apart.
-    tensor._counter = _module("_core.storage").Counter(1)
+    tensor._counter = Counter(1)
     return tensor.requires_grad_() if requires_grad else tensor
 
 
@@ -278,8 +281,7 @@ def public_storage(storage: LoadedStorage, dtype: str | None) -> Any:
 
 def storage_kinds() -> tuple[type, type]:
     """The classes of storages that a program may save."""
-    storages = _module("storage")
-    return storages.TypedStorage, storages.UntypedStorage
+    return TypedStorage, UntypedStorage
 
 
 def storage_parts(storage: Any) -> tuple[Any, str, str, Callable[[], np.ndarray]]:
@@ -296,7 +298,7 @@ def _base(storage: LoadedStorage, dtype: str, size: tuple[int, ...]) -> Any:
     # Archives of other tools need not align their records.
     if data.ctypes.data % kind.itemsize or not data.flags.c_contiguous:
         data = data.copy()
-    tensor = _module("_ops.from_data").made(data[: data.size // kind.itemsize * kind.itemsize].view(kind).reshape(size))
+    tensor = from_data.made(data[: data.size // kind.itemsize * kind.itemsize].view(kind).reshape(size))
     return tensor if storage.device_text == "cpu" else tensor.to(device=storage.device)
 
 
@@ -308,7 +310,7 @@ def refresh(storage: LoadedStorage) -> None:
 
 def from_numpy(array: np.ndarray) -> Any:
     """Return a tensor over a NumPy array's memory."""
-    return importlib.import_module("mstorch").from_numpy(array)
+    return from_data.from_numpy(array)
 
 
 def build_parameter(data: Any, requires_grad: bool) -> Any:
@@ -318,7 +320,7 @@ def build_parameter(data: Any, requires_grad: bool) -> Any:
 
 def build_meta(dtype: str, size: Sequence[int], stride: Sequence[int], requires_grad: bool) -> Any:
     """Return a tensor on the meta device."""
-    return _module("_core.tensor_base").meta_tensor(tuple(size), dtype_of(dtype), tuple(stride), requires_grad)
+    return tensor_base.meta_tensor(tuple(size), dtype_of(dtype), tuple(stride), requires_grad)
 
 
 def as_class(tensor: Any, kind: type) -> Any:

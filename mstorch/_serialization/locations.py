@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from mstorch._core.above import above
 from mstorch._serialization import adapter
-from mstorch._serialization.storage import LoadedStorage
+from mstorch._serialization.loaded import LoadedStorage
 
 Tagger = Callable[[Any], "str | None"]
 Deserializer = Callable[[Any, str], Any]
@@ -108,3 +109,5 @@ register_package(10, functools.partial(_tag, "cpu"), _restore_cpu)
 register_package(20, functools.partial(_tag, "cuda"), functools.partial(_restore_accelerator, "cuda"))
 register_package(22, functools.partial(_tag, "meta"), _restore_meta)
 register_package(23, functools.partial(_tag, "npu"), functools.partial(_restore_accelerator, "npu"))
+
+above.restored = restored

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mstorch._serialization import adapter
+from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage, TypedRef
 from mstorch._serialization.options import LOCAL
-from mstorch._serialization.storage import ITEMSIZE, LoadedStorage, TypedRef
 
 # The bytes that an expanded tensor of a file may take.
 _MAX_EXPANDED = 1 << 32

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from mstorch._serialization import adapter
+from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage
 from mstorch._serialization.locations import default_restore_location
-from mstorch._serialization.storage import ITEMSIZE, LoadedStorage
 
 _DTYPES = {
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "I32": "int32",

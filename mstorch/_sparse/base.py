@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .._core import device as devices
+from .._core.above import above
 from .._core.device import device
 from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .._core.overriding import FORMED, disabled
@@ -18,12 +19,14 @@ from .._ops._dispatch import wrap_dim
 from .._ops.from_data import made
 from .._tape.node import Node, edge_of, named, node_of
 from .._tensor import Tensor
+from .text import text
 
 WORDS = {
     sparse_coo: "Sparse", sparse_csr: "SparseCsr", sparse_csc: "SparseCsc", sparse_bsr: "SparseBsr", sparse_bsc: "SparseBsc",
 }  # fmt: skip
 COMPRESSED = (sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
 BY_ROWS = (sparse_csr, sparse_bsr)
+NAMES = {kind: ("crow", "col") if kind in BY_ROWS else ("ccol", "row") for kind in COMPRESSED}
 BLOCKED = (sparse_bsr, sparse_bsc)
 
 
@@ -154,9 +157,8 @@ class SparseTensor(Tensor):
         return bool(self.item())
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        from .text import text
-
-        return text(self)
+        names = ("indices",) if self._layout is sparse_coo else tuple(f"{name}_indices" for name in NAMES[self._layout])
+        return text(self, names)
 
     def __format__(self, spec: str) -> str:
         return object.__format__(self, spec)
@@ -185,7 +187,7 @@ class SparseTensor(Tensor):
         if not self._own_leaf:
             return None
         found = self._values_part.grad
-        return None if found is None else _gradients().masked_gradient(self, found)
+        return None if found is None else above.sparse_gradients.masked_gradient(self, found)
 
     @grad.setter
     def grad(self, value: Any) -> None:
@@ -194,7 +196,7 @@ class SparseTensor(Tensor):
             return
         if not isinstance(value, SparseTensor) or value._size != self._size:
             raise RuntimeError("assigned grad has data of a different size or layout")
-        self._values_part.grad = _gradients().values_at(value, self)
+        self._values_part.grad = above.sparse_gradients.values_at(value, self)
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Start (or stop) recording operations on a leaf; returns the tensor."""
@@ -232,11 +234,11 @@ class SparseTensor(Tensor):
         """Accumulate into the leaves the gradient of this tensor times ``gradient``, a sparse one of the same size."""
         if gradient is None:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
-        self._values_part.backward(_gradients().values_at(gradient, self), retain_graph, create_graph, inputs)
+        self._values_part.backward(above.sparse_gradients.values_at(gradient, self), retain_graph, create_graph, inputs)
 
     def _gradient_of_values(self, gradient: Any) -> Any:
         """A gradient of the tensor, dense or sparse, as one of its values."""
-        return _gradients().values_at(gradient, self)
+        return above.sparse_gradients.values_at(gradient, self)
 
     def detach(self) -> Any:
         """The same elements outside of autograd."""
@@ -329,10 +331,3 @@ def index_tensor(array: np.ndarray) -> Any:
 def layout_word(tensor: Any) -> str:
     """The layout's name in torch's messages."""
     return WORDS[tensor._layout] if is_sparse(tensor) else "Strided"
-
-
-def _gradients() -> Any:
-    """The file of gradients, which makes sparse tensors."""
-    from . import gradients
-
-    return gradients

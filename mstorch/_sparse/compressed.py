@@ -12,11 +12,10 @@ from .._core.formats import layout as Layout
 from .._core.formats import sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
 from .._ops import views
 from .._ops._dispatch import type_word
-from .base import BLOCKED, BY_ROWS, COMPRESSED, host, is_sparse, layout_word, sparse
+from .base import BLOCKED, BY_ROWS, COMPRESSED, NAMES, host, is_sparse, layout_word, sparse
 from .coo import invariants_checked, part, with_leaf
 
 # The parts' names: compressed, plain.
-NAMES = {kind: ("crow", "col") if kind in BY_ROWS else ("ccol", "row") for kind in COMPRESSED}
 
 
 def sparse_compressed_tensor(

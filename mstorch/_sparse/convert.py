@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.above import above
 from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from .._core.tensor_base import array_of
 from .._ops import views
@@ -218,3 +219,6 @@ def sparse_mask(self: Any, mask: Any) -> Any:
             f"{list(mask._size)}"
         )
     return like(mask, values_at(self, mask))
+
+
+above.nothing_of = nothing_of

@@ -9,7 +9,6 @@ from .. import _tensor_str
 from .._core.dtype import get_default_dtype
 from .._core.formats import sparse_coo
 from .._core.tensor_base import array_of
-from .compressed import NAMES
 
 
 def _numbers(tensor: Any, indent: int) -> str:
@@ -22,10 +21,9 @@ def _numbers(tensor: Any, indent: int) -> str:
     return text
 
 
-def text(self: Any) -> str:
+def text(self: Any, names: tuple[str, ...]) -> str:
     """``tensor(indices=…, values=…, size=…, nnz=…, layout=…)``."""
     prefix = "tensor("
-    names = ("indices",) if self._layout is sparse_coo else tuple(f"{name}_indices" for name in NAMES[self._layout])
     lines = []
     for name, tensor in zip((*names, "values"), (*self._index, self._values_part)):
         opening = f"{name}=tensor("

@@ -184,9 +184,8 @@ def _look_again(tensor: Any, auto: Any, version: int) -> None:
         return
     if auto.origin != DEFAULT:
         raise RuntimeError(refused_view(tensor, auto, True))
-    if is_tracked(base) and (node_of(base) is not None or tensor._node is None):
-        made = _look[0](tensor)
-        tensor._node, tensor._number = made._node, made._number
+    made = _look[0](tensor)
+    tensor._node, tensor._number = made._node, made._number
     auto.seen = version
 
 

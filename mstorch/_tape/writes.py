@@ -12,6 +12,7 @@ from .._core.modes import modes
 from .._core.storage import Counter, Value
 from .._core.tangents import LEVELS, below, keep, levels_of
 from .._core.tensor_base import (
+    DEFAULT,
     TensorBase,
     array_of,
     auto_of,
@@ -28,8 +29,9 @@ from .._core.tensor_base import (
     twin,
     value_of,
 )
+from .._core.writable import check_view
 from .duals import tangent_of, write, write_into
-from .node import Node, dressed, edge_of, named, node_of, on_host
+from .node import FREED, Node, dressed, edge_of, named, node_of, on_host
 from .windows import Map, linear, map_bare, window_maps
 
 _clone = kernel("clone")
@@ -50,11 +52,18 @@ class CopySlices(Node):
         """The gradient outside of the part, and that of the part."""
         gradient = gradients[0]
         rest = part = None
+        if self.forward is None and gradient is not None:
+            raise RuntimeError(FREED)
         if self.edges[0] is not None:
             rest = self._apply(gradient, self._outside, self._outside)
         if self.edges[1] is not None:
             part = self._apply(gradient, self.forward, self.back)
         return rest, part
+
+    def release(self) -> None:
+        """As in torch, the written part's history can be gone through once, whatever it keeps."""
+        super().release()
+        self.forward = None
 
     def _apply(self, gradient: Any, forward: Map, back: Map) -> Any:
         if isinstance(gradient, TensorBase):
@@ -129,6 +138,8 @@ def assign(target: Any, made: Any, label: str = "CopyBackwards", given: bool = F
 
     ``given``: somebody else holds the written tensor, so that a target without memory of the host gets a copy of its value.
     """
+    if target._auto is not None and target._auto.origin != DEFAULT and modes.grad and is_tracked(made):
+        check_view(target)
     if is_meta(target):
         touch(target)
     elif on_host(target) and on_host(made) and modes.native is None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend import runtime
 from .._core.dtype import bfloat16, float16, float64
 from .._core.dtype import dtype as _dtype
 from .._tensor import Tensor
@@ -35,7 +36,7 @@ class autocast:
         if not is_autocast_available(device_type):
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
         self._cache_enabled = _settings.is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
-        if enabled and device_type == "cuda" and not _cuda():
+        if enabled and device_type == "cuda" and runtime.device_type() != "cuda":
             warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
             enabled = False
         elif enabled and device_type != "cuda" and self.fast_dtype not in _SUPPORTED:
@@ -73,12 +74,6 @@ class autocast:
                 "context manager? For example:\n    with torch.autocast(device_type=...):\n        output = model(input)"
             )
         return autocast_decorator(self, func)
-
-
-def _cuda() -> bool:
-    from .. import cuda
-
-    return cuda.is_available()
 
 
 def autocast_decorator(autocast_instance: autocast, func: Callable[..., Any]) -> Callable[..., Any]:

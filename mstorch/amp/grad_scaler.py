@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 
+from .._backend import runtime
 from .._core.dtype import float16, float32, int32
 from .._ops.creation import full
 from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
-from .autocast_mode import _cuda
 
 
 class OptState(Enum):
@@ -40,7 +40,7 @@ class GradScaler:
     ) -> None:  # fmt: skip
         self._device = device
         self._enabled = enabled
-        if device == "cuda" and enabled and not _cuda():
+        if device == "cuda" and enabled and runtime.device_type() != "cuda":
             warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
             self._enabled = False
         if not self._enabled:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys as _sys
 from typing import Any
 
+from .._core.above import above as _above
 from . import anomaly_mode, forward_ad, functional, graph, profiler
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .backward import backward, grad
@@ -36,3 +38,5 @@ __all__ = [
     "is_multithreading_enabled", "no_grad", "profiler",
     "kineto_available", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
 ]  # fmt: skip
+
+_above.autograd = _sys.modules[__name__]

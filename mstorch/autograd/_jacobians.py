@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import autograd as public
+from .._core.above import above
 from .._core.formats import legacy_contiguous_format, sparse_coo, strided
 from .._core.tensor_base import TensorBase
 from .._ops.creation import zeros_like
@@ -145,7 +145,7 @@ def _rows(output: Any, leaves: Sequence[Any], seeds: Iterable[Any], count: int) 
     found = [np.zeros((leaf.numel(), count), complex if leaf.is_complex() else float) for leaf in leaves]
     types_ok = sizes_ok = True
     for number, seed in enumerate(seeds):
-        gradients = public.grad(output, list(leaves), seed, retain_graph=True, allow_unused=True)
+        gradients = above.autograd.grad(output, list(leaves), seed, retain_graph=True, allow_unused=True)
         for leaf, matrix, gradient in zip(leaves, found, gradients):
             if gradient is None:
                 continue

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import autograd as public
+from .._core.above import above
 from .._core.dtype import complex128, float64
 from .._core.formats import legacy_contiguous_format, sparse_coo, strided
 from .._core.tensor_base import TensorBase
@@ -353,8 +353,8 @@ def _check_undefined_tangents(part: _Part) -> None:
 def _check_batched(inputs: Sequence[Any], output: Any, number: int) -> None:
     leaves = [inputs[i] for i in watched(inputs)]
     seeds = [randn_like(output.detach()) for _ in range(2)]
-    one_by_one = [public.grad(output, leaves, seed, retain_graph=True, allow_unused=True) for seed in seeds]
-    at_once = public.grad(output, leaves, stack(seeds), retain_graph=True, allow_unused=True, is_grads_batched=True)
+    one_by_one = [above.autograd.grad(output, leaves, seed, retain_graph=True, allow_unused=True) for seed in seeds]
+    at_once = above.autograd.grad(output, leaves, stack(seeds), retain_graph=True, allow_unused=True, is_grads_batched=True)
     for position, got in enumerate(at_once):
         wanted = [row[position] for row in one_by_one]
         if got is None or wanted[0] is None:
@@ -372,7 +372,7 @@ def _check_zero_gradients(outputs: Sequence[Any], inputs: Sequence[Any], masked:
     if not outputs:
         return
     seeds = [zeros_like(o.detach(), memory_format=legacy_contiguous_format) for o in outputs]
-    for gradient, leaf in zip(public.grad(list(outputs), leaves, seeds, retain_graph=True, allow_unused=True), leaves):
+    for gradient, leaf in zip(above.autograd.grad(list(outputs), leaves, seeds, retain_graph=True, allow_unused=True), leaves):
         if gradient is None:
             continue
         if gradient.layout != strided and gradient.layout != leaf.layout:
@@ -417,7 +417,7 @@ def _check_undefined(func: Callable[..., Any], outputs: Sequence[Any], inputs: t
             continue
         seeds = [zeros_like(o.detach(), memory_format=legacy_contiguous_format) for o in ends]
         try:
-            found = public.grad(ends, leaves, seeds, allow_unused=True)
+            found = above.autograd.grad(ends, leaves, seeds, allow_unused=True)
         except RuntimeError as error:
             raise GradcheckError(
                 f"Expected backward function to handle undefined output grads. Please look at {_NOTES}"
@@ -458,7 +458,7 @@ def gradgradcheck(
         own = [x.requires_grad_() if i in leaves else x for i, x in enumerate(arguments[:count])]
         outputs = _differentiable(func(*own))
         ends = [x.requires_grad_() if i in starts else x for i, x in enumerate(arguments[count:])]
-        found = public.grad(outputs, [own[i] for i in sorted(leaves)], ends, create_graph=True, allow_unused=True)
+        found = above.autograd.grad(outputs, [own[i] for i in sorted(leaves)], ends, create_graph=True, allow_unused=True)
         return tuple(gradient for gradient in found if gradient is not None)
 
     return gradcheck(

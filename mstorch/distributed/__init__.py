@@ -5,6 +5,9 @@ gloo. Tensors of devices raise NotImplementedError: MindSpore's own communicatio
 """
 from __future__ import annotations
 
+import sys as _sys
+
+from .._core.above import above as _above
 from .._hook import missing as _missing
 from . import constants, distributed_c10d
 from . import rendezvous as _meeting
@@ -16,7 +19,8 @@ from ._tcp_store import TCPStore
 
 globals().update({_name: getattr(distributed_c10d, _name) for _name in distributed_c10d.__all__})
 
-from .device_mesh import DeviceMesh, init_device_mesh  # noqa: E402 - it uses the names above
+from .device_mesh import DeviceMesh, init_device_mesh  # noqa: E402 - they use the names above
+from .nn import batch_statistics as _batch_statistics  # noqa: E402, F401 - enters itself
 
 # As in torch, the function stands in the place of its module.
 rendezvous = _meeting.rendezvous
@@ -33,3 +37,4 @@ __getattr__ = _missing(
     ("_composable", "_functional_collectives", "_tensor", "algorithms", "checkpoint", "elastic", "fsdp", "launch", "launcher", "nn",
      "optim", "rpc", "run", "tensor"),
 )  # fmt: skip
+_above.processes = _sys.modules[__name__]

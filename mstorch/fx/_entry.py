@@ -2,41 +2,10 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable
 from typing import Any
 
-from ..overrides import is_tensor_method_or_property
-from .proxy import Proxy
-
-
-def _proxy_in(values: Any) -> Proxy | None:
-    for value in values:
-        if isinstance(value, Proxy):
-            return value
-        if isinstance(value, (tuple, list)):
-            found = _proxy_in(value)
-        elif isinstance(value, dict):
-            found = _proxy_in(value.values())
-        elif isinstance(value, slice):
-            found = _proxy_in((value.start, value.stop, value.step))
-        else:
-            continue
-        if found is not None:
-            return found
-    return None
-
-
-def record(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The node of a call with a proxy among the arguments; a method's, if the function is a method of tensors."""
-    proxy = _proxy_in((*args, *kwargs.values()))
-    assert proxy is not None
-    name = function.__name__
-    if is_tensor_method_or_property(function):
-        if name == "__getitem__":
-            return proxy.tracer.create_proxy("call_function", operator.getitem, args, kwargs)
-        return proxy.tracer.create_proxy("call_method", name, args, kwargs)
-    return proxy.tracer.create_proxy("call_function", function, args, kwargs)
+from .proxy import proxy_in
 
 
 class Patches:
@@ -79,7 +48,7 @@ def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def recorded(*args: Any, **kwargs: Any) -> Any:
-        proxy = _proxy_in((*args, *kwargs.values()))
+        proxy = proxy_in((*args, *kwargs.values()))
         return function(*args, **kwargs) if proxy is None else proxy.tracer.create_proxy("call_function", function, args, kwargs)
 
     return recorded

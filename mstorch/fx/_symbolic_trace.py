@@ -8,6 +8,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from .._core.above import above
 from .._tensor import Tensor
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
@@ -220,6 +221,9 @@ class Tracer(TracerBase):
             found = space.get(name, getattr(__builtins__, name, None) if not isinstance(__builtins__, dict) else __builtins__.get(name))
             if found is not None:
                 patches.item(space, name, wrapped(found))
+
+
+above.tracer = Tracer
 
 
 def _calling(function: Callable[..., Any], starred: bool, named: dict[str, Any], double: Any) -> Callable[..., Any]:

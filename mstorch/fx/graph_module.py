@@ -8,6 +8,7 @@ import linecache
 import sys
 from typing import Any
 
+from .._core.above import above
 from .._tensor import Tensor
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
@@ -42,8 +43,6 @@ def _imports(code: PythonCode) -> dict[str, tuple[str, str]]:
 
 def _rebuilt(members: dict[str, Any], src: str, imports: dict[str, tuple[str, str]], tracer: Any, name: str) -> Any:
     """The GraphModule of a file: its code is traced anew."""
-    from ._symbolic_trace import Tracer
-
     space: dict[str, Any] = {"torch": sys.modules[__name__.partition(".")[0]]}
     for alias, (module, qualname) in imports.items():
         value: Any = importlib.import_module(module)
@@ -53,7 +52,7 @@ def _rebuilt(members: dict[str, Any], src: str, imports: dict[str, tuple[str, st
     code_only = _CodeOnlyModule(members)
     type(code_only).forward = _compiled(PythonCode(src, space))  # type: ignore[method-assign]
 
-    class KeepModules(tracer or Tracer):  # type: ignore[misc]
+    class KeepModules(tracer or above.tracer):  # type: ignore[misc]
         def is_leaf_module(self, _: Module, __: str) -> bool:
             return True
 

@@ -12,6 +12,7 @@ from .._core.device import device
 from .._core.dtype import dtype
 from .._core.formats import layout, memory_format
 from .._core.generator import Generator
+from ..overrides import is_tensor_method_or_property
 from .graph import Graph
 from .node import Node, map_arg
 
@@ -172,9 +173,37 @@ class Proxy(_Operators):
 
     @classmethod
     def __torch_function__(cls, orig_method: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        from ._entry import record
-
         return record(orig_method, args, kwargs or {})
+
+
+def proxy_in(values: Any) -> Proxy | None:
+    """The first proxy among the values, nested ones too."""
+    for value in values:
+        if isinstance(value, Proxy):
+            return value
+        if isinstance(value, (tuple, list)):
+            found = proxy_in(value)
+        elif isinstance(value, dict):
+            found = proxy_in(value.values())
+        elif isinstance(value, slice):
+            found = proxy_in((value.start, value.stop, value.step))
+        else:
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def record(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The node of a call with a proxy among the arguments; a method's, if the function is a method of tensors."""
+    proxy = proxy_in((*args, *kwargs.values()))
+    assert proxy is not None
+    name = function.__name__
+    if is_tensor_method_or_property(function):
+        if name == "__getitem__":
+            return proxy.tracer.create_proxy("call_function", operator.getitem, args, kwargs)
+        return proxy.tracer.create_proxy("call_method", name, args, kwargs)
+    return proxy.tracer.create_proxy("call_function", function, args, kwargs)
 
 
 class Attribute(Proxy):

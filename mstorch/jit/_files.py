@@ -4,16 +4,13 @@ from __future__ import annotations
 import copy
 import io
 import os
-import pickle
 import zipfile
 from typing import Any
 
 from .. import serialization
 from .._hook import not_yet
+from ._archive import EXTRA, OBJECT, write
 from ._script import RecursiveScriptModule, ScriptFunction, ScriptModule
-
-_OBJECT = "mstorch_jit/object.pt"
-_EXTRA = "extra/"
 
 
 def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
@@ -23,15 +20,7 @@ def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
     """
     if not isinstance(m, (ScriptModule, ScriptFunction)):
         raise AttributeError(f"'{type(m).__name__}' object has no attribute 'save'")
-    content = io.BytesIO()
-    try:
-        serialization.save(m, content)
-    except (AttributeError, pickle.PicklingError, TypeError) as error:
-        raise RuntimeError(f"mstorch: torch.jit.save writes the Python object, and that cannot be pickled: {error}") from error
-    with zipfile.ZipFile(f, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(_OBJECT, content.getvalue())
-        for name, text in (_extra_files or {}).items():
-            archive.writestr(_EXTRA + name, text)
+    write(m, f, _extra_files)
 
 
 def load(f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None = None, _restore_shapes: bool = False) -> Any:
@@ -50,12 +39,12 @@ def load(f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None =
     if hasattr(f, "seek"):
         f.seek(0)
     with zipfile.ZipFile(f) as archive:
-        if _OBJECT not in archive.namelist():
+        if OBJECT not in archive.namelist():
             raise RuntimeError(f"mstorch: torch.jit.load reads what torch.jit.save wrote under mstorch, no TorchScript {not_yet()}")
-        loaded = serialization.load(io.BytesIO(archive.read(_OBJECT)), map_location=map_location, weights_only=False)
+        loaded = serialization.load(io.BytesIO(archive.read(OBJECT)), map_location=map_location, weights_only=False)
         for name in _extra_files or {}:
-            if _EXTRA + name in archive.namelist():
-                _extra_files[name] = archive.read(_EXTRA + name)  # type: ignore[index]
+            if EXTRA + name in archive.namelist():
+                _extra_files[name] = archive.read(EXTRA + name)  # type: ignore[index]
     return loaded
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from .._hook import not_yet
 from .._jit_internal import mode
 from ..nn.modules.module import Module
+from ._archive import write
 
 Attribute = collections.namedtuple("Attribute", ["value", "type"])
 
@@ -28,9 +29,7 @@ class _Callable:
 
     def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
         """Write a file for ``torch.jit.load``."""
-        from ._files import save
-
-        save(self, f, _extra_files)
+        write(self, f, _extra_files)
 
 
 class ScriptFunction(_Callable):

@@ -11,7 +11,7 @@ from .._ops._dispatch import shape_of
 from .._ops.compare import clamp_min, where
 from .._ops.creation import ones
 from .._ops.elementwise import sqrt
-from .._ops.measure import vector_norm
+from .._ops.vector_norm import vector_norm
 from ._filled import canonical_dims, filled, highest, input_mask, lowest
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from .._backend.cell import as_parameter, set_value
 from .._backend.runtime import keep_interrupts
+from .._core.above import above
 from .._core.ends import ENDS
 from .._core.overriding import PLAIN, WITHOUT_SUBCLASSES, disabled, dispatches, level_set_to, overrides
 from .._core.storage import Value, face
@@ -203,6 +204,7 @@ def is_lazy(param: Any) -> bool:
 # MindSpore takes SIGINT once, with the first parameter: it gets one here, so that Python can have the signal back for good.
 Parameter(creation.ones(1))
 keep_interrupts()
+above.Parameter = Parameter
 
 __all__ = [
     "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy",

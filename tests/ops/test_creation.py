@@ -115,3 +115,50 @@ def test_arrays_keep_their_order(both):
         both(lambda torch: torch.tensor(torch.from_numpy(array.copy("K"))))
     both(lambda torch: torch.tensor(a[::-1]))
     both(lambda torch: torch.tensor(a.astype(">i4")))
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["arange(4, out=x)", "linspace(0, 3, 4, out=x)", "zeros(4, out=x)", "full((4,), 2.0, out=x)", "eye(2, out=x)", "rand(4, out=x)",
+     "randn(4, out=x)", "empty(4, out=x)", "randint(4, (4,), out=x)", "randperm(4, out=x)", "normal(0.0, 1.0, (4,), out=x)"],
+)  # fmt: skip
+@pytest.mark.parametrize("leaf", [True, False])
+@pytest.mark.parametrize("recorded", [True, False])
+def test_out_that_requires_gradients(both, call, leaf, recorded):
+    def body(torch):
+        x = torch.ones(3, requires_grad=True)
+        x = x if leaf else x * 2
+        told = None
+        with torch.set_grad_enabled(recorded):
+            try:
+                eval(f"torch.{call}", {"torch": torch, "x": x})
+            except RuntimeError as error:
+                told = str(error)
+        node = type(x.grad_fn).__name__
+        return told, x.requires_grad, x.is_leaf, x._version, tuple(x.shape), node, None if call.startswith("empty") else x.detach()
+
+    both(body)
+
+
+@pytest.mark.parametrize("call", ["arange(4, out=x)", "linspace(0, 1, 4, out=x)"])
+def test_rows_of_truth_values_are_refused(both, call):
+    both(lambda torch: eval(f"torch.{call}", {"torch": torch, "x": torch.ones(3, dtype=torch.bool)}))
+
+
+@pytest.mark.parametrize(
+    "make",
+    ["from_numpy(a)", "as_tensor(a)", "asarray(a)", "tensor(a)", "asarray(a, copy=True)", "frombuffer(a, dtype=torch.float64)",
+     "from_numpy(a).clone()", "from_numpy(a)[1:]"],
+)  # fmt: skip
+def test_memory_of_others_does_not_grow(both, make):
+    def body(torch):
+        x = eval(f"torch.{make}", {"torch": torch, "a": np.ones(3)})
+        told = [x.untyped_storage().resizable()]
+        for grow in (lambda: x.resize_(2), lambda: x.resize_(9), lambda: torch.add(torch.ones(7, dtype=torch.float64), 1, out=x)):
+            try:
+                told.append(tuple(grow().shape))
+            except RuntimeError as error:
+                told.append(str(error))
+        return told
+
+    both(body)

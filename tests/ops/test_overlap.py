@@ -13,7 +13,9 @@ import pytest
         "torch.lerp(y[:3], y[:3], 0.5, out=y[1:4])", "y.add_(y[0])", "y[::2].add_(y[1::2])", "y.add_(y)", "y.masked_fill_(y > 0, y[0])",
         "y.index_add_(0, i, y[:3])", "y.index_copy_(0, i, y[:3])", "y.scatter_(0, i, y[:3])", "y.put_(i, y[:3])", "i.scatter_(0, i, i.clone())",
         "y.index_put_((i,), y[:3])", "y.__setitem__(i, y[:3])", "y.__setitem__(i[:1], y[0])", "y.index_fill_(0, i, y[0])",
-        "y.__setitem__(slice(0, 3), y[1:4])",
+        "y.__setitem__(slice(0, 3), y[1:4])", "y[1:2].__setitem__(None, y[1:2])", "y[1:2].index_copy_(0, i[:1], y[1:2])",
+        "torch.stack([y[:3], y[3:]], out=y.view(2, 3))", "torch.stack([y[:2]], out=y[2:4])",
+        "torch.cumsum(y[:3], 0, out=y[1:4])", "torch.outer(y[:2], y[:2], out=y[:4].view(2, 2))",
     ],
 )  # fmt: skip
 def test_overlapping_writes(both, text):

@@ -179,3 +179,9 @@ def test_variance_twice_differentiated():
     for dim in (None, 0, (0, 1)):
         assert mstorch.autograd.gradgradcheck(lambda x, dim=dim: x.var(dim), x)
         assert mstorch.autograd.gradgradcheck(lambda x, dim=dim: x.std(dim, correction=0), x)
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
+def test_spreads_of_half_precision_are_rounded_once(both, kind, name):
+    both(lambda torch: getattr(torch, name)((torch.arange(18.0) * 40 - 300).to(getattr(torch, kind)).reshape(3, 6), 1))

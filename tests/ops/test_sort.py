@@ -158,3 +158,13 @@ def test_chosen_values_are_no_views(both, name, turned):
         return values, indices, type(values.grad_fn).__name__, values._base is None, indices._base is None, g.contiguous(), second
 
     both(body, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["sort", "topk", "kthvalue", "mode", "median", "nanmedian"])
+@pytest.mark.parametrize("kinds", [("float32", "int64"), ("int64", "int32"), ("int64", "int64")])
+def test_the_dtypes_of_out(both, name, kinds):
+    def body(torch):
+        values, indices = (torch.zeros(0, dtype=getattr(torch, kind)) for kind in kinds)
+        return tuple(getattr(torch, name)(torch.arange(6).reshape(2, 3), 1, out=(values, indices)))
+
+    both(body)

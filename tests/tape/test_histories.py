@@ -411,3 +411,69 @@ def test_a_leaf_that_is_a_view(both: Both, write: str) -> None:
         return leaf.grad
 
     both(body)
+
+
+@pytest.mark.parametrize(
+    ("leaf", "view", "write"),
+    [
+        ("torch.ones(2, 3)", "x.t()", "x.detach().mul_(2)"),
+        ("torch.ones(2, 3)", "x.diagonal(1)", "torch.cumsum(x, 0, out=x)"),
+        ("torch.ones(3).reshape(3)", "x.view(3)", "x.mul_(2)"),  # the leaf is a view of what requires no gradient
+        ("torch.ones(4)[1:]", "x[:2]", "x.detach().zero_()"),
+        ("torch.ones(4)[1:]", "x[:2]", "None"),
+    ],
+)
+def test_a_view_finds_its_history_anew_after_a_write_to_its_base(both: Both, leaf: str, view: str, write: str) -> None:
+    def body(torch: Any) -> Any:
+        x = eval(leaf, {"torch": torch}).requires_grad_()
+        seen = eval(view, {"x": x})
+        with torch.no_grad():
+            eval(write, {"torch": torch, "x": x})
+        name, leads = seen.grad_fn.name(), seen.grad_fn.next_functions[0][0] is None
+        (seen * seen).sum().backward()
+        return name, leads, seen.requires_grad, x.grad
+
+    both(body)
+
+
+def test_what_requires_gradients_is_not_written_to_a_view_from_no_grad(both: Both) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.ones(3, requires_grad=True)
+        with torch.no_grad():
+            y = torch.arange(6.0).reshape(2, 3)
+        told = []
+        for write in (lambda: y.add_(x), lambda: y[...].mul_(x), lambda: y.copy_(x), lambda: y.set_(x)):
+            try:
+                write()
+            except RuntimeError as error:
+                told.append(str(error))
+        return told, y, y._version
+
+    both(body)
+
+
+def test_recorded_gradients_of_leaves_are_copies(both: Both) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.ones(3, requires_grad=True)
+        (x * 2).sum().backward(create_graph=True)
+        return x.grad._version, x.grad.detach()
+
+    both(body)
+
+
+@pytest.mark.parametrize("write", ["x[0] = w[0]", "x[0] = 2.0", "x[:1] += w[0]", "x[1:].zero_()", "x[...].add_(w[0])", "x.add_(w)"])
+def test_what_was_written_to_a_part_is_gone_through_once(both: Both, write: str) -> None:
+    def body(torch: Any) -> Any:
+        w = torch.ones(3, requires_grad=True)
+        x = w.clone()
+        exec(write, {"x": x, "w": w})
+        total = x.sum()
+        total.backward(retain_graph=True)
+        total.backward()
+        try:
+            total.backward()
+        except RuntimeError as error:
+            return str(error), w.grad
+        return w.grad
+
+    both(body)

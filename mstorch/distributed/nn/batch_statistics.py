@@ -5,6 +5,7 @@ from typing import Any
 
 import mstorch as torch
 
+from ..._core.above import above
 from .._world import chosen
 from . import functional
 
@@ -38,3 +39,6 @@ def normalized(
 
 
 __all__ = ["normalized"]
+
+
+above.normalized_together = normalized

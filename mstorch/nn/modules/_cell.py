@@ -9,6 +9,7 @@ from typing_extensions import Self
 
 from ..._backend import tape
 from ..._backend.cell import call_cell, graph_mode, is_raw
+from ..._core.above import above
 from ..._core.modes import modes
 from ..._core.storage import NativeBlock
 from ..parameter import native_parameter
@@ -134,16 +135,9 @@ class CellMixin:
         if self._compiled_call_impl is not None:
             return self._compiled_call_impl(*args, **kwargs)
         if graph_mode():
-            return _compiler().graph_mode_call(self, args, kwargs)  # type: ignore[arg-type]  # only a Module has this mixin
+            return above.compiler.graph_mode_call(self, args, kwargs)  # type: ignore[arg-type]  # only a Module has this mixin
         return self._call_impl(*args, **kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Let calls of this module run as graphs; the arguments are those of ``torch.compile``."""
-        self.__dict__["_compiled_call_impl"] = _compiler().compile(self._call_impl, *args, **kwargs)
-
-
-def _compiler() -> Any:
-    """The room of captured graphs, which knows modules."""
-    from ... import _compile
-
-    return _compile
+        self.__dict__["_compiled_call_impl"] = above.compiler.compile(self._call_impl, *args, **kwargs)

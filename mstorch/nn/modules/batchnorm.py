@@ -1,10 +1,10 @@
 """Batch normalisation layers (https://arxiv.org/abs/1502.03167)."""
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from ... import init
+from ..._core.above import above
 from ..._core.dtype import int64
 from ..._ops._dispatch import capturing
 from ..._ops.copying import copy_
@@ -142,7 +142,7 @@ class BatchNorm3d(_BatchNorm):
 
 def _in_a_group(group: Any) -> bool:
     """Whether there are several processes; nothing is loaded to find out."""
-    loaded = sys.modules.get(f"{__name__.partition('.')[0]}.distributed._world")
+    loaded = above.processes
     return loaded is not None and loaded.is_initialized() and loaded.get_world_size(group) > 1
 
 
@@ -171,11 +171,9 @@ class SyncBatchNorm(_BatchNorm):
         with_batch = self.training or (self.running_mean is None and self.running_var is None)
         if not (with_batch and self.training) or not _in_a_group(self.process_group):
             return super().forward(input)
-        from ...distributed.nn.batch_statistics import normalized  # process groups are few programs' need
-
         factor = self._average_factor()
         mean, variance = (self.running_mean, self.running_var) if self.track_running_stats else (None, None)
-        return normalized(input, self.weight, self.bias, mean, variance, factor, self.eps, self.process_group)
+        return above.normalized_together(input, self.weight, self.bias, mean, variance, factor, self.eps, self.process_group)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
+from ..._core.above import above
 from ..._core.dtype import int64
 from ..._ops.creation import empty
 from ...random import Generator
@@ -32,7 +32,7 @@ def is_pipe(dataset: Any) -> bool:
 
 def _distributed() -> Any:
     """Return torch.distributed if there is a process group; without the package there is none, and it takes time to load."""
-    module = sys.modules.get(f"{__name__.partition('.')[0]}.distributed")
+    module = above.processes
     return module if module is not None and module.is_initialized() else None
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TypeVar
 
+from ..._core.above import above
 from ..._ops.random import randperm
 from ...random import Generator
 from .dataset import Dataset
@@ -34,10 +35,10 @@ class DistributedSampler(Sampler[_T_co]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            from ...distributed._world import get_rank, get_world_size  # only needed here, and it takes time to load
-
-            num_replicas = get_world_size() if num_replicas is None else num_replicas
-            rank = get_rank() if rank is None else rank
+            if above.processes is None:  # torch.distributed is not loaded
+                raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
+            num_replicas = above.processes.get_world_size() if num_replicas is None else num_replicas
+            rank = above.processes.get_rank() if rank is None else rank
         if rank >= num_replicas or rank < 0:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset

@@ -1,0 +1,26 @@
+"""Choosing between elements by a mask: what ``where`` and operations with two cases are made of."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._backend.table import kernel
+from .._core.dtype import dtype
+from .._core.tensor_base import TensorBase
+from .._tape.apply import apply
+from ._dispatch import broadcast_shape, cast_tensor, python_number, result_strides, scalar_array
+from ._numbers import written
+
+_where = kernel("where")
+
+
+def chosen(condition: Any, input: Any, other: Any, kind: dtype, tensors: list[Any]) -> Any:
+    """``input`` where the boolean condition holds, else ``other``, as elements of ``kind``; ``tensors`` are those among the three."""
+    shape = condition._shape
+    for tensor in tensors[1:]:
+        shape = broadcast_shape(shape, tensor._shape)
+    first, second = (
+        item if isinstance(item, TensorBase) and item._dtype is kind else cast_tensor(item, kind) if isinstance(item, TensorBase)
+        else scalar_array(written(python_number(item), kind), kind)
+        for item in (input, other)
+    )
+    return apply(_where, kind, (condition, first, second), strides=result_strides(tensors, shape, len(tensors) < 3))

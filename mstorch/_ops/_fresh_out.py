@@ -1,0 +1,37 @@
+"""``out=`` of functions that make tensors of no tensor: what torch lets them write to, and what becomes of its history."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._core.modes import grad_set_to, modes
+from .._core.tensor_base import TensorBase, is_tracked, require_grad
+from .._tape.composite import refuse
+from ._dispatch import deliver
+
+_RESIZING = ("empty", "randn")  # torch gives these their size while autograd looks on
+
+
+def fresh_out(name: str, result: Any, out: Any, requires_grad: bool = False, store: Callable[[Any, Any], Any] = deliver) -> Any:
+    """Store new values in ``out`` and return it; RuntimeError where that is a leaf that requires gradients in grad mode.
+
+    Without grad mode a leaf requires gradients afterwards if ``requires_grad`` says so. What has a history gets one that cannot be
+    differentiated.
+    """
+    if not isinstance(out, TensorBase) or modes.native is not None:
+        return store(result, out)
+    tracked, leaf = is_tracked(out), out.is_leaf
+    if tracked and name in _RESIZING:
+        raise RuntimeError("cannot resize variables that require grad")
+    if tracked and leaf and modes.grad:
+        raise RuntimeError(
+            f"aten::{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires "
+            "grad."
+        )
+    with grad_set_to(False):
+        store(result, out)
+    if tracked and not leaf:
+        return refuse("NotImplemented", name, out, out, RuntimeError(f"derivative for aten::{name} is not implemented"))
+    if tracked is not requires_grad:
+        require_grad(out, requires_grad)
+    return out

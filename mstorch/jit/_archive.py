@@ -1,0 +1,25 @@
+"""How a scripted or traced object is written: an archive with the pickled Python object."""
+from __future__ import annotations
+
+import io
+import pickle
+import zipfile
+from typing import Any
+
+from .. import serialization
+
+OBJECT = "mstorch_jit/object.pt"
+EXTRA = "extra/"
+
+
+def write(m: Any, f: Any, extra_files: dict[str, Any] | None) -> None:
+    """Write the object, with further texts or bytes by name, to a path or a file object; RuntimeError if it cannot be pickled."""
+    content = io.BytesIO()
+    try:
+        serialization.save(m, content)
+    except (AttributeError, pickle.PicklingError, TypeError) as error:
+        raise RuntimeError(f"mstorch: torch.jit.save writes the Python object, and that cannot be pickled: {error}") from error
+    with zipfile.ZipFile(f, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(OBJECT, content.getvalue())
+        for name, text in (extra_files or {}).items():
+            archive.writestr(EXTRA + name, text)
