@@ -42,7 +42,9 @@ def not_yet() -> str:
 
 
 def ours(name: str) -> str:
-    """Return the dotted name in mstorch of a name in torch: "torch.nn" → "mstorch.nn"."""
+    """Return the dotted name in mstorch of a name in torch: "torch.nn" → "mstorch.nn"; of torch's package functorch too."""
+    if name.partition(".")[0] == "functorch":
+        return f"{_OURS}._functorch.package{name.removeprefix('functorch')}"
     return _OURS + name.removeprefix("torch")
 
 
@@ -119,10 +121,10 @@ class _Alias(importlib.abc.Loader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Answers for torch and its submodules, with ours or with an error: nobody else is asked for them."""
+    """Answers for torch, functorch and their submodules, with ours or with an error: nobody else is asked for them."""
 
     def find_spec(self, fullname, path=None, target=None) -> importlib.machinery.ModuleSpec | None:
-        if fullname != "torch" and not fullname.startswith("torch."):
+        if fullname.partition(".")[0] not in ("torch", "functorch"):
             return None
         found = importlib.util.find_spec(ours(fullname))
         if found is None:
@@ -201,7 +203,7 @@ def uninstall() -> None:
     os.environ.pop(VARIABLE, None)
     _rename(_OURS)
     for name, module in list(sys.modules.items()):
-        if (name == "torch" or name.startswith("torch.")) and module is sys.modules.get(ours(name)):
+        if name.partition(".")[0] in ("torch", "functorch") and module is sys.modules.get(ours(name)):
             del sys.modules[name]
 
 

@@ -113,6 +113,24 @@ def test_exit_codes(tmp_path, source, code, error):
     assert error != "" or result.stderr == ""
 
 
+def test_functorch(tmp_path):
+    """The package that torch installs beside itself is ours too."""
+    source = """
+import functorch
+import torch
+from functorch import make_functional
+from functorch.experimental import replace_all_batch_norm_modules_
+
+assert functorch.__version__ == torch.__version__ and functorch.__file__.startswith(torch.__file__.removesuffix("__init__.py"))
+try:
+    import functorch.dim
+except ModuleNotFoundError as error:
+    print(error, error.name)
+"""
+    result = ran(tmp_path, source)
+    assert result.stdout.startswith("No module named 'functorch.dim' (mstorch"), result.stdout + result.stderr
+
+
 def test_the_scripts_own_excepthook(tmp_path):
     source = "import sys\nsys.excepthook = lambda k, e, t: print(k.__name__, t.tb_lineno, t.tb_next)\n1 / 0\n"
     result = ran(tmp_path, source)

@@ -11,6 +11,9 @@ from . import views
 from ._autocast import follow
 from ._dispatch import call, finish, in_place, result_strides, type_word, unary, wrap_dim
 from .compare import where
+from .elementwise import abs as magnitude
+from .elementwise import add, div, sub
+from .math import tanh
 
 _relu = kernel("relu")
 _hardtanh = kernel("hardtanh")
@@ -204,11 +207,15 @@ def threshold(input: Any, threshold: float, value: float, *, out: Any = None) ->
 
 def tanhshrink(input: Any) -> Any:
     """``x - tanh(x)``."""
+    if isinstance(input, TensorBase) and input._dtype.category != 2:
+        return sub(input, tanh(input))
     return _apply(_tanhshrink, "tanhshrink", input)
 
 
 def softsign(input: Any) -> Any:
     """``x / (1 + |x|)``."""
+    if isinstance(input, TensorBase) and input._dtype.category != 2:
+        return div(input, add(magnitude(input), 1))
     return _apply(_softsign, "softsign", input)
 
 

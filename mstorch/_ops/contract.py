@@ -7,10 +7,11 @@ from typing import Any
 
 from .._core.formats import contiguous_format
 from .._core.promotion import promote_types
-from .._core.tensor_base import TensorBase
+from .._core.strides import contiguous_strides
+from .._core.tensor_base import TensorBase, in_order
 from . import activation, views
 from ._autocast import follow
-from ._dispatch import cpp_word, finish, finish_exactly, finish_safely, shape_of, type_word, wrap_dim
+from ._dispatch import cpp_word, finish, finish_exactly, finish_safely, scalar_array, shape_of, type_word, wrap_dim
 from ._forms import accept_forms, without_out_dtype
 from .creation import eye
 from .linalg_factor import attach, inv
@@ -397,6 +398,11 @@ def _scaled_sum(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> A
     return (shown if beta == 1 else shown * beta) + scaled
 
 
+def _row_major(result: Any) -> Any:
+    """A fresh result row by row, whatever the order of the summand."""
+    return result if result._stride is None else in_order(result, contiguous_strides(result._shape))
+
+
 def addmm(
     input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out_dtype: Any = None, out: Any = None
 ) -> Any:
@@ -429,6 +435,9 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out:
         raise RuntimeError(
             f"size mismatch, got input ({own[0] if own else m[0]}), mat ({m[0]}x{m[1]}), vec ({v[0]})"
         )
+    if input._dtype.itemsize == 2 and input._dtype.category == 2 and mat._dtype is input._dtype and vec._dtype is input._dtype:
+        whole = addmv(input.float(), mat.float(), vec.float(), beta=beta, alpha=alpha)
+        return finish_exactly(whole.to(input._dtype), out)
     return finish_exactly(_scaled_sum("addmv", input, matmul(mat, vec), beta, alpha), out)
 
 
@@ -448,6 +457,10 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out
             raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
     if product._dtype.category < 3 and (isinstance(beta, complex) or isinstance(alpha, complex)):
         raise RuntimeError(f"value cannot be converted to type {cpp_word(product._dtype)} without overflow")
+    if product._dtype.itemsize == 2 and product._dtype.category == 2:
+        # In half precision the factors and each step are rounded.
+        alpha, beta = (float(scalar_array(factor, product._dtype)) for factor in (alpha, beta))
+        product, alpha = outer(vec1 * alpha, vec2).to(product._dtype), 1
     return finish(_scaled_sum("addr", input, product, beta, alpha), out)
 
 
@@ -462,7 +475,11 @@ def baddbmm(
         raise RuntimeError("Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}".format(*words))
     if batch1._dtype is not batch2._dtype:
         raise RuntimeError(f"expected scalar type {type_word(batch1._dtype)} but found {type_word(batch2._dtype)}")
-    return finish_exactly(_scaled_sum("baddbmm", input, bmm(batch1, batch2), beta, alpha), out)
+    if input._dtype.itemsize == 2 and input._dtype.category == 2:
+        # Half precision rounds once, after the sum.
+        whole = baddbmm(input.float(), batch1.float(), batch2.float(), beta=beta, alpha=alpha)
+        return finish_exactly(whole.to(input._dtype), out)
+    return finish_exactly(_row_major(_scaled_sum("baddbmm", input, bmm(batch1, batch2), beta, alpha)), out)
 
 
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
@@ -474,6 +491,12 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
         raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {a[0]} and {b[0]}")
     if a[2] != b[1]:
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({a[1]}x{a[2]} and {b[1]}x{b[2]})")
+    if input._dtype.itemsize == 2 and input._dtype.category == 2 and a[0]:
+        # Half precision rounds after each matrix that is added.
+        total = input
+        for place, (left, right) in enumerate(zip(views.unbind(batch1), views.unbind(batch2))):
+            total = addmm(total, left, right, beta=1 if place else beta, alpha=alpha)
+        return finish(total, out)
     return finish(_scaled_sum("addbmm", input, bmm(batch1, batch2).sum(0), beta, alpha), out)
 
 

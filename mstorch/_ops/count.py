@@ -14,7 +14,8 @@ from .. import return_types
 from .._backend.table import kernel
 from .._core.dtype import bool_, float32, float64, int32, int64
 from .._core.promotion import promote_types
-from .._core.tensor_base import TensorBase, array_of, tensor_of, value_of, wrap
+from .._core.strides import contiguous_strides, normalize
+from .._core.tensor_base import TensorBase, array_of, in_order, tensor_of, value_of, wrap
 from .._tape.composite import refuse
 from . import views
 from ._dispatch import call, cpp_word, finish, is_number, result_dtype, shape_of, type_word, wrap_dim
@@ -96,6 +97,15 @@ def _order_with_nan(rows: np.ndarray) -> np.ndarray:
     return np.array(builtins.sorted(builtins.range(len(rows)), key=functools.cmp_to_key(compare)), np.int64)
 
 
+def _entry_by_entry(shape: tuple[int, ...], dim: int) -> Any:
+    """The strides of a tensor whose entries of ``dim`` lie one after the other."""
+    if not shape:
+        return None
+    inner = list(contiguous_strides((*shape[:dim], *shape[dim + 1 :])))
+    inner.insert(dim, views.numel_of(shape) // max(shape[dim], 1))
+    return normalize(shape, tuple(inner))
+
+
 def _unique_entries(input: Any, dim: int, return_inverse: bool, return_counts: bool, ordered: bool) -> Any:
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
@@ -121,7 +131,8 @@ def _unique_entries(input: Any, dim: int, return_inverse: bool, return_counts: b
     changes = (views.slice_dim(arranged, 0, 1, count, 1) != views.slice_dim(arranged, 0, 0, count - 1, 1)).any(1)
     places, group, lengths = _groups(_starts(changes), count)
     inverse = group.scatter(0, order, group) if return_inverse else None
-    chosen = refuse(label, op, source, index_select(input, dim, index_select(order, 0, places)))
+    found = index_select(input, dim, index_select(order, 0, places))
+    chosen = refuse(label, op, source, in_order(found, _entry_by_entry(shape_of(found), dim)))
     return _given(chosen, inverse, lengths, return_inverse, return_counts)
 
 

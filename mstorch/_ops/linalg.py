@@ -14,6 +14,8 @@ from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.dtype import int64
 from .._core.tensor_base import TensorBase, tensor_of, value_of, wrap
+from .._tape.composite import record
+from .._tape.windows import no_view
 from . import reduce, views
 from ._autocast import follow
 from ._dispatch import (
@@ -416,10 +418,27 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> An
     if shape[-2] > shape[-1] and (driver == "gels" or bool((ranks == shape[-1]).all())) and driver != "gelsy":
         rest = A @ solution - right
         residuals = reduce.sum(rest.abs() ** 2, -2)
+    if residuals is nothing:
+        # To torch it comes of the solution's node.
+        (residuals,) = record("LinalgLstsqBackward0", _no_gradients, (A, B), (nothing.clone(),))
     rank = counts if driver == "gels" else ranks
-    solution = views.squeeze(solution, -1) if vector else by_columns(solution)
+    solution = _in_lapack_columns(solution, shape[-2])
+    solution = no_view(views.squeeze(solution, -1)) if vector else solution
     singular = values if driver in ("gelsd", "gelss") else nothing
     return return_types.linalg_lstsq((solution, residuals, rank, singular))
+
+
+def _no_gradients(gradients: Any, outputs: Any, inputs: Any) -> Any:
+    return None, None
+
+
+def _in_lapack_columns(solution: Any, rows: int) -> Any:
+    """Solutions column by column, each in the place of the right-hand side of ``rows`` that LAPACK overwrites with it."""
+    *lead, own, columns = shape_of(solution)
+    if rows <= own:
+        return by_columns(solution)
+    rest = zeros((*lead, rows - own, columns), dtype=solution._dtype, device=solution.device)
+    return no_view(views.narrow(by_columns(cat([solution, rest], -2)), -2, 0, own))
 
 
 def check_scales(name: str, A: Any, tau: Any) -> None:
@@ -526,7 +545,7 @@ def matrix_norm(
         if ord == "nuc":
             found = reduce.sum(values, -1)
         else:
-            found = reduce.amax(values, -1) if ord == 2 else reduce.amin(values, -1)
+            found = _most(values, -1, False) if ord == 2 else _least(values, -1, False)
         if keepdim:
             for place in sorted((first, second)):
                 found = views.unsqueeze(found, place)
@@ -534,11 +553,20 @@ def matrix_norm(
     if isinstance(ord, str) or abs(ord) not in (1, math.inf):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     summed, taken = (first, second) if abs(ord) == 1 else (second, first)
-    sums = reduce.sum(A.abs(), summed, True)
-    found = reduce.amax(sums, taken, True) if ord > 0 else reduce.amin(sums, taken, True)
-    if not keepdim:
-        found = views.reshape(found, [n for i, n in enumerate(shape_of(A)) if i not in (first, second)])
-    return finish(found, out)
+    sums = reduce.sum(A.abs(), summed, keepdim)
+    taken -= summed < taken and not keepdim
+    return finish(_most(sums, taken, keepdim) if ord > 0 else _least(sums, taken, keepdim), out)
+
+
+def _most(sizes: Any, dim: int, keepdim: bool) -> Any:
+    """The largest of numbers that are not negative; 0 of none."""
+    return reduce.amax(sizes, dim, keepdim) if shape_of(sizes)[dim] else reduce.sum(sizes, dim, keepdim)
+
+
+def _least(sizes: Any, dim: int, keepdim: bool) -> Any:
+    if shape_of(sizes)[dim] == 0:
+        raise IndexError(f"amin(): Expected reduction dim {dim} to have non-zero size.")
+    return reduce.amin(sizes, dim, keepdim)
 
 
 def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None) -> Any:

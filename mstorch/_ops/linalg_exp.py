@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.table import kernel
+from .._core.modes import modes
 from .._core.tensor_base import array_of
 from . import views
 from ._dispatch import call, capturing, shape_of, without_grad
@@ -138,9 +139,15 @@ def matrix_exp(A: Any) -> Any:
     """The exponential of square matrices."""
     check_floating(A, "linalg.matrix_exp", low=True)
     check_square(A, "linalg.matrix_exp")
-    with without_grad():
-        low = A._dtype.itemsize < 4
-        found = _values(A.float() if low else A)
-        found = found.to(A._dtype) if low else found
+    forward, modes.forward = modes.forward, False  # the exponential has a derivative of its own
+    try:
+        with without_grad():
+            low = A._dtype.itemsize < 4
+            found = _values(A.float() if low else A)
+            found = found.to(A._dtype) if low else found
+    finally:
+        modes.forward = forward
     return attach("LinalgMatrixExpBackward0", _exp_backward, (A,), (found,))[0]
+
+
 accept_forms(globals())

@@ -190,7 +190,7 @@ def gaussian_nll_loss(
         var = mul(filled((), 1.0, dtype=input._dtype), var) if not shape_of(input) else filled(
             shape_of(input), float(var), dtype=input._dtype
         )
-    elif (variances := readable(var)) is not None and (variances < 0).any():
+    elif (variances := readable(var.detach().float() if var._dtype.itemsize == 2 else var)) is not None and (variances < 0).any():
         raise ValueError("var has negative entry/entries")
     x, v = shape_of(input), shape_of(var)
     if v != x:

@@ -207,7 +207,10 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
                 f"The expanded size of the tensor ({w[0]}) must match the existing size ({bias._shape[0]}) at non-singleton dimension "
                 f"1.  Target sizes: [{views.numel_of(a[:-1])}, {w[0]}].  Tensor sizes: [{bias._shape[0]}]"
             )
-        product = call(_linear_bias, (bias, input, weight))
+        if input._dtype.category < 2:
+            product = matmul(input, views.transpose(weight, 0, 1)) + bias
+        else:
+            product = call(_linear_bias, (bias, input, weight))
     return no_view(views.squeeze(product, 0) if single else product)
 
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core.dtype import bool_
+from .._tape.composite import record
 from . import views
-from ._dispatch import finish, shape_of, without_grad, wrap_dim
-from .creation import empty, ones, zeros
+from ._dispatch import finish, shape_of, with_format, without_grad, wrap_dim
+from .creation import empty, full, ones, zeros
 from .dropout import dropout
 from .elementwise import mul
 from .linalg import matrix_norm
@@ -49,10 +50,37 @@ def native_group_norm(
 ) -> tuple[Any, Any, Any]:
     """``group_norm`` with the mean and the inverse standard deviation (N, group) of each group."""
     result = group_norm(input, group, weight, bias, eps)
-    if not input.numel():
-        return result, zeros((N, group), dtype=input._dtype), zeros((N, group), dtype=input._dtype)
-    centre, spread = _moments(views.reshape(input, (N, group, -1)), (2,), eps, False)
-    return result, centre, spread
+    with without_grad():
+        if input.numel():
+            centre, spread = _moments(views.reshape(input.detach(), (N, group, -1)), (2,), eps, False)
+        else:
+            centre, spread = zeros((N, group), dtype=input._dtype), full((N, group), math.nan, dtype=input._dtype)
+    # To torch they come of the result's node, so that they take part in autograd as soon as a weight does.
+    given = tuple(item for item in (input, weight, bias) if item is not None)
+    return result, *record("NativeGroupNormBackward0", _moments_backward, given, (centre, spread), forward=_moments_forward)
+
+
+def _moments_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+    """The gradient of the statistics of groups, which torch counts only where both of them are used."""
+    nothing = (None,) * len(inputs)
+    if gradients[0] is None or gradients[1] is None or not inputs[0].numel():
+        return nothing
+    groups, centre, spread = _groups(inputs[0], outputs)
+    slope = gradients[0].unsqueeze(-1) - gradients[1].unsqueeze(-1) * (groups - centre) * spread**3
+    return views.reshape(slope / shape_of(groups)[2], shape_of(inputs[0])), *nothing[1:]
+
+
+def _moments_forward(tangents: Any, outputs: Any, inputs: Any) -> Any:
+    if tangents[0] is None or not inputs[0].numel():
+        return None, None
+    groups, centre, spread = _groups(inputs[0], outputs)
+    moved = views.reshape(tangents[0], shape_of(groups))
+    return mean(moved, 2), mul(-mean(moved * (groups - centre), 2), outputs[1] ** 3)
+
+
+def _groups(input: Any, moments: Any) -> tuple[Any, Any, Any]:
+    shape = shape_of(moments[0])
+    return views.reshape(input, (*shape, -1)), views.unsqueeze(moments[0], -1), views.unsqueeze(moments[1], -1)
 
 
 def native_batch_norm(
@@ -152,7 +180,7 @@ def max_pool2d_with_indices_backward(
         flat = zeros((*lead, shape[-2] * shape[-1]), dtype=grad_output._dtype)
         at = views.reshape(indices, (*lead, -1))
         found = scatter_add(flat, len(lead), at, views.reshape(grad_output.detach(), (*lead, -1)))
-        found = views.reshape(found, shape)
+        found = with_format(views.reshape(found, shape), input)
     name = "MaxPool2DWithIndicesBackwardBackward0"
     return attach(name, _pool_backward, (grad_output, input), (found,), indices)[0]
 

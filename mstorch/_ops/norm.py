@@ -12,7 +12,7 @@ from . import views
 from ._autocast import follow
 from ._dispatch import call, cast_tensor, shape_of, with_format, without_grad, write
 from .creation import ones, zeros
-from .elementwise import add, mul, rsqrt, square
+from .elementwise import add, mul, rsqrt, square, sub
 from .reduce import mean
 
 _train = kernel("batch_norm_train")
@@ -135,6 +135,9 @@ def group_norm(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
                 f"{list(shape_of(tensor))} and input of shape {list(shape)}"
             )
+    if input._dtype.itemsize == 2 and input._dtype.category == 2:  # half precision rounds once, at the end
+        weight, bias = (item if item is None else item.float() for item in (weight, bias))
+        return group_norm(input.float(), num_groups, weight, bias, eps).to(input._dtype)
     if not count_of(input._shape):
         return _scaled(mul(input, 1), weight, bias)
     groups = views.reshape(input, (shape[0], num_groups, -1))
@@ -170,9 +173,24 @@ def instance_norm(
     if running_var is not None:
         scale = count / (count - 1) if count > 1 else float("nan")
         _update(running_var, mean(views.reshape(batch_var, (n, channels)), 0), momentum, scale)
+    if input._dtype.itemsize == 2 and input._dtype.category == 2 and count:
+        return _rounded_instance_norm(input, weight, bias, eps)
     return no_view(_scaled(views.reshape(y, shape), weight, bias))
 
 
+def _rounded_instance_norm(input: Any, weight: Any, bias: Any, eps: float) -> Any:
+    """In half precision the statistics are rounded, and then the result."""
+    kind, wide = input._dtype, input.float()
+    dims = tuple(range(2, len(input._shape)))
+    centre = mean(wide, dims, True).to(kind).float()
+    away = sub(wide, centre)
+    slope = rsqrt(add(mean(square(away), dims, True), eps)).to(kind).float()
+    if weight is not None:
+        slope = _scaled(slope, weight.float(), None)
+    shift = mul(centre, -slope)
+    if bias is not None:
+        shift = _scaled(shift, None, bias.float())
+    return add(mul(wide, slope), shift).to(kind)
 
 
 follow(globals())

@@ -41,7 +41,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
         part = indices // step if step <= np.iinfo(np.int64).max else indices * 0
         found.append(part % length)
         step *= length
-    return tuple(reversed(found))
+    return views.unbind(stack(found[::-1], -1), -1) if found else ()
 
 
 def _torch_type(value: Any) -> str:

@@ -8,6 +8,7 @@ from .. import return_types
 from .._backend.table import kernel
 from .._core.dtype import bool_, by_name, dtype, int64
 from .._core.tensor_base import TensorBase, count_of
+from .._tape.composite import record
 from . import views
 from ._autocast import follow
 from ._dispatch import (
@@ -21,12 +22,14 @@ from ._dispatch import (
     refuse_dtype,
     shape_of,
     type_word,
+    without_grad,
     wrap_dim,
     wrap_dims,
 )
 from ._forms import accept_forms
 from .index import gather
-from .join import cat
+from .join import cat, flip
+from .math import exp, log
 from .reduce import summed_dtype
 
 _cumsum = kernel("cumsum")
@@ -110,7 +113,25 @@ def logcumsumexp(input: Any, dim: int, *, out: Any = None) -> Any:
     if isinstance(out, TensorBase) and out._dtype is not input._dtype:
         raise RuntimeError(f"expected scalar_type {type_word(input._dtype)} but found {type_word(out._dtype)}")
     refuse_dtype("logcumsumexp_out_cpu", input._dtype, below=2)
+    if input._dtype.category == 3:
+        with without_grad():
+            found = call(_logcumsumexp, (input.detach(),), dim)
+
+        def forward(tangents: Any, outputs: Any, inputs: Any) -> Any:
+            if not shape_of(inputs[0]):
+                return tangents
+            weights = exp(inputs[0])  # as in torch, without regard to an overflow
+            return (cumsum(weights * tangents[0], dim) / cumsum(weights, dim),)
+
+        return finish(record("LogcumsumexpBackward0", _logcumsumexp_backward, (input,), (found,), dim, forward=forward)[0], out)
     return finish(call(_logcumsumexp, (input,), dim), out)
+
+
+def _logcumsumexp_backward(gradients: Any, outputs: Any, inputs: Any, dim: int) -> Any:
+    if not shape_of(inputs[0]):
+        return gradients
+    behind = flip(logcumsumexp(flip(log(gradients[0]) - outputs[0].conj(), (dim,)), dim), (dim,))
+    return (exp(behind + inputs[0].conj()),)
 
 
 def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:

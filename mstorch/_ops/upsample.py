@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.cast import numpy_cast
 from .._backend.table import kernel, torch_type_name
-from .._core.dtype import float64, uint8
+from .._core.dtype import by_name, float64, uint8
 from ._autocast import follow
 from ._dispatch import call, shape_of, with_format
 from .pool import adaptive_avg_pool
@@ -48,8 +49,12 @@ def _cubic(t: np.ndarray, a: float) -> list[np.ndarray]:
 
 
 @lru_cache(512)
-def _matrix(size: int, out: int, factor: float | None, corners: bool, cubic: bool, double: bool) -> np.ndarray:
-    """(size, out) weights of linear or cubic interpolation."""
+def _matrix(size: int, out: int, factor: float | None, corners: bool, cubic: bool, double: bool, rounded: str = "") -> np.ndarray:
+    """(size, out) weights of linear or cubic interpolation, each ``rounded`` to a dtype of that name."""
+
+    def weight_of(exact: np.ndarray) -> np.ndarray:
+        return numpy_cast(numpy_cast(exact, by_name(rounded).np), kind) if rounded else exact
+
     kind: Any = np.float64 if double else np.float32
     scale = _scale(size, out, factor, corners, kind)
     places = np.arange(out, dtype=kind)
@@ -63,11 +68,12 @@ def _matrix(size: int, out: int, factor: float | None, corners: bool, cubic: boo
     columns = np.arange(out)
     if cubic:
         for k, weight in enumerate(_cubic(t, -0.75)):
-            np.add.at(matrix, ((low - 1 + k).clip(0, size - 1), columns), weight)
+            np.add.at(matrix, ((low - 1 + k).clip(0, size - 1), columns), weight_of(weight))
     else:
         low = np.minimum(low, size - 1)
         high = np.minimum(low + 1, size - 1)
-        np.add.at(matrix, (low, columns), 1 - t)
+        t = weight_of(t)
+        np.add.at(matrix, (low, columns), weight_of(1 - t))
         np.add.at(matrix, (high, columns), t)
     return matrix
 
@@ -114,7 +120,7 @@ _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2, "lanczos": 
 def _check_kind(input: Any, mode: str, rank: int, antialias: bool) -> None:
     """torch's errors for integers, which only bytes may be, and for complex numbers."""
     kind, nearest = input._dtype, mode.startswith("nearest")
-    if kind.category == 2 or (kind is uint8 and (nearest or (rank == 2 and mode in _BYTES))):
+    if (kind.category == 2 and not (antialias and kind.itemsize == 2)) or (kind is uint8 and (nearest or (rank == 2 and mode in _BYTES))):
         return
     flat = {"nearest": "nearest", "nearest-exact": "nearest", "trilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
     kernel_ = f"compute_indices_weights_{flat}"
@@ -141,16 +147,20 @@ def resize(
         return input
     if input._dtype is uint8 and mode in _BYTES:
         return _resize_bytes(input, out, factors, mode, corners, antialias)
-    double = input._dtype.name == "float64"
+    kind = input._dtype
+    double = kind.name == "float64"
+    half = kind.itemsize == 2
+    if half:  # which rounds once, after all axes
+        input = input.float()
     # The last axis first, as its rows are contiguous.
     for i in reversed(range(len(sizes))):
         n, o, f = sizes[i], out[i], factors[i]
         if antialias:
             matrix = _smooth_matrix(n, o, f, corners, mode)
         else:
-            matrix = _matrix(n, o, f, corners, mode == "bicubic", double)
+            matrix = _matrix(n, o, f, corners, mode == "bicubic", double, kind.name if half and mode != "bilinear" else "")
         input = call(_along, (input,), matrix, i + 2)
-    return input
+    return input.to(kind) if half else input
 
 
 _BYTES = ("bilinear", "bicubic", "lanczos")

@@ -11,6 +11,8 @@ from .._tape.forward import in_storage
 from .._tape.node import named
 from .._tape.windows import Linear, view
 
+MAPPED: list[Any] = []  # ``joined`` and ``apart`` within ``vmap``: torch.func, which stands above this room, enters its own
+
 
 def _same(tensor: Any) -> Any:
     """Another tensor over the same elements, a view."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from .._core import tangents
 from .._core.modes import modes
+from .._core.overriding import state
 from .._core.tensor_base import TensorBase
 from .._tape.duals import tangent_of
 from . import _dual
@@ -74,7 +75,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
         )
     if tangent_of(tangent, inner) is not None:
         raise RuntimeError(f"Setting a forward grad that itself has a forward gradient at the same level{level} is not supported.")
-    return _dual.joined(tensor, tangent, inner)
+    return (_dual.MAPPED[0] if state.maps else _dual.joined)(tensor, tangent, inner)
 
 
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
@@ -84,7 +85,7 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
         return UnpackedDualTensor(tensor, None)
     if not isinstance(tensor, TensorBase):
         raise TypeError(f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {type(tensor).__name__}")
-    return UnpackedDualTensor(*_dual.apart(tensor, _level(level, "_unpack_dual")))
+    return UnpackedDualTensor(*(_dual.MAPPED[1] if state.maps else _dual.apart)(tensor, _level(level, "_unpack_dual")))
 
 
 class dual_level(_Mode):

@@ -249,12 +249,13 @@ def _forwards(func: Callable[..., Any], inputs: Any) -> Any:
     blocks = []
     for place, (value, _) in enumerate(pairs):
         parts = stack([column[place] for column in columns]).split([tensor.nelement() for tensor in inputs], 0)
-        blocks.append(
-            _single(tuple(
-                part.permute((*range(1, part.dim()), 0)).reshape((*value.shape, *tensor.shape)) for part, tensor in zip(parts, inputs)
-            ), many_inputs)
-        )  # fmt: skip
-    return _single(tuple(blocks), many)
+        blocks.append([
+            part.permute((*range(1, part.dim()), 0)).reshape((*value.shape, *tensor.shape)) for part, tensor in zip(parts, inputs)
+        ])  # fmt: skip
+    # As in torch, lists where there are several inputs.
+    if many_inputs:
+        return blocks if many else blocks[0]
+    return _single(tuple(block[0] for block in blocks), many)
 
 
 def jacobian(
@@ -324,6 +325,8 @@ def hessian(
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
 
     def first(*tensors: Any) -> Any:
+        if outer_jacobian_strategy == "forward-mode":  # a leaf that needs no gradient would leave its tangent behind
+            tensors = tuple(tensor.requires_grad_() for tensor in tensors)
         found = jacobian(lambda *inner: _one_number(func, inner, "hessian", strict).squeeze(), tensors, create_graph=True)
         _check_dependent(found, "jacobian", strict)
         return found

@@ -23,7 +23,7 @@ from .._ops.placing import beside
 from .._tape import engine
 from .._tape.node import bare, edge_of
 from ..autograd import forward_ad
-from ..autograd._dual import apart, check_sizes, joined
+from ..autograd._dual import MAPPED, apart, check_sizes, joined
 from ._batched import aligned, batched, core, dressed_like, everywhere, innermost, is_of, maps_of, outside, public
 from ._levels import chosen_positions, fresh, recording, seed_of
 from ._reverse import Pull, check_real, jacrev, with_aux
@@ -183,6 +183,9 @@ def _parted(item: Any, level: int) -> tuple[Any, Any]:
     """A result as the outside may see it, and its tangent; what has none is the outside's own."""
     value, tangent = apart(core(item), level)
     return (item, None) if tangent is None else (dressed_like(item, value), dressed_like(item, tangent))
+
+
+MAPPED.extend((_joined, _parted))
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:

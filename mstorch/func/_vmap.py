@@ -74,6 +74,12 @@ def _batch_size(leaves: list[Any], dims: list[Any]) -> int:
     return sizes[0]
 
 
+def mapped_size(func: Callable[..., Any], in_dims: Any, args: tuple[Any, ...]) -> int:
+    """How many slices ``vmap`` would find in the arguments; ValueError with torch's words for arguments that it refuses."""
+    leaves, dims, _ = _input_dims(getattr(func, "__name__", repr(func)), in_dims, args)
+    return _batch_size(leaves, dims)
+
+
 def _output_dims(name: str, out_dims: Any, spec: Any, single: bool) -> list[Any]:
     own = tree_flatten(out_dims, _is_none)[0]
     if not all(dim is None or isinstance(dim, int) for dim in own):
@@ -162,4 +168,4 @@ def _whole(parts: Sequence[Any], dim: int | None) -> Any:
     return parts[0] if dim is None else public("cat")(list(parts), dim)
 
 
-__all__ = ["vmap"]
+__all__ = ["mapped_size", "vmap"]

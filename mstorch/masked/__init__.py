@@ -5,6 +5,7 @@ Differs from torch: there is no MaskedTensor, and masks are dense.
 from __future__ import annotations
 
 from .._core.overriding import for_maps
+from ._filled import _input_mask, _output_mask  # noqa: F401 - torch has them here
 from .normalizations import log_softmax, logaddexp, normalize, softmax, softmin
 from .reductions import (
     amax,

@@ -52,3 +52,31 @@ def filled(input: Any, mask: Any, neutral: Any, dtype: Any) -> Any:
     if dtype is not None and input._dtype is not dtype:
         input = input.to(dtype)
     return input if mask is None else where(input_mask(input, mask), input, neutral)
+
+
+_REDUCTIONS = frozenset("sum prod amax amin argmax argmin mean median norm var std logsumexp".split())
+_IN_SHAPE = frozenset("softmax log_softmax softmin normalize cumsum cumprod".split())
+
+
+def _input_mask(input: Any, *args: Any, **kwargs: Any) -> Any:
+    """The mask among a masked operation's arguments, boolean, in the input's shape; ValueError without one."""
+    mask = kwargs.get("mask")
+    if mask is None:
+        raise ValueError("_input_mask requires explicit mask")
+    return input_mask(input, mask)
+
+
+def _output_mask(op: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    """Which elements of a masked operation's result come of any element that the mask marks; ValueError for other operations."""
+    if not callable(op):
+        raise ValueError(f"_output_mask expected masked operation (got {type(op).__name__} object)")
+    name = op.__name__
+    if name in _IN_SHAPE:
+        return _input_mask(input, *args, **kwargs)
+    if name not in _REDUCTIONS:
+        raise ValueError(f"_output_mask expected masked operation (got callable {op.__module__}.{name})")
+    if name == "norm":
+        args = args[1:]
+    dims = canonical_dims(args[0] if args else kwargs.get("dim"), len(shape_of(input)))
+    marked = _input_mask(input, *args, **kwargs)
+    return marked.any(dims, bool(kwargs.get("keepdim", False))) if dims else marked

@@ -156,7 +156,7 @@ def _variance(
     square = apart * apart.conj() if computing.category == 3 else apart * apart
     total = sum(square.real if computing.category == 3 else square, dims, keepdim=keepdim)
     count = count.reshape(shape_of(total))
-    return (total / clamp_min(count - less, 0)).to(computing.to_real())
+    return (total / clamp_min(count - less, 0)).to(computing)
 
 
 def var(

@@ -218,6 +218,25 @@ def test_set_anomaly(both):
     both(body)
 
 
+def test_second_derivatives_forwards(both):
+    """The outer Jacobian by forward mode, of inputs that need no gradient too; lists where there are several."""
+    forwards = {"vectorize": True, "outer_jacobian_strategy": "forward-mode"}
+
+    def body(t):
+        x, y = t.tensor([1.0, 2, 3]), t.tensor([2.0, 3, 4])
+        found = [
+            t.autograd.functional.hessian(lambda a: (a**3).prod(), x, **forwards),
+            t.autograd.functional.hessian(lambda a: (a**3).prod(), x.clone().requires_grad_(), **forwards),
+            t.autograd.functional.hessian(lambda a, b: (a * b).sum() ** 2, (x, y), **forwards),
+        ]
+        for kwargs in ({}, {"vectorize": True, "strategy": "forward-mode"}):
+            found.append(t.autograd.functional.jacobian(lambda a, b: (a * b, b.sum()), (x, y), **kwargs))
+            found.append(t.autograd.functional.jacobian(lambda a: (a * 2, a.sum()), x, **kwargs))
+        return found, [type(item).__name__ for item in found]
+
+    both(body)
+
+
 def test_choices_and_what_is_gone(both):
     def body(t):
         x = t.ones(2, requires_grad=True)

@@ -122,3 +122,14 @@ def test_older_names() -> None:
         )  # fmt: skip
     assert torch.allclose(numerical, analytical[0], atol=1e-6) and answers == [True, True, True]
     assert torch.allclose(torch.diag(y.flatten()), module.get_numerical_jacobian_wrt_specific_input(torch.mul, 0, (x, y), (x * y,), 1e-6)[0])
+
+
+def test_batched_tangents(both):
+    """Directions in a batch, through ``vmap``."""
+
+    def body(t):
+        x = t.tensor([1.0, 2, 3], dtype=t.float64, requires_grad=True)
+        functions = (lambda v: v.sin() * v, lambda v: v.cumsum(0).max(0).values, lambda v: t.outer(v, v) @ v)
+        return [t.autograd.gradcheck(f, (x,), check_forward_ad=True, check_batched_forward_grad=True) for f in functions]
+
+    both(body)

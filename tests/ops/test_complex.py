@@ -156,3 +156,44 @@ def test_view_in_another_dtype(both):
 )
 def test_errors(both, body):
     both(body)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "int64", "uint8"])
+def test_shrinking_functions(dtype, both):
+    """Activations that torch composes take what their parts take."""
+
+    def body(torch):
+        x = torch.tensor([2, 0, 1]).to(getattr(torch, dtype)) * (1 if dtype != "complex64" else 1 - 2j)
+        return torch.nn.functional.softsign(x), torch.nn.functional.tanhshrink(x)
+
+    both(body)
+
+
+def test_masked_variance(both):
+    """The variance of complex numbers under a mask is a complex number to torch."""
+
+    def body(torch):
+        x = torch.tensor([[1 + 1j, 2, 3j], [0.5j, 1, 2]])
+        mask = torch.tensor([[True, False, True], [True, True, True]])
+        return torch.masked.var(x, 1, mask=mask), torch.masked.std(x, 0, mask=mask)
+
+    both(body)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_derivatives_of_exponentials(dtype, both):
+    """Gradients and tangents of functions that are not their own conjugates'."""
+
+    def body(torch):
+        kind = getattr(torch, dtype)
+        x = torch.tensor([[1 + 2j, -1j], [0.5, 2 - 1j]], dtype=kind).requires_grad_()
+        y = torch.tensor([[0.5j, 1], [2 + 1j, 1 - 1j]], dtype=kind).requires_grad_()
+        found = [torch.logaddexp(x, y), torch.matrix_exp(x)]
+        gradients = [torch.autograd.grad(item.abs().sum(), (x, y), allow_unused=True) for item in found]
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(x.detach(), y.detach())
+            moved = [torch.logaddexp(dual, y.detach()), torch.logaddexp(y.detach(), dual), torch.matrix_exp(dual)]
+            tangents = [torch.autograd.forward_ad.unpack_dual(item).tangent for item in moved]
+        return found[0], gradients, tangents
+
+    both(body, rtol=1e-4, atol=1e-5, strides=False)

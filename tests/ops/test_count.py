@@ -139,3 +139,20 @@ ERRORS = {
 def test_errors(both, name):
     """torch's error types and words."""
     both(lambda torch: ERRORS[name](torch, torch.tensor(F)))
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2, -1])
+def test_order_of_entries(both, dim):
+    """Distinct entries lie one after the other."""
+    both(lambda torch: (
+        torch.arange(24).reshape(2, 3, 4).unique(dim=dim), torch.arange(24).reshape(2, 3, 4).unique_consecutive(dim=dim),
+        torch.ones(2, 3, 4).unique(dim=dim),
+    ))  # fmt: skip
+
+
+def test_unravel_index(both):
+    """The indices lie side by side."""
+    both(lambda torch: (
+        torch.unravel_index(torch.tensor([[3, 7, 9], [1, 2, 3]]), (3, 4)), torch.unravel_index(torch.tensor(5), (2, 2, 2)),
+        torch.unravel_index(torch.tensor([], dtype=torch.int64), (3, 4)),
+    ))  # fmt: skip

@@ -259,3 +259,38 @@ def test_systems_that_do_not_fit(both, name):
 def test_transforms_lie_innermost(both, name, dim):
     both(lambda torch: getattr(torch.fft, name)(torch.arange(210.0).reshape(5, 6, 7), dim=dim).stride())
     both(lambda torch: getattr(torch.fft, name)(torch.arange(210.0).reshape(5, 6, 7), s=(4, 9), dim=dim).stride())
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (2, 4, 2)])
+@pytest.mark.parametrize("driver", ["gels", "gelsy", "gelsd"])
+@pytest.mark.parametrize("tracked", ["A", "B", ""])
+def test_least_squares_as_lapack_leaves_them(shape, driver, tracked, both):
+    """Strides of the solution, and what takes part in autograd."""
+
+    def body(torch):
+        A, B = torch.tensor(matrices(*shape)), torch.tensor(matrices(*shape[:-1], 2))
+        for name, tensor in (("A", A), ("B", B)):
+            tensor.requires_grad_(name == tracked)
+        found = torch.linalg.lstsq(A, B, driver=driver)
+        if tracked:
+            found.solution.sum().backward()
+        return [*found, A.grad, B.grad, found.solution._base is None]
+
+    both(body, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (2, 0, 3), (0, 2, 2)])
+@pytest.mark.parametrize("ord", [1, -1, 2, -2, np.inf, -np.inf, "nuc", "fro"])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_norms_of_empty_matrices(shape, ord, keepdim, both):
+    both(lambda torch: torch.linalg.matrix_norm(torch.zeros(shape), ord, keepdim=keepdim))
+
+
+def test_sums_row_by_row(both):
+    """The result of ``baddbmm`` is row-major, whatever its summand is."""
+
+    def body(torch):
+        x = torch.arange(12.0).reshape(2, 2, 3)
+        return torch.baddbmm(torch.ones(2, 2, 2).mT, x, x.mT), torch.baddbmm(torch.ones(2, 2, 2).mT, x, x.mT, beta=2, alpha=3)
+
+    both(body)

@@ -50,3 +50,28 @@ def test_batch_norm_by_given_statistics(both: Any, shape: tuple[int, ...]) -> No
         return y, first, second
 
     both(body, rtol=1e-4, atol=1e-4, strides=False)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_statistics_of_groups(weighted, both):
+    """Their gradients count where both of them are used."""
+
+    def body(torch):
+        x = torch.tensor(np.random.RandomState(0).randn(2, 6, 3)).requires_grad_()
+        weights = [torch.arange(1.0, 7, dtype=torch.float64).requires_grad_(), torch.ones(6).double()] if weighted else [None, None]
+        y, centre, spread = torch.native_group_norm(x, *weights, 2, 6, 3, 3, 1e-5)
+        start = (y**3).sum()
+        ends = (start, start + centre.sum(), start + spread.sum(), start + (centre * spread).sum())
+        return y, centre, spread, [torch.autograd.grad(end, x, retain_graph=True)[0] for end in ends]
+
+    both(body)
+
+
+def test_statistics_of_constants(both):
+    """Of a result that a weight alone makes part of autograd, they are part too."""
+
+    def body(torch):
+        weight = torch.ones(6).requires_grad_()
+        return torch.native_group_norm(torch.arange(36.0).reshape(2, 6, 3), weight, None, 2, 6, 3, 3, 1e-5)
+
+    both(body)

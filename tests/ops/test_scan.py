@@ -112,3 +112,32 @@ def test_logcumsumexp_gradients_of_zero(both, gradient):
         return x.grad
 
     both(body)
+
+
+COMPLEX = [0j, 1 + 2j, -3 + 1j, complex("inf"), complex("-inf"), complex("nan"), complex(1, float("inf"))]
+
+
+@pytest.mark.parametrize("first", range(len(COMPLEX)))
+def test_logarithms_of_complex_sums(first, both):
+    """Infinite and missing numbers, next to each other."""
+
+    def body(torch):
+        rows = [[COMPLEX[first], other, COMPLEX[first]] for other in COMPLEX]
+        found = torch.logcumsumexp(torch.tensor(rows), 1), torch.logcumsumexp(torch.tensor(rows), 0)
+        return [torch.view_as_real(part) for part in found]
+
+    both(body)
+
+
+def test_gradients_of_complex_sums(both):
+    def body(torch):
+        x = torch.tensor([[1 + 2j, -2, 3 - 1j], [0.5j, 1, 2 - 2j]], dtype=torch.complex128).requires_grad_()
+        found = torch.logcumsumexp(x, 1)
+        (first,) = torch.autograd.grad((found.abs() * torch.arange(1.0, 4)).sum(), x, create_graph=True)
+        (second,) = torch.autograd.grad(first.abs().sum(), x)
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(x.detach(), torch.ones_like(x) * (1 + 1j))
+            tangent = torch.autograd.forward_ad.unpack_dual(torch.logcumsumexp(dual, 0)).tangent
+        return found, first, second, tangent, torch.logcumsumexp(x[0, 0], 0), torch.logcumsumexp(x[:0], 0)
+
+    both(body)

@@ -25,6 +25,34 @@ def _running(function: Any) -> Any:
     return kernel
 
 
+def numpy_complex_logcumsumexp(x: np.ndarray, dim: int) -> np.ndarray:
+    """The logarithm of running sums of complex exponentials, in double precision."""
+    out = np.empty(x.shape, x.dtype)
+    if not x.size or not x.ndim:
+        out[...] = x
+        return out
+    entries, results = np.moveaxis(x.astype(np.complex128), dim, 0), np.moveaxis(out, dim, 0)
+    total = np.full(entries.shape[1:], complex(-np.inf, 0))
+    with quiet():
+        for entry, result in zip(entries, results[..., None]):
+            total = _log_of_sum(entry, total)
+            result[..., 0] = total
+    return out
+
+
+def _log_of_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    smaller = a.real < b.real
+    low, high = np.where(smaller, a, b), np.where(smaller, b, a)
+    ratio = np.exp(low - high)
+    re, im = ratio.real, ratio.imag
+    # log(1 + ratio) without a loss where the ratio is small.
+    found = high + (0.5 * np.log1p(re * (2 + re) + im * im) + 1j * np.arctan2(im, 1 + re))
+    infinite = ~np.isfinite(low.real) & (low.real == high.real)
+    if infinite.any():
+        found = np.where(infinite, np.where(low.real < 0, low, np.log(np.exp(low) + np.exp(high))), found)
+    return np.where(np.isnan(a) | np.isnan(b), complex(np.nan, np.nan), found)
+
+
 def numpy_running_sum(x: np.ndarray, dim: int) -> np.ndarray:
     """Running sums rounded after each addition, for sums whose order shows."""
     with quiet():
@@ -55,4 +83,9 @@ define_host("cumprod", _running(np.multiply), (*_NUMBERS, *COMPLEX), HALF)
 define_host("running_sum", numpy_running_sum, FLOATS, HALF)
 define_host("cummax_indices", numpy_cummax_indices, _NUMBERS, _VIA)
 define_host("cummin_indices", numpy_cummin_indices, _NUMBERS, _VIA)
-define_host("logcumsumexp", _running(np.logaddexp), FLOATS, HALF)
+_real_logcumsumexp = _running(np.logaddexp)
+define_host(
+    "logcumsumexp",
+    lambda x, dim: numpy_complex_logcumsumexp(x, dim) if x.dtype.kind == "c" else _real_logcumsumexp(x, dim),
+    (*FLOATS, *COMPLEX), HALF,
+)

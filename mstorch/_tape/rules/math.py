@@ -127,11 +127,11 @@ def _same_sign(g: Any, x: Any, result: Any) -> Any:
 
 
 def _log_share(g: Any, x: Any, other: Any) -> Any:
-    return v.div(g, v.plus(v.exp(v.sub(other, x)), 1))
+    return v.div(g, v.conj(v.plus(v.exp(v.sub(other, x)), 1)))
 
 
 def _log2_share(g: Any, x: Any, other: Any) -> Any:
-    return v.div(g, v.plus(v.exp(v.times(v.sub(other, x), math.log(2))), 1))
+    return v.div(g, v.conj(v.plus(v.exp(v.times(v.sub(other, x), math.log(2))), 1)))
 
 
 def _log_where(x: Any, other: Any, logarithm: Any, least: float) -> Any:

@@ -117,13 +117,13 @@ def rrelu(
 
 
 def _slopes(input: Any, lower: float, upper: float) -> Any:
-    values = array_of(input)
-    slopes = np.ones(values.shape, input._dtype.np)
+    values = numpy_cast(array_of(input), np.dtype(np.float64))
+    slopes = np.ones(values.shape)
     chosen = values <= 0
     lower, upper = (float(numpy_cast(np.asarray(bound), input._dtype.np)) for bound in (lower, upper))  # as torch rounds them
     drawn = draw("uniform", engine_of(None), (int(chosen.sum()),), lower, upper, "float64")
-    slopes[chosen] = drawn.astype(slopes.dtype)
-    return beside(tensor_of(slopes), input)
+    slopes[chosen] = drawn
+    return beside(tensor_of(numpy_cast(slopes, input._dtype.np)), input)
 
 
 def logsigmoid(input: Any, *, out: Any = None) -> Any:

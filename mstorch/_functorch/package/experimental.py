@@ -1,0 +1,7 @@
+"""functorch.experimental."""
+from __future__ import annotations
+
+from ...func import functionalize, hessian, jacfwd, jvp, replace_all_batch_norm_modules_
+from ..apis import chunk_vmap
+
+__all__ = ["chunk_vmap", "functionalize", "hessian", "jacfwd", "jvp", "replace_all_batch_norm_modules_"]
