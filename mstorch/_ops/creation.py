@@ -337,6 +337,8 @@ def range(
     if end is None:
         start, end = 0, start
     kind = dtype or get_default_dtype()
+    if out is None and devices.is_meta(device):
+        return meta_tensor((int((float(end) - float(start)) / float(step)) + 1,), kind, None, requires_grad)
     array = float(start) + float(step) * np.arange(int((float(end) - float(start)) / float(step)) + 1, dtype=np.float64)
     values = made(numpy_cast(array, (out._dtype if out is not None and dtype is None else kind).np), requires_grad)
     return values if out is None else _deliver_in_order(values, out)

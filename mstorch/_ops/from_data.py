@@ -264,6 +264,8 @@ def asarray(
         found = shared if dtype is None or dtype is shared._dtype else shared.to(dtype)
         if copy and found is shared:
             found = shared.clone()
+    if device is not None and devices.is_meta(device):
+        found = found.to(device)
     return _with_history(obj, found, requires_grad)
 
 

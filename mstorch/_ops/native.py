@@ -37,7 +37,7 @@ def native_layer_norm(
     shape = shape_of(input)
     lead = shape[: len(shape) - len(wanted)]
     with without_grad():
-        flat = views.reshape(input, (*lead, math.prod(wanted))) if input.numel() else zeros((*lead, 1), dtype=input._dtype)
+        flat = views.reshape(input, (*lead, math.prod(wanted))) if input.numel() else input.new_zeros((*lead, 1))
         centre, spread = _moments(flat.detach(), (len(lead),), eps, False)
         stats = [views.reshape(part, (*lead, *([1] * len(wanted)))) for part in (centre, spread)]
     return result, stats[0], stats[1]
@@ -49,7 +49,8 @@ def native_group_norm(
     """``group_norm`` with the mean and the inverse standard deviation (N, group) of each group."""
     result = group_norm(input, group, weight, bias, eps)
     if not input.numel():
-        return result, zeros((N, group), dtype=input._dtype), zeros((N, group), dtype=input._dtype)
+        none = zeros((N, group), dtype=input._dtype, device=input.device)
+        return result, none, none.clone()
     centre, spread = _moments(views.reshape(input, (N, group, -1)), (2,), eps, False)
     return result, centre, spread
 
@@ -65,7 +66,7 @@ def native_batch_norm(
             dims = tuple(d for d in range(len(shape_of(input))) if d != 1)
             stats = _moments(input.detach(), dims, eps, False)
     else:
-        stats = (empty(0, dtype=input._dtype), empty(0, dtype=input._dtype))
+        stats = (empty(0, dtype=input._dtype, device=input.device), empty(0, dtype=input._dtype, device=input.device))
     return finish((result, *stats), out)
 
 
@@ -87,12 +88,12 @@ def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:
     """``dropout`` and the mask of what was kept."""
     shape, kind = shape_of(input), input._dtype
     if not input.numel():
-        return mul(input, 1), empty(shape, dtype=bool_)
+        return mul(input, 1), empty(shape, dtype=bool_, device=input.device)
     if train is False or p == 0:
-        return mul(input, 1), ones(shape, dtype=bool_)
+        return mul(input, 1), ones(shape, dtype=bool_, device=input.device)
     if p == 1:
-        return mul(input, 0), zeros(shape, dtype=bool_)
-    mask = dropout(ones(shape, dtype=kind), p, True) != 0
+        return mul(input, 0), zeros(shape, dtype=bool_, device=input.device)
+    mask = dropout(ones(shape, dtype=kind, device=input.device), p, True) != 0
     return mul(mul(input, mask.to(kind)), 1 / (1 - p)), mask
 
 
@@ -148,7 +149,7 @@ def max_pool2d_with_indices_backward(
     shape = shape_of(input)
     lead = shape[:-2]
     with without_grad():
-        flat = zeros((*lead, shape[-2] * shape[-1]), dtype=grad_output._dtype)
+        flat = zeros((*lead, shape[-2] * shape[-1]), dtype=grad_output._dtype, device=grad_output.device)
         at = views.reshape(indices, (*lead, -1))
         found = scatter_add(flat, len(lead), at, views.reshape(grad_output.detach(), (*lead, -1)))
         found = views.reshape(found, shape)

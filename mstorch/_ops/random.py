@@ -63,8 +63,11 @@ def _tensor(array: Any, kind: dtype, requires_grad: bool, out: Any) -> Any:
 
 
 def _sampled(array: Any, kind: dtype, parameters: Sequence[Any], out: Any) -> Any:
-    """Numbers that were drawn with tensors as parameters."""
+    """Numbers that were drawn with tensors as parameters, on their device."""
     sample = _tensor(array, kind, False, out)
+    if out is None:
+        for parameter in parameters:
+            sample = beside(sample, parameter)
     if out is not None or kind.category < 2 or not recording(parameters):
         return sample
     return record("NormalBackward3", _no_gradient, parameters, (sample,))[0]
@@ -299,6 +302,8 @@ def normal(
         return _sampled(array, kind, [p for p in (mean, std) if isinstance(p, TensorBase)], out)
     _check_std(std)
     kind = _floating(dtype, out, "normal_kernel_cpu")
+    if out is None and devices.is_meta(device):
+        return meta_tensor(_checked_size(tuple(size)), kind, None, requires_grad)
     array = draw("normal", engine, _checked_size(tuple(size)), float(mean), float(std), kind.name)
     return _tensor(array, kind, requires_grad, out)
 
@@ -441,7 +446,8 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
     if shape[-1] and weights.size and (weights.sum(-1) == 0).any():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     drawn = draw("multinomial", engine_of(generator), weights, num_samples, replacement, input._dtype.name)
-    return _tensor(drawn, int64, False, out)
+    found = _tensor(drawn, int64, False, out)
+    return beside(found, input) if out is None else found
 
 
 def _word(tensor: Any) -> str:
@@ -481,5 +487,5 @@ METHODS = tuple(
     "uniform_ normal_ random_ bernoulli_ bernoulli exponential_ geometric_ cauchy_ log_normal_ multinomial".split()
 )
 if runtime.FAKE_DEVICE:  # a real device draws by itself
-    on_accelerators(globals(), ("rand", "randn", "randint", "randperm"), ("rand_like", "randn_like", "randint_like"))
+    on_accelerators(globals(), ("rand", "randn", "randint", "randperm", "normal"), ("rand_like", "randn_like", "randint_like"))
 accept_forms(globals())

@@ -27,11 +27,12 @@ def _kind(name: str, M: int, dtype: Any, layout: Any = None) -> Any:
 
 
 def _tensor(values: Any, kind: Any, device: Any, requires_grad: bool) -> Any:
-    devices.resolve(device)
+    place = devices.resolve(device)
     if isinstance(values, np.ndarray):
         values = tensor_of(np.ascontiguousarray(values.astype(kind.np)))
     elif values._dtype is not kind:
         values = values.to(kind)
+    values = values if place.type == "cpu" else values.to(place)
     return values.requires_grad_() if requires_grad else values
 
 
@@ -202,7 +203,7 @@ def bartlett_window(
 ) -> Any:  # fmt: skip
     """The Bartlett window: a triangle."""
     kind = _old_kind("bartlett_window", window_length, dtype)
-    window = bartlett(window_length, sym=not periodic, dtype=float64)
+    window = bartlett(window_length, sym=not periodic, dtype=float64, device="cpu")
     return _tensor(window, kind, device, requires_grad)
 
 
