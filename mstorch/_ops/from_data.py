@@ -142,6 +142,8 @@ def tensor(
     data: Any, *, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Any:
     """A new leaf tensor with a copy of ``data`` (numbers, nested sequences, NumPy array or tensor)."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     if devices.is_meta(device):
         return _on_meta(data, dtype, requires_grad)
     if isinstance(data, TensorBase):

@@ -90,6 +90,8 @@ def rand(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """Uniform random numbers in [0, 1)."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     kind = _floating(dtype, out, "check_uniform_bounds")
     if devices.is_meta(device):
         return meta_tensor(_checked_size(shape_args(size)), kind, None, requires_grad)
@@ -103,6 +105,8 @@ def randn(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """Normal random numbers of mean 0 and standard deviation 1."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     kind = _floating(dtype, out, "normal_kernel_cpu")
     if devices.is_meta(device):
         return meta_tensor(_checked_size(shape_args(size)), kind, None, requires_grad)
@@ -138,6 +142,8 @@ def randint(
     requires_grad: bool = False, pin_memory: bool = False, low: Any = None, high: Any = None, size: Any = None,
 ) -> Any:  # fmt: skip
     """Random integers from ``low`` (0) up to but without ``high``: ``randint(high, size)`` or ``randint(low, high, size)``."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     values = list(args)
     if size is None:
         size = values.pop()
@@ -160,6 +166,8 @@ def randperm(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """A random permutation of 0 … n-1."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     engine = engine_of(generator, device)
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
@@ -182,6 +190,8 @@ def rand_like(
     requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """``rand`` of the size, dtype and memory format of ``input``."""
+    if pin_memory:
+        devices.refuse_pinning(input.device if device is None else device)
     made_tensor = uniform_(empty_like(input, dtype=dtype, device=device, memory_format=memory_format), generator=generator)
     return _fresh(made_tensor, requires_grad)
 
@@ -191,6 +201,8 @@ def randn_like(
     requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """``randn`` of the size, dtype and memory format of ``input``."""
+    if pin_memory:
+        devices.refuse_pinning(input.device if device is None else device)
     made_tensor = normal_(empty_like(input, dtype=dtype, device=device, memory_format=memory_format), generator=generator)
     return _fresh(made_tensor, requires_grad)
 
@@ -200,6 +212,8 @@ def randint_like(
     device: Any = None, requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """``randint`` of the size, dtype and memory format of ``input``."""
+    if pin_memory:
+        devices.refuse_pinning(input.device if device is None else device)
     if high is None:
         low, high = 0, low
     made_tensor = random_(
@@ -284,6 +298,8 @@ def normal(
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """Normal random numbers of the given means and standard deviations (tensors or numbers), or of a given size."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     engine = engine_of(generator, device)
     if isinstance(mean, TensorBase) or isinstance(std, TensorBase):
         kind = mean._dtype if isinstance(mean, TensorBase) else std._dtype

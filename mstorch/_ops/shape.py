@@ -92,6 +92,8 @@ def tril_indices(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """Rows and columns of the elements on and below a diagonal, as a (2, n) tensor."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     return _triangle_indices(row, col, offset, dtype, device, True)
 
 
@@ -100,6 +102,8 @@ def triu_indices(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """Rows and columns of the elements on and above a diagonal, as a (2, n) tensor."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     return _triangle_indices(row, col, offset, dtype, device, False)
 
 

@@ -175,6 +175,8 @@ def hamming_window(
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``alpha`` less ``beta`` times a cosine."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     kind = _old_kind("hamming_window", window_length, dtype)
     return _tensor(_sum_of_cosines(window_length, [alpha, beta], not periodic), kind, device, requires_grad)
 
@@ -184,6 +186,8 @@ def hann_window(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The Hann window: a raised cosine."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     kind = _old_kind("hann_window", window_length, dtype)
     return _tensor(_sum_of_cosines(window_length, [0.5, 0.5], not periodic), kind, device, requires_grad)
 
@@ -193,6 +197,8 @@ def blackman_window(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The Blackman window."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     kind = _old_kind("blackman_window", window_length, dtype)
     return _tensor(_sum_of_cosines(window_length, [0.42, 0.5, 0.08], not periodic), kind, device, requires_grad)
 
@@ -202,6 +208,8 @@ def bartlett_window(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The Bartlett window: a triangle."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     kind = _old_kind("bartlett_window", window_length, dtype)
     window = bartlett(window_length, sym=not periodic, dtype=float64, device="cpu")
     return _tensor(window, kind, device, requires_grad)
@@ -212,6 +220,8 @@ def kaiser_window(
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The Kaiser window of shape ``beta``."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     kind = _old_kind("kaiser_window", window_length, dtype)
     return _tensor(_kaiser(window_length, beta, not periodic), kind, device, requires_grad)
 
