@@ -15,12 +15,14 @@ import pathlib
 import re
 import subprocess
 import sys
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mstorch._backend.samples import samples
 from tools import plugins
+from tools.kernel_calls import PATH as CALLS
 from tools.kernel_samples import TRAINING
 
 PAGE = pathlib.Path(__file__).parents[1] / "docs" / "kernels.md"
@@ -47,6 +49,7 @@ class Entry(NamedTuple):
     differs: str  # where it ran: how its result differs from the CPU's row
     dtypes: str
     overloads: tuple[str, ...]
+    held: str = ""  # on how many calls of torch's databases it gave what the host's row gives
 
     @property
     def missing(self) -> list[str]:
@@ -109,8 +112,22 @@ def entries(device: str) -> list[Entry]:
         computed = not seen.absent and not seen.ended
         differs = difference(seen.result, cpu_result(op, calls[op])) if computed else ""
         found.append(Entry(op, device, reason, True, tuple(seen.primitives), kinds, seen.reads, seen.ended, computed, differs, dtypes,
-                           tuple(seen.overloads)))  # fmt: skip
+                           tuple(seen.overloads), held(op) if device == "Ascend" and computed else ""))  # fmt: skip
     return found
+
+
+@lru_cache
+def _calls() -> dict[str, list[Any]]:
+    """What ``tools/kernel_calls.py`` wrote down."""
+    return dict(json.loads(CALLS.read_text()))
+
+
+def held(op: str) -> str:
+    """On how many calls of torch's databases a row of Ascend ran on the CPU, and where it differed from the host's row."""
+    count, differ, first = _calls().get(op, (0, 0, ""))
+    if not count:
+        return "no call"
+    return f"{count} calls" if not differ else f"{differ} of {count} calls differ: {first}"
 
 
 def cpu_result(op: str, args: list[Any]) -> Any:
@@ -157,11 +174,11 @@ def shares(listed: list[Entry]) -> tuple[int, int]:
 
 def _line(entry: Entry) -> str:
     if not entry.here:
-        return f"| {entry.row} | none | | | | | {entry.reason} |"
+        return f"| {entry.row} | none | | | | | | {entry.reason} |"
     names = ", ".join(f"{name} ({entry.kinds[name] or '**missing**'})" for name in dict.fromkeys(entry.primitives)) or "none"
     note = "; ".join(text for text in (f"as on the CPU: {entry.reason}" if entry.reason else "", entry.ended) if text)
     computed = ("computed" + (f", differs: {entry.differs}" if entry.differs else "")) if entry.computed else "by name"
-    return f"| {entry.row} | {names} | {entry.kernels} | {computed} | {entry.reads} | {entry.dtypes} | {note} |"
+    return f"| {entry.row} | {names} | {entry.kernels} | {computed} | {entry.held} | {entry.reads} | {entry.dtypes} | {note} |"
 
 
 def page() -> str:
@@ -174,7 +191,10 @@ def page() -> str:
         "MindSpore that its kernel calls, as a run on the CPU under a profile hook shows, and how the plugin that the CPU wheel ships",
         "serves each: `aclnn` (a class `pyboost::<name>Ascend` or a kernel class), `aicpu` (a kernel for the device's own CPU), `view`",
         "(strides only, no kernel), `cuda` (a kernel class of that name), `docstring` (declared for the platform, no class of that name).",
-        "\"computed\": every primitive also has a CPU kernel, so that the row ran; \"by name\": only the names were checked.", "",
+        "\"computed\": every primitive also has a CPU kernel, so that the row ran; \"by name\": only the names were checked.",
+        "\"held\": the calls of torch's databases of operators and modules, in nine dtypes, on which the row ran on the CPU beside the",
+        "host's row (`python -m tools.kernel_calls`), and how many differ: a fault of the CPU's kernel that says nothing of the device's.",
+        "",
         f"MindSpore {mindspore.__version__}: {len(plugins.ascend())} names for Ascend, {len(plugins.aclnn())} functions of aclnn, "
         f"{len(plugins.gpu())} kernel classes of the CUDA plugin.",
     ]  # fmt: skip
@@ -192,9 +212,15 @@ def page() -> str:
         ]  # fmt: skip
         if device == "Ascend":
             by_row = {entry.row: entry for entry in listed}
+            counts = [(count, differ) for count, differ, _ in _calls().values()]
+            lines += [
+                f"{len(counts)} rows ran on {sum(count for count, _ in counts)} calls of torch's databases: "
+                f"{sum(not differ for _, differ in counts)} gave what the host's rows give on all of them, the others differ on "
+                f"{sum(differ for _, differ in counts)} calls.",
+            ]
             few = [f"{label} {by_row[op].kernels}" for label, op in FEW.items() if op in by_row]
             lines += ["Kernels per forward call: " + ", ".join(few) + "."]
-        lines += ["", "| row | primitives | kernels | proven | host reads | dtypes | note |", "|---|---|---|---|---|---|---|"]
+        lines += ["", "| row | primitives | kernels | proven | held | host reads | dtypes | note |", "|---|---|---|---|---|---|---|---|"]
         lines += map(_line, listed)
     return "\n".join(lines) + "\n"
 

@@ -121,6 +121,14 @@ def is_meta(wanted: Any) -> bool:
     return resolve(wanted) is META
 
 
+def refuse_pinning(wanted: Any) -> None:
+    """Raise torch's RuntimeError for page-locked memory without an accelerator; beside one mstorch gives ordinary memory."""
+    if _HERE is CPU and not is_meta(wanted):
+        raise RuntimeError(
+            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system."
+        )
+
+
 def resolve(wanted: Any) -> device:
     """The device for a new tensor; raises what torch raises for one that is not there."""
     if wanted is None:

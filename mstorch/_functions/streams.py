@@ -1,9 +1,36 @@
-"""torch.Stream and torch.Event, of the CPU: what is given to it is done when the call returns, and it records no events."""
+"""torch.Stream and torch.Event: of the CPU, where what is given is done when the call returns and no events are recorded, or of Ascend.
+
+Those of Ascend are ``torch.npu``'s; MindSpore names none of a GPU here.
+"""
 from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from .._backend import runtime
 from .._core.device import device as Device
+from ..npu import streams as npu
+
+
+def _is_npu(device: Any) -> bool:
+    """Whether a stream or event is asked for on the accelerator: by name, by number, or by no word at all."""
+    if runtime.device_type() != "npu":
+        return False
+    found = Device("npu") if device is None else Device(device)
+    if found.type == "npu" and found.index not in (None, 0):
+        raise RuntimeError("CUDA error: invalid device ordinal")
+    return found.type == "npu"
+
+
+class _OfPlace(type):
+    """Makes the class of the device that is asked for."""
+
+    def __call__(cls, device: Any = None, **kwargs: Any) -> Any:
+        if cls in _OF_NPU and _is_npu(device):
+            return _OF_NPU[cls](**kwargs)
+        return super().__call__(device, **kwargs)
+
+    def __instancecheck__(cls, item: Any) -> bool:
+        return super().__instancecheck__(item) or (cls in _OF_NPU and isinstance(item, _OF_NPU[cls]))
 
 
 def _cpu(device: Any) -> Device:
@@ -19,7 +46,7 @@ def _no_events() -> NoReturn:
     raise RuntimeError("cpu backend doesn't support events.")
 
 
-class Stream:
+class Stream(metaclass=_OfPlace):
     """Operations in order, on a device; the CPU has one such order."""
 
     stream_id, device_index, device_type = 0, -1, 0
@@ -52,7 +79,7 @@ class Stream:
         pass
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stream)
+        return type(other) is Stream
 
     def __hash__(self) -> int:
         return hash((self.stream_id, self.device_index, self.device_type))
@@ -61,7 +88,7 @@ class Stream:
         return "torch.Stream device_type=cpu, device_index=-1, stream_id=0"
 
 
-class Event:
+class Event(metaclass=_OfPlace):
     """A moment in a stream."""
 
     event_id = 0
@@ -95,5 +122,7 @@ class Event:
     def __repr__(self) -> str:
         return f"torch.Event device_type=cpu, device_index=-1, event_flag={int(self._timed)}, event_id=0"
 
+
+_OF_NPU: dict[Any, Any] = {Stream: npu.Stream, Event: npu.Event}
 
 __all__ = ["Event", "Stream"]

@@ -314,7 +314,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
 
 def _nonzero(condition: Any) -> tuple[Any, ...]:
     array = array_of(condition)
-    return tuple(tensor_of(np.ascontiguousarray(index, np.int64)) for index in np.nonzero(np.atleast_1d(array)))
+    return tuple(beside(tensor_of(np.ascontiguousarray(index, np.int64)), condition) for index in np.nonzero(np.atleast_1d(array)))
 
 
 def where_method(self: Any, condition: Any, other: Any) -> Any:

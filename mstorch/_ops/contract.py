@@ -326,7 +326,7 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
             f"linalg.matrix_power: A must be batches of square matrices, but they are {shape[-2]} by {shape[-1]} matrices"
         )
     if n == 0:
-        identity = views.expand(eye(shape[-1], dtype=input._dtype), shape).clone(memory_format=_contiguous())
+        identity = views.expand(eye(shape[-1], dtype=input._dtype, device=input.device), shape).clone(memory_format=_contiguous())
         return finish(attach("CopyBackwards", _no_gradient, (input,), (identity,))[0], out)
     if n < 0:
         input, n = inv(input), -n

@@ -24,6 +24,7 @@ from .creation import linspace
 from .from_data import tensor
 from .index import gather, index_select, nonzero
 from .join import cat
+from .placing import beside
 from .scan import cumsum, diff
 from .sort import sort
 
@@ -251,8 +252,8 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None) -> Any:
     """Whether each element is among ``test_elements``."""
     kind = result_dtype((elements, test_elements))
-    one = elements if isinstance(elements, TensorBase) else _scalar(elements)
-    other = test_elements if isinstance(test_elements, TensorBase) else _scalar(test_elements)
+    one = elements if isinstance(elements, TensorBase) else beside(_scalar(elements), test_elements)
+    other = test_elements if isinstance(test_elements, TensorBase) else beside(_scalar(test_elements), elements)
     one, other = one.detach().to(kind), views.reshape(other.detach().to(kind), (views.numel_of(shape_of(other)),))
     count = shape_of(other)[0]
     if count == 0:
@@ -297,7 +298,7 @@ def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0, *, out: Any =
     kind = inside.dtype.type
     places = ((inside - kind(low)) * kind(bins) / (kind(high) - kind(low))).astype(np.int64)
     counts = call(_count, (tensor_of(np.minimum(places, bins - 1)),), bins)
-    return finish(counts.to(input._dtype), out)
+    return finish(beside(counts.to(input._dtype), input), out)
 
 
 def histogram(
@@ -381,7 +382,7 @@ def _edges(values: Any, bins: int, limits: Any, place: int) -> Any:
     if low > high:
         raise RuntimeError(f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension {place}")
     low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
-    return linspace(low, high, bins + 1, dtype=values._dtype)
+    return linspace(low, high, bins + 1, dtype=values._dtype, device=values.device)
 
 
 def _binned(points: Any, edges: Sequence[Any], weight: Any, density: bool, name: str) -> Any:

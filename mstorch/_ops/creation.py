@@ -66,6 +66,8 @@ def scalar_tensor(
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """A 0-d tensor; a floating one unless ``dtype`` says otherwise."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     return _filled((), s, dtype or get_default_dtype(), requires_grad, devices.is_meta(device))
 
 
@@ -94,6 +96,8 @@ def zeros(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor of zeros."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     if any(isinstance(length, int) and length < 0 for length in size):
         raise RuntimeError("zeros: Dimension size must be non-negative.")
     if layout is not None and layout is not strided:
@@ -106,6 +110,8 @@ def ones(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor of ones."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     _strided_only(layout)
     return _size_and_out("ones", size, out, 1, dtype, device, requires_grad)
 
@@ -122,6 +128,8 @@ def empty(
     pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
 ) -> Any:  # fmt: skip
     """A tensor whose values are not defined (zeros here)."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     if layout is not None and layout is not strided:
         return _unspecified(layout, shape_args(size), dtype, requires_grad)
     made_tensor = _unset(_size_and_out("empty", size, out, 0, dtype, device, requires_grad))
@@ -148,6 +156,8 @@ def full(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor of one value; its dtype is inferred from the value."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     _strided_only(layout)
     meta = devices.is_meta(device)
     if isinstance(fill_value, TensorBase):
@@ -163,6 +173,8 @@ def empty_strided(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor of the given size and strides, values not defined (zeros here)."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     meta = devices.is_meta(device)
     kind = dtype or get_default_dtype()
     size, stride = tuple(size), tuple(stride)
@@ -182,6 +194,8 @@ def empty_permuted(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """A dense tensor of ``size`` whose dimensions lie in memory in the order ``physical_layout``, outermost first."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     size, order = tuple(size), tuple(physical_layout)
     if len(order) != len(size):
         raise RuntimeError(
@@ -227,6 +241,8 @@ def zeros_like(
     memory_format: Any = None, pin_memory: bool = False, out: Any = None,
 ) -> Any:  # fmt: skip
     """Zeros of the size and dtype of ``input``."""
+    if pin_memory:
+        devices.refuse_pinning(input.device if device is None else device)
     if layout is not None and layout is not strided:
         return _unspecified(layout, tuple(input.shape), dtype or input._dtype, requires_grad)
     return _like(input, 0, dtype, device, requires_grad, memory_format)
@@ -237,6 +253,8 @@ def ones_like(
     memory_format: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """Ones of the size and dtype of ``input``."""
+    if pin_memory:
+        devices.refuse_pinning(input.device if device is None else device)
     _strided_only(layout)
     return _like(input, 1, dtype, device, requires_grad, memory_format)
 
@@ -246,6 +264,8 @@ def empty_like(
     memory_format: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor of the size and dtype of ``input``, values not defined (zeros here)."""
+    if pin_memory:
+        devices.refuse_pinning(input.device if device is None else device)
     if layout is not None and layout is not strided:
         raise NotImplementedError("Could not run 'aten::empty_strided' with arguments from the 'SparseCPU' backend.")
     return _unset(_like(input, 0, dtype, device, requires_grad, memory_format))
@@ -256,6 +276,8 @@ def full_like(
     requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """One value in the size and dtype of ``input``."""
+    if pin_memory:
+        devices.refuse_pinning(input.device if device is None else device)
     _strided_only(layout)
     if isinstance(fill_value, TensorBase):
         fill_value = fill_value.item()
@@ -267,6 +289,8 @@ def arange(
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``start, start + step, …`` below ``end``: integers if all three are, else floats of the default dtype."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     meta = devices.is_meta(device)
     if end is None:
         start, end = None, start
@@ -347,6 +371,8 @@ def range(
     if end is None:
         start, end = 0, start
     kind = dtype or get_default_dtype()
+    if out is None and devices.is_meta(device):
+        return meta_tensor((int((float(end) - float(start)) / float(step)) + 1,), kind, None, requires_grad)
     array = float(start) + float(step) * np.arange(int((float(end) - float(start)) / float(step)) + 1, dtype=np.float64)
     values = made(numpy_cast(array, (out._dtype if out is not None and dtype is None else kind).np), requires_grad)
     return values if out is None else _deliver_in_order("range", values, out, requires_grad)
@@ -390,6 +416,8 @@ def linspace(
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``steps`` evenly spaced values from ``start`` to ``end``, both included."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     meta = devices.is_meta(device)
     steps = _steps("linspace", start, end, steps)
     start, end, kind = _ends(start, end, steps, dtype or (out._dtype if out is not None else None))
@@ -449,6 +477,8 @@ def logspace(
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``steps`` values from ``base**start`` to ``base**end``, evenly spaced on a logarithmic scale."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     meta = devices.is_meta(device)
     steps = _steps("logspace", start, end, steps)
     start, end, kind = _ends(start, end, steps, dtype or (out._dtype if out is not None else None))
@@ -468,6 +498,8 @@ def eye(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The n by m identity matrix."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     meta = devices.is_meta(device)
     if n < 0:
         raise RuntimeError(f"n must be greater or equal to 0, got {n}")
@@ -494,6 +526,8 @@ def new_tensor(
     pin_memory: bool = False,
 ) -> Any:
     """A copy of ``data`` in this tensor's dtype, unless another is given."""
+    if pin_memory:
+        devices.refuse_pinning(self.device if device is None else device)
     if isinstance(data, TensorBase):
         return tensor(data, dtype=dtype or data._dtype, device=_beside(self, device), requires_grad=requires_grad)
     return _placed(copied(data, dtype or self._dtype, requires_grad), devices.is_meta(_beside(self, device)))
@@ -511,7 +545,8 @@ def new_full(
     pin_memory: bool = False,
 ) -> Any:
     """A tensor of one value in this tensor's dtype, unless another is given."""
-    return full(size, fill_value, dtype=dtype or self._dtype, device=_beside(self, device), requires_grad=requires_grad)
+    place = _beside(self, device)
+    return full(size, fill_value, dtype=dtype or self._dtype, device=place, pin_memory=pin_memory, requires_grad=requires_grad)
 
 
 def new_empty(
@@ -524,7 +559,7 @@ def new_empty(
     pin_memory: bool = False,
 ) -> Any:
     """A tensor of this tensor's dtype, values not defined (zeros here)."""
-    return empty(*size, dtype=dtype or self._dtype, device=_beside(self, device), requires_grad=requires_grad)
+    return empty(*size, dtype=dtype or self._dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
 
 
 def new_zeros(
@@ -537,7 +572,7 @@ def new_zeros(
     pin_memory: bool = False,
 ) -> Any:
     """Zeros of this tensor's dtype, unless another is given."""
-    return zeros(*size, dtype=dtype or self._dtype, device=_beside(self, device), requires_grad=requires_grad)
+    return zeros(*size, dtype=dtype or self._dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
 
 
 def new_ones(
@@ -550,7 +585,7 @@ def new_ones(
     pin_memory: bool = False,
 ) -> Any:
     """Ones of this tensor's dtype, unless another is given."""
-    return ones(*size, dtype=dtype or self._dtype, device=_beside(self, device), requires_grad=requires_grad)
+    return ones(*size, dtype=dtype or self._dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
 
 
 def new_empty_strided(
@@ -565,7 +600,8 @@ def new_empty_strided(
     pin_memory: bool = False,
 ) -> Any:
     """A tensor of the given strides and this tensor's dtype, values not defined (zeros here)."""
-    return empty_strided(size, stride, dtype=dtype or self._dtype, device=_beside(self, device), requires_grad=requires_grad)
+    place = _beside(self, device)
+    return empty_strided(size, stride, dtype=dtype or self._dtype, device=place, pin_memory=pin_memory, requires_grad=requires_grad)
 
 
 FUNCTIONS = tuple(

@@ -103,12 +103,12 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     classes = readable(tensor) if num_classes > 0 else array_of(tensor)
     if classes is None:
-        every = tensor_of(np.arange(num_classes))
+        every = beside(tensor_of(np.arange(num_classes)), tensor)
         return eq(views.unsqueeze(tensor, -1), every).to(int64)
     if classes.size == 0:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        return zeros((*classes.shape, num_classes), dtype=int64)
+        return zeros((*classes.shape, num_classes), dtype=int64, device=tensor.device)
     if classes.min() < 0:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:
@@ -119,7 +119,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
         raise RuntimeError("Class values must be smaller than num_classes.")
     hot = np.zeros((classes.size, num_classes), np.int64)
     hot[np.arange(classes.size), classes.reshape(-1)] = 1
-    found = made(hot.reshape(*classes.shape, num_classes))
+    found = beside(made(hot.reshape(*classes.shape, num_classes)), tensor)
     found._counter.version += 2  # torch fills it with zeros, then with ones
     return found
 
@@ -196,10 +196,10 @@ def bag(
 
 
 def _sums(taken: Any, bags: np.ndarray, count: int, width: int) -> Any:
-    empty = zeros((count, width), dtype=taken._dtype)
+    empty = zeros((count, width), dtype=taken._dtype, device=taken.device)
     if not count or not width:
         return mul(empty, sum_of(taken))  # index_add would not look at what it has no place for
-    return index_add(empty, 0, made(bags.astype(np.int64)), taken)
+    return index_add(empty, 0, beside(made(bags.astype(np.int64)), taken), taken)
 
 
 def _maxima(taken: Any, bags: np.ndarray, kept: np.ndarray, count: int, width: int) -> Any:
@@ -216,7 +216,7 @@ def _maxima(taken: Any, bags: np.ndarray, kept: np.ndarray, count: int, width: i
             # What is left is filled with the first: the maximum stays, and its gradient is not shared.
             table[row, : mine.size] = mine
             filled[row, : mine.size] = True
-    rows = views.reshape(index_select(taken, 0, made(table.reshape(-1))), (count, longest, width))
+    rows = views.reshape(index_select(taken, 0, beside(made(table.reshape(-1)), taken)), (count, longest, width))
     rows = where(beside(made(filled[:, :, None]), rows), rows, float("-inf"))
     best = amax(rows, 1)
     return where(beside(made((counts > 0)[:, None]), best), best, 0.0)

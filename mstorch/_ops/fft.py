@@ -300,7 +300,7 @@ def fftfreq(
 ) -> Any:  # fmt: skip
     """The frequencies of ``fft``'s results: from 0 up, then the negative ones."""
     kind = dtype or get_default_dtype()
-    found = cat((arange(0, (n + 1) // 2, dtype=kind, device=device), arange(-(n // 2), 0, dtype=kind))) * (1.0 / (n * d))
+    found = cat((arange(0, (n + 1) // 2, dtype=kind, device=device), arange(-(n // 2), 0, dtype=kind, device=device))) * (1.0 / (n * d))
     return _frequencies(found, requires_grad, out)
 
 

@@ -12,6 +12,7 @@ from .compare import isnan, where
 from .from_data import made
 from .index import gather
 from .join import flip
+from .placing import beside
 from .random import rand
 from .reduce import argmax
 
@@ -119,10 +120,11 @@ def _pooled(
     windows = windows.reshape(*lead, count, int(np.prod(kernel)))
     flat = views.reshape(input, (*lead, int(np.prod(sizes))))
     if not lead[0] or not count:
-        return gather(flat, -1, made(np.zeros((*lead, count), np.int64))), made(np.zeros((*lead, count), np.int64))
+        nothing = beside(made(np.zeros((*lead, count), np.int64)), input)
+        return gather(flat, -1, nothing), nothing.clone()
     if windows.size == 0:  # windows of no element: the largest of nothing is -inf
-        return (flat.detach().new_full((*lead, count), float("-inf"))), made(np.zeros((*lead, count), np.int64))
-    index = made(np.ascontiguousarray(windows))
+        return (flat.detach().new_full((*lead, count), float("-inf"))), beside(made(np.zeros((*lead, count), np.int64)), input)
+    index = beside(made(np.ascontiguousarray(windows)), input)
     seen = gather(flat.detach(), -1, views.reshape(index, (*lead, -1)))
     seen = views.reshape(seen, shape_of(index))
     best = argmax(seen, -1, keepdim=True)

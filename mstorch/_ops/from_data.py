@@ -143,6 +143,8 @@ def tensor(
     data: Any, *, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Any:
     """A new leaf tensor with a copy of ``data`` (numbers, nested sequences, NumPy array or tensor)."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     if devices.is_meta(device):
         return _on_meta(data, dtype, requires_grad)
     if isinstance(data, TensorBase):
@@ -265,6 +267,8 @@ def asarray(
         found = shared if dtype is None or dtype is shared._dtype else shared.to(dtype)
         if copy and found is shared:
             found = shared.clone()
+    if device is not None and devices.is_meta(device):
+        found = found.to(device)
     return _with_history(obj, found, requires_grad)
 
 

@@ -45,10 +45,10 @@ def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, ou
         return stack([matmul(mat_a[:, start:end], mat_b[start:end]) for start, end in groups])
     if len(shape_of(mat_a)) == 2:
         parts = [matmul(mat_a[start:end], mat_b[i]) for i, (start, end) in enumerate(groups)]
-        rest = zeros((rows - ends[-1], columns), dtype=mat_a._dtype)
+        rest = zeros((rows - ends[-1], columns), dtype=mat_a._dtype, device=mat_a.device)
         return cat([*parts, rest]) if ends[-1] < rows else cat(parts)
     parts = [matmul(mat_a[i], mat_b[:, start:end]) for i, (start, end) in enumerate(groups)]
-    rest = zeros((rows, columns - ends[-1]), dtype=mat_a._dtype)
+    rest = zeros((rows, columns - ends[-1]), dtype=mat_a._dtype, device=mat_a.device)
     return cat([*parts, rest], 1) if ends[-1] < columns else cat(parts, 1)
 
 

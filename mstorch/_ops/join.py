@@ -261,7 +261,7 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
             raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{type_word(counts._dtype)}'")
         if len(shape_of(counts)) != 1:
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-        return _interleaved(arange(shape_of(counts)[0]), counts, 0, output_size).to(counts._dtype)
+        return _interleaved(arange(shape_of(counts)[0], device=counts.device), counts, 0, output_size).to(counts._dtype)
     if dim is None:
         input, dim = views.flatten(input), 0
     shape = shape_of(input)

@@ -50,6 +50,7 @@ from .linalg_factor import (
     svdvals,
     triangular,
 )  # fmt: skip
+from .placing import beside
 from .shape import tril, triu
 from .vector_norm import vector_norm
 
@@ -67,7 +68,7 @@ def _lu_backward(gradients: Any, outputs: Any, inputs: Any, permutation: Any) ->
     size = min(rows, columns)
     lower, upper = factors[..., :size, :size], factors[..., :size, :size]
     gl, gu = tril(gradient[..., :size, :size], -1), triu(gradient[..., :size, :size])
-    unit = tril(lower, -1) + eye(size, dtype=factors._dtype)
+    unit = tril(lower, -1) + eye(size, dtype=factors._dtype, device=factors.device)
     whole = triu(upper)
     strict, rest = unit.mH @ gl, gu @ whole.mH
     below = above = None
@@ -145,7 +146,7 @@ def triangles(factors: Any) -> tuple[Any, Any]:
     rows, columns = shape_of(factors)[-2:]
     size = min(rows, columns)
     factors = factors.contiguous()
-    lower = tril(factors[..., :size], -1) + eye(rows, size, dtype=factors._dtype)
+    lower = tril(factors[..., :size], -1) + eye(rows, size, dtype=factors._dtype, device=factors.device)
     return lower, triu(factors[..., :size, :])
 
 
@@ -189,7 +190,7 @@ def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool =
     """The X of ``A @ X = B`` (``X @ A = B``, the adjoint of A) from the LU factors of A."""
     check_square(LU, "linalg.lu_solve", "LU")
     _check_factors(LU, pivots, B, left)
-    permutation = permutation_of(value_of(pivots), shape_of(LU)[-1], LU._dtype)
+    permutation = beside(permutation_of(value_of(pivots), shape_of(LU)[-1], LU._dtype), LU)
     unit, upper = triangles(LU)
     right = B if left else B.mH
     if adjoint is left:
@@ -251,7 +252,7 @@ def _slogdet_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
         part = turn.to(A.dtype) * -1j
         scale = part if scale is None else scale + part
     size = shape_of(A)[-1]
-    right = views.unsqueeze(views.unsqueeze(scale, -1), -1) * eye(size, dtype=A._dtype)
+    right = views.unsqueeze(views.unsqueeze(scale, -1), -1) * eye(size, dtype=A._dtype, device=A.device)
     return (solve_matrices(A.mH, right)[0],)
 
 
@@ -470,8 +471,8 @@ def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
         raise RuntimeError(f"{name}: tau dtype {type_word(tau._dtype)} does not match input dtype {type_word(A._dtype)}")
     if A._dtype.category < 2:
         raise NotImplementedError(f"\"orgqr_cpu\" not implemented for '{type_word(A._dtype)}'")
-    found = batch_of(eye(rows, columns, dtype=A._dtype), shape_of(A)[:-2])
-    unit = tril(A, -1) + eye(rows, columns, dtype=A._dtype)
+    found = batch_of(eye(rows, columns, dtype=A._dtype, device=A.device), shape_of(A)[:-2])
+    unit = tril(A, -1) + eye(rows, columns, dtype=A._dtype, device=A.device)
     for i in reversed(range(shape_of(tau)[-1])):
         vector = unit[..., :, i : i + 1]
         found = found - views.unsqueeze(tau[..., i : i + 1], -1) * (vector @ (vector.mH @ found))

@@ -105,7 +105,7 @@ def _values(A: Any) -> Any:
     if 0 in shape:
         return A.clone()
     limits = _LIMITS[8 if A._dtype.name in ("float64", "complex128") else 4]
-    one = eye(shape[-1], dtype=A._dtype)
+    one = eye(shape[-1], dtype=A._dtype, device=A.device)
     norms = A.abs().sum(-2).amax(-1)
     norms = views.unsqueeze(views.unsqueeze(norms, -1), -1)
     if not capturing():

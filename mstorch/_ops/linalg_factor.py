@@ -197,7 +197,7 @@ _NO_INVERSE = (
 def _inverse(A: Any, name: str) -> tuple[Any, Any]:
     check_floating(A, name)
     check_square(A, name)
-    return solve_matrices(A, eye(shape_of(A)[-1], dtype=A._dtype))
+    return solve_matrices(A, eye(shape_of(A)[-1], dtype=A._dtype, device=A.device))
 
 
 def inv(A: Any, *, out: Any = None) -> Any:
@@ -370,7 +370,7 @@ def _gaps(values: Any, squares: bool = False) -> Any:
     if squares:
         values = values * values
     gaps = views.unsqueeze(values, -2) - views.unsqueeze(values, -1)
-    return gaps + eye(shape_of(values)[-1], dtype=values._dtype)
+    return gaps + eye(shape_of(values)[-1], dtype=values._dtype, device=values.device)
 
 
 _PHASE = "in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on this "

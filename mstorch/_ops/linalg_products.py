@@ -112,7 +112,7 @@ def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
             "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
             f"{columns} != {rows}"
         )
-    found, info = solve_matrices(views.reshape(A, (rows, columns)), eye(rows, dtype=A._dtype))
+    found, info = solve_matrices(views.reshape(A, (rows, columns)), eye(rows, dtype=A._dtype, device=A.device))
     if info.asnumpy().any():
         raise _LinAlgError(
             f"inv: The diagonal element {int(info.asnumpy())} is zero, the inversion could not be completed because the input matrix is "

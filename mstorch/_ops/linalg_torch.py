@@ -32,6 +32,7 @@ from .linalg_factor import (  # noqa: F401 - names of the torch namespace too
     svdvals,
     triangular,
 )  # fmt: skip
+from .placing import beside
 from .shape import tril
 
 inverse = accepting(inv, FORMS["inverse"])
@@ -55,7 +56,9 @@ def lu_unpack(
             "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?"
         )
     nothing = zeros(0, dtype=LU_data._dtype, device=LU_data.device)
-    permutation = permutation_of(value_of(LU_pivots), shape_of(LU_data)[-2], LU_data._dtype) if unpack_pivots else nothing
+    permutation = nothing
+    if unpack_pivots:
+        permutation = beside(permutation_of(value_of(LU_pivots), shape_of(LU_data)[-2], LU_data._dtype), LU_data)
     lower, upper = triangles(LU_data) if unpack_data else (nothing, nothing)
     return finish_exactly(return_types.lu_unpack((permutation, lower, upper)), out)
 
@@ -139,7 +142,7 @@ def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
     if zero.any():
         raise LinAlgError(_zero_of("cholesky_inverse", zero))
     factors = L.detach()
-    found = triangular_pair(batch_of(eye(shape_of(L)[-1], dtype=L._dtype), shape_of(L)[:-2]), factors, upper)
+    found = triangular_pair(batch_of(eye(shape_of(L)[-1], dtype=L._dtype, device=L.device), shape_of(L)[:-2]), factors, upper)
     return finish_safely(attach("CholeskyInverseBackward0", _inverse_backward, (L,), (found,), upper)[0], out, "cholesky_inverse")
 
 
@@ -167,7 +170,7 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
             )
     rows = shape_of(input)[-2]
     count = shape_of(tau)[-1]
-    unit = tril(input, -1) + eye(rows, shape_of(input)[-1], dtype=input._dtype)
+    unit = tril(input, -1) + eye(rows, shape_of(input)[-1], dtype=input._dtype, device=input.device)
     if isinstance(out, TensorBase) and out._dtype is not input._dtype:
         raise RuntimeError(
             "torch.ormqr: Expected input and result to have the same dtype, but input has "

@@ -15,6 +15,7 @@ from .join import cat
 from .linalg import lu_factor_ex
 from .linalg_factor import attach, eigh, qr
 from .linalg_factor import svd as full_svd
+from .placing import beside
 from .random import randn
 from .reduce import mean
 from .shape import diag_embed
@@ -37,7 +38,7 @@ def _basis(A: Any, q: int, niter: int, M: Any) -> Any:
         return found if offset is None else found - offset @ columns
 
     adjoint, offset = A.mH, None if M is None else M.mH
-    columns = qr(times(A, M, randn(A.shape[-1], q, dtype=A._dtype)))[0]
+    columns = qr(times(A, M, beside(randn(A.shape[-1], q, dtype=A._dtype), A)))[0]
     for _ in range(niter):
         columns = qr(times(adjoint, offset, columns))[0]
         columns = qr(times(A, M, columns))[0]
@@ -100,7 +101,7 @@ class _LOBPCG:
         self.A, self.B, self.X, self.iK, self.method, self.tracker = A, B, X, iK, method, tracker
         self.iparams, self.fparams, self.bparams = iparams, fparams, bparams
         n, k = iparams["n"], iparams["k"]
-        self.R, self.S, self.E = X, zeros((n, 3 * k), dtype=X._dtype), zeros((k,), dtype=X._dtype)
+        self.R, self.S, self.E = X, zeros((n, 3 * k), dtype=X._dtype, device=X.device), zeros((k,), dtype=X._dtype, device=X.device)
         self.ivars = {"istep": 0, "converged_count": 0, "iterations_left": iparams["niter"]}
         self.fvars: dict[str, float] = {}
         self.bvars: dict[str, bool] = {}
@@ -188,7 +189,7 @@ def lobpcg(
         A = (A + A.mT) / 2
 
     def solve(a: Any, b: Any, x: Any, inverse: Any) -> tuple[Any, Any]:
-        x = randn(size, vectors, dtype=a._dtype) if x is None else x
+        x = beside(randn(size, vectors, dtype=a._dtype), a) if x is None else x
         state = _LOBPCG(a, b, x, inverse, *settings)
         state.run()
         return state.E, state.X

@@ -23,6 +23,7 @@ from ._forms import accept_forms
 from .copying import is_contiguous
 from .creation import empty
 from .from_data import array_of, made
+from .placing import beside
 
 
 def untyped_storage(self: Any) -> Any:
@@ -155,8 +156,8 @@ def new(self: Any, *args: Any, device: Any = None) -> Any:
     if len(args) == 1 and hasattr(args[0], "untyped"):
         return above.storages.tensor_over(args[0], self._dtype)
     if len(args) == 1 and not isinstance(args[0], (int, Size)):
-        return made(array_of(args[0], self._dtype))
-    return empty(*(args or (0,)), dtype=self._dtype)
+        return beside(made(array_of(args[0], self._dtype)), self)
+    return empty(*(args or (0,)), dtype=self._dtype, device=self.device)
 
 
 def _integer(value: Any) -> int:

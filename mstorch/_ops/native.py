@@ -39,7 +39,7 @@ def native_layer_norm(
     shape = shape_of(input)
     lead = shape[: len(shape) - len(wanted)]
     with without_grad():
-        flat = views.reshape(input, (*lead, math.prod(wanted))) if input.numel() else zeros((*lead, 1), dtype=input._dtype)
+        flat = views.reshape(input, (*lead, math.prod(wanted))) if input.numel() else input.new_zeros((*lead, 1))
         centre, spread = _moments(flat.detach(), (len(lead),), eps, False)
         stats = [views.reshape(part, (*lead, *([1] * len(wanted)))) for part in (centre, spread)]
     return result, stats[0], stats[1]
@@ -54,7 +54,8 @@ def native_group_norm(
         if input.numel():
             centre, spread = _moments(views.reshape(input.detach(), (N, group, -1)), (2,), eps, False)
         else:
-            centre, spread = zeros((N, group), dtype=input._dtype), full((N, group), math.nan, dtype=input._dtype)
+            made = {"dtype": input._dtype, "device": input.device}
+            centre, spread = zeros((N, group), **made), full((N, group), math.nan, **made)
     # To torch they come of the result's node, so that they take part in autograd as soon as a weight does.
     given = tuple(item for item in (input, weight, bias) if item is not None)
     return result, *record("NativeGroupNormBackward0", _moments_backward, given, (centre, spread), forward=_moments_forward)
@@ -94,7 +95,7 @@ def native_batch_norm(
             dims = tuple(d for d in range(len(shape_of(input))) if d != 1)
             stats = _moments(input.detach(), dims, eps, False)
     else:
-        stats = (empty(0, dtype=input._dtype), empty(0, dtype=input._dtype))
+        stats = (empty(0, dtype=input._dtype, device=input.device), empty(0, dtype=input._dtype, device=input.device))
     return finish((result, *stats), out)
 
 
@@ -116,12 +117,12 @@ def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:
     """``dropout`` and the mask of what was kept."""
     shape, kind = shape_of(input), input._dtype
     if not input.numel():
-        return mul(input, 1), empty(shape, dtype=bool_)
+        return mul(input, 1), empty(shape, dtype=bool_, device=input.device)
     if train is False or p == 0:
-        return mul(input, 1), ones(shape, dtype=bool_)
+        return mul(input, 1), ones(shape, dtype=bool_, device=input.device)
     if p == 1:
-        return mul(input, 0), zeros(shape, dtype=bool_)
-    mask = dropout(ones(shape, dtype=kind), p, True) != 0
+        return mul(input, 0), zeros(shape, dtype=bool_, device=input.device)
+    mask = dropout(ones(shape, dtype=kind, device=input.device), p, True) != 0
     return mul(mul(input, mask.to(kind)), 1 / (1 - p)), mask
 
 
@@ -177,7 +178,7 @@ def max_pool2d_with_indices_backward(
     shape = shape_of(input)
     lead = shape[:-2]
     with without_grad():
-        flat = zeros((*lead, shape[-2] * shape[-1]), dtype=grad_output._dtype)
+        flat = zeros((*lead, shape[-2] * shape[-1]), dtype=grad_output._dtype, device=grad_output.device)
         at = views.reshape(indices, (*lead, -1))
         found = scatter_add(flat, len(lead), at, views.reshape(grad_output.detach(), (*lead, -1)))
         found = with_format(views.reshape(found, shape), input)

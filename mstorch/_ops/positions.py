@@ -91,14 +91,14 @@ def segment_reduce(
             parts.append(_segment(views.slice_dim(rows, 0, start, start + int(count), 1), reduce, initial, rest))
             start += int(count)
     if not parts:
-        return zeros((*lead, counts.shape[-1], *rest), dtype=data._dtype)
+        return zeros((*lead, counts.shape[-1], *rest), dtype=data._dtype, device=data.device)
     return views.reshape(stack(parts), (*lead, counts.shape[-1], *rest))
 
 
 def _segment(part: Any, reduce: str, initial: Any, rest: tuple[int, ...]) -> Any:
     count = shape_of(part)[0]
     if initial is not None:
-        first = full((1, *rest), initial, dtype=part._dtype)
+        first = full((1, *rest), initial, dtype=part._dtype, device=part.device)
         part = cat((first, part))
     elif not count:
         value = np.nan if reduce == "mean" else _REDUCTIONS[reduce]

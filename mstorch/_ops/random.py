@@ -64,8 +64,11 @@ def _tensor(array: Any, kind: dtype, requires_grad: bool, out: Any, name: str = 
 
 
 def _sampled(array: Any, kind: dtype, parameters: Sequence[Any], out: Any) -> Any:
-    """Numbers that were drawn with tensors as parameters."""
+    """Numbers that were drawn with tensors as parameters, on their device."""
     sample = _tensor(array, kind, False, out)
+    if out is None:
+        for parameter in parameters:
+            sample = beside(sample, parameter)
     if out is not None or kind.category < 2 or not recording(parameters):
         return sample
     return record("NormalBackward3", _no_gradient, parameters, (sample,))[0]
@@ -88,6 +91,8 @@ def rand(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """Uniform random numbers in [0, 1)."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     kind = _floating(dtype, out, "check_uniform_bounds")
     if devices.is_meta(device):
         return meta_tensor(_checked_size(shape_args(size)), kind, None, requires_grad)
@@ -101,6 +106,8 @@ def randn(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """Normal random numbers of mean 0 and standard deviation 1."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     kind = _floating(dtype, out, "normal_kernel_cpu")
     if devices.is_meta(device):
         return meta_tensor(_checked_size(shape_args(size)), kind, None, requires_grad)
@@ -136,6 +143,8 @@ def randint(
     requires_grad: bool = False, pin_memory: bool = False, low: Any = None, high: Any = None, size: Any = None,
 ) -> Any:  # fmt: skip
     """Random integers from ``low`` (0) up to but without ``high``: ``randint(high, size)`` or ``randint(low, high, size)``."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     values = list(args)
     if size is None:
         size = values.pop()
@@ -158,6 +167,8 @@ def randperm(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """A random permutation of 0 … n-1."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     engine = engine_of(generator, device)
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
@@ -180,6 +191,8 @@ def rand_like(
     requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """``rand`` of the size, dtype and memory format of ``input``."""
+    if pin_memory:
+        devices.refuse_pinning(input.device if device is None else device)
     made_tensor = uniform_(empty_like(input, dtype=dtype, device=device, memory_format=memory_format), generator=generator)
     return _fresh(made_tensor, requires_grad)
 
@@ -189,6 +202,8 @@ def randn_like(
     requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """``randn`` of the size, dtype and memory format of ``input``."""
+    if pin_memory:
+        devices.refuse_pinning(input.device if device is None else device)
     made_tensor = normal_(empty_like(input, dtype=dtype, device=device, memory_format=memory_format), generator=generator)
     return _fresh(made_tensor, requires_grad)
 
@@ -198,6 +213,8 @@ def randint_like(
     device: Any = None, requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """``randint`` of the size, dtype and memory format of ``input``."""
+    if pin_memory:
+        devices.refuse_pinning(input.device if device is None else device)
     if high is None:
         low, high = 0, low
     made_tensor = random_(
@@ -282,6 +299,8 @@ def normal(
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """Normal random numbers of the given means and standard deviations (tensors or numbers), or of a given size."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     engine = engine_of(generator, device)
     if isinstance(mean, TensorBase) or isinstance(std, TensorBase):
         kind = mean._dtype if isinstance(mean, TensorBase) else std._dtype
@@ -300,6 +319,8 @@ def normal(
         return _sampled(array, kind, [p for p in (mean, std) if isinstance(p, TensorBase)], out)
     _check_std(std)
     kind = _floating(dtype, out, "normal_kernel_cpu")
+    if out is None and devices.is_meta(device):
+        return meta_tensor(_checked_size(tuple(size)), kind, None, requires_grad)
     array = draw("normal", engine, _checked_size(tuple(size)), float(mean), float(std), kind.name)
     return _tensor(array, kind, requires_grad, out, "normal")
 
@@ -442,7 +463,8 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
     if shape[-1] and weights.size and (weights.sum(-1) == 0).any():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     drawn = draw("multinomial", engine_of(generator), weights, num_samples, replacement, input._dtype.name)
-    return _tensor(drawn, int64, False, out)
+    found = _tensor(drawn, int64, False, out)
+    return beside(found, input) if out is None else found
 
 
 def _word(tensor: Any) -> str:
@@ -482,5 +504,5 @@ METHODS = tuple(
     "uniform_ normal_ random_ bernoulli_ bernoulli exponential_ geometric_ cauchy_ log_normal_ multinomial".split()
 )
 if runtime.FAKE_DEVICE:  # a real device draws by itself
-    on_accelerators(globals(), ("rand", "randn", "randint", "randperm"), ("rand_like", "randn_like", "randint_like"))
+    on_accelerators(globals(), ("rand", "randn", "randint", "randperm", "normal"), ("rand_like", "randn_like", "randint_like"))
 accept_forms(globals())

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._backend.table import kernel
 from .._core import determinism
+from .._core import device as devices
 from .._core.above import above
 from .._core.dtype import int64
 from .._core.formats import contiguous_format
@@ -20,6 +21,7 @@ from .._core.tensor_base import (
     array_of,
     count_of,
     is_tracked,
+    meta_tensor,
     resize,
     strides_of,
     tensor_of,
@@ -48,7 +50,7 @@ from .complex_views import view_as_complex, view_as_real
 from .creation import zeros_like
 from .index import keep_layout
 from .join import cat, flip
-from .placing import beside
+from .placing import beside, on_accelerators
 from .scan import cumprod
 from .scatter import put_flat
 
@@ -74,12 +76,14 @@ def triu(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
     return _triangular("triu", input, diagonal, False, out)
 
 
-def _triangle_indices(row: int, col: int, offset: int, dtype: Any, lower: bool) -> Any:
+def _triangle_indices(row: int, col: int, offset: int, dtype: Any, device: Any, lower: bool) -> Any:
     for name, count in (("row", row), ("col", col)):
         if count < 0:
             raise RuntimeError(f"{name} must be non-negative, got{count}")
     found = np.tril_indices(row, offset, col) if lower else np.triu_indices(row, offset, col)
     made = tensor_of(np.ascontiguousarray(np.stack(found), np.int64))
+    if device is not None and devices.is_meta(device):
+        return meta_tensor(made._shape, dtype or int64)
     return made if dtype in (None, int64) else made.to(dtype)
 
 
@@ -88,7 +92,9 @@ def tril_indices(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """Rows and columns of the elements on and below a diagonal, as a (2, n) tensor."""
-    return _triangle_indices(row, col, offset, dtype, True)
+    if pin_memory:
+        devices.refuse_pinning(device)
+    return _triangle_indices(row, col, offset, dtype, device, True)
 
 
 def triu_indices(
@@ -96,7 +102,9 @@ def triu_indices(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """Rows and columns of the elements on and above a diagonal, as a (2, n) tensor."""
-    return _triangle_indices(row, col, offset, dtype, False)
+    if pin_memory:
+        devices.refuse_pinning(device)
+    return _triangle_indices(row, col, offset, dtype, device, False)
 
 
 def _scattered(input: Any, src: Any, part: Callable[[Any], Any]) -> Any:
@@ -572,5 +580,6 @@ NAMED_METHODS = {
 }
 NAMED_METHODS["swapaxes_"] = NAMED_METHODS["swapdims_"] = NAMED_METHODS["transpose_"]
 PROPERTIES = {"mT": _matrix_transpose, "mH": _matrix_adjoint, "T": _all_reversed, "H": _hermitian}
+on_accelerators(globals(), ("tril_indices", "triu_indices"))
 accept_numpy_names(globals(), FUNCTIONS)
 accept_forms(globals())

@@ -27,11 +27,12 @@ def _kind(name: str, M: int, dtype: Any, layout: Any = None) -> Any:
 
 
 def _tensor(values: Any, kind: Any, device: Any, requires_grad: bool) -> Any:
-    devices.resolve(device)
+    place = devices.resolve(device)
     if isinstance(values, np.ndarray):
         values = tensor_of(np.ascontiguousarray(values.astype(kind.np)))
     elif values._dtype is not kind:
         values = values.to(kind)
+    values = values if place.type == "cpu" else values.to(place)
     return values.requires_grad_() if requires_grad else values
 
 
@@ -174,6 +175,8 @@ def hamming_window(
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``alpha`` less ``beta`` times a cosine."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     kind = _old_kind("hamming_window", window_length, dtype)
     return _tensor(_sum_of_cosines(window_length, [alpha, beta], not periodic), kind, device, requires_grad)
 
@@ -183,6 +186,8 @@ def hann_window(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The Hann window: a raised cosine."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     kind = _old_kind("hann_window", window_length, dtype)
     return _tensor(_sum_of_cosines(window_length, [0.5, 0.5], not periodic), kind, device, requires_grad)
 
@@ -192,6 +197,8 @@ def blackman_window(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The Blackman window."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     kind = _old_kind("blackman_window", window_length, dtype)
     return _tensor(_sum_of_cosines(window_length, [0.42, 0.5, 0.08], not periodic), kind, device, requires_grad)
 
@@ -201,8 +208,10 @@ def bartlett_window(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The Bartlett window: a triangle."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     kind = _old_kind("bartlett_window", window_length, dtype)
-    window = bartlett(window_length, sym=not periodic, dtype=float64)
+    window = bartlett(window_length, sym=not periodic, dtype=float64, device="cpu")
     return _tensor(window, kind, device, requires_grad)
 
 
@@ -211,6 +220,8 @@ def kaiser_window(
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The Kaiser window of shape ``beta``."""
+    if pin_memory:
+        devices.refuse_pinning(device)
     kind = _old_kind("kaiser_window", window_length, dtype)
     return _tensor(_kaiser(window_length, beta, not periodic), kind, device, requires_grad)
 

@@ -241,8 +241,9 @@ def is_zero(value: Any) -> Any:
 
 def at_least_zero(value: Any) -> Any:
     """Where a real value is zero or above, bare; a complex one counts as such."""
-    if _raw(value) is not None:
-        return compared(ge, value, 0)
+    raw = _raw(value)
+    if raw is not None:
+        return from_numpy(np.ones(raw.shape, bool)) if dtype_name(raw).startswith("complex") else compared(ge, value, 0)
     array = host_array(value)
     return np.ones(array.shape, bool) if array.dtype.kind == "c" else array >= 0
 

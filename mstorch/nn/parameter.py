@@ -122,7 +122,7 @@ _NO_SHAPE = (
 # What a module does with its parameters before they have a size.
 _BEFORE_SIZE = frozenset((
     "__get__", "__set__", "__hash__", "__deepcopy__", "__reduce_ex__", "size", "copy_", "is_complex", "is_floating_point", "half",
-    "float", "double", "bfloat16", "char", "short", "int", "long", "cuda", "cpu", "to", "get_device",
+    "float", "double", "bfloat16", "char", "short", "int", "long", "npu", "cuda", "cpu", "to", "get_device",
 ))  # fmt: skip
 
 
@@ -145,7 +145,7 @@ class UninitializedTensorMixin:
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Give the tensor a size; its values are still to be drawn."""
         tensor: Any = self
-        tensor.data = creation.empty(shape, device=device, dtype=dtype or tensor.dtype)
+        tensor.data = creation.empty(shape, device=device or tensor.device, dtype=dtype or tensor.dtype)
         tensor.__class__ = self.cls_to_become
 
     @property

@@ -16,6 +16,8 @@ def _here() -> Device:
 class Stream:
     """Work of the device in order; work of several streams may overlap. ``priority``: below 0 before others."""
 
+    device_index, device_type = 0, 20  # torch's number of devices that extensions name
+
     def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
         self.device = _here()
         self._native = kwargs.get("native") or streams.new_stream(priority)

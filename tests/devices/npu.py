@@ -5,6 +5,7 @@ import copy
 import io
 import pickle
 import time
+import warnings
 from typing import Any
 
 import mstorch as torch
@@ -32,6 +33,49 @@ def _untimed() -> list[str]:
         except ValueError as error:
             found += [] if words in str(error) else [str(error)]
     return found
+
+
+def _of_torch() -> list[str]:
+    """torch.Stream and torch.Event are the device's, unless the CPU is named."""
+    start, end = (torch.Event("npu", enable_timing=True) for _ in range(2))
+    side, before = torch.Stream(device="npu:0", priority=-1), torch.accelerator.current_stream()
+    start.record(side)
+    with side:
+        inside = torch.accelerator.current_stream() == side
+        x = torch.ones(2).npu() * 3
+    end.record(side)
+    side.wait_event(start)
+    side.synchronize()
+    torch.accelerator.set_stream(side)
+    chosen = torch.npu.current_stream() == side
+    torch.accelerator.set_stream(before)
+    kinds = [isinstance(item, torch.Stream) for item in (side, before, torch.Stream("cpu"))] + [isinstance(end, torch.Event)]
+    places = [str(torch.Stream(place).device) for place in (None, "npu", 0, "cpu")]
+    try:
+        torch.Stream("npu:1")
+    except RuntimeError as error:
+        places.append(str(error))
+    wanted = ["npu:0", "npu:0", "npu:0", "cpu", "CUDA error: invalid device ordinal"]
+    good = inside and chosen and all(kinds) and start.elapsed_time(end) >= 0 and x.tolist() == [3.0, 3.0] and places == wanted
+    return [] if good else [f"torch.Stream: {inside} {chosen} {kinds} {places}"]
+
+
+class _Batch:
+    pinned = 0
+
+    def pin_memory(self) -> _Batch:
+        self.pinned += 1
+        return self
+
+
+def _pinned() -> list[str]:
+    """Loaders pin what can be pinned, without a warning that there is no accelerator; the memory is ordinary, and says so."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        own = list(torch.utils.data.DataLoader([1, 2], 1, collate_fn=lambda _: {"own": (_Batch(), "a")}, pin_memory=True))
+        rows = list(torch.utils.data.DataLoader(torch.arange(4.0), 2, pin_memory=True))
+    good = [batch["own"][0].pinned for batch in own] == [1, 1] and [row.npu(non_blocking=True).tolist() for row in rows] == [[0, 1], [2, 3]]
+    return [] if good and not rows[0].is_pinned() and torch.ones(2, pin_memory=True).device.type == "cpu" else ["pinned memory"]
 
 
 def _streams() -> list[str]:
@@ -151,5 +195,5 @@ def _windows() -> list[str]:
 
 
 if __name__ == "__main__":
-    parts = (_timed, _untimed, _streams, _scaled, _random, _memory, _loaded, _storages, _inside, _complex, _windows)
+    parts = (_timed, _untimed, _of_torch, _pinned, _streams, _scaled, _random, _memory, _loaded, _storages, _inside, _complex, _windows)
     print([line for part in parts for line in part()])

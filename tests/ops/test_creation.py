@@ -162,3 +162,19 @@ def test_memory_of_others_does_not_grow(both, make):
         return told
 
     both(body)
+
+
+PINNED = {
+    "ones": lambda torch, **pin: torch.ones(2, **pin), "tensor": lambda torch, **pin: torch.tensor([1.0], **pin),
+    "rand": lambda torch, **pin: torch.rand(2, **pin), "like": lambda torch, **pin: torch.zeros_like(torch.ones(2), **pin),
+    "new": lambda torch, **pin: torch.ones(2).new_ones(2, **pin), "arange": lambda torch, **pin: torch.arange(3, **pin),
+    "window": lambda torch, **pin: torch.hann_window(3, **pin), "triangle": lambda torch, **pin: torch.tril_indices(2, 2, **pin),
+    "meta": lambda torch, **pin: torch.ones(2, device="meta", **pin).shape, "strided": lambda torch, **pin: torch.empty_strided((0,), (1,), **pin).shape,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PINNED)
+def test_pinned_memory(both, name):
+    """Refused without an accelerator."""
+    both(lambda torch: PINNED[name](torch, pin_memory=True))
+    both(lambda torch: PINNED[name](torch, pin_memory=False).shape if name not in ("meta", "strided") else None)

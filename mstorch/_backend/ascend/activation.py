@@ -21,6 +21,8 @@ def _elu(x: Raw, alpha: float, scale: float, input_scale: float) -> Raw:
 
 def _prelu(x: Raw, weight: Raw) -> Raw:
     """The row's weight is shaped to be broadcast; PReLU takes one number for each channel."""
+    if x.size == 0:  # its check of shapes refuses an empty input (2.10)
+        return run("Clone", x)
     return run("PReLU", x, run("Reshape", weight, (-1,)))
 
 

@@ -1,22 +1,33 @@
 """Reductions, scans, sorts and counts on Ascend."""
 from __future__ import annotations
 
+import math
+from typing import Any
+
+from ..kernels._nodes import constant
 from ..kernels.reduce import reduced_shape
 from ..raw import MS_DTYPE, Raw
 from ._primitives import absent, enter_all, of_vectors, run
 
 Dims = tuple[int, ...]
-INT64 = MS_DTYPE["int64"]
+INT64, BOOL = MS_DTYPE["int64"], MS_DTYPE["bool"]
+
+
+def _of_nothing(value: complex, x: Raw, dims: Dims, keepdim: bool, kind: Any = None) -> Raw:
+    """The reduction of no elements, made without one: the CPU's kernels give uninitialised memory there, and no device was asked (2.10)."""
+    zeros = run("Zeros", reduced_shape(tuple(x.shape), dims, keepdim), kind or x.dtype)
+    return run("AddExt", zeros, constant(value, zeros), 1) if value else zeros
 
 
 def _sum(x: Raw, dims: Dims, keepdim: bool) -> Raw:
-    """Of no elements it is made of zeros: the CPU's kernel gives uninitialised memory there, and no device was asked (2.10)."""
     if x.size == 0:
-        return run("Zeros", reduced_shape(tuple(x.shape), dims, keepdim), x.dtype)
+        return _of_nothing(0, x, dims, keepdim)
     return run("SumExt", x, dims, keepdim, x.dtype) if x.shape else run("Clone", x)
 
 
 def _mean(x: Raw, dims: Dims, keepdim: bool) -> Raw:
+    if x.size == 0:
+        return _of_nothing(math.nan, x, dims, keepdim)
     return run("MeanExt", x, dims, keepdim, None) if x.shape else run("Clone", x)
 
 
@@ -24,6 +35,8 @@ def _prod(x: Raw, dims: Dims, keepdim: bool) -> Raw:
     """Along one dimension after the other, the last first: the kernel takes one."""
     if not dims or not x.shape:
         return run("Clone", x)
+    if x.size == 0:
+        return _of_nothing(1, x, dims, keepdim)
     for dim in sorted(dims, reverse=True):
         x = run("ProdExt", x, dim, keepdim, x.dtype)
     return x
@@ -38,10 +51,14 @@ def _amin(x: Raw, dims: Dims, keepdim: bool) -> Raw:
 
 
 def _all(x: Raw, dims: Dims, keepdim: bool) -> Raw:
+    if x.size == 0:
+        return run("LogicalNot", _of_nothing(0, x, dims, keepdim, BOOL))
     return run("ReduceAll", x, dims, at=(keepdim,)) if x.shape else run("Clone", x)
 
 
 def _any(x: Raw, dims: Dims, keepdim: bool) -> Raw:
+    if x.size == 0:
+        return _of_nothing(0, x, dims, keepdim, BOOL)
     return run("ReduceAny", x, dims, at=(keepdim,)) if x.shape else run("Clone", x)
 
 

@@ -35,3 +35,19 @@ def complex(node: Any, g: Any) -> Any:
             v.mapped(g, of_imaginary, lambda array: array.astype(wide) * wide.type(1j), "ImagBackward0"), node.shapes[1]
         ),
     )  # fmt: skip
+
+
+@rule("polar", keep=("result",))
+def polar(node: Any, g: Any) -> Any:
+    """A size moves the number along its direction, an angle across it."""
+    wide, real = NP_DTYPE[v.dtype_name(g)], node.kind.np
+    result, turned = node.kept(g), v.conj(g)
+
+    def real_part(value: Any, shape: Any) -> Any:
+        return v.fit(v.mapped(value, lambda array: array.real.astype(real), lambda array: array.astype(wide), "RealBackward0"), shape)
+
+    first, second = node.edges
+    return (
+        None if first is None else real_part(v.mul(turned, v.sgn(result)), node.shapes[0]),
+        None if second is None else real_part(v.times(v.mul(turned, result), 1j), node.shapes[1]),
+    )

@@ -151,3 +151,38 @@ _of_two("xlogy", lambda g, x, y, _: (lambda: v.mul(g, _log_where(x, y, v.log, 0)
 _of_two("xlog1py", lambda g, x, y, _: (
     lambda: v.mul(g, _log_where(x, y, v.log1p, -1)), lambda: v.div(v.mul(g, x), v.plus(y, 1)),
 ), "SpecialXlog1PyBackward0")  # fmt: skip
+
+
+def _as_complex(value: Any, kind: Any) -> Any:
+    """Real numbers as complex ones."""
+    real = kind.type(0).real.dtype
+    return v.mapped(value, lambda array: array.astype(kind), lambda array: array.real.astype(real), "ToCopyBackward0")
+
+
+@v.wide
+def _angle_slope(g: Any, z: Any) -> Any:
+    flat = v.is_zero(z)
+    return v.where(flat, 0, v.div(v.times(g, 1j), v.conj(v.where(flat, 1, z))))
+
+
+@rule("angle", keep=(0,))
+def angle(node: Any, g: Any) -> Any:
+    """Real numbers have the angle 0 or π, which is flat."""
+    if node.kind.category < 3:
+        return v.times(g, 0)
+    return _angle_slope(_as_complex(g, node.kind.np), node.kept(g))
+
+
+@v.wide
+def _sgn_slope(g: Any, z: Any, turned: Any) -> Any:
+    """What is left of the gradient across the direction of the number, divided by its size, which is ``z * conj(turned)``."""
+    flat = v.is_zero(z)
+    across = v.sub(g, v.mul(v.conj(g), v.mul(turned, turned)))
+    return v.where(flat, 0, v.div(across, v.where(flat, 1, v.times(v.mul(z, v.conj(turned)), 2))))
+
+
+@rule("sgn", keep=(0, "result"))
+def sgn(node: Any, g: Any) -> Any:
+    if node.kind.category < 3:
+        return v.times(g, 0)
+    return _sgn_slope(g, node.kept(g, 0), node.kept(g, 1))

@@ -81,7 +81,7 @@ class _Chunked(Function):
             _losses(input[i : i + rows], matrix, bias, target[i : i + rows], settings)
             for i in range(0, target.shape[0], rows)
         ]
-        losses = cat(parts) if parts else zeros(0, dtype=kind)
+        losses = cat(parts) if parts else zeros(0, dtype=kind, device=input.device)
         if reduction == "none":
             return losses.to(input.dtype)
         total = losses.sum()

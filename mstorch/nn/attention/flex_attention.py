@@ -86,7 +86,7 @@ def create_mask(mod_fn: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: i
     size = (B or 1, H or 1, Q_LEN, KV_LEN)
     places = _indices(*size, device or "cpu")
     if _takes_scores(mod_fn):
-        return ~torch.isneginf(mod_fn(torch.zeros(size), *places)).expand(size)
+        return ~torch.isneginf(mod_fn(torch.zeros(size, device=places[0].device), *places)).expand(size)
     return mod_fn(*places).expand(size).contiguous()
 
 

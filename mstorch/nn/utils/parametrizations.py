@@ -31,7 +31,7 @@ _MAPS = ("matrix_exp", "cayley", "householder")
 
 def _is_orthogonal(matrix: Any) -> bool:
     n, k = matrix.size(-2), matrix.size(-1)
-    return bool(allclose(matrix.mH @ matrix, eye(k, dtype=matrix.dtype), atol=10.0 * n * finfo(matrix.dtype).eps))
+    return bool(allclose(matrix.mH @ matrix, eye(k, dtype=matrix.dtype, device=matrix.device), atol=10.0 * n * finfo(matrix.dtype).eps))
 
 
 def _made_orthogonal(matrix: Any) -> Any:
@@ -77,7 +77,7 @@ class _Orthogonal(Module):
             if self.orthogonal_map == "matrix_exp":
                 q = matrix_exp(skew)
             else:
-                one = eye(n, dtype=skew.dtype)
+                one = eye(n, dtype=skew.dtype, device=skew.device)
                 q = solve(one.add(skew, alpha=-0.5), one.add(skew, alpha=0.5))
             if n != k:
                 q = q[..., :k]
@@ -106,7 +106,7 @@ class _Orthogonal(Module):
             factors.diagonal(dim1=-2, dim2=-1)[tau == 0.0] *= -1
             return factors.mT if wide else factors
         if n != k:
-            q = _made_orthogonal(cat([q, randn(*q.size()[:-2], n, n - k, dtype=q.dtype)], dim=-1))
+            q = _made_orthogonal(cat([q, randn(*q.size()[:-2], n, n - k, dtype=q.dtype, device=q.device)], dim=-1))
         else:
             q = q.clone() if _is_orthogonal(q) else _made_orthogonal(q)
         self.base = q

@@ -155,9 +155,9 @@ def pad_packed_sequence(
         rows = data[start : start + n]
         start += n
         if n < batch:
-            rows = cat([rows, full((batch - n, *rest), padding_value, dtype=data.dtype)])
+            rows = cat([rows, full((batch - n, *rest), padding_value, dtype=data.dtype, device=data.device)])
         steps.append(rows)
-    steps += [full((batch, *rest), padding_value, dtype=data.dtype)] * (longest - len(sizes))
+    steps += [full((batch, *rest), padding_value, dtype=data.dtype, device=data.device)] * (longest - len(sizes))
     padded = stack(steps, 1 if batch_first else 0)
     lengths = made(np.array([sum(n > b for n in sizes) for b in range(batch)], np.int64))
     if sequence.unsorted_indices is not None:
@@ -185,7 +185,7 @@ def pad_sequence(
     for part in parts:
         missing = longest - part.size(0)
         if missing:
-            filler = full((missing, *rest), padding_value, dtype=part.dtype)
+            filler = full((missing, *rest), padding_value, dtype=part.dtype, device=part.device)
             part = cat([part, filler] if padding_side == "right" else [filler, part])
         padded.append(part)
     return stack(padded, 0 if batch_first else 1)

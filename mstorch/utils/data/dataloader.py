@@ -14,9 +14,11 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
+from ...accelerator import is_available
 from ._collate import default_collate, default_convert
 from ._pipes import draw_shared_seed, is_pipe, new_group, reseed, world, wrapped
 from ._signals import unwatch, watch
+from ._utils.pin_memory import pin_memory
 from ._worker import CHECK_INTERVAL, RESTART, End, Failure, Job, get_worker_info, run
 from .datapipes.datapipe import IterDataPipe
 from .dataset import Dataset, IterableDataset
@@ -248,7 +250,8 @@ class _BaseDataLoaderIter:
     """One pass over a loader; a subclass says where the next data come from."""
 
     def __init__(self, loader: DataLoader) -> None:
-        if loader.pin_memory:
+        self._pinning = loader.pin_memory and is_available()
+        if loader.pin_memory and not self._pinning:
             warnings.warn(
                 "'pin_memory' argument is set as true but no accelerator is found, "
                 "then device pinned memory won't be used.",
@@ -299,6 +302,8 @@ class _BaseDataLoaderIter:
 
     def __next__(self) -> Any:
         data = self._next_data()
+        if self._pinning:
+            data = pin_memory(data)
         self._num_yielded += 1
         if self._iterable and self._length_said is not None and self._num_yielded > self._length_said:
             message = (

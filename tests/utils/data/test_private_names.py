@@ -1,6 +1,11 @@
 """What packages import from the inside of torch.utils.data."""
 from __future__ import annotations
 
+import collections
+import importlib
+import types
+from typing import Any
+
 import numpy as np
 import torch.utils.data._utils.fetch
 
@@ -33,3 +38,31 @@ def _uses(library) -> list:
 
 def test_parts_of_a_loader() -> None:
     assert _uses(mstorch) == _uses(torch)
+
+
+def test_pinned_batches(both: Any) -> None:
+    """What a batch holds is pinned in containers like its own."""
+
+    class Pinned:
+        def pin_memory(self) -> str:
+            return "pinned"
+
+    class Noted(dict):
+        note = ""
+
+    class Row(tuple):
+        __slots__ = ()
+
+    Pair = collections.namedtuple("Pair", "a b")
+
+    def body(torch: Any) -> Any:
+        pin = importlib.import_module(f"{torch.__name__}.utils.data._utils.pin_memory").pin_memory
+        noted = Noted(a=Pinned())
+        noted.note = "kept"
+        batches = [
+            [Pinned(), 1], (Pinned(), 2), Row((Pinned(), 3)), Pair(Pinned(), 3), {"a": [Pinned()]}, "abc", 5, None, range(3),
+            collections.OrderedDict(a=Pinned()), types.MappingProxyType({"a": Pinned()}), collections.deque([Pinned()]),
+        ]  # fmt: skip
+        return [(type(found).__name__, str(found)) for found in map(pin, batches)], pin(noted).note
+
+    both(body)

@@ -1,0 +1,110 @@
+"""Where results are on the stand-in device, while new tensors are made on the CPU: ``python -m tests.devices.places``."""
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import mstorch as torch
+
+F, rnn = torch.nn.functional, torch.nn.utils.rnn
+X = torch.tensor([[0.5, 0.25, 0.1], [0.3, 0.7, 0.2], [0.9, 0.4, 0.6]])
+LABELS = torch.tensor([0, 2, 1])
+
+FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "one_hot": lambda x, at: F.one_hot(at, 3), "one_hot, sized by its values": lambda x, at: F.one_hot(at),
+    "histc": lambda x, at: torch.histc(x, 3), "histogram": lambda x, at: list(torch.histogram(x.flatten(), 3)),
+    "histogramdd": lambda x, at: torch.histogramdd(x, [2, 2, 2])[0], "isin": lambda x, at: torch.isin(x, 0.25),
+    "isin of a number": lambda x, at: torch.isin(0.25, x), "where": lambda x, at: list(torch.where(x > 0.3)),
+    "matrix_exp": lambda x, at: torch.matrix_exp(x), "matrix_power": lambda x, at: torch.linalg.matrix_power(x, 0),
+    "new": lambda x, at: x.new([1, 2]), "new of a size": lambda x, at: x.new(2, 2).fill_(1), "repeat_interleave": lambda x, at: torch.repeat_interleave(at),
+    "lu_unpack": lambda x, at: list(torch.lu_unpack(x, (at + 1).int().clamp(2, 3))),
+    "native_batch_norm": lambda x, at: list(torch.native_batch_norm(x, None, None, x[0], x[1], False, 0.1, 1e-5)),
+    "native_group_norm": lambda x, at: list(torch.native_group_norm(x[None, :, :0], None, None, 1, 3, 0, 3, 1e-5)),
+    "fractional_max_pool": lambda x, at: F.fractional_max_pool2d(x[None, None], 1, 2, return_indices=True, _random_samples=x[None, :1, :2])[1],
+    "embedding_bag": lambda x, at: F.embedding_bag(at, x, torch.tensor([0, 1]).to(x.device), mode="sum"),
+    "embedding_bag, largest": lambda x, at: F.embedding_bag(at, x, torch.tensor([0, 1]).to(x.device), mode="max"),
+    "packed": lambda x, at: rnn.pad_packed_sequence(rnn.pack_padded_sequence(x[:, :2, None], torch.tensor([3, 2])), total_length=4)[0],
+    "reductions of nothing": lambda x, at: [x[:0].mean(0), x[:0].prod(0), x[:0].sum(0), (x[:0] > 0).all(0), (x[:0] > 0).any(0)],
+    "nothing in a pool": lambda x, at: [F.adaptive_avg_pool1d(x[None][:0], 2), F.prelu(x[:0], x[0, :1])],
+    "nothing that is complex": lambda x, at: [torch.complex(x[:0], x[:0]).conj().resolve_conj(), torch.view_as_real(torch.complex(x[:0], x[:0]))],
+    "searchsorted beside NaN": lambda x, at: torch.searchsorted(torch.tensor([0.2, math.nan]).to(x.device), x),
+    "division by zero": lambda x, at: [1 / (x * -0.0), (x * math.nan) / 0.0, torch.complex(x * 0, x * 0) / torch.complex(x * 0, x * 0)],
+}  # fmt: skip
+DRAWS: dict[str, Callable[[Any], Any]] = {
+    "bernoulli": lambda x: torch.bernoulli(x), "bernoulli of a number": lambda x: x.bernoulli(0.5), "normal": lambda x: torch.normal(x, 1.0),
+    "normal of deviations": lambda x: torch.normal(0.0, x), "multinomial": lambda x: torch.multinomial(x, 2), "poisson": torch.poisson,
+    "categorical": lambda x: torch.distributions.Categorical(x).sample(), "trials": lambda x: torch.distributions.Bernoulli(x).sample(),
+}  # fmt: skip
+ARGUMENTS: dict[str, tuple[Any, ...] | None] = {  # of what makes tensors; None for what takes more than a size
+    "linspace": (0, 1, 3), "logspace": (0, 1, 3), "full": ((2,), 1.0), "randint": (3, (2,)), "tensor": ([1.0],), "as_tensor": ([1.0],),
+    "asarray": ([1.0],), "tril_indices": (2, 2), "triu_indices": (2, 2), "normal": (0.0, 1.0, (2,)), "empty_strided": ((2,), (1,)),
+    "empty_permuted": ((2, 3), (0, 1)), "scalar_tensor": (1.0,), "full_like": (X, 1), "randint_like": (X, 3), "range": (0, 3),
+    "from_file": None, "from_dlpack": None, "set_default_device": None, "get_device_module": None, "empty_quantized": None,
+}  # fmt: skip
+
+
+def _flat(value: Any) -> list[Any]:
+    return [part for item in value for part in _flat(item)] if isinstance(value, (list, tuple)) else [value]
+
+
+def functions() -> list[str]:
+    """Functions of a device's tensors whose results are elsewhere, or other than the CPU's."""
+    wrong = []
+    for name, function in FUNCTIONS.items():
+        here, there = _flat(function(X, LABELS)), _flat(function(X.npu(), LABELS.npu()))
+        if any(not item.is_npu for item in there):
+            wrong.append(f"{name}: on {[str(item.device) for item in there]}")
+        elif any(a.dtype != b.dtype or not torch.allclose(a, b.cpu(), 1e-5, 1e-6, equal_nan=True) for a, b in zip(here, there)):
+            wrong.append(f"{name}: {there} for {here}")
+    for name, draw in DRAWS.items():
+        found = []
+        for x in (X, X.npu()):
+            torch.manual_seed(3)
+            found.append(draw(x))
+        if not found[1].is_npu or not torch.equal(found[0], found[1].cpu()):
+            wrong.append(f"{name}: {found[1]} for {found[0]}")
+    return wrong
+
+
+def _factories() -> Iterator[tuple[str, Callable[..., Any]]]:
+    for space, prefix in ((torch, ""), (torch.signal.windows, "signal."), (torch.fft, "fft.")):
+        for name in sorted(vars(space)):
+            function = getattr(space, name)
+            if inspect.isfunction(function) and not name.startswith(("_", "sparse_")) and name != "general_cosine":
+                if "device" in inspect.signature(function).parameters and ARGUMENTS.get(name, ()) is not None:
+                    yield prefix + name, function
+
+
+def factories() -> list[str]:
+    """What makes tensors elsewhere than ``device=`` says."""
+    wrong = []
+    count = 0
+    for name, function in _factories():
+        for place in ("npu", "meta", "cpu"):
+            args = ARGUMENTS.get(name) or ((X,) if name.endswith("_like") else (3,))
+            count += 1
+            found = function(*args, device=place)
+            if found.device.type != place:
+                wrong.append(f"{name}: on {found.device} for {place}")
+    return wrong if count > 100 else [f"{count} calls"]
+
+
+def modules() -> list[str]:
+    """Modules that were moved to the device before they knew their sizes, or whose outputs are elsewhere."""
+    wrong = []
+    lazy = torch.nn.LazyLinear(2).npu()
+    adaptive = torch.nn.AdaptiveLogSoftmaxWithLoss(3, 3, [1]).npu()
+    results = {"lazy": lazy(X.npu()), "adaptive": adaptive(X.npu(), LABELS.npu()).output}
+    for name, result in results.items():
+        if not result.is_npu:
+            wrong.append(f"{name}: on {result.device}")
+    return wrong
+
+
+if __name__ == "__main__":
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        print(functions() + factories() + modules())
