@@ -165,13 +165,17 @@ def run(
         needed = _needed(first, set(only))
     ready = [(-node.sequence, _turn(), node) for node in first if not counts.get(node)]
     heapq.heapify(ready)
+    alone: Node | None = None
     outer, mode, check = running.current, modes.grad, watch.check
     running.accumulates.append(wanted is None and only is None)
     running.passes.append(Pass(keep, first, needed))
     modes.grad = recorded
     try:
-        while ready:
-            node = heapq.heappop(ready)[2]
+        while ready or alone is not None:
+            if alone is not None:
+                node, alone = alone, None
+            else:
+                node = heapq.heappop(ready)[2]
             gradients = buffers.pop(node, None)
             if gradients is None:
                 gradients = [None]
@@ -217,8 +221,14 @@ def run(
                             buffers[below] = [None] * number + [gradient]
                     else:
                         _put(buffer, number, gradient)
-                counts[below] -= 1
-                if counts[below] == 0:
+                left = counts[below] = counts[below] - 1
+                if not left:
+                    if alone is None and not ready:
+                        alone = below  # in a chain nothing else waits
+                        continue
+                    if alone is not None:
+                        heapq.heappush(ready, (-alone.sequence, _turn(), alone))
+                        alone = None
                     heapq.heappush(ready, (-below.sequence, _turn(), below))
             gradient = found = gradients = None  # type: ignore[assignment]  # a leaf may keep what nobody else holds
     finally:
