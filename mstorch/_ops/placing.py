@@ -117,8 +117,13 @@ def _placing(function: Callable[..., Any], like: bool) -> Callable[..., Any]:
         found = devices.resolve(wanted)
         if found.type in ("cpu", "meta"):
             return function(*args, **kwargs)
-        if function.__name__ in ("as_tensor", "asarray") and args and isinstance(args[0], TensorBase):
+        if function.__name__ == "as_tensor" and args and isinstance(args[0], TensorBase):
             return args[0].to(found, kwargs.get("dtype"))  # type: ignore[attr-defined]
+        if function.__name__ == "asarray" and args and isinstance(args[0], TensorBase):
+            there = args[0].to(found)  # type: ignore[attr-defined]
+            if kwargs.get("copy") is False and there is not args[0]:
+                raise ValueError(f"can't alias tensor from device '{args[0].device}' to '{found}'.")  # type: ignore[attr-defined]
+            return function(there, **{name: value for name, value in kwargs.items() if name != "device"})
         asked = bool(kwargs.pop("requires_grad", False))
         if place is not None and len(args) > place:
             args = (*args[:place], "cpu", *args[place + 1 :])

@@ -92,6 +92,20 @@ def factories() -> list[str]:
     return wrong if count > 100 else [f"{count} calls"]
 
 
+def aliases() -> list[str]:
+    """Whether ``asarray`` shares and copies as it is told."""
+    wrong = []
+    x = torch.ones(2).npu()
+    if torch.asarray(x) is not x or torch.asarray(x, copy=True) is x or torch.asarray(x, device="npu", copy=False) is not x:
+        wrong.append("asarray")
+    for tensor, rest in ((x, {"dtype": torch.float64}), (torch.ones(2), {"device": "npu"})):
+        try:
+            wrong.append(f"asarray without a copy: {torch.asarray(tensor, copy=False, **rest)}")
+        except ValueError as error:
+            wrong += [] if "can't alias tensor" in str(error) else [str(error)]
+    return wrong
+
+
 def modules() -> list[str]:
     """Modules that were moved to the device before they knew their sizes, or whose outputs are elsewhere."""
     wrong = []
@@ -107,4 +121,4 @@ def modules() -> list[str]:
 if __name__ == "__main__":
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        print(functions() + factories() + modules())
+        print(functions() + factories() + aliases() + modules())

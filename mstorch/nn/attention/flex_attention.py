@@ -44,7 +44,7 @@ def _combined(name: str, start: bool, mask_mods: tuple[Any, ...]) -> Callable[..
         raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
 
     def combined(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
-        result = torch.full((), start, dtype=torch.bool)
+        result = torch.full((), start, dtype=torch.bool, device=b.device)
         for mod in mask_mods:
             found = mod(b, h, q_idx, kv_idx)
             result = result & found if start else result | found
