@@ -162,3 +162,8 @@ def test_memory_of_others_does_not_grow(both, make):
         return told
 
     both(body)
+
+
+@pytest.mark.parametrize("array", ["np.ones((3, 2))[:, :1]", "np.ones((1, 3)).T", "np.ones((4, 2, 1)).transpose(2, 0, 1)", "np.ones((1, 3))"])
+def test_steps_of_arrays_are_kept(both, array):
+    both(lambda torch: [torch.from_numpy(eval(array, {"np": np})), torch.as_tensor(eval(array, {"np": np}))])
