@@ -130,7 +130,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     axis = wrap_dim(dim, len(first) + 1)
     kind = _common(tensors)
     if out is not None and out._storage.__class__ is Storage and not recording(tensors):
-        if any(out._storage is tensor._storage for tensor in tensors):
+        if 0 not in first and any(out._storage is tensor._storage for tensor in tensors):
             count = len(tensors)
             resize(out, (*first[:axis], count, *first[axis:]))  # as in cat
             if all(out is tensor for tensor in tensors):  # and then again for what the tensors have become

@@ -143,10 +143,11 @@ def test_entries_repeated_by_a_tensor_are_no_view(both):
 
 
 @pytest.mark.parametrize("same", [True, False])
-def test_a_stack_on_its_own_parts_gets_its_size_first(both, same):
+@pytest.mark.parametrize("shape", [(2, 3), (2, 0)])
+def test_a_stack_on_its_own_parts_gets_its_size_first(both, same, shape):
     def body(torch):
-        x = torch.ones(2, 3)
-        y = x if same else torch.ones(2, 3)
+        x = torch.ones(shape)
+        y = x if same else torch.ones(shape)
         try:
             torch.stack([x, x], 1, out=y)
         except RuntimeError as error:
