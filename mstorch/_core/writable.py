@@ -106,6 +106,8 @@ def refuse_partial_overlap(target: Any, source: Any, alike: bool = True) -> None
 
     Without ``alike`` it may not change any of them.
     """
+    if source is target and not alike:
+        raise RuntimeError(SHARED)
     if source._storage is not target._storage or (alike and source is target) or 0 in source._shape or 0 in target._shape:
         return
     strides = strides_of(target), strides_of(source)

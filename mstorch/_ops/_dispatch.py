@@ -16,7 +16,13 @@ from .._core.dtype import dtype, get_default_dtype
 from .._core.modes import grad_set_to, modes
 from .._core.promotion import WORDS, can_cast, combine, promote_types, scalar_dtype
 from .._core.storage import Absent, Storage
-from .._core.strides import channels_last_strides, elementwise_strides, flat_index, normalize, suggests_channels_last
+from .._core.strides import (
+    channels_last_strides,
+    dense_order,
+    elementwise_strides,
+    normalize,
+    suggests_channels_last,
+)
 from .._core.tangents import LEVELS, is_dual
 from .._core.tensor_base import (
     TensorBase,
@@ -34,7 +40,7 @@ from .._core.tensor_base import (
     value_of,
     wrap,
 )
-from .._core.writable import SHARED, check_writable, refuse_partial_overlap
+from .._core.writable import check_writable, refuse_partial_overlap
 from .._tape.apply import Applied, apply, apply_one, apply_pair
 from .._tape.duals import mapped
 from .._tape.duals import write as write_tangents
@@ -334,6 +340,8 @@ def deliver(result: Any, out: Any) -> Any:
             turn_into(out, result if result._dtype is out._dtype else cast_tensor(result, out._dtype))
             return out
         resize(out, result._shape)
+        if result._stride is not None and dense_order(result._shape, result._stride) is not None:
+            out._stride, out._array = result._stride, None  # as in torch, what gets a new size gets the result's order, too
     write(out, result)
     return out
 
@@ -362,20 +370,6 @@ def _refuse_operands(out: Any, operands: Sequence[Any]) -> None:
         for operand in operands:
             if isinstance(operand, TensorBase):
                 refuse_partial_overlap(out, operand)
-
-
-def refuse_overlap(out: Any, *inputs: Any) -> None:
-    """Raise torch's error if ``out`` holds an element twice, or shares one with an input: for what is read while it writes."""
-    if out is None or not isinstance(out, TensorBase):
-        return
-    check_writable(out)
-    for input in inputs:
-        if input._storage is out._storage and np.intersect1d(_places(input), _places(out)).size:
-            raise RuntimeError(SHARED)
-
-
-def _places(tensor: Any) -> np.ndarray:
-    return flat_index(shape_of(tensor), strides_of(tensor), tensor._offset)
 
 
 def expect_out_dtype(out: Any, kind: dtype) -> None:

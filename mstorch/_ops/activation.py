@@ -59,13 +59,15 @@ def relu(input: Any) -> Any:
 
 def relu6(input: Any) -> Any:
     """``min(max(0, x), 6)``."""
+    if isinstance(input, TensorBase) and input._dtype.name == "bool":
+        raise RuntimeError("Bool inputs not supported for hardtanh")
     return _apply(_hardtanh, "relu6", input, 0, 6)
 
 
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
     """``min(max(min_val, x), max_val)``."""
     if isinstance(input, TensorBase) and input._dtype.name == "bool":
-        raise NotImplementedError("Bool inputs not supported for hardtanh")
+        raise RuntimeError("Bool inputs not supported for hardtanh")
     if isinstance(input, TensorBase) and input._dtype.category < 2:
         min_val, max_val = int(min_val), int(max_val)
         if input._dtype.name == "uint8" and (min_val < 0 or max_val < 0):

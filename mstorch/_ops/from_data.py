@@ -13,7 +13,7 @@ from .._core.dlpack import array_of as array_of_capsule
 from .._core.dtype import bfloat16, bool_, dtype, get_default_dtype, int64, of_numpy
 from .._core.promotion import promote_types, scalar_dtype
 from .._core.storage import FIXED
-from .._core.strides import preserved_strides
+from .._core.strides import contiguous_strides, preserved_strides
 from .._core.tensor_base import TensorBase, is_tracked, laid_out, meta_tensor, require_grad, tensor_of, to_meta, window
 from .._core.tensor_base import array_of as memory_of
 from . import views
@@ -321,6 +321,10 @@ def from_numpy(ndarray: np.ndarray, /) -> Any:
         found = window(tensor_of(ndarray)._storage, kind, ndarray.shape, strides, 0)
     else:
         found = tensor_of(ndarray) if ndarray.flags.c_contiguous else _from_strided_array(ndarray, kind)
+        if 1 in ndarray.shape and found._stride is None:  # where nothing is stepped over, the array's own steps are kept
+            steps = tuple(step // ndarray.itemsize for step in ndarray.strides)
+            if steps != contiguous_strides(ndarray.shape):
+                found = window(found._storage, kind, ndarray.shape, steps, 0)
     FIXED.add(found._storage)
     return found
 

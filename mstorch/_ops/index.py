@@ -30,7 +30,6 @@ from ._dispatch import (
     is_number,
     python_number,
     readable,
-    refuse_overlap,
     scalar_array,
     shape_of,
     type_word,
@@ -38,6 +37,7 @@ from ._dispatch import (
 )  # fmt: skip
 from ._forms import accept_forms
 from ._numbers import fitting
+from ._overlaps import refuse_overlap
 from ._positions import check_index_dim, check_range, index_tensor
 from .compare import clamp, eq, lt, where
 from .elementwise import add

@@ -25,7 +25,6 @@ from ._dispatch import (
     call,
     cast_tensor,
     finish,
-    refuse_overlap,
     shape_args,
     shape_of,
     type_word,
@@ -33,6 +32,7 @@ from ._dispatch import (
     wrap_dims,
 )
 from ._forms import accept_forms
+from ._overlaps import refuse_overlap
 from .creation import arange, zeros
 from .from_data import from_numpy
 from .from_data import tensor as make
@@ -130,8 +130,11 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     axis = wrap_dim(dim, len(first) + 1)
     kind = _common(tensors)
     if out is not None and out._storage.__class__ is Storage and not recording(tensors):
-        if any(out._storage is tensor._storage for tensor in tensors):
-            resize(out, (*first[:axis], len(tensors), *first[axis:]))  # as in cat
+        if 0 not in first and any(out._storage is tensor._storage for tensor in tensors):
+            count = len(tensors)
+            resize(out, (*first[:axis], count, *first[axis:]))  # as in cat
+            if all(out is tensor for tensor in tensors):  # and then again for what the tensors have become
+                resize(out, (*first[:axis], count, count, *first[axis:]))
         refuse_overlap(out, *tensors)
     parts = [t if t._dtype is kind else cast_tensor(t, kind) for t in tensors]
     return finish(apply(_stack, kind, (parts,), (axis,)), out)
@@ -281,7 +284,7 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
     if len(shape_of(repeats)) > 1:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if shape_of(repeats) in ((), (1,)):
-        return repeat_interleave(input, int(repeats), dim)
+        return no_view(repeat_interleave(input, int(repeats), dim))
     if shape_of(repeats)[0] != shape[dim]:
         raise RuntimeError(
             f"repeats must have the same size as input along dim, but got repeats.size(0) = {shape_of(repeats)[0]} and "

@@ -20,11 +20,11 @@ from ._dispatch import (
     cast_tensor,
     expect_out_dtype,
     finish,
-    refuse_overlap,
     shape_of,
     type_word,
     wrap_dim,
 )
+from ._overlaps import refuse_overlap
 from .creation import arange
 from .index import gather, keep_layout
 from .join import cat

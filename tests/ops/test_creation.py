@@ -178,3 +178,8 @@ def test_pinned_memory(both, name):
     """Refused without an accelerator."""
     both(lambda torch: PINNED[name](torch, pin_memory=True))
     both(lambda torch: PINNED[name](torch, pin_memory=False).shape if name not in ("meta", "strided") else None)
+
+
+@pytest.mark.parametrize("array", ["np.ones((3, 2))[:, :1]", "np.ones((1, 3)).T", "np.ones((4, 2, 1)).transpose(2, 0, 1)", "np.ones((1, 3))"])
+def test_steps_of_arrays_are_kept(both, array):
+    both(lambda torch: [torch.from_numpy(eval(array, {"np": np})), torch.as_tensor(eval(array, {"np": np}))])

@@ -136,3 +136,22 @@ ERRORS = {
 def test_errors(both, name):
     """torch's error types and words."""
     both(lambda torch: ERRORS[name](torch, torch.tensor(X)))
+
+
+def test_entries_repeated_by_a_tensor_are_no_view(both):
+    both(lambda torch: [torch.ones(2, 2).repeat_interleave(torch.tensor(counts), 0)._is_view() for counts in ([2], [1, 2])])
+
+
+@pytest.mark.parametrize("same", [True, False])
+@pytest.mark.parametrize("shape", [(2, 3), (2, 0)])
+def test_a_stack_on_its_own_parts_gets_its_size_first(both, same, shape):
+    def body(torch):
+        x = torch.ones(shape)
+        y = x if same else torch.ones(shape)
+        try:
+            torch.stack([x, x], 1, out=y)
+        except RuntimeError as error:
+            return str(error), tuple(y.shape)
+        return y
+
+    both(body)
