@@ -32,7 +32,7 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     first, second = views.reshape(input1, (-1, a[-1])), views.reshape(input2, (-1, b[-1]))
     columns = views.reshape(views.permute(weight, (1, 0, 2)), (w[1], w[0] * w[2]))
     mixed = views.reshape(mm(first, columns), (-1, w[0], w[2]))
-    result = sum_of(mul(mixed, views.unsqueeze(second, 1)), 2)
+    result = sum_of(mul(mixed, views.unsqueeze(second, 1)), 2, dtype=mixed._dtype)
     if bias is not None:
         result = add(result, bias)
     return views.reshape(result, (*a[:-1], w[0]))

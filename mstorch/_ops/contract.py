@@ -252,9 +252,9 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
         raise RuntimeError("both inputs should have same dtype")
     for x, y in zip(over_a, over_b):
         if sb[y] == 1 and sa[x] != 1:
-            a = a.sum(x, keepdim=True)
+            a = a.sum(x, keepdim=True, dtype=a._dtype)
         elif sa[x] == 1 and sb[y] != 1:
-            b = b.sum(y, keepdim=True)
+            b = b.sum(y, keepdim=True, dtype=b._dtype)
         elif sa[x] != sb[y]:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {sa[x]} in dim {x} and second has size {sb[y]} in dim {y}"
@@ -497,7 +497,7 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
         for place, (left, right) in enumerate(zip(views.unbind(batch1), views.unbind(batch2))):
             total = addmm(total, left, right, beta=1 if place else beta, alpha=alpha)
         return finish(total, out)
-    return finish(_scaled_sum("addbmm", input, bmm(batch1, batch2).sum(0), beta, alpha), out)
+    return finish(_scaled_sum("addbmm", input, bmm(batch1, batch2).sum(0, dtype=batch1._dtype), beta, alpha), out)
 
 
 accept_forms(globals())

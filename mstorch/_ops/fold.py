@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._backend.table import kernel, torch_type_name
+from .._core.dtype import bool_
 from . import views
 from ._dispatch import call, shape_of
 
@@ -40,6 +41,8 @@ def im2col(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
     shape = shape_of(input)
     kernel_, dilation, padding, stride = (_pair(v) for v in (kernel_size, dilation, padding, stride))
     _positive(kernel_, dilation, padding, stride)
+    if input._dtype is bool_:
+        return im2col(input.float(), kernel_size, dilation, padding, stride).to(bool_)
     if input._dtype.category < 2:
         raise NotImplementedError(f'"im2col_out_cpu" not implemented for {torch_type_name(input._dtype.name)}')
     if len(shape) not in (3, 4) or 0 in shape[1:]:
@@ -69,6 +72,10 @@ def col2im(
     input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Any:
     """(N, C * kH * kW, windows), also without N → (N, C, H, W): overlapping windows add up."""
+    if input._dtype is bool_:
+        return col2im(input.float(), output_size, kernel_size, dilation, padding, stride).to(bool_)
+    if input._dtype.category < 2:
+        raise NotImplementedError(f'"col2im_out_cpu" not implemented for {torch_type_name(input._dtype.name)}')
     shape = shape_of(input)
     sizes, kernel_, dilation, padding, stride = (_pair(v) for v in (output_size, kernel_size, dilation, padding, stride))
     _positive(kernel_, dilation, padding, stride)

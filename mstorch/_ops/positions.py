@@ -36,6 +36,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
             raise TypeError(f"expected 'shape' sequence to only contain ints, but got {_torch_type(length)}")
     if any(length < 0 for length in lengths):
         raise ValueError(f"'shape' cannot have negative values, but got {tuple(lengths)}")
+    indices = indices.to(int64)
     found, step = [], 1
     for length in reversed(lengths):
         part = indices // step if step <= np.iinfo(np.int64).max else indices * 0

@@ -410,7 +410,7 @@ def sum_to_size(self: Any, *size: Any) -> Any:
     if lead < 0 or any(n != 1 and n != own[lead + i] for i, n in enumerate(target)):
         raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(own)}}}.")
     dims = tuple(d for d in range(len(own)) if d < lead or (target[d - lead] == 1 and own[d] != 1))
-    total = self.sum(dims, keepdim=True) if dims else self
+    total = self.sum() if not target else self.sum(dims, keepdim=True) if dims else self
     return views.reshape(total, target) if lead else total
 
 

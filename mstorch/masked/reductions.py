@@ -57,7 +57,7 @@ def _running(name: str, function: Any, neutral: int, input: Any, dim: Any, dtype
     kind = input._dtype if dtype is None else dtype
     if kind is bool_:
         raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
-    return function(filled(input, mask, neutral, _summed(input, dtype)), dims[0] if dims else 0)
+    return function(filled(input, mask, neutral, dtype), dims[0] if dims else 0, dtype=kind)
 
 
 def amax(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
