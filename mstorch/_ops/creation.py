@@ -21,11 +21,11 @@ from .._core.storage import Storage
 from .._core.strides import channels_last_strides, contiguous_strides, normalize, preserved_strides
 from .._core.tensor_base import TensorBase, in_order, is_meta, meta_tensor, resize, strides_of, to_meta
 from .._core.tensor_base import array_of as memory_of
-from .._mt19937.rounding import fma32, fma64
 from ._dispatch import deliver, python_number, shape_args, type_word
 from ._forms import accept_forms
 from ._fresh_out import fresh_out
 from ._numbers import filling
+from ._spaced import evenly_spaced
 from .from_data import copied, made, require_leaf, tensor
 from .placing import on_accelerators
 from .views import as_strided, reshape
@@ -421,55 +421,10 @@ def linspace(
     meta = devices.is_meta(device)
     steps = _steps("linspace", start, end, steps)
     start, end, kind = _ends(start, end, steps, dtype or (out._dtype if out is not None else None))
-    values = _linspace_array(start, end, steps, kind)
+    values = evenly_spaced(start, end, steps, kind)
     if out is not None:
         return _deliver_in_order("linspace", made(values), out, requires_grad)
     return _placed(made(values, requires_grad), meta)
-
-
-def _linspace_array(start: Any, end: Any, steps: int, kind: dtype) -> np.ndarray:
-    """Counted from the nearer end, in the result's precision, as torch does."""
-    index = np.arange(steps)
-    if kind.category <= 1:
-        start, end = int(start), int(end)
-        step = (float(end) - float(start)) / max(steps - 1, 1)
-        front = _fused(index.astype(np.float64), step, start)
-        back = _fused((index - (steps - 1)).astype(np.float64), step, end)
-        return numpy_cast(np.trunc(np.where((index < steps // 2) | (steps == 1), front, back)), kind.np)
-    if kind.name in ("float16", "bfloat16"):
-        return _half_linspace(start, end, steps, kind)
-    wide = kind.np
-    first, last = wide.type(start), wide.type(end)
-    with np.errstate(over="ignore", invalid="ignore"):
-        step = (last - first) / wide.type(max(steps - 1, 1))
-        front = _fused(index.astype(wide), step, first)
-        back = _fused((index - (steps - 1)).astype(wide), step, last)
-    values = np.where(index < steps // 2, front, back).astype(wide)
-    if steps == 1:
-        values[0] = first
-    return numpy_cast(values, kind.np)
-
-
-def _half_linspace(start: Any, end: Any, steps: int, kind: dtype) -> np.ndarray:
-    """Computed in the 16-bit type itself: every result is rounded to it."""
-
-    def rounded(values: Any) -> np.ndarray:
-        return numpy_cast(numpy_cast(np.asarray(values, np.float32), kind.np), np.dtype(np.float32))
-
-    first, last, index = rounded(start), rounded(end), np.arange(steps)
-    step = rounded(rounded(last - first) / rounded(max(steps - 1, 1)))
-    front = rounded(first + rounded(step * rounded(index)))
-    back = rounded(last - rounded(step * rounded(steps - 1 - index)))
-    return numpy_cast(np.where((index < steps // 2) | (steps == 1), front, back), kind.np)
-
-
-def _fused(index: np.ndarray, step: Any, start: Any) -> np.ndarray:
-    """``index * step + start`` rounded once, as torch's kernels do for real numbers."""
-    if index.dtype == np.float32:
-        return fma32(index.astype(np.float64) * np.float64(step), start)
-    if index.dtype == np.float64:
-        return fma64(index, float(step), float(start))
-    return index * step + start
 
 
 def logspace(
@@ -483,7 +438,7 @@ def logspace(
     steps = _steps("logspace", start, end, steps)
     start, end, kind = _ends(start, end, steps, dtype or (out._dtype if out is not None else None))
     wide = float64 if kind.category <= 1 or kind.name == "float64" else kind
-    exponents = _linspace_array(start, end, steps, by_name("float64") if not kind.is_complex else by_name("complex128"))
+    exponents = evenly_spaced(start, end, steps, by_name("float64") if not kind.is_complex else by_name("complex128"))
     if wide.category <= 1:
         exponents = np.trunc(exponents)
     with quiet():
