@@ -6,6 +6,7 @@ its turn only if what was computed depends on something followed from outside.
 """
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -134,9 +135,18 @@ class Level:
 
 def fresh(value: Any) -> Any:
     """A gradient as a tensor with memory of its own."""
-    if isinstance(value, np.ndarray) and value.base is not None:
+    if isinstance(value, np.ndarray) and value.base is not None and not _holds_all(value):
         value = np.array(value, order="C")
     return dressed(value)
+
+
+def _holds_all(array: np.ndarray) -> bool:
+    """Whether a view in rows is all that holds the memory that it shows."""
+    base = array.base
+    return (
+        base.__class__ is np.ndarray and base.base is None and base.nbytes == array.nbytes  # type: ignore[union-attr]
+        and array.flags.c_contiguous and array.flags.writeable and sys.getrefcount(base) <= 3
+    )  # fmt: skip
 
 
 def _leaves_below(tensors: Sequence[Any]) -> set[Node]:

@@ -15,6 +15,7 @@ import torch as real_torch
 import mstorch
 from mstorch._backend.host import conv as host_conv
 from mstorch._backend.onednn import elementwise, library, primitive
+from mstorch._backend.onednn.gemm import products
 from tests.against_torch import both
 
 needed = pytest.mark.skipif(not library.FOUND, reason="MindSpore's package holds no oneDNN here")
@@ -209,3 +210,22 @@ def test_without_the_library():
 
 def test_a_network_as_in_torch():
     both(lambda torch: step(torch, 1), rtol=1e-3, atol=1e-5)
+
+
+@needed
+@pytest.mark.parametrize("repeated", ["left", "right", "both", "columns"])
+def test_products_of_matrices_that_repeat(repeated):
+    """Matrices with a step of nothing between them are not copied, and give what copies give."""
+    numbers = np.random.RandomState(0)
+
+    def some(rows, columns, repeat):
+        one = numbers.randn(2, 1 if repeat else 3, rows, columns).astype(np.float32)
+        return np.broadcast_to(one, (2, 3, rows, columns))
+
+    a = some(40, 64, repeated in ("left", "both"))
+    b = some(50, 64, repeated != "left").swapaxes(-1, -2) if repeated == "columns" else some(64, 50, repeated in ("right", "both"))
+    found = (mstorch.tensor(a) @ mstorch.tensor(b)).numpy()
+    out = np.empty(found.shape, np.float32)
+    products(a, b, out)
+    np.testing.assert_allclose(out, np.matmul(a.astype(np.float64), b.astype(np.float64)), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(found, out, rtol=1e-4, atol=1e-4)

@@ -9,6 +9,7 @@ from scipy.linalg import blas
 
 from ..onednn.gemm import LEAST, gemm, products
 from ..onednn.library import FOUND
+from ..quiet import quiet
 from ..table import define_host
 from ._blocks import share
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS
@@ -70,6 +71,9 @@ def numpy_bmm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(…, n, m) × (…, m, p)."""
     if a.dtype.char not in _BLAS or a.size == 0 or b.size == 0:
         return np.matmul(a, b)
+    if a.shape[-1] == 1:
+        with quiet():
+            return np.multiply(a, b)  # columns times rows
     lead = a.shape[:-2]
     count = math.prod(lead)
     if a.size < _SMALL * count and b.size < _SMALL * count:

@@ -37,8 +37,14 @@ def _products(shapes: tuple[tuple[int, ...], ...], steps: tuple[tuple[int, ...],
 
 
 def _laid(a: np.ndarray) -> np.ndarray:
-    """Matrices whose rows or columns lie together: a copy where neither do, or where some are the same or run backward."""
+    """Matrices whose rows or columns lie together: a copy where neither do, or where some run backward.
+
+    Where matrices repeat along a dimension its size becomes 1, over which the kernel repeats them.
+    """
     *outer, step, inner = a.strides
+    if 0 in outer:
+        a = a[tuple(slice(0, 1) if not step else slice(None) for step in outer)]
+        outer = [step or 4 for step in outer]
     rows, columns = a.shape[-2:]
     together = (inner == 4 and step >= 4 * columns) or (step == 4 and inner >= 4 * rows)
     if together and all(step > 0 and not step % 4 for step in outer):
@@ -48,6 +54,8 @@ def _laid(a: np.ndarray) -> np.ndarray:
 
 def products(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
     """``out = a @ b`` of (..., n, k), (..., k, m) and (..., n, m), float32, none empty, with the same leading sizes, at most four."""
+    if any(not step and not other for step, other in zip(a.strides[:-2], b.strides[:-2])):
+        a = np.ascontiguousarray(a)  # one of them has to have the size of the result
     whole = (_laid(a), _laid(b), out)
     shapes, steps = tuple(x.shape for x in whole), tuple(tuple(step >> 2 for step in x.strides) for x in whole)
     prepared(_products, shapes, steps)(*(address(x) for x in whole))
