@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -64,10 +65,10 @@ def _turned(a: np.ndarray) -> np.ndarray:
 
 
 class _Scores:
-    """How weights are made of queries (scaled already), keys, and what is added to their products."""
+    """How weights are made of queries, keys, and what is added to their scaled products."""
 
-    def __init__(self, q: np.ndarray, k: np.ndarray, bias: np.ndarray | None) -> None:
-        self.q, self.k, self.bias = q, k, bias
+    def __init__(self, q: np.ndarray, k: np.ndarray, bias: np.ndarray | None, factor: np.floating[Any]) -> None:
+        self.q, self.k, self.bias, self.factor = q, k, bias, factor
         self.hollow: np.ndarray | None = None
         if bias is not None:
             hollow = np.maximum.reduce(bias, axis=-1) == -np.inf
@@ -78,6 +79,7 @@ class _Scores:
         """The weights of some rows into an array without gaps; rows that may attend to nothing are zero."""
         place = (*group, chunk)
         _multiply(self.q[place], _turned(self.k[group]), out)
+        out *= self.factor  # not the queries before: the scores are rounded where torch rounds them
         if self.bias is not None:
             out += self.bias[place]
         flat = out.reshape(-1, out.shape[-1])
@@ -114,7 +116,7 @@ def attention(
     (batch, heads, length, width), keys = q.shape, k.shape[2]
     out = np.empty_like(q)
     whole = np.empty((batch, heads, length, keys), q.dtype) if keep and batch * heads * length * keys <= KEPT else None
-    scores = _Scores(q * q.dtype.type(scale), k, bias)
+    scores = _Scores(q, k, bias, q.dtype.type(scale))
 
     def work(group: Group) -> None:
         for chunk in _chunks(group, length, keys):
@@ -132,7 +134,7 @@ def attention_slope(
     """The gradients for the query, the keys and the values, with a place's heads side by side, as torch's kernel lays them out."""
     (batch, heads, length, width), keys = q.shape, k.shape[2]
     factor = q.dtype.type(scale)
-    scores = _Scores(q * factor, k, bias if whole is None else None)
+    scores = _Scores(q, k, bias if whole is None else None, factor)
     by_q, by_k, by_v = (np.empty((batch, x.shape[2], heads, width), x.dtype).swapaxes(1, 2) for x in (q, k, v))
 
     def work(group: Group) -> None:
@@ -152,6 +154,7 @@ def attention_slope(
 
     _shared(work, batch, heads, length * keys, width, 5)
     by_q *= factor
+    by_k *= factor
     return by_q, by_k, by_v
 
 
