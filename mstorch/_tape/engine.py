@@ -354,7 +354,7 @@ def _add_to(auto: Any, tensor: Any, gradient: Any, recorded: bool) -> None:
             auto.grad._counter.version = 0 if alone else 1  # as in torch, a copy was written
         elif isinstance(gradient, TensorBase):
             auto.grad = gradient.clone() if recorded or getattr(gradient, "_layout", None) is None else gradient
-            if recorded and auto.grad is not gradient and auto.grad._storage.__class__ is Storage:
+            if recorded and auto.grad is not gradient and getattr(gradient, "_layout", None) is None:
                 auto.grad._counter.version = 1  # as in torch, which writes a copy
             if LEVELS and not recorded and auto.grad is not gradient:
                 auto.grad = auto.grad.detach()  # as in torch, what is not recorded has no tangents here
