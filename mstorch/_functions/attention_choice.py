@@ -8,6 +8,7 @@ from .._core.tensor_base import is_tracked, strides_of
 
 MATH, FLASH = 0, 1
 ALLOWED: list[Callable[[], Any]] = []  # gives the ways that ``torch.nn.attention`` allows
+FASTPATH = {"fastpath": True}  # what ``torch.backends.mha`` sets
 _DTYPES = frozenset(("float32", "float64", "float16", "bfloat16"))
 
 
@@ -15,17 +16,44 @@ def _fused_sdp_choice(
     query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, *, scale: Any = None,
     enable_gqa: bool = False,
 ) -> int:  # fmt: skip
-    """1 (flash) where torch has a kernel in one piece on the CPU, else 0 (math)."""
-    if ALLOWED and FLASH not in map(int, ALLOWED[0]()):
+    """1 (flash) where torch has a kernel in one piece on the CPU, else 0 (math); RuntimeError where neither is allowed."""
+    allowed = list(map(int, ALLOWED[0]())) if ALLOWED else [MATH, FLASH]
+    if FLASH not in allowed:
+        if MATH not in allowed:
+            raise RuntimeError(
+                "No viable backend for scaled_dot_product_attention was found. This is likely due to turning off both the math kernel and "
+                "the fused kernels."
+            )
         return MATH
+    if serves_in_one_piece(query, key, value, attn_mask, dropout_p, enable_gqa):
+        return FLASH
+    if MATH not in allowed:
+        raise RuntimeError("No available kernel.  Aborting execution.")
+    return MATH
+
+
+def refuse_what_is_not_allowed(query: Any, key: Any, value: Any, mask: Any, dropout_p: float, enable_gqa: bool) -> None:
+    """Raise torch's error where ``torch.nn.attention`` has turned off the way that torch would take on the CPU."""
+    if ALLOWED and MATH not in ALLOWED[0]() and not any(0 in part._shape for part in (query, key, value)):
+        _fused_sdp_choice(query, key, value, mask, dropout_p, enable_gqa=enable_gqa)
+
+
+def goes_in_one_piece(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, enable_gqa: bool = False) -> bool:
+    """Whether torch would take its kernel in one piece on the CPU."""
+    allowed = not ALLOWED or FLASH in ALLOWED[0]()
+    return allowed and serves_in_one_piece(query, key, value, attn_mask, dropout_p, enable_gqa)
+
+
+def serves_in_one_piece(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, enable_gqa: bool) -> bool:
+    """Whether torch's kernel in one piece takes such a call."""
     parts = query, key, value
     ranks = {len(part._shape) for part in parts}
     if ranks != {4} or dropout_p > 0 or query._dtype.name not in _DTYPES or any(0 in part._shape for part in parts):
-        return MATH
+        return False
     (batch, heads, _, width), shapes = query._shape, [part._shape for part in parts[1:]]
     if any(shape[0] != batch or shape[3] != width for shape in shapes) or any(strides_of(part)[3] != 1 for part in parts):
-        return MATH
+        return False
     if any(shape[1] != heads and not enable_gqa for shape in shapes):
-        return MATH
-    return FLASH if attn_mask is None or not is_tracked(attn_mask) and len(attn_mask._shape) in (2, 4) else MATH
+        return False
+    return attn_mask is None or not is_tracked(attn_mask) and len(attn_mask._shape) in (2, 4)
 

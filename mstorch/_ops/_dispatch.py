@@ -48,6 +48,7 @@ from .._tape.node import bare_twin
 from .._tape.places import check_copy, onto_meta
 from .._tape.windows import linear, linear_node, no_view
 from .._tape.writes import assign, detach_snapshot, settle, snapshot
+from ._parts import expect_parts
 
 Tensor = TensorBase  # for isinstance and annotations; results are instances of the finished class
 
@@ -309,6 +310,7 @@ def refuse_dtype(kernel: str, kind: dtype, below: int = 1) -> None:
 def deliver(result: Any, out: Any) -> Any:
     """Store a result in ``out=`` (a tensor, or a tuple of them) and return ``out``."""
     if isinstance(result, tuple):
+        expect_parts(type(result).__name__, out, len(result))
         for item, target in zip(result, out):
             deliver(item, target)
         return result._written(out) if hasattr(result, "_written") else tuple(out)

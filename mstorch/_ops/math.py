@@ -31,6 +31,7 @@ from ._dispatch import (
     unary,
 )
 from ._forms import accept_forms
+from ._parts import expect_parts
 from .copying import clone, to_dtype
 from .elementwise import mul, pow, with_args
 from .views import view
@@ -248,6 +249,7 @@ def frexp(input: Any, *, out: Any = None) -> Any:
     if input._dtype.category != 2:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     kind = input._dtype
+    expect_parts("frexp", out)
     if out is not None and out[0]._dtype is not kind:
         raise RuntimeError(f"torch.frexp() expects mantissa to have dtype {cpp_word(kind)} but got {cpp_word(out[0]._dtype)}")
     if out is not None and out[1]._dtype.name != "int32":

@@ -29,6 +29,7 @@ from ._dispatch import (
     wrap_dims,
 )
 from ._forms import accept_forms
+from ._parts import expect_parts
 from .compare import isnan, maximum, minimum, where
 from .elementwise import mul
 from .join import cat
@@ -188,6 +189,7 @@ def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False, out: A
     dims = wrap_dims(dim, len(shape))
     if dim is None and count_of(input._shape) == 0:
         raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+    expect_parts("aminmax", out)
     for target in out or ():
         expect_out_dtype(target, input._dtype)
     low = _extreme(_amin, "aminmax", input, dims, keepdim)
@@ -264,6 +266,7 @@ def _extremes(
     arg_kernel: Any, name: str, kind: Any, input: Any, dim: int, keepdim: bool, out: Any
 ) -> Any:
     """Values and indices; torch gives an ``out=`` its size before it reads, also where that is the input."""
+    expect_parts(name, out)
     found = _with_indices(arg_kernel, name, kind, input, dim, keepdim)
     if out is not None and out[0] is input and not keepdim and input._storage.__class__ is Storage and input._node is None:
         place = wrap_dim(dim, len(input._shape))

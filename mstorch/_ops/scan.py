@@ -27,6 +27,7 @@ from ._dispatch import (
     wrap_dims,
 )
 from ._forms import accept_forms
+from ._parts import expect_parts
 from .index import gather
 from .join import cat, flip
 from .math import exp, log
@@ -88,6 +89,7 @@ def _running(kernel_: Any, name: str, kind: Any, input: Any, dim: int, out: Any)
     asked = input._dtype.name
     ranked = cast_tensor(input.detach(), by_name(_WIDER[asked])) if asked in _WIDER else input.detach()
     indices = call(kernel_, (ranked,), dim)
+    expect_parts(name, out)
     for target, wanted in zip(out or (), (input._dtype, int64)):
         if target._dtype is not wanted:
             raise RuntimeError(f"expected scalar_type {type_word(wanted)} but found {type_word(target._dtype)}")

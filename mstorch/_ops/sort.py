@@ -25,6 +25,7 @@ from ._dispatch import (
     wrap_dim,
 )
 from ._overlaps import refuse_overlap
+from ._parts import expect_parts
 from .creation import arange
 from .index import gather, keep_layout
 from .join import cat
@@ -59,8 +60,9 @@ _SORTED = ("uint8", "int8", "int16", "int32", "int64")
 _WIDER = {"float16": "float32", "bfloat16": "float32", "bool": "uint8", "uint16": "int32", "uint32": "int64"}
 
 
-def _expect_kinds(input: Any, out: Any) -> None:
+def _expect_kinds(name: str, input: Any, out: Any) -> None:
     """Raise torch's error unless ``out`` (None, or values and indices) has the dtypes of the results."""
+    expect_parts(name, out)
     if out is not None:
         expect_out_dtype(out[0], input._dtype)
         expect_out_dtype(out[1], int64)
@@ -71,7 +73,7 @@ def sort(input: Any, dim: Any = -1, descending: bool = False, stable: Any = Fals
     if not isinstance(dim, int) and dim is None:
         dim = -1
     axis = wrap_dim(dim, len(shape_of(input)))
-    _expect_kinds(input, out)
+    _expect_kinds("sort", input, out)
     indices = _order(input, axis, bool(descending))
     values = values_at(input, axis, indices, "SortBackward0")
     found = return_types.sort((keep_layout(input, values), keep_layout(input, indices)))
@@ -100,7 +102,7 @@ def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool =
     k = int(k)
     if not 0 <= k <= (shape[dim] if shape else 1):
         raise RuntimeError("selected index k out of range")
-    _expect_kinds(input, out)
+    _expect_kinds("topk", input, out)
     if input._dtype is bool_:
         raise RuntimeError("topk does not support bool dtypes on CPU")
     if input._dtype.category == 3:
@@ -148,6 +150,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False, *, out: A
     _check_rows("kthvalue", shape, dim)
     if not 1 <= k <= (shape[dim] if shape else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
+    expect_parts("kthvalue", out)
     if out is not None:
         refuse_overlap(out[0], input)
         if out[0]._dtype is not input._dtype:
@@ -177,6 +180,7 @@ def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> 
         return finish(_median(flat, 0, False, ignore_nan, None)[0], out)
     dim = wrap_dim(dim, len(shape))
     _check_rows(name, shape, dim)
+    expect_parts(name, out)
     if out is not None and out[1]._dtype is not int64:
         raise RuntimeError(
             f"Expected tensor for argument #1 'indices' to have scalar type Long; but got {out[1].type()} instead (while checking "
@@ -221,6 +225,7 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False, *, out: Any = None) -
     shape = shape_of(input)
     dim = wrap_dim(dim, len(shape))
     _check_rows("mode", shape, dim)
+    expect_parts("mode", out)
     for word, target, kind in zip(("values", "indices"), out or (), (input._dtype, int64)):
         if target._dtype is not kind:
             raise RuntimeError(f"expected scalar type '{type_word(kind)}' but got '{type_word(target._dtype)}' for {word} output")

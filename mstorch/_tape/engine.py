@@ -18,6 +18,7 @@ from .._core.storage import Storage, Value
 from .._core.tangents import LEVELS, on
 from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, put_raw, tensor_of, to_meta, touch, value_of
 from .node import FREED, Accumulate, Edge, Node, bare_of, dressed
+from .replaced import all_replaced, replaced
 
 
 class _Running(threading.local):
@@ -270,7 +271,7 @@ def _run_node(node: Node, gradients: list[Any], recorded: bool) -> Sequence[Any]
         for hook in list(node.before.values()):
             changed = hook(given)
             if changed is not None:
-                given = changed if isinstance(changed, tuple) else (changed,)
+                given = all_replaced(hook, given, changed)
         gradients = [bare_of(gradient, recorded) for gradient in given]
     if node.saved is None:
         raise RuntimeError(FREED)
@@ -288,7 +289,7 @@ def _hooked(node: Node, found: Sequence[Any], gradients: Sequence[Any], recorded
     for hook in list((node.hooks or {}).values()):
         changed = hook(made, given)
         if changed is not None:
-            made = changed if isinstance(changed, tuple) else (changed,)
+            made = all_replaced(hook, made, changed)
     return tuple(bare_of(gradient, recorded) for gradient in made)
 
 
@@ -300,9 +301,7 @@ def _run_pre(node: Node, gradients: list[Any], recorded: bool) -> None:
             given = dressed(gradients[number])
             changed = hook(given)
             if changed is not None:
-                if not isinstance(changed, TensorBase):
-                    raise TypeError(f"hook returned an object of type {type(changed).__name__}, expected Tensor or None")
-                gradients[number] = bare_of(changed, recorded)
+                gradients[number] = bare_of(replaced(hook, given, changed), recorded)
     for number, keep in (node.retained or {}).items():
         if number < len(gradients) and gradients[number] is not None:
             keep(dressed(gradients[number]))
@@ -320,7 +319,7 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
         for hook in list(node.before.values()):
             changed = hook(given)
             if changed is not None:
-                given = changed if isinstance(changed, tuple) else (changed,)
+                given = all_replaced(hook, given, changed)
         gradient = bare_of(given[0], recorded)
     auto = tensor._auto
     if isinstance(gradient, TensorBase):

@@ -9,10 +9,11 @@ import numpy as np
 
 from ..._core.dtype import bfloat16, bool_, float16, float32
 from ..._core.tensor_base import array_of, value_of
+from ..._functions.attention_choice import goes_in_one_piece, refuse_what_is_not_allowed
 from ..._ops import views
 from ..._ops._autocast import follow
 from ..._ops._dispatch import cast_tensor, cpp_word, shape_of
-from ..._ops.compare import where
+from ..._ops.compare import logical_and, where
 from ..._ops.creation import zeros
 from ..._ops.dropout import dropout
 from ..._ops.elementwise import add, mul
@@ -38,8 +39,8 @@ def scaled_dot_product_attention(
     q, k = shape_of(query), shape_of(key)
     if len(q) < 2 or len(k) < 2 or len(shape_of(value)) < 2:
         raise RuntimeError(
-            "scaled_dot_product_attention: Expected query, key, and value to all be  at least 2 dimensional, but got query.dim(): "
-            f"{len(q)}, key.dim(): {len(k)} and value.dim(): {len(shape_of(value))} instead."
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {len(q)} key.dim: {len(k)} and "
+            f"value.dim: {len(shape_of(value))} instead."
         )
     if not query._dtype is key._dtype is value._dtype:
         raise RuntimeError(
@@ -47,11 +48,13 @@ def scaled_dot_product_attention(
             f"key.dtype: {cpp_word(key._dtype)} and "
             f"value.dtype: {cpp_word(value._dtype)} instead."
         )
-    if is_causal:
-        if attn_mask is not None:
-            raise RuntimeError(
-                "scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
-            )
+    if is_causal and attn_mask is not None:
+        if not goes_in_one_piece(query, key, value, attn_mask, dropout_p, enable_gqa):
+            raise RuntimeError("scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+        attn_mask, is_causal = _causal_too(attn_mask, q[-2], k[-2]), False  # torch's kernel in one piece takes both
+    refuse_what_is_not_allowed(query, key, value, attn_mask, dropout_p, enable_gqa)
+    if enable_gqa:
+        _check_groups(q, k, shape_of(value))
     factor = 1 / math.sqrt(q[-1]) if scale is None else scale
     if (enable_gqa or q[:-2] == k[:-2]) and fits(query, key, value, attn_mask, dropout_p):
         return attention(query, key, value, attn_mask, is_causal, factor)
@@ -67,6 +70,21 @@ def scaled_dot_product_attention(
     if host_attention.fits(query, key, value, attn_mask, dropout_p):
         return host_attention.attention(query, key, value, attn_mask, is_causal, factor, composed)
     return composed(query, key, value)
+
+
+def _causal_too(mask: Any, queries: int, keys: int) -> Any:
+    """A mask that hides what comes later, too."""
+    past = beside(made(np.tril(np.ones((queries, keys), bool))), mask)
+    return logical_and(mask, past) if mask._dtype is bool_ else where(past, mask, float("-inf"))
+
+
+def _check_groups(q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) -> None:
+    """Raise unless the heads of key and value divide those of the query."""
+    for shape in (q, k, v):
+        if len(shape) < 3:
+            raise IndexError(f"Dimension out of range (expected to be in range of [-{len(shape)}, {len(shape) - 1}], but got -3)")
+    if any(heads == 0 or q[-3] % heads for heads in (k[-3], v[-3])):
+        raise RuntimeError("Number of heads in key and value must divide the number of heads in ")
 
 
 def _composed(

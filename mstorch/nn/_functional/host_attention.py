@@ -11,7 +11,7 @@ from ..._backend.host.attention import attention_slope, triangle
 from ..._core.dtype import bool_
 from ..._core.strides import preserved_strides
 from ..._core.tensor_base import array_of, laid_out, strides_of
-from ..._functions.attention_choice import FLASH, _fused_sdp_choice
+from ..._functions.attention_choice import goes_in_one_piece
 from ..._tape.whole import followed, in_one_piece, record
 
 Composed = Callable[[Any, Any, Any], Any]
@@ -24,7 +24,13 @@ def fits(query: Any, key: Any, value: Any, mask: Any, dropout_p: float) -> bool:
         return False
     if not in_one_piece((query, key, value) if mask is None else (query, key, value, mask)):
         return False
-    return _fused_sdp_choice(query, key, value, mask, dropout_p) == FLASH
+    if mask is not None and not _broadcasts(mask._shape, (*query._shape[:3], key._shape[2])):
+        return False
+    return goes_in_one_piece(query, key, value, mask, dropout_p)
+
+
+def _broadcasts(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
+    return all(n in (1, full) for n, full in zip(shape[::-1], wide[::-1]))
 
 
 def attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, composed: Composed) -> Any:

@@ -66,7 +66,7 @@ def _cur_sdpa_kernel_backends(with_priority: bool = False) -> list[SDPBackend]:
 def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[dict[Any, Any]]:
     """Allow ``scaled_dot_product_attention`` these kernels only; with ``set_priority`` in this order.
 
-    Differs from torch: results do not depend on it, as there is one kernel; without MATH nothing is refused.
+    RuntimeError from attention where none of them serves. Differs from torch: there are no warnings that say why.
     """
     if not isinstance(backends, (list, SDPBackend)):
         raise AssertionError(

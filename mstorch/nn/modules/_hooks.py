@@ -11,6 +11,7 @@ from ..._core.modes import modes
 from ..._core.tensor_base import TensorBase, is_tracked
 from ..._ops._dispatch import capturing
 from ..._tape.node import Node, bare_of, bare_twin, dressed, edge_of
+from ..._tape.replaced import replaced
 from ._node_hooks import hook_node
 
 _ONE_KIND = "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
@@ -304,7 +305,9 @@ class _Reaching(Node):
         """What the hooks make of the gradients; None stands for the gradient of what nobody used."""
         full = [None if gradient is None else dressed(gradient) for gradient in gradients]
         full += [None] * (self.count - len(gradients))
-        return [None if gradient is None else bare_of(gradient, recorded) for gradient in self.reached(full)]
+        # What nobody used is zeros to torch, which a hook may replace.
+        made = [after if before is None else replaced("hook", before, after) for before, after in zip(full, self.reached(list(full)))]
+        return [None if gradient is None else bare_of(gradient, recorded) for gradient in made]
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:

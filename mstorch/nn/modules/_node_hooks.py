@@ -22,7 +22,7 @@ def hook_node(module: Any, args: Any, result: Any, hooks: list[Callable[..., Any
     if node is None:
         return
     for hook in hooks:
-        node.register_hook(functools.partial(_of_living, weakref.ref(module), hook))
+        node.register_hook(functools.update_wrapper(functools.partial(_of_living, weakref.ref(module), hook), hook))
     text = _incomplete(args, result, node)
     if text is not None:
         warnings.warn(text, FutureWarning, stacklevel=2)

@@ -4,6 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 from ... import init
+from ..._core.modes import modes
+from ..._core.overriding import PLAIN
+from ..._functions.attention_choice import FASTPATH
 from ..._tensor import Tensor
 from .. import functional as F
 from ._made import parameter
@@ -81,6 +84,7 @@ class MultiheadAttention(Module):
         attn_mask: Tensor | None = None, average_attn_weights: bool = True, is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
         """(L, N, E), (S, N, K), (S, N, V), also batch first or without N → (L, N, E), weights (N, L, S)."""
+        fast = self._goes_fast(query, key, value, attn_mask, key_padding_mask)
         other = None if attn_mask is None else attn_mask.dtype
         key_padding_mask = F._canonical_mask(key_padding_mask, "key_padding_mask", other, "attn_mask", query.dtype)
         attn_mask = F._canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, False)
@@ -96,9 +100,23 @@ class MultiheadAttention(Module):
             key_padding_mask=key_padding_mask, need_weights=need_weights, attn_mask=attn_mask,
             use_separate_proj_weight=not self._qkv_same_embed_dim, q_proj_weight=self.q_proj_weight,
             k_proj_weight=self.k_proj_weight, v_proj_weight=self.v_proj_weight, average_attn_weights=average_attn_weights,
-            is_causal=is_causal,
+            is_causal=is_causal and not (fast and attn_mask is None),
         )  # fmt: skip
+        if fast:
+            return output.transpose(1, 0).contiguous(), weights
         return (output.transpose(1, 0) if self.batch_first and batched else output), weights
+
+    def _goes_fast(self, query: Tensor, key: Tensor, value: Tensor, *masks: Tensor | None) -> bool:
+        """Whether torch takes its way for inference, which gives a contiguous result and looks at no hint that a mask is causal."""
+        if not self.batch_first or self.training or query is not key or key is not value or query.dim() != 3:
+            return False
+        if modes.grad and (query.requires_grad or any(p.requires_grad for p in self.parameters())):
+            return False
+        if not self._qkv_same_embed_dim or self.in_proj_bias is None or self.bias_k is not None or self.add_zero_attn or self.num_heads % 2:
+            return False
+        if any(mask is not None and mask.is_floating_point() for mask in masks) or query.dtype is not self.in_proj_weight.dtype:
+            return False
+        return FASTPATH["fastpath"] and type(query) in PLAIN
 
     def merge_masks(
         self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor

@@ -1,0 +1,51 @@
+"""What hooks make of gradients: it has to be of the same type and size, or the pass would go on with something else."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._core.promotion import WORDS
+from .._core.tensor_base import TensorBase, is_meta
+
+_PLAIN_TYPES = frozenset(("float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64"))  # torch.FloatTensor and so on
+
+
+def replaced(hook: Callable[..., Any] | str, held: Any, changed: Any) -> Any:
+    """The tensor that a hook, or one of that name, gives for a gradient; TypeError for no tensor, RuntimeError for another type or size."""
+    if changed is None:
+        return None
+    if not isinstance(changed, TensorBase):
+        raise TypeError(f"expected Variable, but hook returned '{type(changed).__name__}'")
+    if held is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value")
+    before, after = _type_of(held), _type_of(changed)
+    if before != after:
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the type of value (was {before} got {after})")
+    if tuple(held.shape) != tuple(changed.shape):
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
+    return changed
+
+
+def all_replaced(hook: Callable[..., Any], held: Sequence[Any], changed: Any) -> tuple[Any, ...]:
+    """``replaced`` for the tuple of all gradients of a node."""
+    if not isinstance(changed, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(changed).__name__}'")
+    if len(changed) != len(held):
+        raise RuntimeError(
+            f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(changed)}, but expected {len(held)})"
+        )
+    return tuple(replaced(hook, *pair) for pair in zip(held, changed))
+
+
+def _name(hook: Callable[..., Any] | str) -> str:
+    return hook if isinstance(hook, str) else getattr(hook, "__name__", "<unknown>")
+
+
+def _type_of(tensor: Any) -> str:
+    """The name of a tensor's type in this message: dtype, layout and, for what has no name of old, the device."""
+    kind, layout = tensor.dtype, str(tensor.layout)
+    word = WORDS[kind.name]
+    sparse = "" if layout == "torch.strided" else "sparse." if layout == "torch.sparse_coo" else f"{layout.removeprefix('torch.')}."
+    if not sparse and is_meta(tensor):
+        return f"Meta{word}Type"
+    return f"torch.{sparse}{word}Tensor" if kind.name in _PLAIN_TYPES else f"{'Sparse' if sparse else ''}CPU{word}Type"
