@@ -14,6 +14,7 @@ from .compressed import block_of
 from .convert import to_sparse_coo
 from .coo import coalesce, nothing, taken
 from .elementwise import result_dtype_of
+from .nodes import record
 
 _TURNED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}
 
@@ -37,6 +38,12 @@ def permute(input: Any, *dims: Any) -> Any:
             "permute(sparse_coo): transpositions between sparse and dense dimensions are not allowed.Only transpositions within "
             "sparse and dense dimensions are supported."
         )
+    back = tuple(int(dim) for dim in np.argsort(order))
+    return record("Permute", (input,), lambda: _permuted(input, order, count), lambda gradient: (gradient.permute(back),))
+
+
+def _permuted(input: Any, order: tuple[int, ...], count: int) -> Any:
+    rank = input.dim()
     where, values = input._index[0], input._values_part
     if order[:count] != tuple(range(count)):
         where = index_tensor(host(where)[list(order[:count])])
@@ -58,16 +65,20 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:
         batch = input._index[0].dim() - 1
         if sorted((dim0, dim1)) != [batch, batch + 1]:
             raise RuntimeError("transpose: only the dimensions of the matrix of a compressed tensor can be exchanged")
-        values = input._values_part
-        if input._layout in BLOCKED:
-            values = values.transpose(batch + 1, batch + 2)
-        return sparse(_TURNED[input._layout], input._index, values, [input._size[dim] for dim in order], True)
+        return record("Transpose", (input,), lambda: _turned(input, order, batch), lambda gradient: (gradient.transpose(dim0, dim1),))
     count = input.sparse_dim()
     if (dim0 < count) != (dim1 < count):
         raise RuntimeError(f"transpose: exchanging a sparse with a dense dimension is not supported (dims {dim0} and {dim1})")
     if dim0 == dim1:
         return input
     return permute(input, order)
+
+
+def _turned(input: Any, order: list[int], batch: int) -> Any:
+    values = input._values_part
+    if input._layout in BLOCKED:
+        values = values.transpose(batch + 1, batch + 2)
+    return sparse(_TURNED[input._layout], input._index, values, [input._size[dim] for dim in order], True)
 
 
 def t(input: Any) -> Any:
