@@ -86,10 +86,15 @@ def to_sparse_coo(self: Any, sparse_dim: int | None = None) -> Any:
     return _converted(self, sparse_coo, lambda: _as_coo(self))
 
 
+def blocks_of(tensor: Any) -> tuple[int, int] | None:
+    """Rows and columns of a tensor's blocks; None for layouts without."""
+    return tuple(tensor._kept.shape[tensor._index[0].dim() :][:2]) if tensor._layout in BLOCKED else None
+
+
 def _converted(self: Any, target: Any, convert: Any) -> Any:
     """A conversion, to which the whole gradient is converted back."""
     kind = self._layout if is_sparse(self) else strided
-    block = tuple(self._kept.shape[self._index[0].dim() :][:2]) if kind in BLOCKED else None
+    block = blocks_of(self) if is_sparse(self) else None
 
     def rule(gradient: Any) -> tuple[Any]:
         if kind is strided:

@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import _methods, autograd
 from .._core.formats import sparse_coo
+from .._core.size import Size
 from .._core.tensor_base import SparseOperand, is_tracked
 from .._ops import activation, compare, complex_views, math, special
 from .._ops import elementwise as strided_elementwise
@@ -193,8 +194,13 @@ def _named(kind: Any) -> Any:
 
 def _new(self: Any, *args: Any, device: Any = None) -> Any:
     """A sparse tensor of the same dtype: empty, of a size, or of indices and values."""
-    if args and isinstance(args[0], Tensor):
+    if len(args) > 1 and isinstance(args[0], Tensor):
         return coo.sparse_coo_tensor(*args, dtype=self._dtype)
+    if len(args) == 1 and isinstance(args[0], (list, tuple)) and not isinstance(args[0], Size):
+        raise TypeError(
+            "SparseTensor.new(sequence) only accepts sizes.  Please use torch.sparse_coo_tensor() or construct a strided tensor and "
+            "convert it to sparse via to_sparse."
+        )
     size = args[0] if len(args) == 1 and not isinstance(args[0], int) else args or (0,)
     if not isinstance(size, (list, tuple)):
         raise TypeError(f"new() received an invalid combination of arguments - got ({type(size).__name__}), but expected one of:")

@@ -205,6 +205,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
 
 def mul(input: Any, other: Any, *, out: Any = None) -> Any:
     """The product, at the places of the sparse factor (of both factors where both are sparse)."""
+    factors = (input, other)
     if not is_sparse(input):
         input, other = other, input
     if is_number(other) or (not is_sparse(other) and other.dim() == 0):
@@ -215,7 +216,7 @@ def mul(input: Any, other: Any, *, out: Any = None) -> Any:
         _check_layouts(input, other)
     elif tuple(other.shape) != input._size:
         return stored(_mul_spread(input, other), out)
-    found = record("Mul", (input, other), lambda: _multiplied(input, other), _factors, (input, other))
+    found = record("Mul", factors, lambda: _multiplied(input, other), _factors, factors)
     return stored(found, out)
 
 

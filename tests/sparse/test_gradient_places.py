@@ -243,9 +243,15 @@ def _assigned(torch: Any, x: Leaves) -> Any:
     x.a.grad = torch.ones(SIZE)
 
 
+def _parts_and_joined(torch: Any, x: Leaves) -> Any:
+    joined = torch.cat([x.a, x.b], 1).sum() + torch.stack([x.a, x.b]).sum() * 2
+    (joined + x.a[1].sum() + x.b.index_select(0, torch.tensor([1, 0, 1])).sum() + x.b.unsqueeze(0).sum()).backward()
+    return x.grads("ab")
+
+
 PROGRAMS = [
     _scaled, _accumulated, _shared, _asked_for, _twice_differentiated, _freed, _in_place, _leaf_in_place, _from_dense,
-    _from_values, _dtypes, _complex, _function, _hooked, _assigned,
+    _from_values, _dtypes, _complex, _function, _hooked, _assigned, _parts_and_joined,
 ]  # fmt: skip
 
 
