@@ -353,7 +353,8 @@ def _add_to(auto: Any, tensor: Any, gradient: Any, recorded: bool) -> None:
             auto.grad = tensor_of(gradient if alone else _like_leaf(gradient, tensor))
             auto.grad._counter.version = 0 if alone else 1  # as in torch, a copy was written
         elif isinstance(gradient, TensorBase):
-            auto.grad = gradient.clone() if recorded or getattr(gradient, "_layout", None) is None else gradient
+            # A sparse gradient, to which more is added by replacing its parts, need only be an object of its own.
+            auto.grad = gradient.clone() if recorded or getattr(gradient, "_layout", None) is None else gradient.detach()
             if recorded and auto.grad is not gradient and auto.grad._storage.__class__ is Storage:
                 auto.grad._counter.version = 1  # as in torch, which writes a copy
             if LEVELS and not recorded and auto.grad is not gradient:

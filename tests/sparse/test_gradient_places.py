@@ -134,7 +134,10 @@ def _shared(torch: Any, x: Leaves) -> Any:
     total = x.a + x.b
     total.backward(x.b.detach())
     total.backward(x.b.detach())
-    return x.grads("ab")
+    seed = x.b.detach()
+    for _ in range(2):
+        (x.d + x.u).backward(seed)
+    return x.grads("abdu"), parts(seed)
 
 
 def _asked_for(torch: Any, x: Leaves) -> Any:
