@@ -10,6 +10,7 @@ from .._core import device as devices
 from .._core.above import above
 from .._core.device import device
 from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
+from .._core.modes import modes
 from .._core.overriding import FORMED, disabled
 from .._core.size import Size
 from .._core.storage import Counter
@@ -17,7 +18,6 @@ from .._core.tensor_base import Auto, SparseOperand, array_of, auto_of, is_track
 from .._ops import views
 from .._ops._dispatch import wrap_dim
 from .._ops.from_data import made
-from .._tape.node import Node, edge_of, named, node_of
 from .._tensor import Tensor
 from .text import text
 
@@ -43,13 +43,12 @@ def _refused(what: str) -> Any:
 class SparseTensor(Tensor):
     """A tensor that keeps its specified elements and where they stand."""
 
-    __slots__ = ("_layout", "_index", "_size", "_coalesced", "_values_part", "_own_leaf")
+    __slots__ = ("_layout", "_index", "_size", "_coalesced", "_kept")
     _layout: layout
     _index: tuple[Any, ...]
     _size: tuple[int, ...]
     _coalesced: bool
-    _values_part: Any
-    _own_leaf: bool
+    _kept: Any
 
     __torch_function__ = disabled
     _shape = _refused("shape in memory")
@@ -171,32 +170,29 @@ class SparseTensor(Tensor):
 
     def dense_dim(self) -> int:
         """How many dimensions each specified element has."""
-        rank = self._values_part.dim()
+        rank = self._kept.dim()
         if self._layout is sparse_coo:
             return rank - 1
         return rank - self._index[0].dim() - (2 if self._layout in BLOCKED else 0)
 
     def _nnz(self) -> int:
-        return self._values_part.shape[0] if self._layout is sparse_coo else self._index[1].shape[-1]
+        return self._kept.shape[0] if self._layout is sparse_coo else self._index[1].shape[-1]
 
     # Autograd
 
     @property
-    def grad(self) -> Any:
-        """The gradient of a leaf, at the places that it specifies."""
-        if not self._own_leaf:
-            return None
-        found = self._values_part.grad
-        return None if found is None else above.sparse_gradients.masked_gradient(self, found)
+    def _values_part(self) -> Any:
+        """The values, with the history that the tensor has."""
+        if modes.grad and is_tracked(self):
+            return above.sparse_gradients.recorded_values(self)
+        return self._kept
 
-    @grad.setter
-    def grad(self, value: Any) -> None:
-        if value is None:
-            self._values_part.grad = None
-            return
-        if not isinstance(value, SparseTensor) or value._size != self._size:
-            raise RuntimeError("assigned grad has data of a different size or layout")
-        self._values_part.grad = above.sparse_gradients.values_at(value, self)
+    def _set_grad(self, value: Any) -> None:
+        if value is not None and not isinstance(value, SparseTensor):
+            raise RuntimeError("attempting to assign a gradient to a tensor that has data of a different type")
+        Tensor.grad.fset(self, value)  # type: ignore[attr-defined]
+
+    grad = property(Tensor.grad.fget, _set_grad, Tensor.grad.fdel, "The gradient that backward accumulated, of any layout, or None.")  # type: ignore[attr-defined,assignment]
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Start (or stop) recording operations on a leaf; returns the tensor."""
@@ -206,46 +202,22 @@ class SparseTensor(Tensor):
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if not requires_grad and not self.is_leaf:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
-        values = self._values_part.detach()
-        self._values_part = values.requires_grad_() if requires_grad else values
-        auto_of(self).base = self._values_part
-        self._own_leaf = requires_grad
+        auto = auto_of(self)
+        auto.leaf = requires_grad
+        auto.accumulator = above.sparse_gradients.End(self)
         return self
 
-    @property
-    def grad_fn(self) -> Any:
-        """The recorded operation that made the values; None for a leaf."""
-        if self.is_leaf:
-            return None
-        found = node_of(self._values_part)
-        if found is not None:
-            return found
-        label = "SparseCooTensorWithDimsAndTensors" if self._layout is sparse_coo else "SparseCompressedTensor"
-        return named(Node, f"{label}Backward0")((edge_of(self._values_part),))
-
-    @property
-    def is_leaf(self) -> bool:
-        """Whether no recorded operation made the values."""
-        return self._own_leaf or not is_tracked(self)
-
-    def backward(
-        self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
-    ) -> None:
-        """Accumulate into the leaves the gradient of this tensor times ``gradient``, a sparse one of the same size."""
-        if gradient is None:
-            raise RuntimeError("grad can be implicitly created only for scalar outputs")
-        self._values_part.backward(above.sparse_gradients.values_at(gradient, self), retain_graph, create_graph, inputs)
-
-    def _gradient_of_values(self, gradient: Any) -> Any:
-        """A gradient of the tensor, dense or sparse, as one of its values."""
-        return above.sparse_gradients.values_at(gradient, self)
+    def _made_by(self, node: Any, number: int) -> None:
+        """Let the tensor be an output of a recorded operation."""
+        self._node, self._number = node, number
 
     def detach(self) -> Any:
         """The same elements outside of autograd."""
-        return like(self, self._values_part.detach())
+        return like(self, self._kept)
 
     def detach_(self) -> Any:
         """Cut the tensor off from its history."""
+        auto_of(self).leaf = False
         return replace(self, self.detach())
 
     @property
@@ -259,7 +231,7 @@ class SparseTensor(Tensor):
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment."
             )
         if id(self) not in memo:
-            copied = like(self.detach(), self._values_part.detach().clone(), tuple(part.clone() for part in self._index))
+            copied = like(self.detach(), self._kept.clone(), tuple(part.clone() for part in self._index))
             memo[id(self)] = copied.requires_grad_(self.requires_grad)
         return memo[id(self)]
 
@@ -267,7 +239,7 @@ class SparseTensor(Tensor):
         if not self.is_leaf:
             raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling")
         return _rebuilt, (
-            self._layout, self._index, self._values_part.detach(), self._size, self._coalesced, self.requires_grad
+            self._layout, self._index, self._kept, self._size, self._coalesced, self.requires_grad
         )  # fmt: skip
 
 
@@ -281,10 +253,9 @@ def sparse(kind: layout, index: Sequence[Any], values: Any, size: Sequence[int],
     tensor._dtype = values._dtype
     tensor._raw = tensor._at = tensor._node = None
     tensor._number = 0
-    tensor._auto = auto = Auto()
-    auto.base = tensor._values_part = values  # whose history is the tensor's
+    tensor._auto = Auto()
+    tensor._kept = values.detach() if is_tracked(values) else values
     tensor._counter = Counter()
-    tensor._own_leaf = False
     tensor._stride = (0,) * len(size)
     tensor._offset = 0
     tensor._layout = kind
@@ -292,6 +263,8 @@ def sparse(kind: layout, index: Sequence[Any], values: Any, size: Sequence[int],
     tensor._size = tuple(int(length) for length in size)
     # One element alone is in order.
     tensor._coalesced = coalesced or (kind is sparse_coo and values.shape[0] < 2)
+    if modes.grad and is_tracked(values):
+        above.sparse_gradients.follow_values(tensor, values)
     return tensor
 
 
@@ -303,9 +276,7 @@ def like(input: Any, values: Any, index: Any = None) -> Any:
 def replace(tensor: Any, other: Any) -> Any:
     """Let a sparse tensor be what another is, and return it: how its in-place operations end."""
     tensor._counter.version += 1
-    auto_of(tensor).base = other._values_part
-    auto_of(tensor).seen = tensor._counter.version
-    for name in ("_dtype", "_stride", "_offset", "_layout", "_index", "_size", "_coalesced", "_values_part", "_own_leaf"):
+    for name in ("_dtype", "_stride", "_offset", "_layout", "_index", "_size", "_coalesced", "_kept", "_node", "_number"):
         setattr(tensor, name, getattr(other, name))
     return tensor
 

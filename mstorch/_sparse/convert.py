@@ -12,6 +12,7 @@ from .._ops import views
 from .base import BLOCKED, BY_ROWS, COMPRESSED, WORDS, host, index_tensor, is_sparse, layout_word, like, sparse
 from .coo import added, coalesce, flat, nothing, taken
 from .gradients import values_at, where_of
+from .nodes import record
 
 
 def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
@@ -74,7 +75,7 @@ def to_sparse_coo(self: Any, sparse_dim: int | None = None) -> Any:
             raise RuntimeError("dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0")
         if not 0 <= count <= rank:
             raise RuntimeError(f"dense_to_sparse: sparse_dim argument must be in [0,{rank}] range, but {count} is given")
-        return _from_dense(self, count)
+        return _converted(self, sparse_coo, lambda: _from_dense(self, count))
     if sparse_dim not in (None, self.sparse_dim()):
         word = WORDS[self._layout]
         raise RuntimeError(
@@ -82,6 +83,30 @@ def to_sparse_coo(self: Any, sparse_dim: int | None = None) -> Any:
         )
     if self._layout is sparse_coo:
         return self
+    return _converted(self, sparse_coo, lambda: _as_coo(self))
+
+
+def blocks_of(tensor: Any) -> tuple[int, int] | None:
+    """Rows and columns of a tensor's blocks; None for layouts without."""
+    return tuple(tensor._kept.shape[tensor._index[0].dim() :][:2]) if tensor._layout in BLOCKED else None
+
+
+def _converted(self: Any, target: Any, convert: Any) -> Any:
+    """A conversion, to which the whole gradient is converted back."""
+    kind = self._layout if is_sparse(self) else strided
+    block = blocks_of(self) if is_sparse(self) else None
+
+    def rule(gradient: Any) -> tuple[Any]:
+        if kind is strided:
+            return (to_dense(gradient),)
+        if is_sparse(gradient) and gradient._layout is kind:
+            return (gradient,)
+        return (to_sparse(gradient, layout=kind, blocksize=block),)
+
+    return record(f"To{WORDS[target]}", (self,), convert, rule)
+
+
+def _as_coo(self: Any) -> Any:
     where, values = where_of(self)
     found = sparse(sparse_coo, (index_tensor(where),), values, self._size)
     if self._layout in (sparse_csr, sparse_bsr) and (np.diff(flat(where, self._size)) > 0).all():
@@ -116,7 +141,6 @@ def _compress(self: Any, kind: Any, blocksize: Any, dense_dim: int | None, name:
             raise _unsupported(name, self, kind, "for batched inputs")
         if self._layout in BLOCKED and kind not in BLOCKED:
             raise RuntimeError(f"{name}: expected SparseCsr or SparseCsc layout but got {WORDS[self._layout]}")
-        source = coalesce(to_sparse_coo(self))
         trailing = self.dense_dim()
         batch = self._index[0].dim() - 1 if self._layout in COMPRESSED else self.sparse_dim() - 2
     else:
@@ -125,10 +149,14 @@ def _compress(self: Any, kind: Any, blocksize: Any, dense_dim: int | None, name:
         if batch < 0:
             name = WORDS[kind]
             raise IndexError(f"to_sparse: a tensor of {self.dim()} dimensions cannot be converted to {name}: it has no matrix")
-        source = _from_dense(self, self.dim() - trailing)
+    return _converted(self, kind, lambda: _compressed(self, kind, batch, trailing, blocksize or (1, 1), name))
+
+
+def _compressed(self: Any, kind: Any, batch: int, trailing: int, block: tuple[int, int], name: str) -> Any:
+    source = coalesce(to_sparse_coo(self)) if is_sparse(self) else _from_dense(self, self.dim() - trailing)
     if batch < 0 or source.sparse_dim() < 2:
         raise RuntimeError("to_sparse: conversion from Sparse to " + WORDS[kind] + " needs at least 2 sparse dimensions")
-    found = _grouped(source, kind, batch, blocksize or (1, 1), name)
+    found = _grouped(source, kind, batch, block, name)
     if is_sparse(self) and self._layout in COMPRESSED:
         found._index = tuple(part.to(self._index[0]._dtype) for part in found._index)  # int32 indices stay int32
     return found

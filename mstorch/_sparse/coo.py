@@ -14,6 +14,7 @@ from .._ops.from_data import tensor
 from .._ops.index import index_select
 from .._ops.scatter import index_add
 from .base import host, index_tensor, is_sparse, layout_word, sparse
+from .nodes import record
 
 _checking = [False]
 
@@ -155,6 +156,10 @@ def coalesce(self: Any) -> Any:
     _expect_coo(self, "coalesce")
     if self._coalesced:
         return self
+    return record("Coalesce", (self,), lambda: _coalesced(self), lambda gradient: (gradient,))
+
+
+def _coalesced(self: Any) -> Any:
     where = host(self._index[0])
     places = flat(where, self._size)
     order, first, group = np.unique(places, return_index=True, return_inverse=True)
@@ -205,5 +210,5 @@ def raw_indices(self: Any) -> Any:
 
 
 def raw_values(self: Any) -> Any:
-    """The values, of a COO tensor coalesced or not."""
-    return values(self) if not is_sparse(self) else self._values_part
+    """The values, of a COO tensor coalesced or not, outside of autograd."""
+    return values(self) if not is_sparse(self) else self._kept

@@ -10,17 +10,19 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _methods, autograd
-from .._core.tensor_base import SparseOperand
+from .._core.formats import sparse_coo
+from .._core.size import Size
+from .._core.tensor_base import SparseOperand, is_tracked
 from .._ops import activation, compare, complex_views, math, special
 from .._ops import elementwise as strided_elementwise
 from .._ops._forms import Forms, accepting, old_sum
 from .._ops.copying import CONVERSIONS, as_dtype
+from .._tape.node import edge_of
 from .._tensor import Tensor
 from ..autograd import graph
 from . import compressed, convert, coo, elementwise, products, reduce, shape
-from .base import WORDS, SparseTensor, is_sparse, like
+from .base import WORDS, SparseTensor, is_sparse, layout_word, like
 from .coo import coalesce
-from .gradients import masked_gradient, values_at
 
 Function = Callable[..., Any]
 
@@ -192,8 +194,13 @@ def _named(kind: Any) -> Any:
 
 def _new(self: Any, *args: Any, device: Any = None) -> Any:
     """A sparse tensor of the same dtype: empty, of a size, or of indices and values."""
-    if args and isinstance(args[0], Tensor):
+    if len(args) > 1 and isinstance(args[0], Tensor):
         return coo.sparse_coo_tensor(*args, dtype=self._dtype)
+    if len(args) == 1 and isinstance(args[0], (list, tuple)) and not isinstance(args[0], Size):
+        raise TypeError(
+            "SparseTensor.new(sequence) only accepts sizes.  Please use torch.sparse_coo_tensor() or construct a strided tensor and "
+            "convert it to sparse via to_sparse."
+        )
     size = args[0] if len(args) == 1 and not isinstance(args[0], int) else args or (0,)
     if not isinstance(size, (list, tuple)):
         raise TypeError(f"new() received an invalid combination of arguments - got ({type(size).__name__}), but expected one of:")
@@ -243,28 +250,48 @@ def give_methods() -> None:
 
 
 def _grad(outputs: Any, inputs: Any, grad_outputs: Any = None, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-    """``autograd.grad`` where an input or an output is sparse: by its values."""
+    """``autograd.grad`` where an input or an output is sparse: by its edge."""
     wanted = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-    plain = [tensor._values_part if is_sparse(tensor) else tensor for tensor in wanted]
-    roots, gradients = _by_values(outputs, grad_outputs)
-    found = autograd.grad(roots, plain, gradients, *args, **kwargs)
-    return tuple(masked_gradient(t, g) if is_sparse(t) and g is not None else g for t, g in zip(wanted, found))
+    roots, gradients = _roots(outputs, grad_outputs)
+    return autograd.grad(roots, [_edge(tensor, "One of the differentiated Tensors") for tensor in wanted], gradients, *args, **kwargs)
 
 
-def _by_values(outputs: Any, gradients: Any) -> tuple[list[Any], list[Any]]:
-    """Roots and their gradients, those of sparse tensors by the values."""
+def _edge(tensor: Any, who: str) -> Any:
+    """A sparse tensor's edge; a strided tensor itself."""
+    if not is_sparse(tensor):
+        return tensor
+    if not is_tracked(tensor):
+        raise RuntimeError(f"{who} does not require grad" + (" and does not have a grad_fn" if who.startswith("element") else ""))
+    return graph.GradientEdge(*edge_of(tensor))
+
+
+def _roots(outputs: Any, gradients: Any) -> tuple[list[Any], list[Any]]:
+    """Roots, sparse ones by their edges, and their gradients."""
     roots = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     gradients = (gradients,) if isinstance(gradients, Tensor) else tuple(gradients or [None] * len(roots))
-    for root, gradient in zip(roots, gradients):
-        if is_sparse(root) and gradient is None:
-            raise RuntimeError("grad can be implicitly created only for scalar outputs")
-    plain = [(r._values_part, values_at(g, r)) if is_sparse(r) else (r, g) for r, g in zip(roots, gradients)]
-    return [r for r, _ in plain], [g for _, g in plain]
+    for number, (root, gradient) in enumerate(zip(roots, gradients)):
+        if is_sparse(root):
+            _check_gradient(root, gradient, number)
+    return [_edge(root, f"element {number} of tensors") for number, root in enumerate(roots)], list(gradients)
+
+
+def _check_gradient(root: Any, gradient: Any, number: int) -> None:
+    """Raise torch's error for a gradient that a sparse root cannot have."""
+    if gradient is None:
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    if tuple(gradient.shape) != root._size:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{number}] has a shape of {gradient.shape} and output[{number}] has a shape of {root.shape}."
+        )
+    if is_sparse(gradient) and gradient._layout is not sparse_coo and gradient._layout is not root._layout:
+        raise RuntimeError(
+            f"invalid gradient at index {number} - expected layout {layout_word(root)} but got {layout_word(gradient)}"
+        )
 
 
 def _backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> None:
-    """``autograd.backward`` where a root is sparse: from its values."""
-    autograd.backward(*_by_values(tensors, grad_tensors), *args, **kwargs)
+    """``autograd.backward`` where a root is sparse: from its edge."""
+    autograd.backward(*_roots(tensors, grad_tensors), *args, **kwargs)
 
 
 def install() -> None:

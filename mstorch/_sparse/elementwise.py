@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._core.dtype import bool_
-from .._core.formats import sparse_coo
+from .._core.formats import sparse_coo, sparse_csr
 from .._core.modes import modes
 from .._core.promotion import can_cast
 from .._core.tensor_base import TensorBase, is_tracked
@@ -19,6 +19,7 @@ from .base import BY_ROWS, WORDS, host, index_tensor, is_sparse, layout_word, li
 from .convert import to_dense, to_sparse_coo
 from .coo import added, coalesce, flat, taken
 from .gradients import values_at, where_of
+from .nodes import record
 
 # Operations that leave zero zero; torch has kernels of them for sparse tensors.
 UNARY = tuple(
@@ -49,7 +50,13 @@ def unary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     def apply(input: Any, *args: Any, **kwargs: Any) -> Any:
         out = kwargs.pop("out", None)
-        source = input if input._layout is not sparse_coo or name in _LINEAR else coalesce(input)
+        if name in _LINEAR:
+            found = record(
+                name.title().replace("ative", ""), (input,), lambda: like(input, function(input._values_part)),
+                lambda gradient: (function(gradient) if not is_sparse(gradient) else apply(gradient),),
+            )  # fmt: skip
+            return stored(found, out)
+        source = input if input._layout is not sparse_coo else coalesce(input)
         return stored(like(source, function(source._values_part, *args, **kwargs)), out)
 
     apply.__name__ = name
@@ -62,7 +69,7 @@ def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
     def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
         if function.__name__ in _COALESCED and is_sparse(self) and self._layout is sparse_coo and not self._coalesced:
             raise RuntimeError(f"{_FULL_NAMES.get(function.__name__, function.__name__)}_ requires coalesced input")
-        found = function(self, *args, **kwargs)
+        found = function(_as_it_was(self), *args, **kwargs)
         lossy = not can_cast(found._dtype, self._dtype)
         if lossy and (function in (add, sub) or function is mul and is_sparse(args[0])):
             word = "mul" if function is mul and is_sparse(self) else "add"
@@ -81,6 +88,15 @@ def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
+def _as_it_was(tensor: Any) -> Any:
+    """A result that is about to be written to as its operation goes on to know it."""
+    if not is_sparse(tensor) or tensor._node is None:
+        return tensor
+    kept = tensor.detach()
+    kept._made_by(tensor._node, tensor._number)
+    return kept
+
+
 def _no_kernel(name: str, tensor: Any) -> NotImplementedError:
     word = WORDS[tensor._layout]
     return NotImplementedError(
@@ -91,10 +107,22 @@ def _no_kernel(name: str, tensor: Any) -> NotImplementedError:
 
 def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """The sum: of sparse tensors over the union of their places, of a dense and a sparse one dense."""
+    return _sum("Add", input, other, alpha, out)
+
+
+def _sum(label: str, input: Any, other: Any, alpha: Any, out: Any) -> Any:
+    def rule(gradient: Any) -> tuple[Any, Any]:
+        return gradient, gradient if alpha.__class__ is int and alpha == 1 else gradient * alpha
+
+    found = record(label, (input, other), lambda: _added(input, other, alpha), rule)
+    return stored(found, out) if is_sparse(found) else finish(found, out)
+
+
+def _added(input: Any, other: Any, alpha: Any) -> Any:
     if not is_sparse(other):
         if input._layout is not sparse_coo and isinstance(other, TensorBase):
             # As in torch, it is the sparse operand that is scaled.
-            return finish(to_dense(input) * alpha + other, out)
+            return to_dense(input) * alpha + other
         raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
     scaled = other if alpha.__class__ is int and alpha == 1 else mul(other, alpha)
     if not is_sparse(input):
@@ -104,7 +132,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
                 f"add: expected 'self' and 'other' to have same size, but self has size {list(own)} while other has size "
                 f"{list(other._size)} (FYI: dense-sparse addition does not currently support broadcasting)"
             )
-        return finish(_add_to_dense(input, scaled), out)
+        return _add_to_dense(input, scaled)
     if input._size != other._size:
         raise RuntimeError(
             f"add: expected sizes of 'self' and 'other' to match, but {list(input._size)} != {list(other._size)}"
@@ -114,9 +142,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
         raise NotImplementedError("\"cadd_sparse\" not implemented for 'Bool'")
     if input._layout is not other._layout:
         raise RuntimeError("add: sparse tensors of different layouts cannot be added; convert one with to_sparse()")
-    if input._layout is not sparse_coo:
-        return stored(_add_compressed(input, scaled, kind), out)
-    return stored(_union(input, scaled, kind), out)
+    return (_union if input._layout is sparse_coo else _add_compressed)(input, scaled, kind)
 
 
 def result_dtype_of(*tensors: Any) -> Any:
@@ -171,30 +197,73 @@ def _add_compressed(input: Any, other: Any, kind: Any) -> Any:
 
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """The difference."""
-    return add(input, other, alpha=-alpha, out=out)
+    for tensor in (input, other):
+        if is_sparse(tensor) and tensor._layout is not sparse_coo:
+            raise RuntimeError(f"unsupported tensor layout: {WORDS[tensor._layout]}")
+    return _sum("Sub", input, other, -alpha, out)
 
 
 def mul(input: Any, other: Any, *, out: Any = None) -> Any:
     """The product, at the places of the sparse factor (of both factors where both are sparse)."""
+    factors = (input, other)
     if not is_sparse(input):
         input, other = other, input
+    if is_number(other) or (not is_sparse(other) and other.dim() == 0):
+        return stored(_scaled(input, other), out, checked=False)
+    if is_sparse(other):
+        if input._size != other._size:
+            raise RuntimeError("mul: expected 'self' and 'other' to have same sizes when they are sparse")
+        _check_layouts(input, other)
+    elif tuple(other.shape) != input._size:
+        return stored(_mul_spread(input, other), out)
+    found = record("Mul", factors, lambda: _multiplied(input, other), _factors, factors)
+    return stored(found, out)
+
+
+def _check_layouts(input: Any, other: Any) -> None:
+    """Raise torch's error for factors of different layouts, of which only a first one in CSR takes the other along."""
+    if input._layout is not other._layout and input._layout is not sparse_csr:
+        raise RuntimeError("Expected result Tensor to be of format CSR")
+
+
+def _factors(gradient: Any, first: Any, second: Any) -> tuple[Any, Any]:
+    """Gradients of the factors of a product: each at the places of the other."""
+    return gradient * _conjugated(second), gradient * _conjugated(first)
+
+
+def _conjugated(value: Any) -> Any:
+    if not isinstance(value, TensorBase) or value._dtype.category != 3:
+        return value.conjugate() if isinstance(value, complex) else value
+    return like(value, value._values_part.conj()) if is_sparse(value) else value.conj()
+
+
+def _scaled(input: Any, other: Any) -> Any:
+    def rule(gradient: Any, factor: Any = other, own: Any = None) -> tuple[Any, Any]:
+        return gradient * _conjugated(factor), None if own is None else (gradient * _conjugated(own)).sum()
+
+    tracked = isinstance(other, TensorBase) and is_tracked(other)
+    saved = (other, input) if tracked else (other,) if isinstance(other, TensorBase) else ()
+    return record("Mul", (input, other), lambda: like(input, input._values_part * other), rule, saved)
+
+
+def _multiplied(input: Any, other: Any) -> Any:
     if not is_sparse(other):
-        if is_number(other) or other.dim() == 0:
-            return stored(like(input, input._values_part * other), out, checked=False)
-        return stored(_mul_dense(input, other), out)
-    if input._size != other._size:
-        raise RuntimeError("mul: expected 'self' and 'other' to have same sizes when they are sparse")
+        return like(input, input._values_part * values_at(other, input))
     if input._layout is not sparse_coo:
-        both = mul(coalesce(to_sparse_coo(input)), coalesce(to_sparse_coo(other)))
-        return stored(both.to_sparse(layout=input._layout), out)
-    first, second = coalesce(input), coalesce(other)
+        both = _multiplied(coalesce(to_sparse_coo(input)), coalesce(to_sparse_coo(other)))
+        return both.to_sparse(layout=input._layout)
+    if not (input._coalesced and other._coalesced):  # as in torch, one that is in no order keeps its places
+        loose, settled = (input, other) if other._coalesced else (other, coalesce(input))
+        return like(loose, loose._values_part * values_at(settled, loose))
+    first, second = input, other
     shared = np.intersect1d(flat(host(first._index[0]), first._size), flat(host(second._index[0]), second._size))
     mine = np.searchsorted(flat(host(first._index[0]), first._size), shared)
     at = sparse(sparse_coo, (index_tensor(host(first._index[0])[:, mine]),), taken(first._values_part, mine), first._size, True)
-    return stored(like(at, at._values_part * values_at(second, at)), out)
+    return like(at, at._values_part * values_at(second, at))
 
 
-def _mul_dense(input: Any, dense: Any) -> Any:
+def _mul_spread(input: Any, dense: Any) -> Any:
+    """The product with a dense factor of another size."""
     shape = broadcast_shape(input._size, tuple(dense.shape))
     if shape != input._size:
         if input._layout is not sparse_coo:
@@ -215,8 +284,20 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
             "Sparse division requires a scalar or zero-dim dense tensor divisor "
             f"(got shape {list(other.shape)} for divisor)"
         )
+    if rounding_mode is None:
+        return stored(_divided(input, other), out)
     source = input if rounding_mode is None else coalesce(input)
     return stored(like(source, elementwise.div(source._values_part, other, rounding_mode=rounding_mode)), out)
+
+
+def _divided(input: Any, other: Any) -> Any:
+    def rule(gradient: Any, divisor: Any = other, own: Any = None) -> tuple[Any, Any]:
+        quotient = gradient / _conjugated(divisor)
+        return quotient, None if own is None else -(quotient * _conjugated(own / divisor)).sum()
+
+    tracked = isinstance(other, TensorBase) and is_tracked(other)
+    saved = (other, input) if tracked else (other,) if isinstance(other, TensorBase) else ()
+    return record("Div", (input, other), lambda: like(input, elementwise.div(input._values_part, other)), rule, saved)
 
 
 def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -239,18 +320,25 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     return stored(like(source, elementwise.pow(source._values_part, exponent)), out)
 
 
+def _same_places(label: str, input: Any, values: Callable[[Any], Any], index: Any = None) -> Any:
+    """The tensor with other values, to which the gradient goes as it is."""
+    return record(label, (input,), lambda: like(input, values(input._values_part), index), lambda gradient: (gradient,))
+
+
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     """Converted to a dtype or device; the tensor itself if nothing changes."""
-    values = self._values_part.to(*args, **kwargs)
-    return self if values is self._values_part else like(self, values)
+    kept = self._kept
+    if kept.to(*args, **kwargs) is kept:
+        return self
+    return _same_places("ToCopy", self, lambda values: values.to(*args, **kwargs))
 
 
 def conversion(name: str) -> Callable[..., Any]:
     """A method such as ``double()``."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        values = getattr(self._values_part, name)()
-        return self if values is self._values_part else like(self, values)
+        kept = self._kept
+        return self if getattr(kept, name)() is kept else _same_places("ToCopy", self, lambda values: getattr(values, name)())
 
     method.__name__ = name
     return method
@@ -258,7 +346,7 @@ def conversion(name: str) -> Callable[..., Any]:
 
 def clone(input: Any, *, memory_format: Any = None) -> Any:
     """A copy."""
-    return like(input, input._values_part.clone(), tuple(part.clone() for part in input._index))
+    return _same_places("Clone", input, lambda values: values.clone(), tuple(part.clone() for part in input._index))
 
 
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:

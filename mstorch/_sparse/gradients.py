@@ -1,7 +1,9 @@
-"""Gradients of sparse leaves, and sparse gradients of dense ones."""
+"""Where gradients stand: at the places of a tensor's values, and sparse gradients of dense leaves."""
 from __future__ import annotations
 
 import sys
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,11 @@ import numpy as np
 from .._core.above import above
 from .._core.formats import sparse_coo
 from .._core.sparse_parts import MAKERS
+from .._core.tensor_base import is_tracked
 from .._ops import views
 from .._ops.from_data import made
+from .._tape import engine
+from .._tape.node import Accumulate, Node, bare_of, bare_twin, dressed, edge_of, named
 from .base import host, index_tensor, is_sparse, like, sparse
 from .compressed import places
 from .coo import coalesce, flat, taken
@@ -48,14 +53,87 @@ def values_at(source: Any, target: Any) -> Any:
 
 
 def masked_gradient(leaf: Any, gradient: Any) -> Any:
-    """The gradient of a sparse leaf from that of its values: the same places, each once."""
+    """The gradient of a sparse tensor from that of its values: the same places, each once."""
     if leaf._layout is not sparse_coo or leaf._coalesced:
         return like(leaf, gradient)
     where = host(leaf._index[0])
     order, first = np.unique(flat(where, leaf._size), return_index=True)
     if order.size == where.shape[1] and (np.diff(first) > 0).all():
-        return like(leaf, gradient)
-    return sparse(sparse_coo, (index_tensor(where[:, first]),), taken(gradient, first), leaf._size)
+        return sparse(sparse_coo, leaf._index, gradient, leaf._size, True)
+    return sparse(sparse_coo, (index_tensor(where[:, first]),), taken(gradient, first), leaf._size, True)
+
+
+class _Places(Node):
+    """Between a sparse tensor and its values."""
+
+    __slots__ = ("tensor", "function")
+    tensor: Any
+    function: Any
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """The gradient of the other."""
+        return (bare_of(self.function(self.tensor, dressed(gradients[0])), recorded),)
+
+
+def _places(label: str, tensor: Any, edge: Any, function: Callable[..., Any]) -> Any:
+    node: Any = named(_Places, label)((edge,))
+    node.tensor, node.function = tensor.detach(), function
+    return node
+
+
+def follow_values(tensor: Any, values: Any) -> None:
+    """Lead the gradient of a new tensor to the values that it was made of: what stands at its places."""
+    label = "SparseCooTensorWithDimsAndTensors" if tensor._layout is sparse_coo else "SparseCompressedTensor"
+    tensor._node = _places(f"{label}Backward0", tensor, edge_of(values), lambda own, gradient: values_at(gradient, own))
+
+
+def recorded_values(tensor: Any) -> Any:
+    """The values of a tensor with a history."""
+    values = bare_twin(tensor._kept)
+    values._node = _places("ValuesBackward0", tensor, edge_of(tensor), masked_gradient)
+    return values
+
+
+class SparseAccumulate(Accumulate):
+    """The end of the tape at a sparse leaf, whose gradient may be of another layout."""
+
+    __slots__ = ()
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """Add the gradient to the leaf's."""
+        tensor, gradient = self.tensor, dressed(gradients[0])
+        if not is_tracked(tensor):
+            return ()
+        auto = tensor._auto
+        held = auto.grad
+        if held is None:
+            auto.grad = gradient.clone()  # which may be another leaf's as well
+        elif recorded or (is_sparse(held) and not is_sparse(gradient)):
+            auto.grad = engine.add(held, gradient)
+        else:
+            held.add_(gradient)
+        for hook in list((auto.post or {}).values()):
+            hook(tensor)
+        return ()
+
+
+class End:
+    """Finds the end of the tape at a sparse leaf, where ``Auto.accumulator`` of strided ones refers to theirs."""
+
+    __slots__ = ("tensor", "node")
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor, self.node = weakref.ref(tensor), None
+
+    def __call__(self) -> Any:
+        found = None if self.node is None else self.node()
+        if found is None:
+            found = SparseAccumulate(self.tensor())
+            self.node = weakref.ref(found)  # type: ignore[assignment]
+            hooks = found.tensor._auto.hooks
+            if hooks:
+                found.pre = {0: hooks}
+        return found
 
 
 def _rows(indices: Any, values: Any, size: Any) -> Any:
@@ -63,6 +141,4 @@ def _rows(indices: Any, values: Any, size: Any) -> Any:
 
 
 MAKERS["coo"] = _rows
-
-
 above.sparse_gradients = sys.modules[__name__]

@@ -12,6 +12,7 @@ from .._ops.from_data import made
 from .base import WORDS, host, index_tensor, is_sparse, like, sparse
 from .convert import to_sparse_coo
 from .coo import added, coalesce, taken
+from .nodes import record
 
 
 def _numbers(dim: Any) -> Any:
@@ -22,9 +23,9 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
     """The sum of all elements (dense), or over some dimensions."""
     if isinstance(dim, TensorBase):
         raise TypeError("sum(): argument 'dim' must be tuple of ints, not Tensor")
-    source = input if dtype is None else like(input, input._values_part.to(dtype))
+    source = input if dtype is None else input.to(dtype)
     if _numbers(dim) is None:
-        return source._values_part.sum()
+        return record("Sum", (source,), lambda: source._values_part.sum(), lambda gradient: (gradient.expand(source._size),))
     if source._layout is not sparse_coo:
         return _compressed_sum(source, dim, keepdim)
     rank, count = source.dim(), source.sparse_dim()
@@ -80,13 +81,15 @@ def sparse_sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
     if not is_sparse(input):
         raise NotImplementedError("Could not run 'aten::_indices' with arguments from the 'CPU' backend: input is not sparse")
     if input._layout is not sparse_coo:
+        if _numbers(dim) is None:
+            coalesce(input)  # raises torch's error
         word = WORDS[input._layout]
         raise NotImplementedError(f"Could not run 'aten::_indices' with arguments from the '{word}CPU' backend.")
     if dim is not None and dtype is not None:
         input = like(input, input._values_part.to(dtype))
     if dim is None and dtype is not None:
         return input._values_part.to(dtype).sum()
-    return sum(input, dim)
+    return input._values_part.sum() if _numbers(dim) is None else sum(input, dim)
 
 
 def _grouped(input: Any, dim: int) -> tuple[np.ndarray, int]:

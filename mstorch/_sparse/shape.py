@@ -1,6 +1,7 @@
 """Sparse tensors in another order, parts of them, several as one."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from .._ops._dispatch import shape_args, wrap_dim
 from .._ops.creation import zeros
 from .base import BLOCKED, COMPRESSED, WORDS, host, index_tensor, is_sparse, layout_word, replace, sparse
 from .compressed import block_of
-from .convert import to_sparse_coo
+from .convert import blocks_of, to_dense, to_sparse, to_sparse_coo
 from .coo import coalesce, nothing, taken
 from .elementwise import result_dtype_of
+from .nodes import record
 
 _TURNED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}
 
@@ -37,6 +39,12 @@ def permute(input: Any, *dims: Any) -> Any:
             "permute(sparse_coo): transpositions between sparse and dense dimensions are not allowed.Only transpositions within "
             "sparse and dense dimensions are supported."
         )
+    back = tuple(int(dim) for dim in np.argsort(order))
+    return record("Permute", (input,), lambda: _permuted(input, order, count), lambda gradient: (gradient.permute(back),))
+
+
+def _permuted(input: Any, order: tuple[int, ...], count: int) -> Any:
+    rank = input.dim()
     where, values = input._index[0], input._values_part
     if order[:count] != tuple(range(count)):
         where = index_tensor(host(where)[list(order[:count])])
@@ -58,16 +66,20 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:
         batch = input._index[0].dim() - 1
         if sorted((dim0, dim1)) != [batch, batch + 1]:
             raise RuntimeError("transpose: only the dimensions of the matrix of a compressed tensor can be exchanged")
-        values = input._values_part
-        if input._layout in BLOCKED:
-            values = values.transpose(batch + 1, batch + 2)
-        return sparse(_TURNED[input._layout], input._index, values, [input._size[dim] for dim in order], True)
+        return record("Transpose", (input,), lambda: _turned(input, order, batch), lambda gradient: (gradient.transpose(dim0, dim1),))
     count = input.sparse_dim()
     if (dim0 < count) != (dim1 < count):
         raise RuntimeError(f"transpose: exchanging a sparse with a dense dimension is not supported (dims {dim0} and {dim1})")
     if dim0 == dim1:
         return input
     return permute(input, order)
+
+
+def _turned(input: Any, order: list[int], batch: int) -> Any:
+    values = input._values_part
+    if input._layout in BLOCKED:
+        values = values.transpose(batch + 1, batch + 2)
+    return sparse(_TURNED[input._layout], input._index, values, [input._size[dim] for dim in order], True)
 
 
 def t(input: Any) -> Any:
@@ -83,10 +95,31 @@ def t(input: Any) -> Any:
     return transpose(input, 0, 1) if rank == 2 else input
 
 
+def _placed(label: str, inputs: tuple[Any, ...], compute: Callable[[], Any], back: Callable[[Any], tuple[Any, ...]]) -> Any:
+    """``compute()``, whose strided gradient ``back`` brings to the inputs; a sparse one gives gradients of the inputs' layouts."""
+
+    def rule(gradient: Any) -> tuple[Any, ...]:
+        found = back(to_dense(gradient))
+        if not is_sparse(gradient):
+            return found
+        return tuple(
+            to_sparse_coo(part, tensor.sparse_dim()) if tensor._layout is sparse_coo
+            else to_sparse(part, layout=tensor._layout, blocksize=blocks_of(tensor), dense_dim=tensor.dense_dim())
+            for part, tensor in zip(found, plain)
+        )  # fmt: skip
+
+    plain = [tensor.detach() for tensor in inputs]
+    return record(label, inputs, compute, rule)
+
+
 def unsqueeze(input: Any, dim: int) -> Any:
     """With a dimension of length 1 put in at ``dim``."""
+    dim = wrap_dim(dim, input.dim() + 1)
+    return _placed("Unsqueeze", (input,), lambda: _unsqueezed(input, dim), lambda gradient: (gradient.squeeze(dim),))
+
+
+def _unsqueezed(input: Any, dim: int) -> Any:
     source = to_sparse_coo(input)
-    dim = wrap_dim(dim, source.dim() + 1)
     size = (*source._size[:dim], 1, *source._size[dim:])
     count = source.sparse_dim()
     if dim > count:
@@ -99,12 +132,20 @@ def select(input: Any, dim: int, index: Any) -> Any:
     """The entry ``index`` of dimension ``dim``, which goes away; dense where no sparse dimension is left."""
     if input._layout in COMPRESSED and input._index[0].dim() > 1 and wrap_dim(dim, input.dim()) >= input._index[0].dim() - 1:
         raise RuntimeError("select(): selecting sparse dimensions is not supported for batched sparse compressed tensors.")
-    source = to_sparse_coo(input)
-    dim, at = wrap_dim(dim, source.dim()), int(index)
-    length = source._size[dim]
+    dim, at = wrap_dim(dim, input.dim()), int(index)
+    length = input._size[dim]
     if not -length <= at < length:
-        raise IndexError(f"select(): index {at} out of range for tensor of size {list(source._size)} at dimension {dim}")
+        raise IndexError(f"select(): index {at} out of range for tensor of size {list(input._size)} at dimension {dim}")
     at += length if at < 0 else 0
+
+    def back(gradient: Any) -> tuple[Any]:
+        return (zeros(input._size, dtype=gradient._dtype).select_scatter(gradient, dim, at),)
+
+    return _placed("Select", (input,), lambda: _selected(input, dim, at), back)
+
+
+def _selected(input: Any, dim: int, at: int) -> Any:
+    source = to_sparse_coo(input)
     size = (*source._size[:dim], *source._size[dim + 1 :])
     count = source.sparse_dim()
     if dim >= count:
@@ -120,23 +161,33 @@ def select(input: Any, dim: int, index: Any) -> Any:
 
 def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
     """The entries ``index`` of a dimension."""
-    source = to_sparse_coo(input)
-    dim = wrap_dim(dim, source.dim())
+    dim = wrap_dim(dim, input.dim())
     wanted = host(index).astype(np.int64).reshape(-1)
-    length = source._size[dim]
+    length = input._size[dim]
     if wanted.size and (wanted.min() < -length or wanted.max() >= length):
-        raise IndexError(f"index_select(): index contains {wanted.max()} that is out of range for tensor of size {list(source._size)}")
+        raise IndexError(f"index_select(): index contains {wanted.max()} that is out of range for tensor of size {list(input._size)}")
     wanted = np.where(wanted < 0, wanted + length, wanted)
+
+    def back(gradient: Any) -> tuple[Any]:
+        return (zeros(input._size, dtype=gradient._dtype).index_add(dim, index_tensor(wanted), gradient),)
+
+    return _placed("IndexSelect", (input,), lambda: _indexed(input, dim, wanted), back)
+
+
+def _indexed(input: Any, dim: int, wanted: np.ndarray) -> Any:
+    source = to_sparse_coo(input)
     size = (*source._size[:dim], wanted.size, *source._size[dim + 1 :])
     count = source.sparse_dim()
     if dim >= count:
         values = source._values_part.index_select(dim - count + 1, index_tensor(wanted))
         return sparse(sparse_coo, source._index, values, size, source._coalesced)
     where = host(source._index[0])
-    found = [np.flatnonzero(where[dim] == position) for position in wanted]
-    rows = np.concatenate(found) if found else np.zeros(0, np.int64)
-    picked = where[:, rows].copy()
-    picked[dim] = np.repeat(np.arange(wanted.size), [len(part) for part in found])
+    order = np.argsort(where[dim], kind="stable")
+    ends = [np.searchsorted(where[dim], wanted, side, sorter=order) for side in ("left", "right")]  # type: ignore[call-overload]
+    counts = ends[1] - ends[0]
+    rows = order[np.arange(counts.sum()) + np.repeat(ends[0] - (counts.cumsum() - counts), counts)]
+    picked = where[:, rows]
+    picked[dim] = np.repeat(np.arange(wanted.size), counts)
     return sparse(sparse_coo, (index_tensor(picked),), taken(source._values_part, rows), size)
 
 
@@ -188,6 +239,17 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
             f"Concatenating sparse tensors, but a dense tensor was found at position "
             f"{[is_sparse(tensor) for tensor in tensors].index(False)}."
         )
+    along = wrap_dim(dim, tensors[0].dim())
+    ends = np.cumsum([tensor._size[along] if along < tensor.dim() else 0 for tensor in tensors])
+
+    def back(gradient: Any) -> tuple[Any, ...]:
+        lengths = np.diff(ends, prepend=0)
+        return tuple(gradient.narrow(along, int(end - length), int(length)) for end, length in zip(ends, lengths))
+
+    return _placed("Cat", tensors, lambda: _joined(tensors, dim), back)
+
+
+def _joined(tensors: tuple[Any, ...], dim: int) -> Any:
     sources = [to_sparse_coo(tensor) for tensor in tensors]
     first = sources[0]
     rank, count = first.dim(), first.sparse_dim()

@@ -352,8 +352,9 @@ def _add_to(auto: Any, tensor: Any, gradient: Any, recorded: bool) -> None:
             auto.grad = tensor_of(gradient if alone else _like_leaf(gradient, tensor))
             auto.grad._counter.version = 0 if alone else 1  # as in torch, a copy was written
         elif isinstance(gradient, TensorBase):
-            auto.grad = gradient.clone() if recorded or getattr(gradient, "_layout", None) is None else gradient
-            if recorded and auto.grad is not gradient and getattr(gradient, "_layout", None) is None:
+            # A sparse gradient, to which more is added by replacing its parts, need only be an object of its own.
+            auto.grad = gradient.clone() if recorded or getattr(gradient, "_layout", None) is None else gradient.detach()
+            if recorded and getattr(gradient, "_layout", None) is None:
                 auto.grad._counter.version = 1  # as in torch, which writes a copy
             if LEVELS and not recorded and auto.grad is not gradient:
                 auto.grad = auto.grad.detach()  # as in torch, what is not recorded has no tangents here

@@ -234,8 +234,8 @@ class SavedInput:
 
 
 def saved_input(tensor: Any) -> Any:
-    """What a node keeps of an input."""
-    return Saved(tensor) if modes.saved_hooks else SavedInput(tensor)
+    """What a node keeps of an input; no hooks see a number that a gradient is multiplied by."""
+    return Saved(tensor) if modes.saved_hooks and not tensor.__dict__.get("_wrapped_number") else SavedInput(tensor)
 
 
 class Saved:

@@ -50,5 +50,7 @@ def constant(number: Any, like: Any) -> Any:
     name = dtype_name(like)
     array = np.asarray(number, NP_DTYPE[name])
     if isinstance(like, TensorBase):
-        return tensor_of(array)  # a number of the CPU, which any device takes
+        made = tensor_of(array)  # a number of the CPU, which any device takes
+        made.__dict__["_wrapped_number"] = True
+        return made
     return array if like.__class__ is np.ndarray else from_numpy(array)

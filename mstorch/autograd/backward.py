@@ -8,6 +8,7 @@ import numpy as np
 
 from .._backend import tape
 from .._backend.raw import ON_CPU
+from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .._core.modes import grad_set_to, modes
 from .._core.overriding import PLAIN, dispatches, for_maps
 from .._core.size import Size
@@ -76,6 +77,11 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
                         f"grad_output[{len(found)}] has a dtype of {gradient._dtype} and output[{len(found)}] has a dtype of {kind}."
                     )
                 gradient = cast_tensor(gradient, kind)
+        layout = getattr(gradient, "_layout", None)
+        if layout not in (None, sparse_coo) and not isinstance(root, GradientEdge) and getattr(root, "_layout", None) is None:
+            words = "SparseCsr", "SparseCsc", "SparseBsr", "SparseBsc"
+            word = words[(sparse_csr, sparse_csc, sparse_bsr, sparse_bsc).index(layout)]
+            raise RuntimeError(f"invalid gradient at index {len(found)} - expected layout Strided but got {word}")
         found.append(gradient if LEVELS else bare_of(gradient, recorded))
     return found
 

@@ -137,10 +137,8 @@ class _FunctionNode(Node):
         return found
 
     def _fitted(self, position: int, gradient: Any, like: Any) -> Any:
-        if isinstance(like, TensorBase):  # the argument is sparse: what is recorded are its values
-            return like._gradient_of_values(gradient)
         shape, kind = like
-        if gradient.layout is not strided:
+        if gradient.layout is not strided or shape is None:
             return gradient
         if gradient._shape != shape:
             try:
@@ -271,7 +269,7 @@ class Function:
         needs = tuple(tensor is not None and is_tracked(tensor) for tensor in tensors)
         ctx = FunctionCtx(needs)
         record = modes.grad and any(needs)
-        edges = [edge_of(_recorded(tensor)) if needed else None for tensor, needed in zip(tensors, needs)] if record else []
+        edges = [edge_of(tensor) if needed else None for tensor, needed in zip(tensors, needs)] if record else []
         levels = levels_of_all(tensors) if LEVELS else []
         forward, modes.forward = modes.forward, False  # what happens inside has a derivative of its own
         try:
@@ -317,14 +315,9 @@ def _native_output(cls: type[Function], output: Any) -> Any:
     raise RuntimeError(f"mstorch: MindSpore's own training cannot use {cls.__name__}, an autograd.Function")
 
 
-def _recorded(tensor: Any) -> Any:
-    """What has the tensor's history: itself, or the values of a sparse one."""
-    return tensor if tensor.layout is strided else tensor._values_part
-
-
 def _like(tensor: Any) -> Any:
-    """What a gradient of the tensor is to fit."""
-    return (tensor._shape, tensor._dtype) if tensor.layout is strided else tensor.detach()
+    """What a gradient of the tensor is to fit; None for that of a sparse one, which may stand anywhere."""
+    return (tensor._shape, tensor._dtype) if tensor.layout is strided else (None, None)
 
 
 _VIEW_OF_SEVERAL = (
@@ -374,6 +367,12 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
             if id(item) in given and id(item) not in dirty:
                 outputs[position] = item.detach()
             continue
+        if item.layout is not strided:
+            shapes.append((item.shape, item._dtype))
+            if id(item) in given:
+                item = outputs[position] = item.detach()
+            item._made_by(node, position)
+            continue
         shapes.append((item._shape, item._dtype))
         if id(item) in dirty:
             check_history(item)
@@ -382,9 +381,6 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
             stand_in = bare_twin(item)
             stand_in._node, stand_in._number = node, position
             settle(item, stand_in, node.name())
-            continue
-        if item.layout is not strided:
-            item._values_part._node, item._values_part._number = node, position
             continue
         if id(item) in given:
             with no_grad():

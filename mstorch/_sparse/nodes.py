@@ -1,0 +1,105 @@
+"""Operations on sparse tensors on the tape: their gradients are tensors of any layout, with places of their own.
+
+``record`` makes such an operation (a sum, a product, a conversion, whose gradient may stand elsewhere than the operand). What is
+computed place by place is made of strided operations on the values, without a node of its own: ``gradients`` leads from a tensor to
+its values and from values to the tensor made of them, and keeps what stands at the tensor's places.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._core.formats import sparse_coo
+from .._core.modes import grad_set_to, modes
+from .._core.tensor_base import TensorBase, is_tracked
+from .._tape.node import Node, bare_of, dressed, edge_of, named, saved_input
+from .base import WORDS, SparseTensor, is_sparse, layout_word
+
+Rule = Callable[..., Sequence[Any]]
+
+
+class _Kept:
+    """A sparse tensor that backward needs, and the version that it had, or what a pair of hooks made of it."""
+
+    __slots__ = ("tensor", "version", "unpack")
+
+    def __init__(self, tensor: Any) -> None:
+        self.version = tensor._counter.version
+        self.tensor, self.unpack = tensor, None
+        if modes.saved_hooks:
+            pack, self.unpack = modes.saved_hooks[-1]
+            with grad_set_to(False):
+                self.tensor = pack(tensor.detach()), edge_of(tensor)
+
+    def value(self, node: Any, recorded: bool) -> Any:
+        """The tensor as it was saved."""
+        if self.unpack is not None:
+            packed, edge = self.tensor
+            found = self.unpack(packed)
+            if recorded and edge is not None:
+                found = found.detach()
+                found._made_by(*edge)
+            return found
+        if self.tensor._counter.version != self.version:
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                f"[{self.tensor.type()} {list(self.tensor._size)}] is at version {self.tensor._counter.version}; expected version "
+                f"{self.version} instead."
+            )
+        return self.tensor
+
+
+class _Operation(Node):
+    """An operation on sparse tensors, whose rule is made of operations on tensors of any layout."""
+
+    __slots__ = ("rule", "kinds")
+    rule: Any
+    kinds: Any
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """The gradients for the operands."""
+        saved = [dressed(item.value(self, recorded)) for item in self.saved]
+        found = self.rule(dressed(gradients[0]), *saved)
+        return [
+            None if edge is None else bare_of(_fitted(self, place, gradient, *self.kinds[place]), recorded)
+            for place, (edge, gradient) in enumerate(zip(self.edges, found))
+        ]
+
+
+def _fitted(node: Any, place: int, gradient: Any, kind: Any, layout: Any, inner: bool) -> Any:
+    """A gradient in the dtype of its tensor; a strided one for the rules of strided operations (``inner``)."""
+    if is_sparse(gradient):
+        if gradient._layout is not sparse_coo and gradient._layout is not layout:
+            raise RuntimeError(
+                f"Function {node.name()} returned an invalid gradient at index {place} - expected layout "
+                f"{WORDS.get(layout, 'Strided')} but got {layout_word(gradient)}"
+            )
+        gradient = gradient.to_dense() if inner else gradient
+    if gradient._dtype is kind:
+        return gradient
+    if gradient._dtype.category == 3 and kind.category < 3:
+        gradient = gradient.real
+    return gradient.to(kind)
+
+
+def _saved(item: Any) -> Any:
+    return _Kept(item) if is_sparse(item) else saved_input(item)
+
+
+def record(label: str, tensors: Sequence[Any], compute: Callable[[], Any], rule: Rule, saved: Sequence[Any] = ()) -> Any:
+    """``compute()``, recorded as one operation on ``tensors``: ``rule(gradient, *saved)`` gives their gradients."""
+    parts = [tensor if isinstance(tensor, TensorBase) else None for tensor in tensors]
+    if not (modes.grad and any(part is not None and is_tracked(part) for part in parts)):
+        return compute()
+    with grad_set_to(False):
+        result = compute()
+    edges = [None if part is None else edge_of(part) for part in parts]
+    node: Any = named(_Operation, f"{label}Backward0")(edges)
+    node.rule = rule
+    node.kinds = [None if part is None else (part._dtype, part.layout, not is_sparse(part) and part._node is not None) for part in parts]
+    node.saved = [_saved(item) for item in saved]
+    if isinstance(result, SparseTensor):
+        result._made_by(node, 0)
+    else:
+        result._node = node
+    return result
