@@ -2,11 +2,14 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .. import return_types
-from .._backend.host.reduce import numpy_variance, variance_slope
+from .._backend.host.reduce import numpy_variance, root_slope, variance_slope
 from .._backend.table import kernel
 from .._core.dtype import bool_, dtype, float32, int64, uint8
 from .._core.storage import Storage
@@ -238,8 +241,8 @@ def _with_indices(arg_kernel: Any, name: str, kind: Any, input: Any, dim: int, k
     if not shape:
         values = input.clone()
         return kind((values, views.reshape(indices, ())))
-    values = values_at(input, dim, indices, f"{name.capitalize()}Backward0", keepdim)
-    return kind((values, indices if keepdim else without_dim(indices, dim)))
+    shown = indices if keepdim else without_dim(indices, dim)
+    return kind((values_at(input, dim, indices, f"{name.capitalize()}Backward0", shown, keepdim), shown))
 
 
 def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
@@ -319,7 +322,8 @@ def _variance(input: Any, dim: Any, correction: Any, keepdim: bool, name: str, o
     shape = shape_of(input)
     dims = wrap_dims(dim, len(shape))
     count = math.prod(shape[d] for d in dims) if shape else 1
-    if only and count and shape and input._dtype.name in ("float32", "float64") and in_one_piece((input,)):
+    _warn_of_freedom(input, count - correction, name)
+    if only and _in_one_piece(input, count):
         return _variance_on_host(input, dims, count - correction, keepdim, name, dim is None), None
     centre = mean(input, dims if shape else None, True)
     away = input - centre
@@ -330,21 +334,44 @@ def _variance(input: Any, dim: Any, correction: Any, keepdim: bool, name: str, o
     return variance, None if only else centre if keepdim else views.reshape(centre, shape_of(total))
 
 
+def _warn_of_freedom(input: Any, rest: float, name: str) -> None:
+    """torch's warning where nothing is left of the count, or nothing was counted."""
+    if rest <= 0 or 0 in input._shape:
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided "
+            "by output numel).",
+            stacklevel=5,
+        )
+
+
+def _in_one_piece(input: Any, count: int) -> bool:
+    """Whether the host computes the variance of so many elements in one piece."""
+    return bool(count and input._shape) and input._dtype.name in ("float32", "float64") and in_one_piece((input,))
+
+
 def _variance_on_host(input: Any, dims: tuple[int, ...], rest: float, keepdim: bool, name: str, whole: bool) -> Any:
-    """The variance in one piece.
+    """The variance in one piece, or its root if ``name`` is "std".
 
     Where nothing is left of the count, its gradient is torch's: infinite if all was asked for (``whole``), else over what is left.
     """
     found, away = numpy_variance(array_of(input), dims, keepdim, rest if rest > 0 else 0)
+    rooted = name == "std"
+    if rooted:
+        np.sqrt(found, out=found)
     result = fresh(found)
     if not followed((input,)):
         return result
     count = math.prod(input._shape[d] for d in dims)
     divisor = None if whole and rest <= 0 else rest
-    return record(
-        result, (input,), "VarBackward0", lambda g, x: (variance_slope(g, away, dims, keepdim, divisor),),
-        lambda x: _variance(x, dims, count - rest, keepdim, name, only=False)[0],
-    )  # fmt: skip
+
+    def slope(g: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
+        return (variance_slope(root_slope(g, found) if rooted else g, away, dims, keepdim, divisor),)
+
+    def composed(x: Any) -> Any:
+        variance = _variance(x, dims, count - rest, keepdim, name)[0]
+        return _deviation(variance) if rooted else variance
+
+    return record(result, (input,), "StdBackward0" if rooted else "VarBackward0", slope, composed, unchanged=rooted)
 
 
 def _spread_args(dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
@@ -368,7 +395,17 @@ def std(
 ) -> Any:
     """The standard deviation, with the count less ``correction`` (1) below the root."""
     dim, correction = _spread_args(dim, unbiased, correction)
-    return finish(_rounded_once(input, lambda x: _deviation(_variance(x, dim, correction, keepdim, "std", True)[0])), out)
+    return finish(_rounded_once(input, lambda x: _standard(x, dim, correction, keepdim)), out)
+
+
+def _standard(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+    if input._dtype.category >= 2:
+        dims = wrap_dims(dim, len(shape_of(input)))
+        count = math.prod(input._shape[d] for d in dims) if input._shape else 1
+        if _in_one_piece(input, count):
+            _warn_of_freedom(input, count - correction, "std")
+            return _variance_on_host(input, dims, count - correction, keepdim, "std", dim is None)
+    return _deviation(_variance(input, dim, correction, keepdim, "std", True)[0])
 
 
 def _deviation(variance: Any) -> Any:
