@@ -365,11 +365,16 @@ def write_array(target: Any, array: np.ndarray, uniform: bool = False) -> None:
 
 
 def _refuse_operands(out: Any, operands: Sequence[Any]) -> None:
-    """Raise torch's error if ``out`` overlaps in part with an operand of an elementwise operation."""
+    """Raise torch's error if ``out`` overlaps in part with an operand of an elementwise operation, or is one that must grow."""
     if isinstance(out, TensorBase):
+        shape: tuple[int, ...] = ()
+        own = False
         for operand in operands:
             if isinstance(operand, TensorBase):
                 refuse_partial_overlap(out, operand)
+                shape, own = broadcast_shape(shape, operand._shape), own or operand is out
+        if own and shape != out._shape:
+            raise RuntimeError(f"output with shape {list(out._shape)} doesn't match the broadcast shape {list(shape)}")
 
 
 def expect_out_dtype(out: Any, kind: dtype) -> None:
