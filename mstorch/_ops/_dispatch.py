@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import numbers
+import operator
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -553,7 +554,7 @@ def _with_aliases(function: Callable[..., Any], aliases: dict[str, str]) -> Call
 def wrap_dim(dim: int, rank: int) -> int:
     """A dimension counted from the front; IndexError with torch's words if it is out of range."""
     if not isinstance(dim, int):
-        dim = dim.__index__()
+        dim = operator.index(dim)
     limit = max(rank, 1)
     if not -limit <= dim < limit:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")

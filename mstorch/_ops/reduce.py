@@ -54,17 +54,26 @@ def summed_dtype(input: Any, asked: dtype | None, out: Any) -> dtype:
     return asked or (out._dtype if isinstance(out, TensorBase) else int64 if input._dtype.category < 2 else input._dtype)
 
 
+def _refuse_recorded(name: str, input: Any) -> None:
+    """Raise torch's error where a result for ``out=`` would be recorded, whatever its dtype."""
+    if recording((input,)):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+        )
+
+
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The sum of all elements, or along ``dim``; integers add up in int64."""
     if not isinstance(input, TensorBase):
         raise TypeError(f"sum(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     kind = summed_dtype(input, dtype, out)
     dims = wrap_dims(dim, len(shape_of(input)))
-    if dtype is not None and out is not None:
-        expect_out_dtype(out, dtype)
+    if out is not None:
+        _refuse_recorded("sum", input)
+        expect_out_dtype(out, dtype or out._dtype)
     if kind is bool_:
         return finish(call(_sum, (cast_tensor(input, bool_),), dims, keepdim, dtype=int64).to(bool_), out)
-    found = call(_sum, (input,), dims, keepdim, dtype=kind)
+    found = call(_sum, (input,), dims, keepdim, dtype=kind, label="SumBackward0" if dim is None else None)
     if out is input and kind is input._dtype and input._storage.__class__ is Storage and not recording((input,)):
         resize(input, found._shape)
         wrap_dims(dim, len(found._shape))
@@ -91,7 +100,9 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | N
             f"Got: {type_word(kind)}"
         )
     dims = wrap_dims(dim, len(shape_of(input)))
-    return finish(call(_mean, (input,), dims, keepdim, dtype=kind), out)
+    if out is not None:
+        _refuse_recorded("mean", input)
+    return finish(call(_mean, (input,), dims, keepdim, dtype=kind, label="MeanBackward0" if dim is None else None), out)
 
 
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
@@ -113,11 +124,12 @@ def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dt
             " * (Tensor input, int dim, bool keepdim = False, *, torch.dtype dtype = None, Tensor out = None)"
         )
     dims = wrap_dims(dim, rank) if dim is None else (wrap_dim(dim, rank),)
-    if dtype is not None and out is not None:
-        expect_out_dtype(out, dtype)
+    if out is not None:
+        _refuse_recorded("prod", input)
+        expect_out_dtype(out, dtype or out._dtype)
     if kind is bool_:
         return finish(call(_prod, (cast_tensor(input, bool_),), dims, keepdim, dtype=uint8).to(bool_), out)
-    return finish(call(_prod, (input,), dims, keepdim, dtype=kind), out)
+    return finish(call(_prod, (input,), dims, keepdim, dtype=kind, label=None if dim is None else "ProdBackward1"), out)
 
 
 def _halved(input: Any, dim: int | None, keepdim: bool) -> Any:
