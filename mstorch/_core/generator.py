@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -91,6 +92,8 @@ def _restored(where: str, state: bytes) -> Generator:
 
 default_generator = Generator()
 default_generator.seed()
+if hasattr(os, "register_at_fork"):  # another thread that was drawing is not here
+    os.register_at_fork(after_in_child=lambda: default_generator._engine.lock._at_fork_reinit())  # type: ignore[attr-defined]
 _device_generators: list[Generator] = []
 
 

@@ -13,7 +13,7 @@ from .._core.storage import Storage
 from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, array_of, fresh, is_tracked
 from .._tape import vocabulary as v
-from .._tape.node import Node, edge_of, named
+from .._tape.node import Node, edge_of, named, saved_input
 from . import views
 from ._dispatch import call
 
@@ -38,6 +38,7 @@ class _Chosen(Node):
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The gradient of the input: zeros but for the places."""
+        self.saved[0].value(self, False)  # torch saves the indices, and refuses ones that were written to
         g = gradients[0]
         if g.__class__ is np.ndarray:
             return (self._spread(g),)
@@ -49,11 +50,11 @@ class _Chosen(Node):
         return ()
 
 
-_PLACES = (None,)  # stands for the places, which the graph keeps until it is used up
+def values_at(input: Any, dim: int, indices: Any, label: str, shown: Any, keepdim: bool = True) -> Any:
+    """``input`` at ``indices`` along ``dim``, which name no place twice; ``keepdim`` False drops the dimension, of length 1.
 
-
-def values_at(input: Any, dim: int, indices: Any, label: str, keepdim: bool = True) -> Any:
-    """``input`` at ``indices`` along ``dim``, which name no place twice; ``keepdim`` False drops the dimension, of length 1."""
+    ``shown``: the indices as the caller gets them.
+    """
     if input._storage.__class__ is not Storage or modes.native is not None or LEVELS or not input._shape:
         found = call(_gather, (input,), dim, indices, label=label)
         return found if keepdim or not input._shape else views.squeeze(found, dim)
@@ -63,7 +64,7 @@ def values_at(input: Any, dim: int, indices: Any, label: str, keepdim: bool = Tr
     if modes.grad and isinstance(input, TensorBase) and found._dtype.category >= 2 and is_tracked(input):
         node: Any = named(_Chosen, label)([edge_of(input)])
         node.places, node.shape, node.own = row_places(input._shape, dim, index), input._shape, own
-        node.saved = _PLACES
+        node.saved = (saved_input(shown),)
         found._node = node
     return found
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import numbers
+import operator
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -367,11 +368,16 @@ def write_array(target: Any, array: np.ndarray, uniform: bool = False) -> None:
 
 
 def _refuse_operands(out: Any, operands: Sequence[Any]) -> None:
-    """Raise torch's error if ``out`` overlaps in part with an operand of an elementwise operation."""
+    """Raise torch's error if ``out`` overlaps in part with an operand of an elementwise operation, or is one that must grow."""
     if isinstance(out, TensorBase):
+        shape: tuple[int, ...] = ()
+        own = False
         for operand in operands:
             if isinstance(operand, TensorBase):
                 refuse_partial_overlap(out, operand)
+                shape, own = broadcast_shape(shape, operand._shape), own or operand is out
+        if own and shape != out._shape:
+            raise RuntimeError(f"output with shape {list(out._shape)} doesn't match the broadcast shape {list(shape)}")
 
 
 def expect_out_dtype(out: Any, kind: dtype) -> None:
@@ -550,7 +556,7 @@ def _with_aliases(function: Callable[..., Any], aliases: dict[str, str]) -> Call
 def wrap_dim(dim: int, rank: int) -> int:
     """A dimension counted from the front; IndexError with torch's words if it is out of range."""
     if not isinstance(dim, int):
-        dim = dim.__index__()
+        dim = operator.index(dim)
     limit = max(rank, 1)
     if not -limit <= dim < limit:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")

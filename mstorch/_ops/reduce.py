@@ -2,11 +2,14 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .. import return_types
-from .._backend.host.reduce import numpy_variance, variance_slope
+from .._backend.host.reduce import numpy_variance, root_slope, variance_slope
 from .._backend.table import kernel
 from .._core.dtype import bool_, dtype, float32, int64, uint8
 from .._core.storage import Storage
@@ -52,17 +55,26 @@ def summed_dtype(input: Any, asked: dtype | None, out: Any) -> dtype:
     return asked or (out._dtype if isinstance(out, TensorBase) else int64 if input._dtype.category < 2 else input._dtype)
 
 
+def _refuse_recorded(name: str, input: Any) -> None:
+    """Raise torch's error where a result for ``out=`` would be recorded, whatever its dtype."""
+    if recording((input,)):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+        )
+
+
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The sum of all elements, or along ``dim``; integers add up in int64."""
     if not isinstance(input, TensorBase):
         raise TypeError(f"sum(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     kind = summed_dtype(input, dtype, out)
     dims = wrap_dims(dim, len(shape_of(input)))
-    if dtype is not None and out is not None:
-        expect_out_dtype(out, dtype)
+    if out is not None:
+        _refuse_recorded("sum", input)
+        expect_out_dtype(out, dtype or out._dtype)
     if kind is bool_:
         return finish(call(_sum, (cast_tensor(input, bool_),), dims, keepdim, dtype=int64).to(bool_), out)
-    found = call(_sum, (input,), dims, keepdim, dtype=kind)
+    found = call(_sum, (input,), dims, keepdim, dtype=kind, label="SumBackward0" if dim is None else None)
     if out is input and kind is input._dtype and input._storage.__class__ is Storage and not recording((input,)):
         resize(input, found._shape)
         wrap_dims(dim, len(found._shape))
@@ -89,7 +101,9 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | N
             f"Got: {type_word(kind)}"
         )
     dims = wrap_dims(dim, len(shape_of(input)))
-    return finish(call(_mean, (input,), dims, keepdim, dtype=kind), out)
+    if out is not None:
+        _refuse_recorded("mean", input)
+    return finish(call(_mean, (input,), dims, keepdim, dtype=kind, label="MeanBackward0" if dim is None else None), out)
 
 
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
@@ -111,11 +125,12 @@ def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dt
             " * (Tensor input, int dim, bool keepdim = False, *, torch.dtype dtype = None, Tensor out = None)"
         )
     dims = wrap_dims(dim, rank) if dim is None else (wrap_dim(dim, rank),)
-    if dtype is not None and out is not None:
-        expect_out_dtype(out, dtype)
+    if out is not None:
+        _refuse_recorded("prod", input)
+        expect_out_dtype(out, dtype or out._dtype)
     if kind is bool_:
         return finish(call(_prod, (cast_tensor(input, bool_),), dims, keepdim, dtype=uint8).to(bool_), out)
-    return finish(call(_prod, (input,), dims, keepdim, dtype=kind), out)
+    return finish(call(_prod, (input,), dims, keepdim, dtype=kind, label=None if dim is None else "ProdBackward1"), out)
 
 
 def _halved(input: Any, dim: int | None, keepdim: bool) -> Any:
@@ -240,8 +255,8 @@ def _with_indices(arg_kernel: Any, name: str, kind: Any, input: Any, dim: int, k
     if not shape:
         values = input.clone()
         return kind((values, views.reshape(indices, ())))
-    values = values_at(input, dim, indices, f"{name.capitalize()}Backward0", keepdim)
-    return kind((values, indices if keepdim else without_dim(indices, dim)))
+    shown = indices if keepdim else without_dim(indices, dim)
+    return kind((values_at(input, dim, indices, f"{name.capitalize()}Backward0", shown, keepdim), shown))
 
 
 def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
@@ -322,7 +337,8 @@ def _variance(input: Any, dim: Any, correction: Any, keepdim: bool, name: str, o
     shape = shape_of(input)
     dims = wrap_dims(dim, len(shape))
     count = math.prod(shape[d] for d in dims) if shape else 1
-    if only and count and shape and input._dtype.name in ("float32", "float64") and in_one_piece((input,)):
+    _warn_of_freedom(input, count - correction, name)
+    if only and _in_one_piece(input, count):
         return _variance_on_host(input, dims, count - correction, keepdim, name, dim is None), None
     centre = mean(input, dims if shape else None, True)
     away = input - centre
@@ -333,21 +349,44 @@ def _variance(input: Any, dim: Any, correction: Any, keepdim: bool, name: str, o
     return variance, None if only else centre if keepdim else views.reshape(centre, shape_of(total))
 
 
+def _warn_of_freedom(input: Any, rest: float, name: str) -> None:
+    """torch's warning where nothing is left of the count, or nothing was counted."""
+    if rest <= 0 or 0 in input._shape:
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided "
+            "by output numel).",
+            stacklevel=5,
+        )
+
+
+def _in_one_piece(input: Any, count: int) -> bool:
+    """Whether the host computes the variance of so many elements in one piece."""
+    return bool(count and input._shape) and input._dtype.name in ("float32", "float64") and in_one_piece((input,))
+
+
 def _variance_on_host(input: Any, dims: tuple[int, ...], rest: float, keepdim: bool, name: str, whole: bool) -> Any:
-    """The variance in one piece.
+    """The variance in one piece, or its root if ``name`` is "std".
 
     Where nothing is left of the count, its gradient is torch's: infinite if all was asked for (``whole``), else over what is left.
     """
     found, away = numpy_variance(array_of(input), dims, keepdim, rest if rest > 0 else 0)
+    rooted = name == "std"
+    if rooted:
+        np.sqrt(found, out=found)
     result = fresh(found)
     if not followed((input,)):
         return result
     count = math.prod(input._shape[d] for d in dims)
     divisor = None if whole and rest <= 0 else rest
-    return record(
-        result, (input,), "VarBackward0", lambda g, x: (variance_slope(g, away, dims, keepdim, divisor),),
-        lambda x: _variance(x, dims, count - rest, keepdim, name, only=False)[0],
-    )  # fmt: skip
+
+    def slope(g: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
+        return (variance_slope(root_slope(g, found) if rooted else g, away, dims, keepdim, divisor),)
+
+    def composed(x: Any) -> Any:
+        variance = _variance(x, dims, count - rest, keepdim, name)[0]
+        return _deviation(variance) if rooted else variance
+
+    return record(result, (input,), "StdBackward0" if rooted else "VarBackward0", slope, composed, unchanged=rooted)
 
 
 def _spread_args(dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
@@ -371,7 +410,17 @@ def std(
 ) -> Any:
     """The standard deviation, with the count less ``correction`` (1) below the root."""
     dim, correction = _spread_args(dim, unbiased, correction)
-    return finish(_rounded_once(input, lambda x: _deviation(_variance(x, dim, correction, keepdim, "std", True)[0])), out)
+    return finish(_rounded_once(input, lambda x: _standard(x, dim, correction, keepdim)), out)
+
+
+def _standard(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+    if input._dtype.category >= 2:
+        dims = wrap_dims(dim, len(shape_of(input)))
+        count = math.prod(input._shape[d] for d in dims) if input._shape else 1
+        if _in_one_piece(input, count):
+            _warn_of_freedom(input, count - correction, "std")
+            return _variance_on_host(input, dims, count - correction, keepdim, "std", dim is None)
+    return _deviation(_variance(input, dim, correction, keepdim, "std", True)[0])
 
 
 def _deviation(variance: Any) -> Any:

@@ -14,6 +14,7 @@ from .._core.tangents import LEVELS, levels_of_all
 from .._core.tensor_base import TensorBase, array_of, is_tracked, tensor_of
 from .._tape import engine
 from .._tape.node import Node, bare, bare_twin, edge_of, named, saved_input
+from .._tape.whole import apart
 
 Slow = Callable[..., tuple[Any, tuple[Any, ...]]]
 _LABELS = {"LSTM": "LstmBackward0", "GRU": "GruBackward0", "RNN_TANH": "RnnTanhBackward0", "RNN_RELU": "RnnReluBackward0"}
@@ -56,12 +57,12 @@ class _Sequence(Node):
         return [None if edge is None else found[place] for place, edge in zip(self.places, self.edges)]
 
     def _again(self, gradients: Sequence[Any]) -> Sequence[Any]:
-        tensors = {place: item.value(self, True) for place, item in zip(self.places, self.saved)}
+        tensors = {place: apart(item.value(self, True), edge) for place, item, edge in zip(self.places, self.saved, self.edges)}
         recorded = modes.grad
         with grad_set_to(True):
             output, state = self.slow(**tensors)
         roots = [(edge_of(made), seed) for made, seed in zip((output, *state), gradients) if seed is not None and is_tracked(made)]
-        ends = [None if edge is None else edge_of(tensors[place]) for place, edge in zip(self.places, self.edges)]
+        ends = [edge_of(tensors[place]) for place in self.places]
         return engine.run(roots, True, recorded, ends)  # type: ignore[arg-type]
 
     def release(self) -> None:

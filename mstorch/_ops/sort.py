@@ -75,9 +75,9 @@ def sort(input: Any, dim: Any = -1, descending: bool = False, stable: Any = Fals
     axis = wrap_dim(dim, len(shape_of(input)))
     _expect_kinds("sort", input, out)
     indices = _order(input, axis, bool(descending))
-    values = values_at(input, axis, indices, "SortBackward0")
-    found = return_types.sort((keep_layout(input, values), keep_layout(input, indices)))
-    return finish(found, out)
+    shown = keep_layout(input, indices)
+    values = values_at(input, axis, indices, "SortBackward0", shown)
+    return finish(return_types.sort((keep_layout(input, values), shown)), out)
 
 
 def argsort(
@@ -117,7 +117,7 @@ def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool =
             name = input._dtype.name
             ranked = cast_tensor(input.detach(), by_name(_WIDER[name])) if name in _WIDER else _bare(input)
             indices = call(_topk, (ranked,), k, dim, largest)
-        found = return_types.topk((values_at(input, dim, indices, "TopkBackward0"), indices))
+        found = return_types.topk((values_at(input, dim, indices, "TopkBackward0", indices), indices))
     return finish(found, out)
 
 
@@ -128,8 +128,8 @@ def _zeros(shape: tuple[int, ...]) -> Any:
 def _picked(input: Any, dim: int, indices: Any, keepdim: bool, kind: Any) -> Any:
     """Values and indices at one index a row (``dim`` kept with length 1)."""
     keepdim = keepdim or not shape_of(indices)
-    values = values_at(input, dim, indices, _LABELS[kind], keepdim)
-    return kind((values, indices if keepdim else without_dim(indices, dim)))
+    shown = indices if keepdim else without_dim(indices, dim)
+    return kind((values_at(input, dim, indices, _LABELS[kind], shown, keepdim), shown))
 
 
 _LABELS = {

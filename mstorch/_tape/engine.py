@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -338,7 +339,10 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
             _check_nothing(hook(tensor), tensor)
 
 
-_accumulating = threading.Lock()  # two threads may add to one leaf
+# Two threads may add to one leaf. What adding calls may run a backward pass of its own: the lock can be taken again.
+_accumulating = threading.RLock()
+if hasattr(os, "register_at_fork"):  # another thread that held it is not here
+    os.register_at_fork(after_in_child=_accumulating._at_fork_reinit)  # type: ignore[attr-defined]
 
 
 def _add_to(auto: Any, tensor: Any, gradient: Any, recorded: bool) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from .._core.hooks import Hooks, RemovableHandle
 from .._core.modes import grad_set_to, modes
 from .._core.overriding import PLAIN, dispatches
+from .._core.promotion import WORDS
 from .._core.storage import Storage
 from .._core.tangents import LEVELS
 from .._core.tensor_base import (
@@ -332,16 +333,19 @@ def plain_name(node: Any) -> str:
     return re.sub(r"Backward\d*$", "", node.name())
 
 
+_WITHOUT_CLASS = ("Bool", "BFloat16", "ComplexFloat", "ComplexDouble")  # whose tensors torch's messages name in another way
+
+
 def changed_text(tensor: Any, version: int, maker: Any = None) -> str:
     """torch's message for a saved tensor that was written to."""
-    kind = "".join(part.capitalize() for part in (tensor._dtype.name,))
-    kind = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16"}.get(tensor._dtype.name, kind)
+    word = WORDS[tensor._dtype.name]
+    kind = f"CPU{word}Type" if word in _WITHOUT_CLASS else f"torch.{word}Tensor"
     node = maker or tensor._node
     where = f"is at version {tensor._counter.version}; expected version {version} instead"
     which = f", which is output {tensor._number} of {plain_name(node)}," if node is not None else ""
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[torch.{kind}Tensor {list(tensor._shape)}]{which} {where}. Hint: enable anomaly detection to find the operation that "
+        f"[{kind} {list(tensor._shape)}]{which} {where}. Hint: enable anomaly detection to find the operation that "
         "failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
 

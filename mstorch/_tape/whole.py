@@ -12,36 +12,63 @@ from .._core.storage import Storage
 from .._core.tangents import LEVELS, levels_of_all
 from .._core.tensor_base import TensorBase, is_tracked
 from . import engine
-from .node import Node, bare, edge_of, named, saved_input
+from .node import Edge, Node, Saved, bare, bare_twin, edge_of, named, saved_input
 
 Slope = Callable[..., Sequence[Any]]
 
 
 class _Whole(Node):
-    """The node of such an operation. ``slope(gradient, *inputs)`` takes and gives arrays, ``composed(*inputs)`` tensors."""
+    """The node of such an operation. ``slope(gradient, *inputs)`` takes and gives arrays, ``composed(*inputs)`` tensors.
 
-    __slots__ = ("slope", "composed")
+    ``result`` is the operation's own, where that must be as it was.
+    """
+
+    __slots__ = ("slope", "composed", "result")
     slope: Any
     composed: Any
+    result: Saved | None
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The gradients of the inputs."""
         g = gradients[0]
+        if self.result is not None:
+            self.result.value(self, False)
         if recorded:
             return self._again(g)
         return self.slope(bare(g) if isinstance(g, TensorBase) else g, *[item.value(self, False) for item in self.saved])
 
     def _again(self, g: Any) -> Sequence[Any]:
-        tensors = [item.value(self, True) for item in self.saved]
+        tensors = [apart(item.value(self, True), edge) for item, edge in zip(self.saved, self.edges)]
         recorded = modes.grad
         with grad_set_to(True):
             found = self.composed(*tensors)
-        ends = [None if edge is None else edge_of(tensor) for tensor, edge in zip(tensors, self.edges)]
-        return engine.run([(edge_of(found), g)], True, recorded, ends)  # type: ignore[list-item, arg-type]
+        return engine.run([(edge_of(found), g)], True, recorded, [edge_of(tensor) for tensor in tensors])  # type: ignore[list-item, arg-type]
 
     def release(self) -> None:
         """Let go of the inputs, and of what the slope keeps."""
-        self.saved = self.slope = None
+        self.saved = self.slope = self.result = None
+
+
+class _Apart(Node):
+    """The node of an input of what is computed anew."""
+
+    __slots__ = ()
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """The gradient as it is."""
+        return gradients
+
+
+def apart(tensor: Any, edge: Edge | None) -> Any:
+    """The same window with a node of its own above ``edge``, or without history.
+
+    A pass that begins inside of another ends there: hooks of the inputs wait for the outer one, and where inputs depend on each
+    other, or are one tensor, each gets its own part.
+    """
+    made = bare_twin(tensor)
+    if edge is not None:
+        made._node = _Apart((edge,))
+    return made
 
 
 def in_one_piece(tensors: Sequence[Any]) -> bool:
@@ -63,11 +90,14 @@ def followed(tensors: Sequence[Any]) -> bool:
     return False
 
 
-def record(result: Any, tensors: Sequence[Any], label: str, slope: Slope, composed: Callable[..., Any]) -> Any:
-    """Give ``result`` the node of its operation."""
+def record(
+    result: Any, tensors: Sequence[Any], label: str, slope: Slope, composed: Callable[..., Any], unchanged: bool = False
+) -> Any:
+    """Give ``result`` the node of its operation, which with ``unchanged`` refuses a result that was written to since."""
     node: Any = named(_Whole, label)([edge_of(tensor) for tensor in tensors])
     node.slope, node.composed = slope, composed
     node.saved = [saved_input(tensor) for tensor in tensors]
     result._node = node
+    node.result = Saved(result, True) if unchanged else None
     return result
 

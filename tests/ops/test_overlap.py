@@ -32,3 +32,28 @@ def test_overlapping_writes(both, text):
 @pytest.mark.parametrize("text", ["ones((3.0, 4))", "ones(2.5)", "zeros('a')", "zeros(2, 3.0)", "empty(torch.tensor([3, 3]))"])
 def test_lengths_that_are_no_integers(both, text):
     both(lambda torch: eval(f"torch.{text}", {"torch": torch}))
+
+
+@pytest.mark.parametrize("call", [
+    lambda torch, t: torch.mul(t, t.T, out=t),
+    lambda torch, t: torch.add(t.T, t, out=t),
+    lambda torch, t: torch.where(t.T > 1, t, t.T, out=t),
+    lambda torch, t: torch.mul(torch.ones(2, 3, 3), t, out=t),
+    lambda torch, t: torch.clamp(t, torch.ones(3), out=t),
+    lambda torch, t: torch.lerp(t, torch.ones(3), 0.5, out=t),
+    lambda torch, t: torch.gt(t, torch.ones(3), out=t),
+    lambda torch, t: torch.pow(t, torch.ones(3), out=t),
+    lambda torch, t: torch.maximum(t, torch.ones(3), out=t),
+    lambda torch, t: torch.add(t, 2, out=t),
+    lambda torch, t: torch.mul(t, torch.ones(1), out=t),
+])  # fmt: skip
+def test_an_operand_that_is_the_output_does_not_grow(both, call):
+    def program(torch):
+        t = torch.arange(3.0).view(3, 1)
+        try:
+            call(torch, t)
+        except RuntimeError as error:
+            return str(error), t
+        return "", t
+
+    both(program)

@@ -185,3 +185,25 @@ def test_variance_twice_differentiated():
 @pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
 def test_spreads_of_half_precision_are_rounded_once(both, kind, name):
     both(lambda torch: getattr(torch, name)((torch.arange(18.0) * 40 - 300).to(getattr(torch, kind)).reshape(3, 6), 1))
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod"])
+@pytest.mark.parametrize("kind", ["float32", "int64"])
+def test_results_for_out_are_not_recorded(both, name, kind):
+    def program(torch):
+        x = torch.ones(4, 2, requires_grad=True)
+        out = torch.zeros(4, dtype=getattr(torch, kind))
+        with pytest.raises(RuntimeError) as caught:
+            getattr(torch, name)(x, -1, out=out)
+        return str(caught.value), out, getattr(x, name)().grad_fn.name(), getattr(x, name)(1).grad_fn.name()
+
+    both(program)
+
+
+@pytest.mark.parametrize("name", ["median", "max", "cumsum", "softmax", "argmax"])
+def test_several_dimensions_for_one(both, name):
+    def program(torch):
+        with pytest.raises(TypeError):
+            getattr(torch.ones(2, 3), name)((0, 1))
+
+    both(program)

@@ -54,43 +54,53 @@ class _Worker:
             del task, work, answers, failure  # a waiting thread keeps nobody's arrays
 
 
+class _Team:
+    """So many workers, which end when nobody has work for them any more."""
+
+    def __init__(self, count: int) -> None:
+        self.workers = [_Worker() for _ in range(count)]
+
+    def __del__(self) -> None:
+        for worker in self.workers:
+            worker.tasks.put(None)
+
+
 class _Threads:
     """The threads of this process; a forked one begins without."""
 
     def __init__(self) -> None:
         self.count = min(os.cpu_count() or 1, 16)
-        self.workers: list[_Worker] | None = None
+        self.team: _Team | None = None
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self.forget)
 
     def forget(self) -> None:
         """In a forked process: the threads stayed behind."""
-        self.workers = None
+        self.team = None
         self.count = 1
 
     def use(self, count: int) -> None:
-        """Work on so many threads from now on."""
+        """Work on so many threads from now on; a call that is going on keeps its own."""
         if count != self.count:
-            for worker in self.workers or ():
-                worker.tasks.put(None)
-            self.count, self.workers = count, None
+            self.count, self.team = count, None
 
     def run(self, work: Work, length: int, ahead: int = 0, unit: int = 1) -> None:
         """Call ``work(start, end)`` for parts of a range, one a thread, in whole units.
 
         ``ahead``: how much of it this thread does while another wakes, so that both end together.
         """
-        if self.count == 1 or _here.worker:
+        count = self.count  # another thread may change it
+        if count == 1 or _here.worker:
             work(0, length)
             return
-        workers = self.workers
-        if workers is None:
-            workers = self.workers = [_Worker() for _ in range(self.count - 1)]
-        first = _rounded(-(-(length - ahead) // self.count) + ahead, unit)
-        step = _rounded(-(-(length - first) // (self.count - 1)), unit)
+        team = self.team
+        if team is None or len(team.workers) != count - 1:
+            team = self.team = _Team(count - 1)
+        first = _rounded(-(-(length - ahead) // count) + ahead, unit)
+        step = _rounded(-(-(length - first) // (count - 1)), unit)
         answers: SimpleQueue[BaseException | None] = SimpleQueue()
         starts = range(first, length, step)
-        for worker, start in zip(workers, starts):
+        for worker, start in zip(team.workers, starts):
             worker.tasks.put((work, start, min(start + step, length), answers))
         try:
             work(0, min(first, length))

@@ -48,6 +48,12 @@ def variance_slope(g: np.ndarray, away: np.ndarray, dims: Dims, keepdim: bool, d
         return away * (g * np.divide(number(2, away), number(divisor, away)))
 
 
+def root_slope(g: np.ndarray, root: np.ndarray) -> np.ndarray:
+    """The gradient below a root, zero where that is zero."""
+    with quiet():
+        return np.where(root == 0, number(0, root), g / (root + root))
+
+
 def numpy_all(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
     """Whether all hold."""
     return np.asarray(np.logical_and.reduce(x, axis=dims or None, keepdims=keepdim)) if x.ndim else x.copy()

@@ -55,4 +55,4 @@ def attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: 
     def slope(g: np.ndarray, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, ...]:
         return attention_slope(g, q, k, v, bias, scale, weights)
 
-    return record(result, tensors, _LABEL, slope, composed)
+    return record(result, tensors, _LABEL, slope, composed, unchanged=True)
