@@ -329,8 +329,8 @@ def _rounded_once(input: Any, compute: Callable[[Any], Any]) -> Any:
     return tuple(part.to(input._dtype) for part in found) if isinstance(found, tuple) else found.to(input._dtype)
 
 
-def _variance(input: Any, dim: Any, correction: Any, keepdim: bool, name: str, only: bool = False) -> tuple[Any, Any]:
-    """The variance and the mean along ``dim`` (or None if the variance is asked for alone), from squared distances to the mean."""
+def _variance(input: Any, dim: Any, correction: Any, keepdim: bool, name: str) -> tuple[Any, Any]:
+    """The variance and the mean along ``dim``, from squared distances to the mean."""
     if input._dtype.category < 2:
         word = name if "mean" in name else "std and var"
         raise RuntimeError(f"{word} only support floating point and complex dtypes")
@@ -338,15 +338,13 @@ def _variance(input: Any, dim: Any, correction: Any, keepdim: bool, name: str, o
     dims = wrap_dims(dim, len(shape))
     count = math.prod(shape[d] for d in dims) if shape else 1
     _warn_of_freedom(input, count - correction, name)
-    if only and _in_one_piece(input, count):
-        return _variance_on_host(input, dims, count - correction, keepdim, name, dim is None), None
     centre = mean(input, dims if shape else None, True)
     away = input - centre
     squares = (away * away.conj()).real if input._dtype.is_complex else away * away
     total = sum(squares, dims if shape else None, keepdim)
     rest = count - correction
     variance = total / (rest if rest > 0 else 0.0)
-    return variance, None if only else centre if keepdim else views.reshape(centre, shape_of(total))
+    return variance, centre if keepdim else views.reshape(centre, shape_of(total))
 
 
 def _warn_of_freedom(input: Any, rest: float, name: str) -> None:
@@ -359,9 +357,16 @@ def _warn_of_freedom(input: Any, rest: float, name: str) -> None:
         )
 
 
-def _in_one_piece(input: Any, count: int) -> bool:
-    """Whether the host computes the variance of so many elements in one piece."""
-    return bool(count and input._shape) and input._dtype.name in ("float32", "float64") and in_one_piece((input,))
+def _spread(input: Any, dim: Any, correction: Any, keepdim: bool, name: str) -> Any:
+    """The variance alone, or its root if ``name`` is "std": in one piece where the host computes it so."""
+    if input._shape and input._dtype.name in ("float32", "float64") and in_one_piece((input,)):
+        dims = wrap_dims(dim, len(input._shape))
+        count = math.prod(input._shape[d] for d in dims)
+        if count:
+            _warn_of_freedom(input, count - correction, name)
+            return _variance_on_host(input, dims, count - correction, keepdim, name, dim is None)
+    variance = _variance(input, dim, correction, keepdim, name)[0]
+    return _deviation(variance) if name == "std" else variance
 
 
 def _variance_on_host(input: Any, dims: tuple[int, ...], rest: float, keepdim: bool, name: str, whole: bool) -> Any:
@@ -402,7 +407,7 @@ def var(
 ) -> Any:
     """The variance, divided by the count less ``correction`` (1)."""
     dim, correction = _spread_args(dim, unbiased, correction)
-    return finish(_rounded_once(input, lambda x: _variance(x, dim, correction, keepdim, "var", True)[0]), out)
+    return finish(_rounded_once(input, lambda x: _spread(x, dim, correction, keepdim, "var")), out)
 
 
 def std(
@@ -410,17 +415,7 @@ def std(
 ) -> Any:
     """The standard deviation, with the count less ``correction`` (1) below the root."""
     dim, correction = _spread_args(dim, unbiased, correction)
-    return finish(_rounded_once(input, lambda x: _standard(x, dim, correction, keepdim)), out)
-
-
-def _standard(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
-    if input._dtype.category >= 2:
-        dims = wrap_dims(dim, len(shape_of(input)))
-        count = math.prod(input._shape[d] for d in dims) if input._shape else 1
-        if _in_one_piece(input, count):
-            _warn_of_freedom(input, count - correction, "std")
-            return _variance_on_host(input, dims, count - correction, keepdim, "std", dim is None)
-    return _deviation(_variance(input, dim, correction, keepdim, "std", True)[0])
+    return finish(_rounded_once(input, lambda x: _spread(x, dim, correction, keepdim, "std")), out)
 
 
 def _deviation(variance: Any) -> Any:

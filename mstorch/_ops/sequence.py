@@ -9,12 +9,10 @@ import numpy as np
 from .._backend.host.matmul import product
 from .._backend.host.rnn import SEQUENCES
 from .._core.modes import grad_set_to, modes
-from .._core.storage import Storage
-from .._core.tangents import LEVELS, levels_of_all
 from .._core.tensor_base import TensorBase, array_of, is_tracked, tensor_of
 from .._tape import engine
 from .._tape.node import Node, bare, bare_twin, edge_of, named, saved_input
-from .._tape.whole import apart
+from .._tape.whole import apart, in_one_piece
 
 Slow = Callable[..., tuple[Any, tuple[Any, ...]]]
 _LABELS = {"LSTM": "LstmBackward0", "GRU": "GruBackward0", "RNN_TANH": "RnnTanhBackward0", "RNN_RELU": "RnnReluBackward0"}
@@ -72,14 +70,12 @@ class _Sequence(Node):
 
 def fits(mode: str, batch_sizes: Sequence[int], tensors: Sequence[Any], w_hr: Any) -> bool:
     """Whether the steps can be one node."""
-    if modes.native is not None or w_hr is not None or mode not in SEQUENCES or modes.saved_hooks:
-        return False
-    if LEVELS and levels_of_all(tensors):
+    if w_hr is not None or mode not in SEQUENCES or not in_one_piece(tensors):
         return False
     if any(size != batch_sizes[0] for size in batch_sizes) or not batch_sizes[0]:
         return False
     kind = tensors[0]._dtype
-    return kind.name in ("float32", "float64") and all(t._dtype is kind and t._storage.__class__ is Storage for t in tensors)
+    return kind.name in ("float32", "float64") and all(t._dtype is kind for t in tensors)
 
 
 def run(

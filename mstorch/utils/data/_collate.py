@@ -26,11 +26,11 @@ def default_convert(data):
     if isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, (np.str_, np.bytes_)):
         return data if data.dtype.kind in _STRING_KINDS else as_tensor(data)
     if isinstance(data, Mapping):
-        return _like_mapping(data, {key: default_convert(data[key]) for key in data})
+        return like_mapping(data, {key: default_convert(data[key]) for key in data})
     if isinstance(data, tuple) and hasattr(data, "_fields"):
         return type(data)(*(default_convert(item) for item in data))
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-        return _like_sequence(data, [default_convert(item) for item in data])
+        return like_sequence(data, [default_convert(item) for item in data])
     return data
 
 
@@ -51,7 +51,7 @@ def collate(batch, *, collate_fn_map: dict[type | tuple[type, ...], Callable] | 
             return function(batch, collate_fn_map=collate_fn_map)
     if isinstance(first, Mapping):
         items = {key: collate([sample[key] for sample in batch], collate_fn_map=collate_fn_map) for key in first}
-        return _like_mapping(first, items)
+        return like_mapping(first, items)
     if isinstance(first, tuple) and hasattr(first, "_fields"):
         columns = [collate(column, collate_fn_map=collate_fn_map) for column in zip(*batch, strict=False)]
         return type(first)(*columns)
@@ -59,7 +59,7 @@ def collate(batch, *, collate_fn_map: dict[type | tuple[type, ...], Callable] | 
         if any(len(sample) != len(first) for sample in batch):
             raise RuntimeError("each element in list of batch should be of equal size")
         columns = [collate(column, collate_fn_map=collate_fn_map) for column in zip(*batch, strict=True)]
-        return _like_sequence(first, columns)
+        return like_sequence(first, columns)
     raise TypeError(default_collate_err_msg_format.format(type(first)))
 
 
@@ -70,7 +70,7 @@ def _candidates(kind: type, functions: dict) -> Any:
     return functions.items()
 
 
-def _like_mapping(original: Mapping, items: dict) -> Any:
+def like_mapping(original: Mapping, items: dict) -> Any:
     """Return `items` as a mapping of the original's type; as a dict if that cannot be made."""
     try:
         if isinstance(original, MutableMapping):
@@ -83,7 +83,7 @@ def _like_mapping(original: Mapping, items: dict) -> Any:
         return items
 
 
-def _like_sequence(original: Sequence, items: list) -> Any:
+def like_sequence(original: Sequence, items: list) -> Any:
     """Return `items` as a sequence of the original's type; as a list if that is a tuple or cannot be made."""
     if isinstance(original, tuple):
         return items

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from .._collate import like_mapping, like_sequence
 
 
 def pin_memory(data: Any, device: Any = None) -> Any:
@@ -14,39 +15,14 @@ def pin_memory(data: Any, device: Any = None) -> Any:
     if isinstance(data, (str, bytes)):
         return data
     if isinstance(data, Mapping):
-        return _mapping(data, {key: pin_memory(item, device) for key, item in data.items()})
+        return like_mapping(data, {key: pin_memory(item, device) for key, item in data.items()})
     if isinstance(data, tuple) and hasattr(data, "_fields"):
         return type(data)(*(pin_memory(item, device) for item in data))
     if isinstance(data, tuple):
         return type(data)(pin_memory(item, device) for item in data)
     if isinstance(data, Sequence):
-        return _sequence(data, [pin_memory(item, device) for item in data])
+        return like_sequence(data, [pin_memory(item, device) for item in data])
     return data
-
-
-def _mapping(data: Any, items: dict[Any, Any]) -> Any:
-    """Items in a mapping like another, with its attributes where it can be changed; a dict where its class takes no items."""
-    try:
-        if isinstance(data, MutableMapping):
-            made = copy.copy(data)
-            made.update(items)
-            return made
-        return type(data)(items)  # type: ignore[call-arg]
-    except TypeError:
-        return items
-
-
-def _sequence(data: Any, items: list[Any]) -> Any:
-    """The same for sequences."""
-    try:
-        if isinstance(data, MutableSequence):
-            made = copy.copy(data)
-            for place, item in enumerate(items):
-                made[place] = item
-            return made
-        return type(data)(items)  # type: ignore[call-arg]
-    except TypeError:
-        return items
 
 
 __all__ = ["pin_memory"]
