@@ -237,13 +237,18 @@ def _conjugated(value: Any) -> Any:
     return like(value, value._values_part.conj()) if is_sparse(value) else value.conj()
 
 
+def _operands(input: Any, other: Any) -> tuple[Any, ...]:
+    """What the rule of a product or quotient with a number needs: the number's own gradient alone asks for the tensor."""
+    if not isinstance(other, TensorBase):
+        return ()
+    return (other, input) if is_tracked(other) else (other,)
+
+
 def _scaled(input: Any, other: Any) -> Any:
     def rule(gradient: Any, factor: Any = other, own: Any = None) -> tuple[Any, Any]:
         return gradient * _conjugated(factor), None if own is None else (gradient * _conjugated(own)).sum()
 
-    tracked = isinstance(other, TensorBase) and is_tracked(other)
-    saved = (other, input) if tracked else (other,) if isinstance(other, TensorBase) else ()
-    return record("Mul", (input, other), lambda: like(input, input._values_part * other), rule, saved)
+    return record("Mul", (input, other), lambda: like(input, input._values_part * other), rule, _operands(input, other))
 
 
 def _multiplied(input: Any, other: Any) -> Any:
@@ -295,9 +300,7 @@ def _divided(input: Any, other: Any) -> Any:
         quotient = gradient / _conjugated(divisor)
         return quotient, None if own is None else -(quotient * _conjugated(own / divisor)).sum()
 
-    tracked = isinstance(other, TensorBase) and is_tracked(other)
-    saved = (other, input) if tracked else (other,) if isinstance(other, TensorBase) else ()
-    return record("Div", (input, other), lambda: like(input, elementwise.div(input._values_part, other)), rule, saved)
+    return record("Div", (input, other), lambda: like(input, elementwise.div(input._values_part, other)), rule, _operands(input, other))
 
 
 def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -320,25 +323,23 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     return stored(like(source, elementwise.pow(source._values_part, exponent)), out)
 
 
-def _same_places(label: str, input: Any, values: Callable[[Any], Any], index: Any = None) -> Any:
+def _same_places(label: str, input: Any, values: Any, index: Any = None) -> Any:
     """The tensor with other values, to which the gradient goes as it is."""
-    return record(label, (input,), lambda: like(input, values(input._values_part), index), lambda gradient: (gradient,))
+    return record(label, (input,), lambda: like(input, values, index), lambda gradient: (gradient,))
 
 
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     """Converted to a dtype or device; the tensor itself if nothing changes."""
-    kept = self._kept
-    if kept.to(*args, **kwargs) is kept:
-        return self
-    return _same_places("ToCopy", self, lambda values: values.to(*args, **kwargs))
+    converted = self._kept.to(*args, **kwargs)
+    return self if converted is self._kept else _same_places("ToCopy", self, converted)
 
 
 def conversion(name: str) -> Callable[..., Any]:
     """A method such as ``double()``."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        kept = self._kept
-        return self if getattr(kept, name)() is kept else _same_places("ToCopy", self, lambda values: getattr(values, name)())
+        converted = getattr(self._kept, name)()
+        return self if converted is self._kept else _same_places("ToCopy", self, converted)
 
     method.__name__ = name
     return method
@@ -346,7 +347,7 @@ def conversion(name: str) -> Callable[..., Any]:
 
 def clone(input: Any, *, memory_format: Any = None) -> Any:
     """A copy."""
-    return _same_places("Clone", input, lambda values: values.clone(), tuple(part.clone() for part in input._index))
+    return _same_places("Clone", input, input._kept.clone(), tuple(part.clone() for part in input._index))
 
 
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
