@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.host._blocks import in_blocks
+from .._backend.host._blocks import elementwise
 from .._backend.raw import ON_CPU
 from .._backend.table import kernel, serves
 from .._core.storage import Value
@@ -54,11 +54,74 @@ def increment(counter: Any) -> float:
     return float(array)
 
 
+class Steps:
+    """Fused updates of parameters, gathered in a ``with`` block and done together where it ends."""
+
+    def __init__(self) -> None:
+        self.jobs: list[tuple[Any, list[np.ndarray], int]] = []
+        self.written: list[Any] = []
+        self.memory: set[int] = set()
+
+    def __enter__(self) -> Steps:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.run()
+
+    def run(self) -> None:
+        """Do what was gathered."""
+        jobs, written = self.jobs, self.written
+        self.jobs, self.written = [], []
+        self.memory.clear()
+        elementwise(jobs)
+        for tensor in written:
+            touch(tensor)
+
+    def before(self, *tensors: Any) -> None:
+        """Do what was gathered if tensors share memory with it."""
+        memory = self.memory
+        for tensor in tensors:
+            if id(tensor._storage) in memory:
+                self.run()
+                return
+
+    def _gather(self, step: Any, written: tuple[Any, ...], grad: Any, passes: int) -> None:
+        tensors = (*written, grad)
+        self.before(*tensors)
+        self.memory.update([id(tensor._storage) for tensor in tensors])
+        self.jobs.append((step, [array_of(tensor) for tensor in tensors], passes))
+        self.written.extend(written)
+
+    def adam(
+        self, param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any, step: float, lr: float, beta1: float, beta2: float, eps: float,
+        decay: float,
+    ) -> None:  # fmt: skip
+        """Adam's update of one parameter, which first loses ``lr * decay`` of itself, and its moments; ``step`` counts from 1."""
+        shrink = None if decay == 0 else 1 - lr * decay
+
+        def update(p: np.ndarray, m: np.ndarray, v: np.ndarray, g: np.ndarray) -> None:
+            _adam_arrays(p, g, m, v, step, lr, beta1, beta2, eps, shrink)
+
+        self._gather(update, (param, exp_avg, exp_avg_sq), grad, 16)
+        if shrink is not None:
+            self.written.append(param)  # written twice
+
+    def momentum(self, param: Any, grad: Any, buffer: Any, lr: float, momentum: float) -> None:
+        """The update of one parameter and its momentum buffer."""
+        self._gather(lambda p, b, g: _momentum_arrays(p, g, b, lr, momentum), (param, buffer), grad, 6)
+
+    def plain(self, param: Any, grad: Any, lr: float) -> None:
+        """Gradient descent's update of one parameter."""
+        self._gather(lambda p, g: np.subtract(p, g * g.dtype.type(lr), out=p), (param,), grad, 4)
+
+
 def _adam_arrays(
     param: np.ndarray, grad: np.ndarray, exp_avg: np.ndarray, exp_avg_sq: np.ndarray, step: float, lr: float, beta1: float,
-    beta2: float, eps: float,
+    beta2: float, eps: float, shrink: float | None,
 ) -> None:  # fmt: skip
     real = param.dtype.type
+    if shrink is not None:
+        param *= real(shrink)
     low = np.subtract(grad, exp_avg, out=np.empty_like(param))
     low *= real(1 - beta1)
     exp_avg += low
@@ -74,33 +137,10 @@ def _adam_arrays(
     param += low
 
 
-def adam_step(
-    param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any, step: float, lr: float, beta1: float, beta2: float, eps: float
-) -> None:
-    """Adam's update of one parameter and its moments, in place; ``step`` counts from 1."""
-    arrays = [array_of(tensor) for tensor in (param, grad, exp_avg, exp_avg_sq)]
-    in_blocks(lambda p, g, m, v: _adam_arrays(p, g, m, v, step, lr, beta1, beta2, eps), arrays, 16)
-    for tensor in (param, exp_avg, exp_avg_sq):
-        touch(tensor)
-
-
-def momentum_step(param: Any, grad: Any, buffer: Any, lr: float, momentum: float) -> None:
-    """The update of one parameter and its momentum buffer, in place."""
-    in_blocks(lambda p, g, b: _momentum_arrays(p, g, b, lr, momentum), [array_of(tensor) for tensor in (param, grad, buffer)], 6)
-    touch(param)
-    touch(buffer)
-
-
 def _momentum_arrays(param: np.ndarray, grad: np.ndarray, buffer: np.ndarray, lr: float, momentum: float) -> None:
     buffer *= buffer.dtype.type(momentum)
     buffer += grad
     param -= buffer * buffer.dtype.type(lr)
-
-
-def plain_step(param: Any, grad: Any, lr: float) -> None:
-    """Gradient descent's update of one parameter, in place."""
-    in_blocks(lambda values, slope: np.subtract(values, slope * slope.dtype.type(lr), out=values), [array_of(param), array_of(grad)], 4)
-    touch(param)
 
 
 _adamw_kernel, _add_kernel = kernel("adamw_step"), kernel("add_scaled")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.host.matmul import two_products as array_products
 from .._backend.quiet import quiet
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
@@ -26,6 +27,15 @@ mm, bmm, linear_product = Primitive("mm"), Primitive("bmm"), Primitive("linear")
 _sum, _where, _eq = Primitive("sum"), Primitive("where"), Primitive("eq")
 gt, lt, le, ge = Primitive("gt"), Primitive("lt"), Primitive("le"), Primitive("ge")
 eq = _eq
+
+
+def two_products(first: tuple[Any, Any] | None, second: tuple[Any, Any] | None) -> tuple[Any, Any]:
+    """The products of two pairs of matrices, None of none; arrays share the host's threads."""
+    if first is None or second is None:
+        return (None if first is None else mm(*first)), (None if second is None else mm(*second))
+    if all(matrix.__class__ is np.ndarray for matrix in (*first, *second)):
+        return array_products(*first, *second)
+    return mm(*first), mm(*second)
 
 
 def conj(value: Any) -> Any:

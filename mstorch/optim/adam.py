@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._ops.optim import adam_step, adamw_on_device, can_fuse, has_kernels, increment
+from .._ops.optim import Steps, adamw_on_device, can_fuse, has_kernels, increment
 from .._tensor import Tensor
 from .optimizer import (
     Optimizer,
@@ -204,11 +204,11 @@ def adam(
 
 
 def _fused(params, grads, exp_avgs, exp_avg_sqs, steps, beta1, beta2, lr, weight_decay, eps, maximize) -> None:
-    for param, grad, mean, square, step in zip(params, grads, exp_avgs, exp_avg_sqs, steps, strict=True):
-        count = increment(step)
-        if weight_decay != 0:
-            param.mul_(1 - lr * weight_decay)
-        adam_step(param, -grad if maximize else grad, mean, square, count, lr, beta1, beta2, eps)
+    with Steps() as updates:
+        for param, grad, mean, square, step in zip(params, grads, exp_avgs, exp_avg_sqs, steps, strict=True):
+            updates.before(param, grad, mean, square)
+            slope = -grad if maximize else grad
+            updates.adam(param, slope, mean, square, increment(step), lr, beta1, beta2, eps, weight_decay)
 
 
 def _update(

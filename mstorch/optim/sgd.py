@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._ops.optim import add_on_device, can_fuse, has_kernels, momentum_on_device, momentum_step, plain_step
+from .._ops.optim import Steps, add_on_device, can_fuse, has_kernels, momentum_on_device
 from .._tensor import Tensor
 from .optimizer import (
     Optimizer,
@@ -132,30 +132,32 @@ def sgd(
 
 
 def _update(params, grads, buffers, *, weight_decay, momentum, lr, dampening, nesterov, maximize) -> None:
-    for i, (param, grad) in enumerate(zip(params, grads, strict=True)):
-        if maximize:
-            grad = -grad
-        if _tracked(weight_decay):
-            grad = grad.addcmul(param.clone(), weight_decay)
-        elif weight_decay != 0:
-            grad = grad.add(param, alpha=_number(weight_decay))
-        if momentum != 0:
-            buffer = buffers[i]
-            if buffer is None:
-                buffer = buffers[i] = grad.detach().clone()
-            elif dampening == 0 and not nesterov and not _tracked(lr) and can_fuse((param,), (grad,), (buffer,)):
-                momentum_step(param, grad, buffer, _number(lr), _number(momentum))
-                continue
-            elif dampening == 0 and has_kernels("add_scaled", (grad,), (buffer,)):
-                momentum_on_device(buffer, grad, _number(momentum))
+    with Steps() as steps:
+        for i, (param, grad) in enumerate(zip(params, grads, strict=True)):
+            steps.before(param, grad)
+            if maximize:
+                grad = -grad
+            if _tracked(weight_decay):
+                grad = grad.addcmul(param.clone(), weight_decay)
+            elif weight_decay != 0:
+                grad = grad.add(param, alpha=_number(weight_decay))
+            if momentum != 0:
+                buffer = buffers[i]
+                if buffer is None:
+                    buffer = buffers[i] = grad.detach().clone()
+                elif dampening == 0 and not nesterov and not _tracked(lr) and can_fuse((param,), (grad,), (buffer,)):
+                    steps.momentum(param, grad, buffer, _number(lr), _number(momentum))
+                    continue
+                elif dampening == 0 and has_kernels("add_scaled", (grad,), (buffer,)):
+                    momentum_on_device(buffer, grad, _number(momentum))
+                else:
+                    buffer.mul_(momentum).add_(grad, alpha=1 - dampening)
+                grad = grad.add(buffer, alpha=momentum) if nesterov else buffer
+            if _tracked(lr):
+                param.addcmul_(grad, lr, value=-1)
+            elif can_fuse((param,), (grad,)):
+                steps.plain(param, grad, _number(lr))
+            elif has_kernels("add_scaled", (param,), (grad,)):
+                add_on_device(param, grad, -_number(lr))
             else:
-                buffer.mul_(momentum).add_(grad, alpha=1 - dampening)
-            grad = grad.add(buffer, alpha=momentum) if nesterov else buffer
-        if _tracked(lr):
-            param.addcmul_(grad, lr, value=-1)
-        elif can_fuse((param,), (grad,)):
-            plain_step(param, grad, _number(lr))
-        elif has_kernels("add_scaled", (param,), (grad,)):
-            add_on_device(param, grad, -_number(lr))
-        else:
-            param.add_(grad, alpha=-_number(lr))
+                param.add_(grad, alpha=-_number(lr))

@@ -13,7 +13,9 @@ import pytest
 import torch as real_torch
 
 import mstorch
+from mstorch._backend.host import _blocks
 from mstorch._backend.host import conv as host_conv
+from mstorch._backend.host.matmul import two_products
 from mstorch._backend.onednn import elementwise, library, primitive
 from mstorch._backend.onednn.gemm import products
 from tests.against_torch import both
@@ -229,3 +231,16 @@ def test_products_of_matrices_that_repeat(repeated):
     products(a, b, out)
     np.testing.assert_allclose(out, np.matmul(a.astype(np.float64), b.astype(np.float64)), rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(found, out, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("sizes", [(64, 784, 512), (300, 40, 900), (33, 1001, 47), (5, 3000, 100), (1, 70, 3000)])
+def test_two_products_on_threads(sizes, threads, monkeypatch):
+    n, k, m = sizes
+    a, b, c = values(6, n, k), values(7, k, m), values(8, n, m)
+    monkeypatch.setattr(_blocks, "_WORTH", 1000)
+    monkeypatch.setattr(_blocks.threads, "count", threads)
+    for first, second in (((c, b.T), (a.T, c)), ((a.T, c), (c, b.T)), ((a, b), (a.astype(np.float64), b.astype(np.float64)))):
+        for found, factors in zip(two_products(*first, *second), (first, second)):
+            assert found.dtype == factors[0].dtype
+            np.testing.assert_allclose(found, factors[0].astype(np.float64) @ factors[1], rtol=1e-4, atol=1e-4)

@@ -327,3 +327,44 @@ def test_copy_and_pickle():
             other.step()
             outcomes.append((_plain(copies), _plain(params), _plain(other.state_dict())))
         _assert_same(*outcomes, **ROUND_OFF)
+
+
+LONG_SHAPES = [(300, 1001), (7,), (1 << 18,), (3, 5)]
+
+
+def _long_parameters(torch, shared):
+    rng = np.random.default_rng(4)
+    params = [torch.nn.Parameter(torch.from_numpy(rng.standard_normal(shape).astype(np.float32))) for shape in LONG_SHAPES]
+    for param in params:
+        param.grad = torch.from_numpy(rng.standard_normal(tuple(param.shape)).astype(np.float32))
+    if shared:  # one memory in two places, and a gradient that another parameter is
+        again = torch.nn.Parameter(params[2].detach())
+        again.grad = params[2].grad * 2
+        last = torch.nn.Parameter(torch.zeros_like(params[0]))
+        last.grad = params[0].detach()
+        params += [again, last]
+    return params
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize(("name", "options"), [
+    ("SGD", {"lr": 0.1}), ("SGD", {"lr": 0.1, "weight_decay": 0.1, "maximize": True}), ("SGD", {"lr": 0.1, "momentum": 0.9}),
+    ("Adam", {}), ("AdamW", {"weight_decay": 0.3}), ("AdamW", {"maximize": True}),
+])  # fmt: skip
+def test_long_parameters_on_threads(name, options, threads, shared):
+    results = []
+    before = mstorch.get_num_threads()
+    try:
+        mstorch.set_num_threads(threads)
+        for torch in LIBRARIES:
+            params = _long_parameters(torch, shared)
+            optimizer = getattr(torch.optim, name)(params, foreach=False, **options)
+            for _ in range(3):
+                optimizer.step()
+            results.append([(param.detach().numpy(), param._version) for param in params])
+    finally:
+        mstorch.set_num_threads(before)
+    for (ours, version), (theirs, their_version) in zip(*results, strict=True):
+        np.testing.assert_allclose(ours, theirs, **ROUND_OFF)
+        assert version == their_version

@@ -114,8 +114,8 @@ class _Threads:
 threads = _Threads()
 
 
-_WAKING = 60_000  # nanoseconds that it takes to wake a thread
-_WORTH = 400_000  # nanoseconds of one call without Python's lock that are worth threads
+_WAKING = 30_000  # nanoseconds that a thread begins later than the one that woke it
+_WORTH = 200_000  # nanoseconds of one call without Python's lock that are worth threads
 _MANY_WORTH = 4_000_000  # of many short ones, whose threads stand in each other's way for the lock
 
 
@@ -156,13 +156,47 @@ def on_threads(work: Callable[[int, int], None], rows: int, width: int, passes: 
         share(work, rows, cost)
 
 
-def in_blocks(step: Callable[..., Any], arrays: Sequence[np.ndarray], passes: int) -> None:
-    """Call a step that writes into row-major arrays of one shape on blocks of them."""
-    if arrays[0].size <= BLOCK:
-        step(*arrays)
+Step = Callable[..., Any]
+_TOGETHER = 1 << 17  # elements of several arrays that a core's larger cache holds
+_CALL = 1 << 18  # elements that are worth a call where threads stand in each other's way for the lock
+
+
+def elementwise(jobs: Sequence[tuple[Step, Sequence[np.ndarray], int]]) -> None:
+    """Call steps that write into row-major arrays of one size, each with its arrays and how often about an element is read or written.
+
+    No step sees what another one writes: every thread does its part of all the long arrays, where ``share`` puts its part of a
+    product, so that it finds in its cache what it wrote.
+    """
+    long = []
+    cost = 0.0
+    for step, arrays, passes in jobs:
+        size = arrays[0].size
+        if size < LONG:
+            step(*arrays)
+        else:
+            long.append((step, [array.reshape(-1) for array in arrays]))
+            cost += size * passes * _PASS
+    if cost < _WORTH or threads.count == 1:
+        for step, rows in long:
+            _in_blocks(step, rows, 0, rows[0].size, _TOGETHER // len(rows))
         return
-    rows = [array.reshape(-1) for array in arrays]
-    by_rows(lambda start, end: step(*[row[start:end] for row in rows]), rows[0].size, 1, passes)
+    count = threads.count
+    later = min(_WAKING / cost, 0.5)
+
+    def start(part: int, size: int) -> int:
+        return 0 if not part else size if part == count else int(size * (later + (1 - later) * part / count))
+
+    def work(first: int, last: int) -> None:
+        for step, rows in long:
+            _in_blocks(step, rows, start(first, rows[0].size), start(last, rows[0].size), _CALL)
+
+    threads.run(work, count)
+
+
+def _in_blocks(step: Step, rows: Sequence[np.ndarray], start: int, end: int, block: int) -> None:
+    for first in range(start, end, block):
+        last = min(first + block, end)
+        step(*[row[first:last] for row in rows])
 
 
 _PASSES = 25  # of the activations that are worth blocks

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,12 @@ def _operand(a: np.ndarray) -> tuple[np.ndarray, int]:
 _RATE = 80.0  # multiplications that oneDNN does in a nanosecond, of single precision
 
 
-def _on_threads(a: np.ndarray, b: np.ndarray, out: np.ndarray, beta: float) -> None:
-    """A product of single precision, cut along its longer side."""
+Part = Callable[[int, int], None]
+
+
+def _parts(a: np.ndarray, b: np.ndarray, out: np.ndarray, beta: float) -> tuple[Part, int, float]:
+    """A product of single precision along its longer side: of a range of it, its length, and the nanoseconds of the whole."""
     n, m = out.shape
-    cost = n * m * a.shape[1] / _RATE
 
     def columns(start: int, end: int) -> None:
         gemm(a, b[:, start:end], out[:, start:end], beta)
@@ -41,17 +44,48 @@ def _on_threads(a: np.ndarray, b: np.ndarray, out: np.ndarray, beta: float) -> N
     def rows(start: int, end: int) -> None:
         gemm(a[start:end], b, out[start:end], beta)
 
-    if m > n:
-        share(columns, m, cost / m, 16)
-    else:
-        share(rows, n, cost / n, 16)
+    return columns if m > n else rows, max(n, m), n * m * a.shape[1] / _RATE
+
+
+_UNIT = 16  # rows or columns that the kernel takes at once
+
+
+def two_products(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``a @ b`` and ``c @ d``, each as ``product``; in single precision together on the threads."""
+    if not (_is_single(a, b) and _is_single(c, d)):
+        return product(a, b), product(c, d)
+    results = np.empty((a.shape[0], b.shape[1]), np.float32), np.empty((c.shape[0], d.shape[1]), np.float32)
+    some, length, cost = _parts(a, b, results[0], 0.0)
+    others, other_length, other_cost = _parts(c, d, results[1], 0.0)
+
+    def work(start: int, end: int) -> None:
+        for part, size, first, last in ((some, length, 0.0, cost), (others, other_length, cost, cost + other_cost)):
+            low, high = (_place(time, first, last, size) for time in (start, end))
+            if low < high:
+                part(low, high)
+
+    share(work, math.ceil(cost + other_cost), 1.0)
+    return results
+
+
+def _place(time: float, first: float, last: float, size: int) -> int:
+    """How far a product that takes from ``first`` to ``last`` is at a time, in whole units."""
+    if time >= last:
+        return size
+    return max(0, min(round((time - first) / (last - first) * size / _UNIT) * _UNIT, size))
+
+
+def _is_single(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether oneDNN computes a product: single precision, worth its call."""
+    return FOUND and a.dtype == b.dtype == np.float32 and a.size * b.shape[1] >= LEAST
 
 
 def product(a: np.ndarray, b: np.ndarray, into: np.ndarray | None = None) -> np.ndarray:
     """(n, m) × (m, p), row-major; added ``into`` a row-major array where one is given."""
     if FOUND and a.dtype == np.float32 and a.size * b.shape[1] >= LEAST:
         out = np.empty((a.shape[0], b.shape[1]), np.float32) if into is None else into
-        _on_threads(a, b, out, 0.0 if into is None else 1.0)
+        part, length, cost = _parts(a, b, out, 0.0 if into is None else 1.0)
+        share(part, length, cost / length, _UNIT)
         return out
     found = _by_blas(a, b)
     return found if into is None else np.add(into, found, out=into)
