@@ -229,22 +229,43 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
 
     ``inputs`` come first in the kernel's arguments, ``args`` (Python values, arrays) after them. Results have ``strides``.
     """
+    if modes.native is not None:
+        return _apply_anywhere(op, kind, inputs, args, label, strides)
+    arrays = []
+    followed = False
+    for item in inputs:
+        if not isinstance(item, TensorBase) or item._storage.__class__ is not Storage:
+            return _apply_anywhere(op, kind, inputs, args, label, strides)
+        array = item._array
+        arrays.append(array_of(item) if array is None or item._storage.moved else array)
+        followed = followed or item._node is not None or (item._auto is not None and is_tracked(item))
+    if args:
+        args = _arrays(args, inputs)
+    result = op.host[kind.name](*arrays, *args)
+    single = result.__class__ is np.ndarray
+    result = fresh(result) if single and strides is None else _wrapped(result, strides)
+    if followed and modes.grad:
+        if single and label is None:
+            _record_tensors(op, kind, inputs, args, result)
+        else:
+            _record(op, kind, inputs, args, result, label)
+    if LEVELS:
+        pushed[0](op, kind, inputs, args, result)
+    return result
+
+
+def _apply_anywhere(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], label: str | None, strides: Any) -> Any:
+    """``apply`` where not all inputs are tensors in the host's memory, or MindSpore's own tape records."""
     native = modes.native
     if not ON_CPU and args and native is None and not on_host(inputs) and not without_memory(inputs):
         return _apply_on_device(op, kind, inputs, args, label, strides)
     if args and native is None:
         args = _arrays(args, inputs)
-    result = _compute(op, kind.name, inputs, args)
-    result = fresh(result) if native is strides is None and result.__class__ is np.ndarray else _wrapped(result, strides)
+    result = _wrapped(_compute(op, kind.name, inputs, args), strides)
     if native is None and modes.grad:
-        for item in inputs:
-            if item.__class__ is list:
-                followed = any(is_tracked(part) for part in item)
-            else:
-                followed = isinstance(item, TensorBase) and (item._node is not None or is_tracked(item))
-            if followed:
-                _record(op, kind, inputs, args, result, label)
-                break
+        flat = [part for item in inputs for part in (item if item.__class__ is list else (item,))]
+        if any(isinstance(item, TensorBase) and is_tracked(item) for item in flat):
+            _record(op, kind, inputs, args, result, label)
     if LEVELS:
         pushed[0](op, kind, inputs, args, result)
     return result
@@ -275,7 +296,7 @@ def apply_one(op: Kernel, kind: dtype, x: Any) -> Any:
         array = array_of(x)
     tensor = fresh(op.host[kind.name](array))
     if modes.grad and (x._node is not None or (x._auto is not None and is_tracked(x))):
-        _record_tensors(op, kind, (x,), tensor)
+        _record_tensors(op, kind, (x,), (), tensor)
     if LEVELS:
         pushed[0](op, kind, (x,), (), tensor)
     return tensor
@@ -295,30 +316,33 @@ def apply_pair(op: Kernel, kind: dtype, x: Any, y: Any) -> Any:
     if not followed and (x._auto is not None or y._auto is not None):
         followed = is_tracked(x) or is_tracked(y)
     if followed and modes.grad:
-        _record_tensors(op, kind, (x, y), tensor)
+        _record_tensors(op, kind, (x, y), (), tensor)
     if LEVELS:
         pushed[0](op, kind, (x, y), (), tensor)
     return tensor
 
 
-def _record_tensors(op: Kernel, kind: dtype, inputs: tuple[Any, ...], result: Any) -> None:
+def _record_tensors(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: Any) -> None:
     """``_record`` for inputs that are all tensors, and one result."""
     if result._dtype.category < 2:
         return
     derivative = RULES.get(op.op)
     if derivative is None:
-        attach_native(op, kind, inputs, (), (result,), None)
+        attach_native(op, kind, inputs, args, (result,), None)
         return
     node: Any = _new(derivative.node)  # Node(…) written out, as in `_host`
     node.edges = edges = [edge_of(item) for item in inputs]
     node.sequence = next_number()
     node.rule = derivative.rule
-    node.args = ()
+    node.args = args
     node.kind = kind
     node.results = 0
     node.shapes = [item._shape for item in inputs]
     result._node = node
-    node.saved = _kept(derivative, inputs, edges, (result,)) if derivative.keeps else ()
+    if derivative.keeps:
+        node.saved = _kept(derivative, inputs, edges, (result,))
+    else:
+        node.saved = _INDICES if args and not derivative.tables and _have_arrays(args) else ()
 
 
 def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: Any, label: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Matrix products on the host: in single precision oneDNN's, else SciPy's BLAS (NumPy's own does not know newer processors)."""
+"""Matrix products on the host: NumPy's BLAS for few numbers, oneDNN in single precision, else SciPy's BLAS (it knows newer processors)."""
 from __future__ import annotations
 
 import math
@@ -77,17 +77,21 @@ def _place(time: float, first: float, last: float, size: int) -> int:
 
 def _is_single(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether oneDNN computes a product: single precision, worth its call."""
-    return FOUND and a.dtype == b.dtype == np.float32 and a.size * b.shape[1] >= LEAST
+    return FOUND and a.dtype == b.dtype == np.float32 and a.size * b.shape[1] > _FEW
+
+
+_FEW = 1 << 18  # multiplications up to which NumPy's BLAS is the quickest, and works on this thread alone
 
 
 def product(a: np.ndarray, b: np.ndarray, into: np.ndarray | None = None) -> np.ndarray:
     """(n, m) × (m, p), row-major; added ``into`` a row-major array where one is given."""
-    if FOUND and a.dtype == np.float32 and a.size * b.shape[1] >= LEAST:
+    few = a.size * b.shape[1] <= _FEW
+    if not few and FOUND and a.dtype == np.float32:
         out = np.empty((a.shape[0], b.shape[1]), np.float32) if into is None else into
         part, length, cost = _parts(a, b, out, 0.0 if into is None else 1.0)
         share(part, length, cost / length, _UNIT)
         return out
-    found = _by_blas(a, b)
+    found = np.dot(a, b) if few and a.dtype.char in _BLAS else _by_blas(a, b)
     return found if into is None else np.add(into, found, out=into)
 
 
@@ -158,9 +162,14 @@ def numpy_linear_bias(bias: np.ndarray, x: np.ndarray, weight: np.ndarray) -> np
         found += bias
         return found
     rows = x if x.ndim == 2 else np.ascontiguousarray(x).reshape(-1, x.shape[-1])
-    out = np.empty((rows.shape[0], weight.shape[0]), x.dtype)
-    out[:] = bias
-    return product(rows, weight.T, out).reshape(*x.shape[:-1], weight.shape[0])
+    if rows.size * weight.shape[0] <= _FEW:
+        out = product(rows, weight.T)
+        out += bias
+    else:
+        out = np.empty((rows.shape[0], weight.shape[0]), x.dtype)
+        out[:] = bias
+        product(rows, weight.T, out)
+    return out if x.ndim == 2 else out.reshape(*x.shape[:-1], weight.shape[0])
 
 
 define_host("mm", product, (*FLOATS, *INTS, *COMPLEX), HALF)
