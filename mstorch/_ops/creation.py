@@ -284,6 +284,9 @@ def full_like(
     return _like(input, python_number(fill_value), dtype, device, requires_grad, memory_format)
 
 
+_MANY = 1 << 40
+
+
 def arange(
     start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None, dtype: dtype | None = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
@@ -292,6 +295,10 @@ def arange(
     if pin_memory:
         devices.refuse_pinning(device)
     meta = devices.is_meta(device)
+    if start.__class__ is step.__class__ is int and out is dtype is None and (end is None or end.__class__ is int):
+        first, last = (0, start) if end is None else (start, end)
+        if step > 0 and 0 <= last - first < _MANY:  # the common case
+            return _placed(made(np.arange(first, last, step, np.int64), requires_grad), meta)
     if end is None:
         start, end = None, start
     if end is None:

@@ -231,21 +231,31 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
     """
     if modes.native is not None:
         return _apply_anywhere(op, kind, inputs, args, label, strides)
-    arrays = []
-    followed = False
+    arrays: list[Any] = []
+    followed, alone = False, True
     for item in inputs:
-        if not isinstance(item, TensorBase) or item._storage.__class__ is not Storage:
+        if isinstance(item, TensorBase):
+            if item._storage.__class__ is not Storage:
+                return _apply_anywhere(op, kind, inputs, args, label, strides)
+            array = item._array
+            arrays.append(array_of(item) if array is None or item._storage.moved else array)
+            followed = followed or item._node is not None or (item._auto is not None and is_tracked(item))
+            continue
+        alone = False
+        if item.__class__ is np.ndarray:
+            arrays.append(item)
+        elif item.__class__ is list and all(isinstance(part, TensorBase) and part._storage.__class__ is Storage for part in item):
+            arrays.append(tuple([array_of(part) for part in item]))
+            followed = followed or any(map(is_tracked, item))
+        else:
             return _apply_anywhere(op, kind, inputs, args, label, strides)
-        array = item._array
-        arrays.append(array_of(item) if array is None or item._storage.moved else array)
-        followed = followed or item._node is not None or (item._auto is not None and is_tracked(item))
     if args:
         args = _arrays(args, inputs)
     result = op.host[kind.name](*arrays, *args)
     single = result.__class__ is np.ndarray
     result = fresh(result) if single and strides is None else _wrapped(result, strides)
     if followed and modes.grad:
-        if single and label is None:
+        if alone and single and label is None:
             _record_tensors(op, kind, inputs, args, result)
         else:
             _record(op, kind, inputs, args, result, label)

@@ -165,9 +165,13 @@ def run(
         needed = _needed(first, set(catching))
     elif only is not None:
         needed = _needed(first, set(only))
-    ready = [(-node.sequence, _turn(), node) for node in first if not counts.get(node)]
-    heapq.heapify(ready)
+    ready: list[Any] = []
     alone: Node | None = None
+    if len(first) == 1:
+        alone = None if first[0] in counts else first[0]
+    else:
+        ready = [(-node.sequence, _turn(), node) for node in first if not counts.get(node)]
+        heapq.heapify(ready)
     outer, mode, check = running.current, modes.grad, watch.check
     running.accumulates.append(wanted is None and only is None)
     running.passes.append(Pass(keep, first, needed))
@@ -311,9 +315,10 @@ def _run_pre(node: Node, gradients: list[Any], recorded: bool) -> None:
 def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
     """Add a gradient to a leaf's, and run the hooks that wait for it."""
     tensor = node.tensor
-    if not is_tracked(tensor):
+    auto = tensor._auto
+    if not auto.leaf and not is_tracked(tensor):
         return  # it was detached in place since
-    if is_meta(tensor):
+    if tensor._storage.__class__ is not Storage and is_meta(tensor):
         gradient = to_meta(tensor)
     if node.before:
         given = (dressed(gradient),)
@@ -322,7 +327,7 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
             if changed is not None:
                 given = all_replaced(hook, given, changed)
         gradient = bare_of(given[0], recorded)
-    auto = tensor._auto
+        auto = tensor._auto
     if isinstance(gradient, TensorBase):
         if type(gradient) not in PLAIN and dispatches(type(gradient)):
             auto.grad = gradient.detach() if auto.grad is None else auto.grad + gradient

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.host._ufunc import number
 from .._backend.host.matmul import two_products as array_products
 from .._backend.quiet import quiet
 from .._backend.raw import Raw, from_numpy
@@ -30,10 +31,10 @@ eq = _eq
 
 
 def two_products(first: tuple[Any, Any] | None, second: tuple[Any, Any] | None) -> tuple[Any, Any]:
-    """The products of two pairs of matrices, None of none; arrays share the host's threads."""
+    """The products of two pairs of matrices, None of none; arrays of single precision share the host's threads."""
     if first is None or second is None:
         return (None if first is None else mm(*first)), (None if second is None else mm(*second))
-    if all(matrix.__class__ is np.ndarray for matrix in (*first, *second)):
+    if all(matrix.__class__ is np.ndarray and matrix.dtype.char == "f" for matrix in (*first, *second)):
         return array_products(*first, *second)
     return mm(*first), mm(*second)
 
@@ -77,12 +78,29 @@ def fit(gradient: Any, shape: tuple[int, ...]) -> Any:
 
 def spread(value: Any, shape: tuple[int, ...]) -> Any:
     """The value broadcast to a shape."""
+    if value.__class__ is np.ndarray:
+        return value if value.shape == shape else expanded(value, tuple(shape))
     own = shape_of(value)
     if own == tuple(shape):
         return value
     if value.__class__ is Raw:
         return movement.spread(value, tuple(shape))
     return _mapped(value, lambda array: np.broadcast_to(array, shape), lambda array: sum_array(array, own), "ExpandBackward0")
+
+
+def expanded(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """``np.broadcast_to``, which takes 4 µs, of an array in rows of a common type in a tenth of that."""
+    lead = len(shape) - array.ndim
+    if lead < 0 or array.dtype.char not in "fd" or not array.flags.c_contiguous or not array.size:
+        return np.broadcast_to(array, shape)
+    steps = [0] * lead
+    for own, length, step in zip(array.shape, shape[lead:], array.strides):
+        if own != length and own != 1:
+            return np.broadcast_to(array, shape)  # which raises
+        steps.append(0 if own != length else step)
+    made: np.ndarray = np.ndarray(shape, array.dtype, array, 0, steps)
+    made.flags.writeable = False
+    return made
 
 
 def reshape(value: Any, shape: Sequence[int]) -> Any:
@@ -131,6 +149,12 @@ def plus(value: Any, number: Any) -> Any:
 def where(condition: Any, first: Any, second: Any) -> Any:
     """The first value where the condition, a bare boolean, holds, else the second; either may be a number."""
     like = first if not isinstance(first, (int, float)) else second
+    if like.__class__ is np.ndarray and condition.__class__ is np.ndarray:
+        if first is not like:
+            first = number(first, like)
+        elif second.__class__ is not np.ndarray:
+            second = number(second, like)
+        return _where.kernel.host[like.dtype.name](condition, first, second)
     first, second = (constant(v, like) if isinstance(v, (int, float)) else v for v in (first, second))
     if isinstance(like, TensorBase):
         if not isinstance(condition, TensorBase):

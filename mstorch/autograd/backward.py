@@ -10,10 +10,11 @@ from .._backend import tape
 from .._backend.raw import ON_CPU
 from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .._core.modes import grad_set_to, modes
-from .._core.overriding import PLAIN, dispatches, for_maps
+from .._core.overriding import MODES, PLAIN, dispatches, for_maps
 from .._core.size import Size
+from .._core.storage import Storage
 from .._core.tangents import LEVELS
-from .._core.tensor_base import TensorBase, count_of, is_tracked, laid_out, tensor_of
+from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked, laid_out, tensor_of
 from .._ops._dispatch import capturing, cast_tensor
 from .._ops.join import stack
 from .._ops.placing import is_elsewhere, moved
@@ -86,6 +87,23 @@ def _root_gradients(roots: Sequence[Any], gradients: Sequence[Any], recorded: bo
     return found
 
 
+def _plain_start(root: Any, gradient: Any) -> tuple[Any, Any] | None:
+    """Where backward begins at one tensor of the host whose gradient is an array of its own kind, the common case; None in any other."""
+    if root.__class__ not in PLAIN or not isinstance(root, TensorBase) or LEVELS or MODES or modes.native is not None:
+        return None
+    shape, kind = root._shape, root._dtype
+    if root._storage.__class__ is not Storage or shape is None or not is_tracked(root):
+        return None
+    if gradient is None:
+        return (edge_of(root), np.ones(shape, kind.np)) if kind.category == 2 and count_of(shape) == 1 else None
+    if (
+        gradient.__class__ not in PLAIN or not isinstance(gradient, TensorBase) or gradient._storage.__class__ is not Storage
+        or gradient._dtype is not kind or gradient._shape != shape
+    ):  # fmt: skip
+        return None
+    return edge_of(root), array_of(gradient)
+
+
 def _like_at(root: Any) -> tuple[Any, Any]:
     """Shape and dtype of a root; None for both where an edge does not know them."""
     if isinstance(root, GradientEdge):
@@ -138,6 +156,11 @@ def backward(
     grad_variables: Any = None, inputs: Any = None,
 ) -> None:  # fmt: skip
     """Accumulate the gradients of ``tensors`` into the leaves that they depend on (or into ``inputs`` only)."""
+    if inputs is None and not create_graph:
+        start = _plain_start(tensors, grad_tensors)
+        if start is not None:
+            engine.run((start,), bool(retain_graph), False)
+            return
     roots = _as_tuple(tensors)
     if inputs is not None and not isinstance(inputs, (TensorBase, GradientEdge)) and len(inputs) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")

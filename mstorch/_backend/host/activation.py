@@ -20,11 +20,11 @@ def numpy_relu(x: np.ndarray) -> np.ndarray:
     return np.asarray(np.maximum(x, number(0, x)))
 
 
-def _by_onednn(kind: int, spare: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
-    """oneDNN's activation of single precision in rows, else another."""
+def _by_onednn(kind: int, spare: Callable[[np.ndarray], np.ndarray], least: int = 0) -> Callable[[np.ndarray], np.ndarray]:
+    """oneDNN's activation of single precision in rows, of so many elements at least, else another."""
 
     def kernel(x: np.ndarray) -> np.ndarray:
-        return elementwise.forward(kind, x, share_blocks, 1.0) if elementwise.usable(x) else spare(x)
+        return elementwise.forward(kind, x, share_blocks, 1.0) if x.size >= least and elementwise.usable(x) else spare(x)
 
     return kernel
 
@@ -140,7 +140,7 @@ def gelu_slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
 define_host("gelu", _by_onednn(elementwise.GELU, numpy_gelu), FLOATS, HALF)
 define_host("gelu_tanh", _by_onednn(elementwise.GELU_TANH, numpy_gelu_tanh), FLOATS, HALF)
 define_host("relu", numpy_relu, (*FLOATS, *INTS), HALF)
-define_host("silu", _by_onednn(elementwise.SWISH, numpy_silu), FLOATS, HALF)
+define_host("silu", _by_onednn(elementwise.SWISH, numpy_silu, 1 << 10), FLOATS, HALF)
 define_host("leaky_relu", numpy_leaky_relu, FLOATS, HALF)
 
 

@@ -17,6 +17,7 @@ from ._blocks import on_threads, share
 from ._slices import inner, padded, slices
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS
 from .matmul import product
+from .pointwise import is_pointwise, pointwise, pointwise_input, pointwise_weight
 from .resample import windows
 
 Sizes = tuple[int, ...]
@@ -113,17 +114,25 @@ def _by_onednn(
 
 
 def _onednn_conv(x: np.ndarray, w: np.ndarray, bias: Any, geometry: Geometry, groups: int) -> np.ndarray | None:
+    if is_pointwise(x, w.shape[2:], geometry, groups):
+        return pointwise(x, w, bias)
     out = _out_sizes(x.shape[2:], w.shape[2:], *geometry)
     found = np.empty((x.shape[0], w.shape[0], *out), x.dtype)
     return found if _by_onednn(FORWARD, (x, w, found), bias, geometry, groups) else None
 
 
 def _onednn_conv_input(g: np.ndarray, w: np.ndarray, shape: Sizes, geometry: Geometry, groups: int) -> np.ndarray | None:
+    if is_pointwise(g, w.shape[2:], geometry, groups) and g.shape[2:] == tuple(shape[2:]):
+        return pointwise_input(g, w)
     found = np.empty(shape, g.dtype)
     return found if _by_onednn(INPUT, (found, w, g), None, geometry, groups) else None
 
 
 def _onednn_conv_weight(g: np.ndarray, x: np.ndarray, shape: Sizes, geometry: Geometry, groups: int) -> np.ndarray | None:
+    if is_pointwise(g, tuple(shape[2:]), geometry, groups):
+        own = pointwise_weight(g, x, shape)
+        if own is not None:
+            return own
     found = np.empty(shape, g.dtype)
     return found if _by_onednn(WEIGHT, (x, found, g), None, geometry, groups) else None
 

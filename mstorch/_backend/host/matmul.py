@@ -105,6 +105,11 @@ def _by_blas(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return blas_gemm(1.0, left, right, trans_a=1 - left_transposed, trans_b=1 - right_transposed).T
 
 
+def is_few(count: int, n: int, m: int, k: int) -> bool:
+    """Whether NumPy's products of so many (n, k) × (k, m) are the quickest, on this thread alone."""
+    return n * m * k <= _FEW and count * n * m * k <= 2 * _FEW
+
+
 def numpy_bmm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(…, n, m) × (…, m, p)."""
     if a.dtype.char not in _BLAS or a.size == 0 or b.size == 0:
@@ -114,7 +119,7 @@ def numpy_bmm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
             return np.multiply(a, b)  # columns times rows
     lead = a.shape[:-2]
     count = math.prod(lead)
-    if a.size < _SMALL * count and b.size < _SMALL * count:
+    if (a.size < _SMALL * count and b.size < _SMALL * count) or is_few(count, a.shape[-2], b.shape[-1], a.shape[-1]):
         return np.matmul(a, b)  # many small products: a call for each costs more than the product
     out = np.empty((*lead, a.shape[-2], b.shape[-1]), a.dtype)
     if FOUND and a.dtype == np.float32 and out.size * a.shape[-1] >= LEAST:

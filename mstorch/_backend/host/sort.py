@@ -15,9 +15,10 @@ def numpy_argsort(x: np.ndarray, dim: int, descending: bool) -> np.ndarray:
         return np.zeros(x.shape, np.int64)
     if descending:
         # Sorting the reversed sequence and reversing the result keeps equal elements in order.
-        order = np.flip(x.shape[dim] - 1 - np.argsort(np.flip(x, dim), axis=dim, kind="stable"), dim)
+        backward = (*[slice(None)] * (dim % x.ndim), slice(None, None, -1))
+        order = np.subtract(x.shape[dim] - 1, x[backward].argsort(dim, kind="stable")[backward])
     else:
-        order = np.argsort(x, axis=dim, kind="stable")
+        order = x.argsort(dim, kind="stable")
     return np.asarray(order, np.int64, order="C")
 
 
@@ -25,7 +26,8 @@ def numpy_topk_indices(x: np.ndarray, k: int, dim: int, largest: bool) -> np.nda
     """The indices of the ``k`` largest (or smallest) elements in order; NaN counts as larger than every number."""
     count = x.shape[dim] if x.ndim else 1
     if not x.size or not x.ndim or count < 64 or 4 * k > count or (x.dtype.kind == "f" and np.isnan(x).any()):
-        return np.asarray(np.take(numpy_argsort(x, dim, largest), range(k), dim), order="C")
+        order = numpy_argsort(x, dim, largest)
+        return np.array(order[(*[slice(None)] * (dim % order.ndim), slice(k))] if order.ndim else order.reshape(1)[:k], order="C")
     if not k:
         return np.zeros([k if d == dim else n for d, n in enumerate(x.shape)], np.int64)
     rows = np.moveaxis(x, dim, -1)

@@ -44,7 +44,8 @@ def _softmax_backward(kind: int, count: int, length: int) -> Primitive:
 def softmax(kind: int, x: np.ndarray, out: np.ndarray) -> None:
     """Softmax of each row, or its logarithm."""
     prepared(_softmax, kind, *x.shape)(address(x), address(out))
-    if np.isnan(np.add.reduce(out, axis=None)):  # a NaN or an infinity is for the whole row, and the kernel leaves it in its place
+    total = np.add.reduce(out, axis=None)
+    if total != total:  # a NaN or an infinity is for the whole row, and the kernel leaves it in its place
         out[np.isnan(np.add.reduce(out, axis=1))] = np.nan
 
 

@@ -139,19 +139,21 @@ def abs(node: Any, g: Any) -> Any:
 
 @rule("clamp", keep=(0, 1, 2))
 def clamp(node: Any, g: Any) -> Any:
+    x: Any
     x, low, high = (None if item is None else v.host_array(item) for item in (node.kept(g, place) for place in range(3)))
-    inside: Any = np.ones(node.shapes[0], bool)
-    below = above = np.zeros((), bool)
-    if low is not None:
-        inside, below = inside & (x >= low), x < low
-    if high is not None:
-        inside, above = inside & (x <= high), x > high
-    if low is not None and high is not None:
-        below, above = below & (low < high), above | (high < low)
-    edges = node.edges
+    by_x, by_low, by_high = node.edges
+    inside = below = above = None
+    if by_x is not None:
+        inside = np.ones(node.shapes[0], bool) if low is None else np.asarray(x >= low)
+        if high is not None:
+            inside = inside & (x <= high)
+    if by_low is not None:
+        below = x < low if high is None else (x < low) & (low < high)
+    if by_high is not None:
+        above = x > high if low is None else (x > high) | (high < low)
     return tuple(
-        None if edges[place] is None else v.fit(v.where(np.asarray(chosen), g, 0), node.shapes[place])
-        for place, chosen in enumerate((inside, below, above))
+        None if chosen is None else v.fit(v.where(np.asarray(chosen), g, 0), shape)
+        for chosen, shape in zip((inside, below, above), node.shapes)
     )
 
 
