@@ -1,7 +1,7 @@
 """Conversion between dtypes on raw tensors."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import mindspore
 import numpy as np
@@ -15,8 +15,11 @@ _BFLOAT16 = NP_DTYPE["bfloat16"]
 _DIFFERENTIABLE = frozenset(("float16", "bfloat16", "float32", "float64", "complex64", "complex128"))
 
 
-def numpy_cast(array: np.ndarray, target: np.dtype) -> np.ndarray:
-    """A fresh array in another dtype by torch's rules: NaN and out of range wrap as C does, complex drops imaginary."""
+def numpy_cast(array: np.ndarray, target: np.dtype, order: Literal["C", "K"] = "C") -> np.ndarray:
+    """A fresh array in another dtype by torch's rules: NaN and out of range wrap as C does, complex drops imaginary.
+
+    It is row-major, or (``order="K"``) in the order of the given one.
+    """
     if array.dtype.kind == "c" and target.kind != "c":
         if target.kind == "b":
             return array != 0
@@ -30,7 +33,7 @@ def numpy_cast(array: np.ndarray, target: np.dtype) -> np.ndarray:
     if not array.size and isinstance(array.base, np.ndarray) and array.base.size == 1:
         return np.broadcast_to(np.zeros((), target), array.shape)  # expanded, which it stays
     with quiet():
-        return array.astype(target, order="C")
+        return array.astype(target, order=order)
 
 
 def _cast_numpy(raw: Raw, name: str) -> Raw:

@@ -153,16 +153,16 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
         if modes.native is None and tensor._storage.shadow is not None and kind.category <= 1 and strides is None:
             made._storage.shadow = numpy_cast(array_of(tensor), kind.np)
         if modes.native is None and modes.grad and kind.category >= 2 and is_tracked(tensor):
-            own, other = tensor._dtype.np, kind.np
-            there, back = (lambda array: numpy_cast(array, other)), (lambda array: numpy_cast(array, own))
+            there, back = functools.partial(numpy_cast, target=kind.np), functools.partial(numpy_cast, target=tensor._dtype.np)
             made._node = linear_node(tensor, there, back, "ToCopyBackward0")
         if LEVELS and modes.native is None and is_dual(tensor):
             mapped(tensor, made, lambda tangent: cast_tensor(tangent, kind))
         return made
     source, target = tensor._dtype.np, kind.np
     if kind.category >= 2 and ((modes.grad and is_tracked(tensor)) or (LEVELS and is_dual(tensor))):
-        made = linear(tensor, lambda array: numpy_cast(array, target), lambda array: numpy_cast(array, source), "ToCopyBackward0")
-        if strides is None or meta:
+        there, back = functools.partial(numpy_cast, target=target, order="K"), functools.partial(numpy_cast, target=source, order="K")
+        made = linear(tensor, there, back, "ToCopyBackward0")
+        if meta or made._stride == strides:
             return made
         laid = laid_out(array_of(made), strides)
         laid._node = made._node

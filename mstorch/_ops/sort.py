@@ -177,7 +177,10 @@ def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> 
                 return input.new_full((), -(2**63) if input._dtype is int64 else 0)
             return input.new_full((), math.nan)
         flat = views.reshape(input, (-1,))
-        return finish(_median(flat, 0, False, ignore_nan, None)[0], out)
+        found = _median(flat, 0, False, ignore_nan, None)[0]
+        if found._node is not None:
+            found._node.writes = 1  # its gradient is put into zeros of the input's shape
+        return finish(found, out)
     dim = wrap_dim(dim, len(shape))
     _check_rows(name, shape, dim)
     expect_parts(name, out)

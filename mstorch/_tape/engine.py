@@ -16,8 +16,21 @@ from .._backend.raw import Raw
 from .._core.modes import modes
 from .._core.overriding import MODES, PLAIN, dispatches, state
 from .._core.storage import Storage, Value
+from .._core.strides import contiguous_strides, dense_order
 from .._core.tangents import LEVELS, on
-from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, put_raw, tensor_of, to_meta, touch, value_of
+from .._core.tensor_base import (
+    TensorBase,
+    array_of,
+    in_order,
+    is_meta,
+    is_tracked,
+    put_raw,
+    tensor_of,
+    to_meta,
+    touch,
+    value_of,
+)
+from .counted import COUNTS, added, times_written
 from .node import FREED, Accumulate, Edge, Node, bare_of, dressed
 from .replaced import all_replaced, replaced
 
@@ -236,7 +249,7 @@ def run(
                         heapq.heappush(ready, (-alone.sequence, _turn(), alone))
                         alone = None
                     heapq.heappush(ready, (-below.sequence, _turn(), below))
-            gradient = found = gradients = None  # type: ignore[assignment]  # a leaf may keep what nobody else holds
+            gradient = found = gradients = buffer = None  # type: ignore[assignment]  # a leaf may keep what nobody else holds
     finally:
         modes.grad = mode
         running.current = outer
@@ -265,7 +278,11 @@ def _put(buffer: list[Any], number: int, gradient: Any) -> None:
     if number >= len(buffer):
         buffer.extend([None] * (number + 1 - len(buffer)))
     held = buffer[number]
-    buffer[number] = gradient if held is None else add(held, gradient)
+    if held is None:
+        buffer[number] = gradient
+    else:
+        total = add(held, gradient)
+        buffer[number] = added(held, total) if held.__class__ is np.ndarray and held is not gradient else total
 
 
 def _run_node(node: Node, gradients: list[Any], recorded: bool) -> Sequence[Any]:
@@ -358,12 +375,14 @@ def _add_to(auto: Any, tensor: Any, gradient: Any, recorded: bool) -> None:
         if gradient.__class__ is np.ndarray:
             # Nobody else may write to what the leaf is given: an array that others hold is copied.
             alone = _alone(gradient, tensor)
+            times = times_written(gradient) if alone and COUNTS else 0
             auto.grad = tensor_of(gradient if alone else _like_leaf(gradient, tensor))
-            auto.grad._counter.version = 0 if alone else 1  # as in torch, a copy was written
+            auto.grad._counter.version = times if alone else 1  # as in torch, a copy was written
         elif isinstance(gradient, TensorBase):
             # A sparse gradient, to which more is added by replacing its parts, need only be an object of its own.
             auto.grad = gradient.clone() if recorded or getattr(gradient, "_layout", None) is None else gradient.detach()
             if recorded and getattr(gradient, "_layout", None) is None:
+                auto.grad = _in_order_of(auto.grad, tensor)
                 auto.grad._counter.version = 1  # as in torch, which writes a copy
             if LEVELS and not recorded and auto.grad is not gradient:
                 auto.grad = auto.grad.detach()  # as in torch, what is not recorded has no tangents here
@@ -403,6 +422,16 @@ def _like_leaf(gradient: np.ndarray, tensor: Any) -> np.ndarray:
         return np.array(gradient, order="C")
     order = np.argsort([-step for step in tensor._stride], kind="stable")
     return np.array(gradient.transpose(order), order="C").transpose(np.argsort(order))
+
+
+def _in_order_of(gradient: Any, leaf: Any) -> Any:
+    """A fresh gradient in the order of the leaf's memory, row-major where that has gaps."""
+    strides = leaf._stride
+    if gradient._stride == strides or gradient._shape != leaf._shape:
+        return gradient
+    if strides is None or dense_order(leaf._shape, strides) is None:
+        strides = contiguous_strides(leaf._shape)
+    return in_order(gradient, strides)
 
 
 def _alone(gradient: np.ndarray, tensor: Any) -> bool:

@@ -7,18 +7,26 @@ import numpy as np
 
 from .._backend.raw import NAME_OF_NP, NP_DTYPE, from_numpy
 from .._backend.table import kernel
-from .._core.dtype import OF_MS
-from .._core.tensor_base import TensorBase, tensor_of
+from .._core.dtype import OF_MS, dtype
+from .._core.strides import elementwise_strides
+from .._core.tensor_base import TensorBase, strides_of, tensor_of
 from .apply import apply, as_raw
+
+# What makes each element of its result of one element of each operand.
+_ELEMENTWISE = frozenset(
+    "add sub mul div neg exp log sqrt sin cos sign tanh sigmoid reciprocal square sinh cosh scalar_power conj where pow rsqrt abs log1p "
+    "log2 sgn erf softplus trunc_divide floor_divide".split()
+)
 
 
 class Primitive:
     """An operation as rules use it: on bare values it computes, on tensors it is recorded as well."""
 
-    __slots__ = ("kernel",)
+    __slots__ = ("kernel", "elementwise")
 
     def __init__(self, op: str) -> None:
         self.kernel = kernel(op)
+        self.elementwise = op in _ELEMENTWISE
 
     def __call__(self, *args: Any) -> Any:
         first = args[0]
@@ -29,8 +37,20 @@ class Primitive:
             count = 1
             while count < len(args) and isinstance(args[count], TensorBase):
                 count += 1
-            return apply(self.kernel, first._dtype, args[:count], args[count:])
+            return self.recorded(first._dtype, args[:count], args[count:])
         return self.kernel[OF_MS[first.dtype].name](*[as_raw(item) for item in args])
+
+    def recorded(self, kind: dtype, operands: tuple[Any, ...], args: tuple[Any, ...] = ()) -> Any:
+        """The operation on tensors, computed in a dtype."""
+        return apply(self.kernel, kind, operands, args, strides=_strides(operands) if self.elementwise else None)
+
+
+def _strides(operands: tuple[Any, ...]) -> Any:
+    """The strides of an elementwise result: gradients keep the order of memory that values have, as torch's do."""
+    if all(operand._stride is None for operand in operands):
+        return None
+    shape = np.broadcast_shapes(*[operand._shape for operand in operands])
+    return elementwise_strides(shape, [(operand._shape, strides_of(operand)) for operand in operands])
 
 
 def dtype_name(value: Any) -> str:

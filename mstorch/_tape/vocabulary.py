@@ -14,7 +14,6 @@ from .._backend.table import kernel
 from .._core.storage import Value
 from .._core.tensor_base import TensorBase, is_tracked, on_device, tensor_of
 from . import movement
-from .apply import apply
 from .node import bare, dressed
 from .primitives import Primitive, constant, dtype_name, shape_of
 from .windows import linear
@@ -159,7 +158,7 @@ def where(condition: Any, first: Any, second: Any) -> Any:
     if isinstance(like, TensorBase):
         if not isinstance(condition, TensorBase):
             condition = dressed(condition) if condition.__class__ is Raw else tensor_beside(np.asarray(condition), like)
-        return apply(_where.kernel, like._dtype, (condition, first, second))
+        return _where.recorded(like._dtype, (condition, first, second))
     name = dtype_name(like)
     if like.__class__ is np.ndarray:
         return _where.kernel.host[name](condition, first, second)

@@ -30,6 +30,7 @@ from .._core.tensor_base import (
     strides_of,
     tensor_of,
 )  # fmt: skip
+from .counted import COUNTS, owner, times_written, written
 from .duals import give, mapped, mapped_apart, offset_in, refuse, same_view, tangent_of
 from .movement import apply_map
 from .node import Node, _look, bare, dressed, edge_of, named, repeats
@@ -60,7 +61,7 @@ class Linear(Node):
 
 
 def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
-    """A linear map of a tensor, recorded; the result has memory of its own."""
+    """A linear map of a tensor, recorded. Where the map of its array is a view, so is the result; else it has memory of its own."""
     if is_meta(tensor):
         with shapes_only():
             found = np.asarray(forward(array_of(tensor)))
@@ -70,14 +71,26 @@ def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
         return result
     value = bare(tensor)
     made = map_bare(forward, value, back)
+    if made.__class__ is np.ndarray and made.size and made is not value and owner(made) is owner(value):
+        strides = tuple(step // made.itemsize for step in made.strides)
+        if min(strides, default=0) >= 0 and made.dtype == value.dtype:
+            start = tensor._offset + (_address(made) - _address(value)) // made.itemsize
+            return view(tensor, label, made.shape, strides, start, None, forward, back)
+    times = times_written(made) if COUNTS and made.__class__ is np.ndarray else 0
     if made.__class__ is np.ndarray and (made.base is not None or made is value) and not repeats(made):
         made = np.array(made, order="C")
     result = dressed(made)
+    if times:
+        result._counter.version = times
     if modes.grad and is_tracked(tensor):
         result._node = linear_node(tensor, forward, back, label)
     if LEVELS:
         mapped(tensor, result, lambda tangent: linear(tangent, forward, back, label))
     return result
+
+
+def _address(array: np.ndarray) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 def linear_node(source: Any, forward: Map, back: Map, label: str) -> Any:
@@ -229,7 +242,7 @@ def window_on(
     base: Any, shape: Sequence[int], strides: Strides, offset: int, label: str, maps: tuple[Map, Map] | None = None
 ) -> Any:  # fmt: skip
     """A view of a tensor's storage of any geometry; gradients reach the tensor by ``maps``, or else through the memory."""
-    forward, back = maps or window_maps(base, tuple(shape), strides, offset)
+    forward, back = maps or _counted(window_maps(base, tuple(shape), strides, offset), label)
 
     def read(raw: Raw) -> Raw:
         return _gather[base._dtype.name](raw, from_numpy(_positions(base, tuple(shape), strides, offset)))
@@ -237,6 +250,12 @@ def window_on(
     # On a device the window may show elements that the tensor itself does not.
     whole = modes.native is None and base._storage.__class__ is Value
     return view(base, label, shape, strides, offset, None if whole else read, forward, back)
+
+
+def _counted(maps: tuple[Map, Map], label: str) -> tuple[Map, Map]:
+    """A window's maps; torch writes the gradient of a window of any geometry into zeros, which counts."""
+    forward, back = maps
+    return forward, (lambda array: written(back(array))) if label == "AsStridedBackward0" else back
 
 
 _gather = kernel("storage_gather")

@@ -19,6 +19,7 @@ from .._ops._dispatch import capturing, cast_tensor
 from .._ops.join import stack
 from .._ops.placing import is_elsewhere, moved
 from .._tape import engine
+from .._tape.counted import COUNTS, times_written
 from .._tape.node import bare, bare_of, dressed, edge_of, node_of, repeats
 from .graph import GradientEdge, retain_grad
 
@@ -231,11 +232,16 @@ def _own(gradient: Any, starts: Sequence[tuple[Any, Any]]) -> Any:
     """A gradient as a tensor whose memory no other result shares."""
     if gradient is None or isinstance(gradient, TensorBase):
         return gradient
+    times = times_written(gradient) if COUNTS and isinstance(gradient, np.ndarray) else 0
     shared = isinstance(gradient, np.ndarray) and (gradient.base is not None or any(gradient is item for _, item in starts))
     if shared and not repeats(gradient):
         copy = np.array(gradient, order="K")  # in the order of the view that it came through
-        return laid_out(copy, None if copy.flags.c_contiguous else tuple(step // copy.itemsize for step in copy.strides))
-    return dressed(gradient)
+        made = laid_out(copy, None if copy.flags.c_contiguous else tuple(step // copy.itemsize for step in copy.strides))
+    else:
+        made = dressed(gradient)
+    if times:
+        made._counter.version = times
+    return made
 
 
 def _batched(

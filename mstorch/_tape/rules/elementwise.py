@@ -69,7 +69,7 @@ def scalar_power(node: Any, g: Any) -> Any:
         return v.times(g, 0) if node.kind.category < 3 else v.mul(g, v.times(node.kept(g), 0))
     x = node.kept(g)
     if exponent == 1:
-        return g
+        return v.flat_in(v.times(g, 1), x)
     if isinstance(exponent, complex) or node.kind.category == 3:
         return v.mul(g, v.conj(v.times(v.scalar_power(x, exponent - 1), exponent)))
     return v.mul(g, v.times(x if exponent == 2 else v.scalar_power(x, exponent - 1), exponent))
@@ -183,7 +183,7 @@ def _remainder(op: str, quotient: Any) -> None:
             if node.kind.itemsize == 2 and op == "fmod":  # torch rounds the quotient before it cuts it
                 x, y = v.div(x, y), v.constant(1, y)
             whole = v.like(v.host_array(quotient(x, y)), g)
-            other = v.fit(v.neg(v.mul(g, whole)), node.shapes[1])
+            other = v.flat_in(v.fit(v.neg(v.mul(g, whole)), node.shapes[1]), node.kept(g, 1))
         return None if node.edges[0] is None else v.fit(g, node.shapes[0]), other
 
 

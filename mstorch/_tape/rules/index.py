@@ -10,21 +10,18 @@ import numpy as np
 
 from ..._backend.host.index import index_key, row_places
 from ..._backend.host.scatter import add_rows
-from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import rule
+from ..counted import written
 from ._places import Places
 
 
 def _added_up(rule_: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule whose recorded gradient counts as written once: torch adds it up in a tensor of zeros."""
+    """A rule whose gradient counts as written once: torch adds it up in a tensor of zeros."""
 
     @functools.wraps(rule_)
     def counted(node: Any, g: Any) -> Any:
-        found = rule_(node, g)
-        if isinstance(found, TensorBase):
-            found._counter.version += 1  # type: ignore[attr-defined]
-        return found
+        return written(rule_(node, g))
 
     return counted
 

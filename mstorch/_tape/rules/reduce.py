@@ -10,6 +10,7 @@ from ..._backend.quiet import quiet
 from ..._backend.raw import Raw
 from .. import vocabulary as v
 from ..apply import rule
+from ..counted import written
 from ..primitives import Primitive
 
 
@@ -50,7 +51,8 @@ def _extreme(op: str) -> None:
             chosen |= np.isnan(x) & np.isnan(whole)
         with quiet():
             share = (1 / chosen.sum(dims, keepdims=True)).astype(np.float64) * chosen
-        return v.mul(v.spread(restored(node, g, dims, keepdim), x.shape), v.like(share.astype(x.dtype), g))
+        found = v.mul(v.spread(restored(node, g, dims, keepdim), x.shape), v.like(share.astype(x.dtype), g))
+        return written(found) if type(node).label in ("MaxBackward1", "MinBackward1") else found
 
 
 _extreme("amax")
