@@ -8,6 +8,7 @@ from math import e, inf, nan, pi
 from ._importing import finished as _finished  # first: its import stops the search for garbage, until the end
 from ._backend import host as _host, kernels as _kernels, device_rows as _device_rows  # the imports fill the kernel tables
 from ._tape import rules as _rules  # and the table of gradients
+from . import _debug  # before functions get their public form: MSTORCH_DEBUG watches them
 from ._core.above import above as _above
 from ._hook import as_torch, install, missing as _missing, uninstall
 from .torch_version import __version__

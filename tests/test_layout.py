@@ -29,6 +29,7 @@ LATE = {
     "mstorch/_hook.py": ["importlib.metadata"], "mstorch/utils/tensorboard/summary.py": ["PIL"],
     "mstorch/utils/tensorboard/writer.py": ["matplotlib", "matplotlib.backends.backend_agg"],
     "mstorch/ops.py": ["mstorch._library.aten_layers", "mstorch._library.profiler"], "mstorch/__main__.py": ["mstorch._device_report"],
+    "mstorch/_debug/oracle.py": ["torch"],
     "mstorch/_backend/kernels/special.py": ["scipy.special", "scipy.special", "scipy.special"],
     "mstorch/backends/opt_einsum.py": ["opt_einsum"], "mstorch/utils/_import_utils.py": ["dill"],
     "mstorch/utils/data/datapipes/dataframe/dataframe_wrapper.py": ["pandas"],

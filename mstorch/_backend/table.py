@@ -260,6 +260,10 @@ class HostKernel(dict):
             function = _host_through(row.function, NP_DTYPE[name], NP_DTYPE[row.via[name]])
         else:
             function = through_mindspore(self.device.beside_host(name))
+            self[name] = function
+            return function
+        for trace in tracers:
+            function = trace(op, name, "on host memory", function)
         self[name] = function
         return function
 
@@ -295,6 +299,8 @@ class Kernel(dict):
             function = _through(function, name, compute)
         if players and device != runtime.HOST_TARGET:
             function = players[0](self.op, function, lambda: self.host[name])
+        for trace in tracers:
+            function = trace(self.op, name, f"MindSpore on {device}", function)
         return _locked(function, "" if row.numpy_reason else self.op)
 
 
@@ -309,6 +315,9 @@ def _locked(function: Function, op: str) -> Function:
 
     return call
 
+
+tracers: list[Callable[[str, str, str, Function], Function]] = []
+"""What takes kernels as they are resolved (operation, dtype, where, kernel) and gives what runs: ``MSTORCH_DEBUG=trace`` fills it."""
 
 players: list[Callable[..., Function]] = []
 """What makes the rows of a stand-in device run in host memory; none but in tests of devices."""

@@ -8,6 +8,18 @@ and batch normalisation over one; None until ``torch.distributed`` is loaded.
 from __future__ import annotations
 
 import types
+from collections.abc import Callable
 from typing import Any
 
 above: Any = types.SimpleNamespace(processes=None, normalized_together=None)
+# What takes an optimiser's ``step`` and gives what runs: ``MSTORCH_DEBUG=compare`` fills it.
+step_watchers: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = []
+# What is told of each tensor whose elements come from a device to the host: ``MSTORCH_DEBUG=trace`` fills it.
+copy_watchers: list[Callable[[Any], None]] = []
+
+
+def copied(tensor: Any, array: Any) -> Any:
+    """The array to which a device's tensor was copied; those who wait for copies are told."""
+    for watch in copy_watchers:
+        watch(tensor)
+    return array

@@ -40,6 +40,8 @@ PLAIN: set[type] = {
 _plain = PLAIN.issuperset
 # Classes of tensors that have forms of their own of some operations.
 FORMED: set[type] = set()
+# What takes functions as they get their public form, and gives what the public form calls: ``MSTORCH_DEBUG`` fills it, see ``_debug``.
+watchers: list[Callable[[Function, str], Function]] = []
 # The modes that threads have entered, whosever they are: while it is empty nobody looks at his own.
 MODES: list[None] = []
 
@@ -309,6 +311,8 @@ def entry(
     ``public`` gives the function that an operator is known as. ``quick`` looks itself at a second argument that is of no plain
     class (a key that has slices), and gives the result, or None for all others.
     """
+    if watchers:
+        function, quick = _watched(function, module, name), None
     short = _shortest(function)
 
     @functools.wraps(function)
@@ -335,6 +339,12 @@ def entry(
         return dispatch(entered if public is None else public(), function, args, named, form, public is not None, data)
 
     return _named(entered, module, name)
+
+
+def _watched(function: Function, module: str, name: str) -> Function:
+    for watch in watchers:
+        function = watch(function, f"torch{module.removeprefix(_HOME)}.{name}")
+    return function
 
 
 def entry_of_one(function: Function, module: str, name: str) -> Function:

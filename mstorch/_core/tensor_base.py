@@ -12,6 +12,7 @@ from .._backend.raw import ON_CPU, Raw, from_numpy
 from .._backend.table import kernel
 from .._backend.tape import bump_versions, refuse_in_trace
 from . import determinism
+from .above import copied
 from .device import META
 from .dtype import OF_MS, OF_NP, dtype
 from .modes import modes
@@ -307,7 +308,7 @@ def array_of(tensor: Any) -> np.ndarray:
     if modes.native is not None:
         return value_of(tensor).asnumpy()
     if storage.__class__ is Value:
-        return _shadowed(tensor) if storage.shadow is not None else value_of(tensor).asnumpy()
+        return copied(tensor, _shadowed(tensor) if storage.shadow is not None else value_of(tensor).asnumpy())
     kind, shape = tensor._dtype, tensor._shape
     if storage.__class__ is Absent:
         return _without_memory(storage, kind, shape)

@@ -10,6 +10,7 @@ import numpy as np
 from .._backend import runtime
 from .._backend.raw import ON_CPU, from_numpy
 from .._core import device as devices
+from .._core.above import copied
 from .._core.modes import modes
 from .._core.storage import Value
 from .._core.tensor_base import (
@@ -53,7 +54,7 @@ def moved(tensor: Any, home: bool) -> Any:
     """A copy of a tensor on the host (``home``) or on the accelerator, with the same strides, recorded."""
     strides = None if tensor._stride is None else strides_of(tensor)
     if home:
-        made = laid_out(_to_host(bare(tensor)), strides if _dense(tensor) else None)
+        made = laid_out(copied(tensor, _to_host(bare(tensor))), strides if _dense(tensor) else None)
     else:
         array = array_of(tensor)
         made = on_device(_to_accelerator(array), strides if _dense(tensor) else None)

@@ -10,6 +10,7 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any
 
+from .._core.above import step_watchers
 from .._core.dtype import dtype, float32, float64, get_default_dtype
 from .._ops.complex_views import view_as_real
 from .._ops.creation import zeros_like as _zeros_like
@@ -148,6 +149,9 @@ class Optimizer:
     @staticmethod
     def profile_hook_step(func: Callable) -> Callable:
         """Return `func` (a `step` method) with the registered hooks called around it."""
+
+        for watch in step_watchers:
+            func = watch(func)
 
         @functools.wraps(func)
         def wrapper(*args, **kwargs):

@@ -1,0 +1,69 @@
+"""The way to the process that has real torch."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from .oracle import Message, receive, send
+
+PYTHON = "MSTORCH_DEBUG_PYTHON"
+_START = (
+    "import importlib.util as u, sys; s = u.spec_from_file_location('mstorch_oracle', sys.argv[1]); m = u.module_from_spec(s); "
+    "s.loader.exec_module(m); m.serve()"
+)
+
+
+class Client:
+    """Asks real torch, in a process of its own: there ``import torch`` is torch, whatever it is here, and its modes are its own.
+
+    Raises ImportError where the Python (this one, or that of ``MSTORCH_DEBUG_PYTHON``) has no torch.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._owner = os.getpid()
+        self.version = self._begin()
+
+    def _begin(self) -> str:
+        python = os.environ.get(PYTHON) or sys.executable
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("MSTORCH_")}
+        try:
+            self._process = subprocess.Popen(
+                [python, "-c", _START, str(Path(__file__).with_name("oracle.py"))], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                cwd="/", env=environment, start_new_session=True,
+            )  # fmt: skip
+            first = receive(self._process.stdout)
+        except (OSError, EOFError) as error:
+            raise ImportError(_absent(python, str(error))) from error
+        if "missing" in first:
+            raise ImportError(_absent(python, first["missing"]))
+        version: str = first["version"]
+        return version
+
+    def here(self) -> bool:
+        """Whether this process may ask: a fork of it may not, for its questions would mix with its parent's."""
+        return os.getpid() == self._owner
+
+    def ask(self, request: Message) -> Message:
+        """torch's answer."""
+        with self._lock:
+            try:
+                send(self._process.stdin, request)
+                return receive(self._process.stdout)
+            except BaseException:  # Ctrl-C in the middle of a message: the next one goes to a process that knows nothing of it
+                self._process.kill()
+                self._begin()
+                raise
+
+
+def _absent(python: str, why: str) -> str:
+    return (
+        f"mstorch: MSTORCH_DEBUG=compare needs real torch, which {python} does not have ({why}). Install it (pip install torch), or let "
+        f"{PYTHON} name a Python that has it."
+    )
+
+
+__all__ = ["Client"]

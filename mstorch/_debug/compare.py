@@ -1,0 +1,254 @@
+"""``MSTORCH_DEBUG=compare``: each operation, and each gradient, once more in real torch; the first that differs is named."""
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .._core.above import above
+from .._core.generator import default_generator
+from .._core.modes import modes
+from .._core.overriding import OFF, level_set_to, state
+from .._core.tangents import LEVELS
+from .._core.tensor_base import TensorBase, array_of, strides_of
+from .._tape.engine import running
+from .._tape.node import node_of
+from .client import Client
+from .differences import difference, scale_of
+from .messages import Encoder, Message, NotComparable, encoded_result
+from .oracle import Decoder, gradients, settings_of, tensors_in
+from .places import Place, call_text, called_by_rule, place_of_call
+
+Function = Callable[..., Any]
+
+# Their results are addresses, objects or memory that nobody has set; or they change how a tensor is recorded, and compute nothing.
+UNWATCHED = frozenset((
+    "backward register_hook register_post_accumulate_grad_hook retain_grad requires_grad_ data_ptr storage untyped_storage typed_storage "
+    "storage_offset storage_type share_memory_ is_shared pin_memory is_pinned numpy __array__ __array_wrap__ __dlpack__ __dlpack_device__ "
+    "__reduce_ex__ __setstate__ __deepcopy__ __repr__ __str__ __format__ __dir__ apply_ map_ map2_ set_ set_data resize_ resize_as_ "
+    "empty empty_like empty_strided empty_permuted new_empty new_empty_strided new as_subclass module_load from_numpy frombuffer "
+    "from_file from_dlpack is_set_to record_stream to_mindspore get_device is_inference type"
+).split())  # fmt: skip
+# Their results are determined but for signs, order or rotations, or approximations of other kinds than torch's.
+UNDETERMINED = frozenset((
+    "airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 eig eigh svd qr geqrf lobpcg svd_lowrank pca_lowrank symeig ldl_factor ldl_factor_ex "
+    "ormqr orthogonal_"
+).split())  # fmt: skip
+
+
+class DifferenceError(RuntimeError):
+    """An operation or a gradient that is not torch's."""
+
+
+class _Busy(threading.local):
+    """Whether the thread is within an operation: what that calls in turn is part of it."""
+
+    now = False
+
+
+class Call:
+    """One call of the program: what it was given, and where."""
+
+    def __init__(self, name: str, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        encoder = Encoder()
+        torch = above.torch
+        self.name, self.function = name, function
+        self.place: Place = place_of_call()
+        self.text = call_text("", args, kwargs, strides=True)
+        self.message: Message = {
+            "name": name, "args": encoder.encode(args), "kwargs": encoder.encode(kwargs), "writes": [], "given": None,
+            "state": _random_state(), "recording": modes.grad, "inference": modes.inference,
+            "autocast": str(torch.get_autocast_dtype("cpu")).removeprefix("torch.") if torch.is_autocast_enabled("cpu") else None,
+            "default": str(torch.get_default_dtype()).removeprefix("torch."),
+        }  # fmt: skip
+        self.tensors = encoder.tensors
+        self.message["leaves"] = [number for number, tensor in enumerate(self.tensors) if tensor.is_leaf]
+        self.scale = scale_of((self.message["args"], self.message["kwargs"]))
+        self._versions = [tensor._counter.version for tensor in self.tensors]
+        self.nodes = {id(node_of(tensor)) for tensor in self.tensors}
+
+    def note_writes(self) -> bool:
+        """Find which tensors the call wrote to; whether each stands alone, so that a copy of it can stand for it."""
+        written = [number for number, tensor in enumerate(self.tensors) if tensor._counter.version != self._versions[number]]
+        self.message["writes"] = written
+        # A view counts its base's writes: which of them was written to cannot be told.
+        return not self.shares_memory or not written
+
+    @functools.cached_property
+    def shares_memory(self) -> bool:
+        """Whether several tensors, or several elements of one, lie in the same memory: copies of them do not."""
+        storages = [id(tensor._storage) for tensor in self.tensors]
+        return len(set(storages)) < len(storages) or self._overlaps
+
+    @property
+    def _overlaps(self) -> bool:
+        return any(step == 0 and length > 1 for tensor in self.tensors for step, length in zip(strides_of(tensor), tensor._shape))
+
+    def released(self) -> None:
+        """Forget the tensors: their values are in the message."""
+        self.tensors = []
+
+
+def _random_state() -> bytes:
+    return bytes(array_of(default_generator.get_state()))
+
+
+class Comparison:
+    """Holds what the program's operations give against real torch. Raises ImportError where there is none."""
+
+    def __init__(self, goes_on: bool) -> None:
+        self.client = Client()
+        self.goes_on = goes_on
+        self.busy = _Busy()
+        self.told: set[str] = set()
+
+    def watched(self, function: Function, name: str) -> Function:
+        """The function, compared where the program calls it; those that compute nothing stay what they are."""
+        last = name.rpartition(".")[2]
+        if last in UNWATCHED or (last.startswith("_") and not last.startswith("__")):
+            return function
+
+        @functools.wraps(function)
+        def compared(*args: Any, **kwargs: Any) -> Any:
+            if self.busy.now or not self.can_compare() or (running.current is not None and called_by_rule()):
+                return function(*args, **kwargs)
+            self.busy.now = True
+            try:
+                call = Call(name, function, args, kwargs)
+            except NotComparable:
+                call = None
+            finally:
+                self.busy.now = False
+            return function(*args, **kwargs) if call is None else self._computed(call, args, kwargs)
+
+        return compared
+
+    def can_compare(self) -> bool:
+        """Not within maps, transforms, captures and forward mode, nor in a forked process, nor while mstorch is imported."""
+        return not (
+            state.maps or state.levels or state.dispatchers or LEVELS or modes.native is not None or modes.shapes
+            or not hasattr(above, "torch") or not self.client.here()
+        )  # fmt: skip
+
+    def _computed(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self.busy.now = True
+        try:
+            try:
+                result = call.function(*args, **kwargs)
+            except NotImplementedError:
+                raise
+            except Exception as error:
+                self._compare_error(call, error)
+                raise
+            if call.note_writes():
+                with self.apart():
+                    self._compare(call, result)
+            return result
+        finally:
+            call.released()
+            self.busy.now = False
+
+    @contextlib.contextmanager
+    def apart(self) -> Iterator[None]:
+        """A block whose operations the program does not notice."""
+        hooks, modes.saved_hooks = modes.saved_hooks, []
+        try:
+            with level_set_to(OFF):
+                yield
+        finally:
+            modes.saved_hooks = hooks
+
+    def _compare_error(self, call: Call, error: Exception) -> None:
+        if call.shares_memory:
+            return
+        answer = self.client.ask(call.message)
+        if "result" in answer:
+            self._tell(call, "", f"mstorch raises {type(error).__name__}: {error}\n              torch gives a result", error)
+
+    def _compare(self, call: Call, result: Any) -> None:
+        answer = self.client.ask(call.message)
+        if "absent" in answer:
+            return
+        if "error" in answer:
+            kind, text = answer["error"]
+            return self._tell(call, "", f"torch raises {kind}: {text}\n              mstorch gives a result")
+        values = call.name.rpartition(".")[2] not in UNDETERMINED
+        found = difference(answer["result"], encoded_result(result), "result", call.scale, values, not call.message["writes"])
+        for number in call.message["writes"]:
+            if found is None:
+                written = encoded_result(call.tensors[number])
+                found = difference(answer["written"][number], written, f"tensor {number} of the arguments, written to", call.scale, values)
+        if found is None and answer["state"] != _random_state():
+            found = "the random numbers that follow: mstorch and torch have not drawn equally many"
+        if found is not None:
+            return self._tell(call, "", found)
+        if values:
+            self._watch_gradient(call, result)
+        return None
+
+    def _watch_gradient(self, call: Call, result: Any) -> None:
+        """Compare the call's gradients as soon as backward comes to it."""
+        places: dict[Any, dict[int, int]] = {}
+        for index, tensor in enumerate(tensors_in(result, TensorBase)):
+            node = node_of(tensor)
+            if node is not None and id(node) not in call.nodes:
+                places.setdefault(node, {})[tensor._number] = index
+        for node, numbers in places.items():
+            node.register_prehook(functools.partial(self._compare_gradient, call, numbers))
+
+    def _compare_gradient(self, call: Call, numbers: dict[int, int], given: tuple[Any, ...]) -> None:
+        if self.busy.now or not self.can_compare():
+            return
+        self.busy.now = True
+        try:
+            with self.apart():
+                self._gradients(call, {numbers[at]: item for at, item in enumerate(given) if item is not None and at in numbers})
+        finally:
+            self.busy.now = False
+
+    def _gradients(self, call: Call, given: dict[int, Any]) -> None:
+        try:
+            messages = {index: Encoder().encode(gradient) for index, gradient in given.items()}
+        except NotComparable:
+            return
+        request = {**call.message, "given": messages}
+        answer = self.client.ask(request)
+        if "gradients" not in answer:
+            return
+        before = default_generator.get_state()
+        try:
+            with contextlib.ExitStack() as stack:
+                settings_of(above.torch, request, stack)
+                found = gradients(above.torch, call.function, request, Decoder(above.torch))
+        except NotImplementedError:
+            return  # backward raises it too
+        finally:
+            default_generator.set_state(before)
+        scale = scale_of((request["args"], request["kwargs"], list(messages.values())))
+        for number, want in answer["gradients"].items():
+            what = f"gradient of tensor {number} of the arguments"
+            differs = difference(want, encoded_result(found.get(number)), what, scale, True, False)
+            if differs is not None:
+                shown = ", ".join(f"{m['dtype']}{list(m['shape'])} strides {tuple(m['strides'])}" for m in messages.values())
+                return self._tell(call, "the gradient of ", f"{differs}\n  came in     {shown}")
+
+    def _tell(self, call: Call, what: str, difference: str, cause: Exception | None = None) -> None:
+        self.tell(what + call.name, call.place, call.text, difference, cause)
+
+    def tell(self, name: str, place: Place, arguments: str, difference: str, cause: Exception | None = None) -> None:
+        """Raise, or print, what differs."""
+        text = (
+            f"{name} differs from torch {self.client.version}\n  called at   {place}\n              {place.source()}\n"
+            f"  arguments   {arguments}\n  difference  {difference}"
+        )  # fmt: skip
+        if not self.goes_on:
+            raise DifferenceError(f"mstorch: {text}") from cause
+        if name not in self.told:
+            self.told.add(name)
+            print(f"mstorch: {text}", file=sys.stderr, flush=True)
+
+
+__all__ = ["Comparison", "DifferenceError"]

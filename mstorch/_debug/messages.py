@@ -1,0 +1,122 @@
+"""Values as plain Python data, for the process that has real torch, and back.
+
+A tensor is ``{"is": "tensor", "dtype", "shape", "strides", "data", "grad", "leaf", "number"}``: bytes of the memory that it spans (None
+without memory), and its number among the call's tensors.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core.device import device
+from .._core.dtype import dtype
+from .._core.formats import layout, memory_format
+from .._core.generator import Generator
+from .._core.overriding import PLAIN
+from .._core.tensor_base import TensorBase, array_of, is_meta, is_tracked, strides_of
+
+Message = Any
+_SIMPLE = frozenset((int, float, bool, complex, str, bytes, type(None)))
+
+
+class NotComparable(Exception):
+    """A value that real torch cannot be given: an object, a function, a tensor of the user's class."""
+
+
+class Encoder:
+    """Turns the values of one call into messages; a tensor that occurs twice keeps its number."""
+
+    def __init__(self) -> None:
+        self.tensors: list[Any] = []
+
+    def encode(self, value: Any) -> Message:
+        """The message of a value. Raises NotComparable."""
+        kind = type(value)
+        if kind in _SIMPLE:
+            return value
+        if isinstance(value, TensorBase):
+            return self._tensor(value)
+        if isinstance(value, (list, tuple)):
+            names = {"list": "list"}.get(kind.__name__, "tuple")
+            return {"is": names, "items": [self.encode(item) for item in value]}
+        if kind is dict:
+            return {"is": "dict", "items": [(self.encode(key), self.encode(item)) for key, item in value.items()]}
+        if kind is slice:
+            return {"is": "slice", "items": [self.encode(item) for item in (value.start, value.stop, value.step)]}
+        if value is Ellipsis:
+            return {"is": "ellipsis"}
+        if kind is range:
+            return {"is": "list", "items": list(value)}
+        if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc":
+            return _of_array(np.asarray(value), kind is not np.ndarray)
+        if isinstance(value, dtype):
+            return {"is": "name", "name": str(value)}
+        if isinstance(value, (layout, memory_format)):
+            return {"is": "name", "name": str(value)}
+        if isinstance(value, device):
+            return {"is": "device", "name": "meta" if value.type == "meta" else "cpu"}
+        if isinstance(value, Generator):
+            return {"is": "generator", "state": bytes(array_of(value.get_state()))}
+        if isinstance(value, type) and value in (bool, int, float, complex):
+            return {"is": "type", "name": value.__name__}
+        raise NotComparable(kind.__name__)
+
+    def _tensor(self, tensor: Any) -> Message:
+        if type(tensor) not in PLAIN or getattr(tensor, "_layout", None) is not None:
+            raise NotComparable(type(tensor).__name__)
+        for number, known in enumerate(self.tensors):
+            if known is tensor:
+                return {"is": "again", "number": number}
+        self.tensors.append(tensor)
+        strides = tuple(strides_of(tensor))
+        tracked = bool(is_tracked(tensor))
+        return {
+            "is": "tensor", "dtype": tensor._dtype.name, "shape": tuple(tensor._shape), "strides": strides,
+            "data": None if is_meta(tensor) else _spanned(array_of(tensor), strides), "grad": tracked,
+            "leaf": tracked and bool(tensor.is_leaf), "number": len(self.tensors) - 1,
+        }  # fmt: skip
+
+
+def _of_array(array: np.ndarray, number: bool) -> Message:
+    if any(step < 0 or step % array.itemsize for step in array.strides):
+        raise NotComparable("an array that runs backwards")
+    data = _spanned(array, tuple(step // array.itemsize for step in array.strides))
+    return {"is": "array", "dtype": array.dtype.str, "shape": array.shape, "strides": array.strides, "data": data, "number": number}
+
+
+def _spanned(array: np.ndarray, strides: tuple[int, ...]) -> bytes:
+    """The bytes from a tensor's first element to its last, zeros where no element of it lies."""
+    if 0 in array.shape:
+        return b""
+    span = 1 + sum((length - 1) * step for length, step in zip(array.shape, strides))
+    if span == array.size and array.flags.c_contiguous:
+        return array.tobytes()
+    memory = np.zeros(span, array.dtype)
+    np.lib.stride_tricks.as_strided(memory, array.shape, [step * array.itemsize for step in strides])[...] = array
+    return memory.tobytes()
+
+
+def values_of(message: Message) -> np.ndarray:
+    """The elements of a tensor's message as an array; bfloat16 as float32."""
+    name = message["dtype"]
+    if name == "bfloat16":
+        flat = (np.frombuffer(message["data"], np.uint16).astype(np.uint32) << 16).view(np.float32)
+    else:
+        flat = np.frombuffer(message["data"], np.dtype(name))
+    if 0 in message["shape"]:
+        return np.empty(message["shape"], flat.dtype)
+    return np.lib.stride_tricks.as_strided(flat, message["shape"], [step * flat.itemsize for step in message["strides"]])
+
+
+def encoded_result(value: Any) -> Message:
+    """The message of a result; what cannot be compared in it is left out."""
+    try:
+        return Encoder().encode(value)
+    except NotComparable:
+        if isinstance(value, (list, tuple)):
+            return {"is": "tuple", "items": [encoded_result(item) for item in value]}
+        return {"is": "unknown"}
+
+
+__all__ = ["Encoder", "Message", "NotComparable", "encoded_result", "values_of"]
