@@ -341,6 +341,22 @@ def entry(
     return _named(entered, module, name)
 
 
+def entry_of_operator(
+    function: Function, module: str, name: str, *, form: Function | None, public: Callable[[], Function] | None
+) -> Function:
+    """``entry`` for an operator of two operands, at the least cost."""
+    if watchers:
+        function = _watched(function, module, name)
+
+    @functools.wraps(function)
+    def entered(self: Any, other: Any) -> Any:
+        if type(self) in PLAIN and type(other) in PLAIN and not MODES:
+            return function(self, other)
+        return dispatch(entered if public is None else public(), function, (self, other), {}, form, public is not None, False)
+
+    return _named(entered, module, name)
+
+
 def _watched(function: Function, module: str, name: str) -> Function:
     for watch in watchers:
         function = watch(function, f"torch{module.removeprefix(_HOME)}.{name}")

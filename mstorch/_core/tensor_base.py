@@ -147,18 +147,19 @@ def fresh(array: np.ndarray) -> Any:
     """``tensor_of`` for what a host kernel gave, in row-major order: no block of MindSpore's is on."""
     if not array.flags.c_contiguous:
         array = np.array(array, order="C")
-    tensor = _host(array)
+    tensor = _in_rows(array, None, array)
     if modes.inference:
         auto_of(tensor).inference = True
     return tensor
 
 
 def _host(array: np.ndarray) -> Any:
-    if array.flags.c_contiguous:
-        stride = None
-        source = array
-    else:
-        stride, source, array = _dense(array)
+    stride, source, array = (None, array, array) if array.flags.c_contiguous else _dense(array)
+    return _in_rows(array, stride, source)
+
+
+def _in_rows(array: np.ndarray, stride: Strides | None, source: np.ndarray) -> Any:
+    """A tensor of all of an array; its memory is that of ``source``, which is row-major."""
     tensor: Any = _new(_class[0])
     # Storage(…) written out: every operation ends here, and the call alone costs 0.2 µs.
     storage: Any = _new_storage(Storage)

@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from .._core.overriding import drawing, entered_property, entry, entry_of_one, is_entry
+from .._core.overriding import drawing, entered_property, entry, entry_of_one, entry_of_operator, is_entry
 from .._ops.indexing import window_of
 from .._ops.subclasses import UNWRAPPED
 from .._sparse.dispatch import FORMS, FUNCTION_FORMS, STRIDED_METHOD_FORMS
@@ -112,6 +112,9 @@ def enter_class() -> None:
             setattr(Tensor, name, entry_of_one(value, _HOME, f"Tensor.{name}"))
         elif isinstance(value, types.FunctionType) and not is_entry(value):
             form = STRIDED_METHOD_FORMS.get(name)
+            if getattr(value, "of_two", False):
+                setattr(Tensor, name, entry_of_operator(value, _HOME, f"Tensor.{name}", form=form, public=_known_as(name)))
+                continue
             quick = window_of if name == "__getitem__" else None
             entered: Any = entry(_drawing(value, name), _HOME, f"Tensor.{name}", form=form, public=_known_as(name), quick=quick)
             if hasattr(entered, "__signature__"):

@@ -469,4 +469,5 @@ OPERATORS = {
 }  # fmt: skip
 REFLECTED = {**OPERATORS, "truediv": _number_over, "div": _number_over}
 IN_PLACE_OPERATORS = OPERATORS
+PAIRS = {"add": _add, "sub": _sub, "mul": _mul, "truediv": _div}  # what an operator computes of two floating tensors of one shape
 UNARY_OPERATORS = {"neg": neg, "pos": positive, "abs": abs}

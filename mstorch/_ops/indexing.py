@@ -25,8 +25,8 @@ from .._core.tensor_base import (
     value_of,
 )
 from .._core.writable import check_history, check_writable, refuse_partial_overlap
-from .._tape.apply import through
 from .._tape.duals import write_parts
+from .._tape.native import through
 from .._tape.node import Node, bare, bare_twin, dressed, edge_of
 from .._tape.windows import PART, linear, sorted_view
 from .._tape.writes import assign, settle, snapshot

@@ -202,7 +202,7 @@ def run(
                 _count_down(node, counts, ready)
                 continue
             running.current = node
-            if node.pre or node.retained:
+            if node.marks is not None and (node.pre or node.retained):
                 _run_pre(node, gradients, recorded or dual)
             if catching and node in catching:
                 for number in catching[node]:
@@ -217,11 +217,11 @@ def run(
                 put_gradient(node, gradient, recorded)
                 continue
             else:
-                if node.before is None and node.hooks is None and check is None and not MODES:
+                if check is None and not MODES and (node.marks is None or (node.before is None and node.hooks is None)):
                     if node.saved is None:
                         raise RuntimeError(FREED)
                     found = node.run(gradients, recorded or dual)
-                    if node.hooks is not None:  # what was saved put some on it while it was unpacked
+                    if node.marks is not None and node.hooks is not None:  # what was saved put some on it while it was unpacked
                         found = _hooked(node, found, gradients, recorded or dual)
                 else:
                     found = _run_node(node, gradients, recorded or dual)
@@ -337,7 +337,7 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
         return  # it was detached in place since
     if tensor._storage.__class__ is not Storage and is_meta(tensor):
         gradient = to_meta(tensor)
-    if node.before:
+    if node.marks is not None and node.before:
         given = (dressed(gradient),)
         for hook in list(node.before.values()):
             changed = hook(given)
@@ -353,7 +353,7 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
             gradient = bare_of(gradient, False)
     with _accumulating:
         _add_to(auto, tensor, gradient, recorded)
-    if node.hooks:
+    if node.marks is not None and node.hooks:
         for hook in list(node.hooks.values()):
             hook((), (auto.grad,))
     if auto.post:

@@ -34,20 +34,11 @@ from .._core.tensor_base import (
     window,
 )
 from . import engine
-from .apply import (
-    RULES,
-    Derivative,
-    Native,
-    apply,
-    as_raw,
-    native_node,
-    operands,
-    pushed,
-    pushed_gradient,
-    pushed_native,
-)
+from .apply import RULES, Derivative, apply, pushed
 from .duals import carry, give, refuse, relaid, tangent_of, write_into, zeros_for
+from .native import Native, native_node, operands, pushed_gradient, pushed_native
 from .node import Node, Saved, bare, dressed, edge_of, repeats
+from .operands import as_raw
 from .windows import linear
 
 SOMEWHERE: Any = (Node(()), 0)  # the edge of an input that has a tangent; nothing is ever sent there

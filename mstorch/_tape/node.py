@@ -41,6 +41,27 @@ FREED = (
 )
 
 
+class _Marks:
+    """What users hang on a node."""
+
+    pre: dict[int, Any] | None = None
+    retained: dict[int, Any] | None = None
+    hooks: Hooks | None = None
+    before: Hooks | None = None
+
+
+def _mark(name: str) -> Any:
+    def get(node: Node) -> Any:
+        return None if node.marks is None else getattr(node.marks, name)
+
+    def put(node: Node, value: Any) -> None:
+        if node.marks is None:
+            node.marks = _Marks()
+        setattr(node.marks, name, value)
+
+    return property(get, put)
+
+
 class Node:
     """A recorded operation. Shown to users as ``tensor.grad_fn``.
 
@@ -48,14 +69,14 @@ class Node:
     MindSpore's tensors on a device), or tensors whose history is recorded where ``recorded`` is set.
     """
 
-    __slots__ = ("edges", "sequence", "saved", "__dict__", "__weakref__")
+    __slots__ = ("edges", "sequence", "saved", "marks", "__dict__", "__weakref__")
 
     label = "Node"
-    # What few nodes have stands in the class, so that making a node does not set it.
-    pre: dict[int, Any] | None = None  # hooks of tensors, by output
-    retained: dict[int, Any] | None = None  # where gradients are kept for tensors, after those hooks
-    hooks: Hooks | None = None  # hooks of the node, after it ran
-    before: Hooks | None = None  # hooks of the node, before it runs
+    # What few nodes have: the engine asks for all of it at once.
+    pre = _mark("pre")  # hooks of tensors, by output
+    retained = _mark("retained")  # where gradients are kept for tensors, after those hooks
+    hooks = _mark("hooks")  # hooks of the node, after it ran
+    before = _mark("before")  # hooks of the node, before it runs
     _metadata: dict[Any, Any] | None = None
     in_the_open = False  # whether its gradient is made of public calls, which modes below autograd see
     width = 1  # how many outputs the operation has
@@ -65,6 +86,7 @@ class Node:
         self.edges = edges
         self.sequence = next_number()
         self.saved: Any = ()
+        self.marks: _Marks | None = None
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The gradients for the edges."""

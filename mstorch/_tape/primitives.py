@@ -10,7 +10,8 @@ from .._backend.table import kernel
 from .._core.dtype import OF_MS, dtype
 from .._core.strides import elementwise_strides
 from .._core.tensor_base import TensorBase, strides_of, tensor_of
-from .apply import apply, as_raw
+from .apply import apply
+from .operands import as_raw
 
 # What makes each element of its result of one element of each operand.
 _ELEMENTWISE = frozenset(

@@ -1,0 +1,197 @@
+"""Operations without a rule: MindSpore's own tape differentiates the kernel when backward comes by."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .._backend import tape as native_tape
+from .._backend.raw import Raw, from_numpy
+from .._backend.table import LOCK, Kernel, forked, through_mindspore
+from .._core.dtype import dtype
+from .._core.modes import modes, shapes_only
+from .._core.storage import Storage
+from .._core.tangents import LEVELS
+from .._core.tensor_base import (
+    TensorBase,
+    is_tracked,
+    recording,
+    value_of,
+)
+from .node import Node, dressed, edge_of, named, saved_input
+from .operands import as_array, as_raw, wrapped
+from .places import on_host, shaped, without_memory
+
+pushed_native: list[Callable[..., None]] = []  # what forward mode, which stands above this file, does with results
+pushed_gradient: list[Callable[..., None]] = []
+
+
+class Native(Node):
+    """A node whose gradient MindSpore's tape finds, by running the kernel once more under its eyes."""
+
+    __slots__ = ("function", "given", "args", "places", "outputs", "count")
+    function: Any
+    given: Any
+    args: Any
+    places: Any
+    outputs: Any
+    count: Any
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """The gradients by MindSpore's tape; recorded ones are found again by it when they are differentiated."""
+        forked.refuse(self.name())
+        values = [item.value(self, recorded) for item in self.saved]
+        chosen = [number for number, gradient in enumerate(gradients) if gradient is not None and number in self.outputs]
+        seeds = [gradients[number] for number in chosen]
+        return _pulled(self.function, values, self.given, self.args, self.places, seeds, chosen, self.count, recorded)
+
+
+def _pulled(
+    function: Callable[..., Any], values: list[Any], given: Any, args: tuple[Any, ...], places: list[int], seeds: list[Any],
+    chosen: list[int], count: int, recorded: bool,
+) -> list[Any]:  # fmt: skip
+    """The gradients of some outputs of a function of MindSpore's tensors with respect to its inputs at ``places``."""
+
+    def forward(*raws: Raw) -> list[Raw]:
+        rest = iter(raws)
+        filled = [
+            next(rest) if item is None else tuple(next(rest) for _ in range(item)) if isinstance(item, int) else item[0] for item in given
+        ]
+        results = function(*filled, *args)
+        results = results if isinstance(results, (tuple, list)) else (results,)
+        return [results[number] for number in chosen]
+
+    def gradients(*raws: Raw) -> Sequence[Raw | None]:
+        inner, outer = raws[: len(values)], raws[len(values) :]
+        return native_tape.pull(forward, inner, places, outer)
+
+    if recorded:
+        return _found(gradients, [*values, *seeds], len(places), count, places)
+    with LOCK:
+        raws = [_raw(item) for item in (*values, *seeds)]
+        found = gradients(*raws)
+    host = not any(isinstance(item, Raw) for item in seeds)
+    full: list[Any] = [None] * count
+    for place, raw in zip(places, found):
+        if raw is not None:
+            full[place] = raw.asnumpy().copy() if host else raw
+    return full
+
+
+def _raw(item: Any) -> Raw:
+    if isinstance(item, TensorBase):
+        return value_of(item)
+    return item if isinstance(item, Raw) else from_numpy(np.ascontiguousarray(item).reshape(item.shape))
+
+
+def _found(function: Callable[..., Any], tensors: list[Any], results: int, count: int, places: list[int]) -> list[Any]:
+    """Recorded gradients: the pull itself as an operation that MindSpore's tape can differentiate."""
+    missing: list[int] = []
+
+    def whole(*raws: Raw) -> tuple[Raw, ...]:
+        found = function(*raws)
+        missing[:] = [i for i, raw in enumerate(found) if raw is None]
+        return tuple(native_tape.zeros_like(raws[places[i]]) if raw is None else raw for i, raw in enumerate(found))
+
+    with LOCK:
+        made = [dressed(_unwrapped(raw, tensors)) for raw in whole(*[value_of(item) for item in tensors])]
+    if modes.grad and any(is_tracked(item) for item in tensors):
+        attach_function("NativeBackward", whole, tensors, made)
+    if LEVELS:
+
+        def again(items: list[Any]) -> list[Any]:
+            found = _found(function, items, results, count, places)
+            return [found[place] for place in places]
+
+        pushed_gradient[0](again, whole, list(tensors), places, count, made)
+    full: list[Any] = [None] * count
+    for number, (place, tensor) in enumerate(zip(places, made)):
+        full[place] = None if number in missing else tensor
+    return full
+
+
+def _unwrapped(raw: Raw, tensors: list[Any]) -> Any:
+    return raw.asnumpy().copy() if tensors[0]._storage.__class__ is Storage else raw
+
+
+def attach_native(label: str, op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], results: Sequence[Any]) -> None:
+    """Record an operation without a rule."""
+    given, flat = operands(inputs)
+    _attach(label, op.beside_host(kind.name), given, tuple(map(as_raw, args)), flat, results)
+
+
+def operands(inputs: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
+    """What a function of MindSpore's tensors is given (None for a tensor, a number for that many, or a constant), and the tensors."""
+    given: list[Any] = []
+    flat: list[Any] = []
+    for item in inputs:
+        if isinstance(item, TensorBase):
+            given.append(None)
+            flat.append(item)
+        elif isinstance(item, (list, tuple)) and item and isinstance(item[0], TensorBase):
+            given.append(len(item))
+            flat.extend(item)
+        else:
+            given.append((as_raw(item),))
+    return given, flat
+
+
+def attach_function(label: str, function: Callable[..., Any], tensors: Sequence[Any], results: Sequence[Any]) -> None:
+    """Record a function of MindSpore's tensors, whose results are given, by MindSpore's own derivative of it."""
+    _attach(label, function, [None] * len(tensors), (), list(tensors), results)
+
+
+def through(
+    label: str, function: Callable[..., Any], tensors: Sequence[Any], constants: Sequence[Any] = (),
+    host: Callable[..., Any] | None = None, linear: bool = False,
+) -> Any:  # fmt: skip
+    """``function(*tensors, *constants)`` of MindSpore's tensors, on tensors, recorded by MindSpore's own derivative of it.
+
+    ``linear``: in all tensors together, so that forward mode applies it to their tangents.
+
+    The results have memory of their own. For what has no row of its own: a row's kernel with its arguments in another order;
+    ``host`` is the same of arrays.
+    """
+    if modes.native is None and on_host(tensors):
+        result = wrapped((host or through_mindspore(function))(*map(as_array, tensors), *map(as_array, constants)))
+    elif modes.native is None and without_memory(tensors):
+        with shapes_only():
+            result = wrapped(shaped((host or through_mindspore(function))(*map(as_array, tensors), *map(as_array, constants))))
+    else:
+        result = wrapped(function(*map(as_raw, tensors), *map(as_raw, constants)))
+    if modes.native is None and recording(tensors):
+        results = result if result.__class__ is tuple else (result,)
+        given = [None] * len(tensors) + [(as_raw(item),) for item in constants]
+        if modes.grad and any(is_tracked(item) for item in tensors):
+            _attach(label, function, given, (), list(tensors), results)
+        if LEVELS:
+            again = partial(through, label, function, constants=constants, host=host) if linear else None
+            pushed_native[0](function, given, (), list(tensors), results, again)
+    return result
+
+
+def _attach(
+    label: str, function: Callable[..., Any], given: list[Any], args: tuple[Any, ...], flat: list[Any], results: Sequence[Any]
+) -> None:
+    edges = [edge_of(item) if item._dtype.category >= 2 else None for item in flat]
+    node = native_node(label, edges, function, given, args, [saved_input(item) for item in flat], results)
+    for number in node.outputs:
+        results[number]._node, results[number]._number = node, number
+
+
+def native_node(
+    label: str, edges: list[Any], function: Callable[..., Any], given: list[Any], args: tuple[Any, ...], saved: list[Any],
+    results: Sequence[Any],
+) -> Any:  # fmt: skip
+    """The node of a function of MindSpore's tensors."""
+    node: Any = named(Native, label)(edges)
+    node.function, node.given, node.args = function, given, args
+    node.places = [i for i, edge in enumerate(edges) if edge is not None]
+    node.count = len(edges)
+    node.saved = saved
+    node.outputs = [i for i, item in enumerate(results) if isinstance(item, TensorBase) and item._dtype.category >= 2]
+    if len(results) > 1:
+        node.width = len(results)
+    return node

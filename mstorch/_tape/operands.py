@@ -1,0 +1,96 @@
+"""What a kernel is given, and what it gives: tensors as arrays or MindSpore's values, and back."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._backend.raw import Raw, from_numpy
+from .._core.dtype import OF_NP
+from .._core.modes import shapes_only
+from .._core.storage import Storage
+from .._core.tensor_base import (
+    TensorBase,
+    array_of,
+    laid_out,
+    meta_tensor,
+    tensor_of,
+    value_of,
+    wrap,
+)
+from .places import Shaped, without_memory
+
+_SIMPLE = frozenset((int, float, bool, complex, str, type(None)))
+
+
+def arrays_of(args: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """Tensors among the arguments as arrays; those without memory only beside inputs without memory."""
+    for arg in args:
+        if arg.__class__ not in _SIMPLE and not (arg.__class__ is tuple and _SIMPLE.issuperset(map(type, arg))):
+            break
+    else:
+        return args
+    plain = _plain(args)
+    if plain is not None:
+        return plain
+    if without_memory(args):
+        if not without_memory(inputs):
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        with shapes_only():
+            return tuple(map(as_array, args))
+    return tuple(map(as_array, args))
+
+
+def _plain(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The arguments with arrays for tensors on the host, at the least cost; None if there is anything else among them."""
+    found: list[Any] = []
+    for arg in args:
+        kind = arg.__class__
+        if kind in _SIMPLE or kind is np.ndarray:
+            found.append(arg)
+        elif kind is tuple:
+            inner = _plain(arg)
+            if inner is None:
+                return None
+            found.append(inner)
+        elif isinstance(arg, TensorBase) and arg._storage.__class__ is Storage:
+            found.append(array_of(arg))
+        else:
+            return None
+    return tuple(found)
+
+
+def as_array(item: Any) -> Any:
+    if isinstance(item, TensorBase):
+        return array_of(item)
+    if item.__class__ is np.ndarray or item.__class__ in _SIMPLE:
+        return item
+    if isinstance(item, (list, tuple)) and any(isinstance(part, (TensorBase, np.ndarray)) for part in item):
+        return tuple(as_array(part) for part in item)
+    return item
+
+
+def as_raw(item: Any) -> Any:
+    """A tensor or array, or a sequence with such, as MindSpore's values; anything else as it is."""
+    if isinstance(item, TensorBase):
+        return value_of(item)
+    if item.__class__ is np.ndarray:
+        return from_numpy(np.ascontiguousarray(item).reshape(item.shape))
+    if isinstance(item, (list, tuple)) and any(isinstance(part, (TensorBase, np.ndarray)) for part in item):
+        return tuple(as_raw(part) for part in item)
+    return item
+
+
+def wrapped(value: Any, strides: Any = None) -> Any:
+    if value.__class__ is np.ndarray:
+        return laid_out(value, strides)
+    if isinstance(value, Raw):
+        return wrap(value, strides)
+    if isinstance(value, np.generic):
+        return tensor_of(np.asarray(value))
+    if value.__class__ is Shaped:
+        return meta_tensor(value.shape, OF_NP[value.dtype], strides)
+    if isinstance(value, (tuple, list)):
+        return tuple(wrapped(item) for item in value)
+    return value
