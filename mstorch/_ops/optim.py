@@ -78,12 +78,10 @@ class Steps:
             touch(tensor)
 
     def before(self, *tensors: Any) -> None:
-        """Do what was gathered if tensors share memory with it."""
+        """Do what was gathered if tensors share memory with it, or are sparse, whose memory nobody asks for."""
         memory = self.memory
-        for tensor in tensors:
-            if id(tensor._storage) in memory:
-                self.run()
-                return
+        if memory and any(getattr(tensor, "_layout", None) is not None or id(tensor._storage) in memory for tensor in tensors):
+            self.run()
 
     def _gather(self, step: Any, written: tuple[Any, ...], grad: Any, passes: int) -> None:
         tensors = (*written, grad)

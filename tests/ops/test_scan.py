@@ -3,6 +3,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch as real_torch
+
+import mstorch
 
 X = np.array([[1.5, -2.0, 0.0, 3.0], [0.5, 0.0, 0.0, 2.0], [-1.0, 4.0, 2.5, 2.5]], np.float32)
 NAN = X.copy()
@@ -141,3 +144,16 @@ def test_gradients_of_complex_sums(both):
         return found, first, second, tangent, torch.logcumsumexp(x[0, 0], 0), torch.logcumsumexp(x[:0], 0)
 
     both(body)
+
+
+@pytest.mark.parametrize("shape", [(64, 64), (65, 100), (3, 5, 400), (1, 5000), (4097, 1), (2, 3000)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_running_sums_of_rows(shape, turned):
+    values = np.random.RandomState(0).randn(*shape).astype(np.float32) * 1e3
+    values.flat[7], values.flat[9], values.flat[-1] = np.inf, -np.inf, np.nan
+
+    def sums(torch):
+        x = torch.from_numpy(values)
+        return (x.transpose(0, -1) if turned else x).cumsum(-1).numpy()
+
+    np.testing.assert_array_equal(sums(mstorch), sums(real_torch))

@@ -115,7 +115,7 @@ threads = _Threads()
 
 
 _WAKING = 30_000  # nanoseconds that a thread begins later than the one that woke it
-_WORTH = 200_000  # nanoseconds of one call without Python's lock that are worth threads
+_WORTH = 150_000  # nanoseconds of one call without Python's lock that are worth threads
 _MANY_WORTH = 4_000_000  # of many short ones, whose threads stand in each other's way for the lock
 
 
