@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from .._backend.host._blocks import elementwise
+from .._backend.onednn.gemm import add_multiple
+from .._backend.onednn.library import FOUND
 from .._backend.raw import ON_CPU
 from .._backend.table import kernel, serves
 from .._core.storage import Value
@@ -110,7 +112,7 @@ class Steps:
 
     def plain(self, param: Any, grad: Any, lr: float) -> None:
         """Gradient descent's update of one parameter."""
-        self._gather(lambda p, g: np.subtract(p, g * g.dtype.type(lr), out=p), (param,), grad, 4)
+        self._gather(lambda p, g: _descend(p, g, lr), (param,), grad, 4)
 
 
 def _adam_arrays(
@@ -138,7 +140,14 @@ def _adam_arrays(
 def _momentum_arrays(param: np.ndarray, grad: np.ndarray, buffer: np.ndarray, lr: float, momentum: float) -> None:
     buffer *= buffer.dtype.type(momentum)
     buffer += grad
-    param -= buffer * buffer.dtype.type(lr)
+    _descend(param, buffer, lr)
+
+
+def _descend(param: np.ndarray, direction: np.ndarray, lr: float) -> None:
+    if FOUND:
+        add_multiple(-lr, direction, param)  # rounded as in torch
+    else:
+        param -= direction * direction.dtype.type(lr)
 
 
 _adamw_kernel, _add_kernel = kernel("adamw_step"), kernel("add_scaled")

@@ -8,6 +8,7 @@ import pytest
 import torch as reference
 
 import mstorch
+from mstorch._backend.onednn import library
 
 LIBRARIES = (mstorch, reference)
 # Kernels may round the last bit differently; the order of operations is the same.
@@ -368,3 +369,21 @@ def test_long_parameters_on_threads(name, options, threads, shared):
     for (ours, version), (theirs, their_version) in zip(*results, strict=True):
         np.testing.assert_allclose(ours, theirs, **ROUND_OFF)
         assert version == their_version
+
+
+@pytest.mark.skipif(not library.FOUND, reason="MindSpore's package holds no oneDNN here")
+@pytest.mark.parametrize("options", [{"lr": 0.1}, {"lr": 0.1, "momentum": 0.9}, {"lr": 0.0}])
+def test_descent_rounds_as_torch(options):
+    def steps(torch):
+        rng = np.random.default_rng(5)
+        params = [torch.nn.Parameter(torch.from_numpy(rng.standard_normal(size).astype(np.float32))) for size in (1, 7, 513, 70001)]
+        optimizer = torch.optim.SGD(params, **options)
+        for _ in range(3):
+            for param in params:
+                param.grad = torch.from_numpy(rng.standard_normal(len(param)).astype(np.float32))
+            params[1].grad[3] = float("inf")
+            optimizer.step()
+        return [param.detach().numpy() for param in params]
+
+    for ours, theirs in zip(*map(steps, LIBRARIES), strict=True):
+        np.testing.assert_array_equal(ours, theirs)

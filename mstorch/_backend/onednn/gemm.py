@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..quiet import quiet
 from .library import ENGINE, FOUND, LIBRARY
 from .primitive import RESULT, SOURCE, WEIGHTS, Descriptor, Layout, Primitive, address, none, prepared
 
@@ -28,6 +29,19 @@ def gemm(a: np.ndarray, b: np.ndarray, out: np.ndarray, beta: float = 0.0) -> No
     at = a.__array_interface__["data"][0], b.__array_interface__["data"][0], out.__array_interface__["data"][0]
     (n, k), m = a.shape, b.shape[1]
     _SGEMM(left, right, n, m, k, 1.0, at[0], left_step, at[1], right_step, beta, at[2], out.strides[0] >> 2)
+
+
+_ONE = np.ones(1, np.float32)
+
+
+def add_multiple(factor: float, x: np.ndarray, into: np.ndarray) -> None:
+    """``into += factor * x`` of flat arrays, float32, each sum rounded once: the product of a 1×1 and a 1×n matrix."""
+    if factor == 0 or not x.size:  # the library would not look at x, of which infinities and NaN count
+        with quiet():
+            into += x * np.float32(factor)
+        return
+    n = x.size
+    _SGEMM(b"N", b"N", 1, n, 1, factor, address(_ONE), 1, address(x), n, 1.0, address(into), n)
 
 
 def _products(shapes: tuple[tuple[int, ...], ...], steps: tuple[tuple[int, ...], ...]) -> Primitive:
