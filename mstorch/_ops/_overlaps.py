@@ -8,7 +8,7 @@ import numpy as np
 
 from .._core.storage import Storage
 from .._core.strides import dense_order, flat_index, overlaps
-from .._core.tensor_base import TensorBase, recording, resize, strides_of
+from .._core.tensor_base import TensorBase, count_of, recording, resize, strides_of
 from .._core.writable import SHARED, check_writable, refuse_partial_overlap
 from ._dispatch import shape_of
 
@@ -27,12 +27,17 @@ def refuse_overlap(out: Any, *inputs: Any) -> None:
             raise RuntimeError(SHARED)
 
 
-def refuse_parts(out: Any, input: Any) -> None:
-    """Raise torch's error if the first of ``out`` (a pair, or None) shows a part of the input: for what reads after it wrote."""
+def refuse_parts(out: Any, input: Any, shape: tuple[int, ...] | None = None) -> None:
+    """Raise torch's error if the first of ``out`` (a pair, or None) shows a part of the input: for what reads after it wrote.
+
+    ``shape``: the size that it will have, row-major if that is another than it has.
+    """
     if out is not None and isinstance(out[0], TensorBase) and out[0] is not input and out[0]._storage is input._storage:
         target, size = out[0], input._dtype.itemsize
         check_writable(target)
         extents = [sum((length - 1) * step for length, step in zip(part._shape, strides_of(part))) for part in (target, input)]
+        if shape is not None and shape != target._shape:
+            extents[0] = count_of(shape) - 1
         if target._offset * target._dtype.itemsize != input._offset * size or extents[0] != extents[1]:
             refuse_partial_overlap(target, input)
 

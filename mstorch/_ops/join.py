@@ -67,6 +67,20 @@ def _common(tensors: Sequence[Any]) -> Any:
     return kind
 
 
+def _refuse_tracked(name: str, tensors: Sequence[Any]) -> None:
+    """Raise torch's error where there is an ``out=`` and one of the tensors takes part in autograd."""
+    if modes.grad and any(is_tracked(tensor) for tensor in tensors):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+        )
+
+
+def _check_kind(kind: Any, out: Any) -> None:
+    """Raise torch's error if ``out`` (or None) cannot hold elements of a dtype."""
+    if out is not None and not can_cast(kind, out._dtype):
+        raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_word(out._dtype)}")
+
+
 def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     """The tensors one after another along ``dim``."""
     tensors = tensor_list(tensors, "cat")
@@ -95,15 +109,11 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
                 )
     kind = _common(tensors)
     if out is not None:
-        if modes.grad and any(is_tracked(tensor) for tensor in tensors):
-            raise RuntimeError(
-                "cat(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
-            )
+        _refuse_tracked("cat", tensors)
         length = sum(shape[axis] for shape in shapes if shape != (0,) or len(first) == 1)
         resize_overlapping(out, tensors, (*first[:axis], length, *first[axis + 1 :]))
     refuse_overlap(out, *tensors)
-    if out is not None and not can_cast(kind, out._dtype):
-        raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_word(out._dtype)}")
+    _check_kind(kind, out)
     parts = []
     for tensor, shape in zip(tensors, shapes):
         if tensor._dtype is not kind:
@@ -134,6 +144,8 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
             )
     axis = wrap_dim(dim, len(first) + 1)
     kind = _common(tensors)
+    if out is not None:
+        _refuse_tracked("stack", tensors)
     if out is not None and out._storage.__class__ is Storage and not recording(tensors):
         if 0 not in first and any(out._storage is tensor._storage for tensor in tensors):
             count = len(tensors)
@@ -143,6 +155,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
         if all(out is not tensor for tensor in tensors):
             resize_overlapping(out, tensors, (*first[:axis], len(tensors), *first[axis:]))
         refuse_overlap(out, *tensors)
+    _check_kind(kind, out)
     parts = [t if t._dtype is kind else cast_tensor(t, kind) for t in tensors]
     return finish(apply(_stack, kind, (parts,), (axis,)), out)
 

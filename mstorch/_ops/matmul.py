@@ -185,8 +185,6 @@ def _matmul(input: Any, other: Any, a: tuple[int, ...], b: tuple[int, ...]) -> A
     nothing = 0 in (*lead, *a[-2:], b[-1])
     if folded:
         check_same_dtype(input, other)
-    elif not nothing:  # as in torch, whose products of batches look at no dtype where there is nothing to compute
-        _check_batches(input, other)
     if a[-1] != b[-2]:
         if len(b) == 2:
             rows = 1
@@ -204,6 +202,8 @@ def _matmul(input: Any, other: Any, a: tuple[int, ...], b: tuple[int, ...]) -> A
         if flat is not None:
             refuse_dtype("addmm_impl_cpu_", input._dtype)
             return views.reshape(call(_mm, (flat, other)), (*a[:-1], b[-1]))
+    if not (folded or nothing):  # as in torch, whose products of batches look at no dtype where there is nothing to compute
+        _check_batches(input, other)
     if nothing and (input._dtype is not other._dtype or input._dtype.category == 0):
         return _nothing(input, other, (*lead, a[-2], b[-1]))
     refuse_dtype("bmm", input._dtype)

@@ -284,9 +284,9 @@ def _extremes(
 ) -> Any:
     """Values and indices; torch gives an ``out=`` its size before it reads, also where that is the input."""
     expect_parts(name, out)
-    refuse_parts(out, input)
     found = _with_indices(arg_kernel, name, kind, input, dim, keepdim)
-    if out is not None and out[0] is input and not keepdim and input._storage.__class__ is Storage and input._node is None:
+    refuse_parts(out, input, found[0]._shape)
+    if out is not None and out[0] is input and not keepdim and input._storage.__class__ is Storage and not recording((input,)):
         place = wrap_dim(dim, len(input._shape))
         resize(input, found[0]._shape)
         if place < len(input._shape) or not input._shape:

@@ -401,7 +401,7 @@ def _hermitian(self: Any) -> Any:
             f"tensor.H is only supported on matrices (2-D tensors). Got {rank}-D tensor. For batches of matrices, consider using "
             "tensor.mH"
         )
-    return adjoint(self) if rank else (self.conj() if self._dtype.category == 3 else views.alias(self))
+    return adjoint(self) if rank else (self.conj() if self._dtype.category == 3 else self)
 
 
 def sum_to_size(self: Any, *size: Any) -> Any:

@@ -233,3 +233,49 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_dtypes_that_are_refused(both: Both, name: str) -> None:
     both(REFUSED[name])
+
+
+TWICE: dict[str, Callable[[Any, Any], Any]] = {
+    "index_add": lambda torch, x: x.index_add(0, torch.tensor([0]), torch.ones(1, 4)),
+    "index_copy": lambda torch, x: x.index_copy(0, torch.tensor([0]), torch.ones(1, 4)),
+    "scatter_add": lambda torch, x: x.scatter_add(0, torch.zeros(1, 4, dtype=torch.int64), torch.ones(1, 4)),
+    "scatter": lambda torch, x: x.scatter(0, torch.zeros(1, 4, dtype=torch.int64), torch.ones(1, 4)),
+    "index_put": lambda torch, x: x.index_put((torch.tensor([0]),), torch.ones(4), accumulate=True),
+    "put": lambda torch, x: x.put(torch.tensor([0]), torch.ones(1), accumulate=True),
+    "from a source": lambda torch, x: torch.ones(2, 4).index_add(0, torch.tensor([0, 0, 1]), x),
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_sums_into_a_tensor_keep_positions_for_their_sources(both: Both, name: str) -> None:
+    """A second backward through the graph raises where something was kept."""
+
+    def body(torch: Any) -> Any:
+        x = torch.ones(3, 4, requires_grad=True)
+        found = TWICE[name](torch, x)
+        found.sum().backward()
+        found.sum().backward()
+        return x.grad
+
+    both(body)
+
+
+CONVERTED: tuple[tuple[int, ...], ...] = ((0, 2), (1,), (2, 0, 3), (3,), (1, 1))
+
+
+@pytest.mark.parametrize("shape", CONVERTED)
+def test_gradients_of_conversions_stay_expanded_where_they_have_one_element(both: Both, shape: tuple[int, ...]) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.ones(shape, dtype=torch.float16, requires_grad=True)
+        return torch.autograd.grad(x.float().sum(), x, create_graph=True)
+
+    both(body)
+
+
+def test_glu_keeps_the_order_of_memory(both: Both) -> None:
+    def body(torch: Any) -> Any:
+        torch.manual_seed(0)
+        x = torch.randn(4, 3, 2, 4).permute(3, 1, 2, 0)
+        return [torch.nn.functional.glu(x, dim) for dim in (0, 2, -1)]
+
+    both(body)
