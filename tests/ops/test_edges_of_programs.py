@@ -279,3 +279,17 @@ def test_glu_keeps_the_order_of_memory(both: Both) -> None:
         return [torch.nn.functional.glu(x, dim) for dim in (0, 2, -1)]
 
     both(body)
+
+
+OF_TWO = ("atan2", "logaddexp", "logaddexp2", "xlogy", "hypot", "copysign", "maximum", "fmod", "mul")
+
+
+@pytest.mark.parametrize("name", OF_TWO)
+def test_results_that_backward_needs_not_may_be_written(both: Both, name: str) -> None:
+    def body(torch: Any) -> Any:
+        x, y = torch.tensor([2.0, 1.0, 1.5], requires_grad=True), torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        found = getattr(torch, name)(x, y)
+        found.mul_(3)
+        return torch.autograd.grad(found.sum(), (x, y), create_graph=True)
+
+    both(body)
