@@ -293,3 +293,17 @@ def test_results_that_backward_needs_not_may_be_written(both: Both, name: str) -
         return torch.autograd.grad(found.sum(), (x, y), create_graph=True)
 
     both(body)
+
+
+OF_ONE = ("erfc", "lgamma", "digamma", "i0", "special.ndtr", "special.entr", "special.log_ndtr")
+
+
+@pytest.mark.parametrize("name", OF_ONE)
+def test_results_of_special_functions_may_be_written(both: Both, name: str) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.tensor([0.5, 0.25, 1.5], requires_grad=True)
+        found = getattr(torch.special if name.startswith("special.") else torch, name.removeprefix("special."))(x)
+        found.mul_(2)
+        return torch.autograd.grad(found.sum(), x)
+
+    both(body)
