@@ -232,7 +232,8 @@ def glu(input: Any, dim: int = -1) -> Any:
     _floating("glu_cpu", input)
     half = shape[dim] // 2
     first, second = views.narrow(input, dim, 0, half), views.narrow(input, dim, half, half)
-    return call(_mul, (first, unary(_sigmoid, second)))
+    gate = unary(_sigmoid, second)
+    return call(_mul, (first, gate), strides=result_strides((first, gate), first._shape))
 
 
 def relu_(input: Any) -> Any:

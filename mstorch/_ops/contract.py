@@ -198,6 +198,15 @@ def _pair(
                 a, first = reduced, left
             else:
                 b, second = reduced, left
+    # What one operand has a single element of is summed in the other before the two are multiplied.
+    for label in [label for label in first if label in second and label not in keep]:
+        here, there = first.index(label), second.index(label)
+        if 1 in (a._shape[here], b._shape[there]):
+            a, first = _without(a, here), [own for own in first if own != label]
+            b, second = _without(b, there), [own for own in second if own != label]
+    if all(label in keep for label in first if label in second):
+        order = sorted({*first, *second}, key=places.__getitem__)
+        return _lined_up(a, first, order) * _lined_up(b, second, order), order
     mine, theirs = (
         sorted((label for label in own if label not in other), key=places.__getitem__) for own, other in ((first, second), (second, first))
     )
@@ -209,7 +218,7 @@ def _pair(
 
     def arranged(operand: Any, own: list[Any], order: list[Any]) -> Any:
         moved = views.permute(operand, tuple(own.index(label) for label in order)) if order != own else operand
-        full = tuple(sizes[label] if label in shared else n for label, n in zip(order, shape_of(moved)))
+        full = tuple(sizes[label] if label in batch else n for label, n in zip(order, shape_of(moved)))
         return views.expand(moved, full) if full != shape_of(moved) else moved
 
     left = arranged(a, first, batch + mine + summed)
@@ -218,12 +227,24 @@ def _pair(
     inner = shape_of(left)[len(batch) + len(mine) :]
     columns = shape_of(right)[len(batch) + len(inner) :]
     n = views.numel_of
-    if not summed:
-        spread = views.reshape(left, (*lead, *rows, *(1,) * len(columns)))
-        return spread * views.reshape(right, (*lead, *(1,) * len(rows), *columns)), batch + mine + theirs
     head = (n(lead),) if batch else ()
     product = matmul(_in_shape(left, (*head, n(rows), n(inner))), _in_shape(right, (*head, n(inner), n(columns))))
     return views.reshape(product, (*lead, *rows, *columns)), batch + mine + theirs
+
+
+def _without(operand: Any, dim: int) -> Any:
+    """The operand summed along a dimension."""
+    return views.squeeze(operand, dim) if operand._shape[dim] == 1 else operand.sum(dim)
+
+
+def _lined_up(operand: Any, own: list[Any], order: list[Any]) -> Any:
+    """The operand with its dimensions in the order of labels, and one of length 1 for each that it has not."""
+    there = [label for label in order if label in own]
+    moved = views.permute(operand, tuple(own.index(label) for label in there)) if there != own else operand
+    for place, label in enumerate(order):
+        if label not in own:
+            moved = views.unsqueeze(moved, place)
+    return moved
 
 
 def _in_shape(tensor: Any, shape: tuple[int, ...]) -> Any:

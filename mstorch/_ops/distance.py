@@ -46,6 +46,11 @@ def _word(kind: Any) -> str:
     return type_word(kind)
 
 
+def _refuse_half(name: str, kind: Any) -> None:
+    if kind.itemsize == 2:
+        raise NotImplementedError(f"\"{name}\" not implemented for '{_word(kind)}'")
+
+
 def pairwise_distance(x1: Any, x2: Any, p: float = 2, eps: float = 1e-06, keepdim: bool = False) -> Any:
     """The p-norm of ``x1 - x2 + eps`` over the last dimension."""
     difference = add(sub(x1, x2), eps)
@@ -64,6 +69,7 @@ def pdist(input: Any, p: float = 2) -> Any:
     first, second = np.triu_indices(shape[0], 1)
     if not first.size:
         return mul(sum_of(views.narrow(input, 0, 0, 0), 1), 0) if shape[0] == 0 else sum_of(views.narrow(input, 0, 0, 0), 1)
+    _refuse_half("pdist", input._dtype)
     left = index_select(input, 0, made(first.astype(np.int64)))
     right = index_select(input, 0, made(second.astype(np.int64)))
     return p_norm(sub(left, right), p, 1, share=False)
@@ -73,12 +79,14 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = "use_mm_f
     """The p-norm distances of every row of (*, P, M) to every row of (*, R, M): (*, P, R)."""
     a, b = shape_of(x1), shape_of(x2)
     for name, tensor, shape in (("X1", x1, a), ("X2", x2, b)):
-        if tensor._dtype.category < 2:
+        if tensor._dtype.category != 2:
             raise RuntimeError(
                 f"cdist only supports floating-point dtypes, {name} got: {_word(tensor._dtype)}"
             )
         if len(shape) < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {len(shape)}D")
+    if x1._dtype is not x2._dtype:
+        raise RuntimeError(f"expected scalar type {_word(x1._dtype)} but found {_word(x2._dtype)}")
     if a[-1] != b[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {a[-1]} X2: {b[-1]}")
     if p < 0:
@@ -88,6 +96,9 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = "use_mm_f
         # A sum over nothing: zeros, which autograd still follows.
         first = views.unsqueeze(sum_of(x1, -1), -1)
         return mul(add(first, views.unsqueeze(sum_of(x2, -1), -2)), 0)
+    products = compute_mode == "use_mm_for_euclid_dist" or compute_mode != "donot_use_mm_for_euclid_dist" and max(a[-2], b[-2]) > 25
+    if p != 2 or not products:
+        _refuse_half("cdist", x1._dtype)
     difference = sub(views.unsqueeze(x1, -2), views.unsqueeze(x2, -3))
     return p_norm(difference, p, len(shape_of(difference)) - 1, share=False)
 

@@ -9,9 +9,11 @@ import numpy as np
 
 from .._backend.table import Kernel, kernel
 from .._core.dtype import bfloat16, complex128, dtype, float16, float64
-from .._core.tensor_base import TensorBase, array_of, count_of
+from .._core.storage import Storage
+from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked
 from .._tape.apply import apply
 from .._tape.composite import refuse
+from .._tape.windows import linear
 from ._autocast import follow
 from ._choice import chosen
 from ._dispatch import (
@@ -201,6 +203,9 @@ def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
     expect_a_tensor("remainder", input, other)
     kind = result_dtype((input, other))
     if kind.category >= 2:
+        if out is None and not isinstance(input, TensorBase) and is_tracked(other):
+            error = RuntimeError("derivative for aten::remainder is not implemented")
+            return refuse("NotImplemented", "remainder", other, elementwise(_remainder, (input, other.detach()), None), error)
         return elementwise(_remainder, (input, other), out)
     return _integer("remainder", input, other, kind, out)
 
@@ -422,11 +427,20 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
     step = sub(end, input)
     if is_number(weight):
         near = builtins.abs(weight) < 0.5
-        result = add(input, mul(step, weight)) if near else sub(end, mul(step, _rest(weight, input._dtype)))
+        part = _weighed(step, weight if near else _rest(weight, input._dtype))
+        result = add(input, part) if near else sub(end, part)
     else:
         near = binary(_lt, abs(weight), 0.5)
         result = _either(near, add(input, mul(step, weight)), sub(end, mul(step, sub(1, weight))))
     return finish(result, out, input, end, weight)
+
+
+def _weighed(step: Any, weight: Any) -> Any:
+    """A number times the step; backward keeps nothing of it, so that it can be gone through again."""
+    if step._node is None or step._storage.__class__ is not Storage or isinstance(weight, complex):
+        return mul(step, weight)
+    factor = step._dtype.np.type(weight)
+    return linear(step, lambda array: array * factor, lambda array: array * factor, "LerpBackward0")
 
 
 def _rest(weight: Any, kind: dtype) -> Any:

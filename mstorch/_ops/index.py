@@ -9,6 +9,7 @@ from .._backend.table import kernel
 from .._core import determinism
 from .._core.dtype import bool_, int64
 from .._core.formats import contiguous_format
+from .._core.storage import Storage
 from .._core.strides import normalize, preserved_strides
 from .._core.tensor_base import TensorBase, array_of, count_of, in_order, recording, strides_of, tensor_of, touch
 from .._core.writable import check_history, check_writable
@@ -94,7 +95,11 @@ def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {count_of(positions._shape)} value(s)")
     if len(shape) > 1 and shape[dim] == 0 and count_of(positions._shape):
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
-    check_range(positions, 0, shape[dim] if shape else 1, lambda _: IndexError("index out of range in self"))
+    size = shape[dim] if shape else 1
+    by_rows = len(shape) < 2 or dim != 1 and 0 not in shape
+    check_range(positions, 0, size, lambda wrong: IndexError("index out of range in self") if by_rows else RuntimeError(
+        f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}"
+    ))  # fmt: skip
     if not shape:
         return finish(call(_gather, (input,), 0, views.reshape(positions, ())), out)
     if not positions._shape:
@@ -342,6 +347,9 @@ def tracked_number(value: Any) -> bool:
     return not isinstance(value, TensorBase) and is_number(value)
 
 
+_TOO_FEW = "Number of elements of source < number of ones in mask"
+
+
 def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     """A copy with the elements of ``source``, in order, where the mask holds."""
     if mask._dtype is not bool_:
@@ -361,7 +369,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     positions = np.flatnonzero(np.broadcast_to(chosen, shape))
     count = positions.size
     if count_of(source._shape) < count:
-        raise RuntimeError("Number of elements of source < number of ones in mask")
+        raise RuntimeError(_TOO_FEW)
     flat = views.reshape(source, (count_of(source._shape),))
     part = views.slice_dim(flat, 0, 0, count, 1)
     return put_flat(spread, beside(tensor_of(positions), spread), part, False)
@@ -370,16 +378,30 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
 def masked_scatter_(self: Any, mask: Any, source: Any) -> Any:
     """Put the elements of ``source``, in order, where the mask holds; returns the tensor."""
     if not isinstance(source, TensorBase) or source._storage is not self._storage or recording((self, source)):
-        return in_place(self, masked_scatter, mask, source)
+        try:
+            return in_place(self, masked_scatter, mask, source)
+        except RuntimeError as error:
+            if str(error) == _TOO_FEW and self._storage.__class__ is Storage:
+                _fill_in_turn(self, mask, source)  # as in torch, which notices when none is left
+            raise
     # Of its own memory torch reads one element after the other, those too that have just been written.
     check_writable(self)
-    masked_scatter(self, mask, source)
-    target = array_of(self)
-    values = np.ascontiguousarray(array_of(source)).reshape(-1)
-    for number, place in enumerate(np.argwhere(np.broadcast_to(array_of(mask), target.shape))):
-        target[tuple(place)] = values[number]
+    enough = int(array_of(mask).sum()) <= count_of(source._shape)
+    if enough or mask._dtype is not bool_ or source._dtype is not self._dtype:
+        masked_scatter(self, mask, source)
+    _fill_in_turn(self, mask, source)
+    if not enough:
+        raise RuntimeError(_TOO_FEW)
     touch(self)
     return self
+
+
+def _fill_in_turn(target: Any, mask: Any, source: Any) -> None:
+    """Put the elements of ``source``, one after the other, where the mask holds, as far as they go; the write is not counted."""
+    array = array_of(target)
+    values = np.ascontiguousarray(array_of(source)).reshape(-1)
+    for number, place in enumerate(np.argwhere(np.broadcast_to(array_of(mask), array.shape))[: values.size]):
+        array[tuple(place)] = values[number]
 
 
 def _masked_scatter_without_counting(input: Any, mask: Any, source: Any) -> Any:

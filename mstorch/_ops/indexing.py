@@ -216,6 +216,11 @@ def _plan(shape: tuple[int, ...], advanced: dict[int, Any]) -> tuple[tuple[int, 
 def _check_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
     if capturing():
         return
+    if 0 in shape:
+        # torch looks at no positions where nothing is taken, but that nothing can be taken of nothing.
+        for dim, index in advanced.items():
+            if not shape[dim] and 0 not in index._shape:
+                raise IndexError("index is out of bounds for dimension with size 0")
     # torch brings the indexed dimensions to the front before it counts them.
     for position, (dim, index) in enumerate(sorted(advanced.items())):
         if 0 in index._shape or is_meta(index):
@@ -223,6 +228,9 @@ def _check_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
         values = array_of(index)
         low, high = int(np.minimum.reduce(values, axis=None)), int(np.maximum.reduce(values, axis=None))
         if low < -shape[dim] or high >= shape[dim]:
+            if 0 in shape:
+                advanced[dim] = index * 0
+                continue
             worst = low if low < -shape[dim] else high
             raise IndexError(f"index {worst} is out of bounds for dimension {position} with size {shape[dim]}")
 

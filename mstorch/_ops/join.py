@@ -10,11 +10,12 @@ import numpy as np
 from .._backend.table import kernel
 from .._core.dtype import int32, int64
 from .._core.formats import contiguous_format
+from .._core.modes import modes
 from .._core.promotion import can_cast, promote_types
 from .._core.size import Size
 from .._core.storage import Storage
 from .._core.strides import channels_last_strides, is_channels_last, normalize, preserved_strides
-from .._core.tensor_base import TensorBase, array_of, in_order, recording, resize, tensor_of
+from .._core.tensor_base import TensorBase, array_of, in_order, is_tracked, recording, resize, tensor_of
 from .._tape.apply import apply
 from .._tape.windows import no_view
 from . import views
@@ -32,7 +33,7 @@ from ._dispatch import (
     wrap_dims,
 )
 from ._forms import accept_forms
-from ._overlaps import refuse_overlap
+from ._overlaps import refuse_overlap, resize_overlapping
 from .creation import arange, zeros
 from .from_data import from_numpy
 from .from_data import tensor as make
@@ -66,6 +67,20 @@ def _common(tensors: Sequence[Any]) -> Any:
     return kind
 
 
+def _refuse_tracked(name: str, tensors: Sequence[Any]) -> None:
+    """Raise torch's error where there is an ``out=`` and one of the tensors takes part in autograd."""
+    if modes.grad and any(is_tracked(tensor) for tensor in tensors):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+        )
+
+
+def _check_kind(kind: Any, out: Any) -> None:
+    """Raise torch's error if ``out`` (or None) cannot hold elements of a dtype."""
+    if out is not None and not can_cast(kind, out._dtype):
+        raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_word(out._dtype)}")
+
+
 def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     """The tensors one after another along ``dim``."""
     tensors = tensor_list(tensors, "cat")
@@ -93,12 +108,12 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
                     f"number {number} in the list."
                 )
     kind = _common(tensors)
-    if out is not None and any(out is tensor for tensor in tensors) and out._storage.__class__ is Storage and not recording(tensors):
+    if out is not None:
+        _refuse_tracked("cat", tensors)
         length = sum(shape[axis] for shape in shapes if shape != (0,) or len(first) == 1)
-        resize(out, (*first[:axis], length, *first[axis + 1 :]))  # torch gives it its size before it looks at what overlaps
+        resize_overlapping(out, tensors, (*first[:axis], length, *first[axis + 1 :]))
     refuse_overlap(out, *tensors)
-    if out is not None and not can_cast(kind, out._dtype):
-        raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_word(out._dtype)}")
+    _check_kind(kind, out)
     parts = []
     for tensor, shape in zip(tensors, shapes):
         if tensor._dtype is not kind:
@@ -129,13 +144,18 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
             )
     axis = wrap_dim(dim, len(first) + 1)
     kind = _common(tensors)
+    if out is not None:
+        _refuse_tracked("stack", tensors)
     if out is not None and out._storage.__class__ is Storage and not recording(tensors):
         if 0 not in first and any(out._storage is tensor._storage for tensor in tensors):
             count = len(tensors)
             resize(out, (*first[:axis], count, *first[axis:]))  # as in cat
             if all(out is tensor for tensor in tensors):  # and then again for what the tensors have become
-                resize(out, (*first[:axis], count, count, *first[axis:]))
+                resize(out, (*first[:axis], count, count, *first[axis:]) if first else (count,))
+        if all(out is not tensor for tensor in tensors):
+            resize_overlapping(out, tensors, (*first[:axis], len(tensors), *first[axis:]))
         refuse_overlap(out, *tensors)
+    _check_kind(kind, out)
     parts = [t if t._dtype is kind else cast_tensor(t, kind) for t in tensors]
     return finish(apply(_stack, kind, (parts,), (axis,)), out)
 

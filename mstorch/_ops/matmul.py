@@ -5,11 +5,11 @@ from typing import Any
 
 from .._backend.table import kernel
 from .._core.storage import Storage
-from .._core.tensor_base import TensorBase, recording, resize, touch
+from .._core.tensor_base import TensorBase, is_tracked, recording, resize, touch
 from .._tape.windows import no_view
 from . import views
 from ._autocast import follow
-from ._dispatch import broadcast_shape, call, cpp_word, finish_exactly, refuse_dtype, shape_of, type_word
+from ._dispatch import broadcast_shape, call, cast_tensor, cpp_word, finish_exactly, refuse_dtype, shape_of, type_word
 from ._forms import without_out_dtype
 
 _mm = kernel("mm")
@@ -25,6 +25,29 @@ def check_same_dtype(first: Any, second: Any) -> None:
         raise RuntimeError(
             f"expected m1 and m2 to have the same dtype, but got: {cpp_word(first._dtype)} != {cpp_word(second._dtype)}"
         )
+
+
+def _check_vector(matrix: Any, vector: Any) -> None:
+    """The same for the product of a matrix, or several, and a vector."""
+    if matrix._dtype is not vector._dtype:
+        own, other = type_word(matrix._dtype), type_word(vector._dtype)
+        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {other}, {own}, and {other}")
+
+
+def _check_batches(first: Any, second: Any) -> None:
+    """The same for a product of batches, which does without bool, too."""
+    refuse_dtype("bmm", first._dtype)
+    if first._dtype is not second._dtype:
+        raise RuntimeError(f"expected scalar type {type_word(first._dtype)} but found {type_word(second._dtype)}")
+
+
+def _nothing(first: Any, second: Any, shape: tuple[int, ...]) -> Any:
+    """A product of batches that has no elements, or sums of none, of two dtypes or of bool; autograd follows it."""
+    made = second.new_zeros(shape)
+    for operand in (first, second) if second._dtype.category > 1 else ():
+        if is_tracked(operand):
+            made = made + cast_tensor(operand.sum(), second._dtype) * 0
+    return made
 
 
 def mm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any:
@@ -56,8 +79,9 @@ def bmm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}]."
         )
-    check_same_dtype(input, mat2)
-    refuse_dtype("bmm", input._dtype)
+    if 0 in (*a, *b) and (input._dtype.category == 0 or input._dtype is not mat2._dtype):
+        return finish_exactly(_nothing(input, mat2, (*a[:2], b[2])), out)
+    _check_batches(input, mat2)
     return finish_exactly(call(_bmm, (input, mat2)), out)
 
 
@@ -68,12 +92,14 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
         raise RuntimeError(f"vector + matrix @ vector expected, got {len(b)}, {len(a)}, {len(b)}")
     if a[1] != b[0]:
         raise RuntimeError(f"size mismatch, got input ({a[0]}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
-    check_same_dtype(input, vec)
+    _check_vector(input, vec)
     if isinstance(out, TensorBase) and out._dtype is not input._dtype:
         raise RuntimeError(
             f"addmv input tensors must have the same dtype, but got {type_word(out._dtype)}, {type_word(input._dtype)}, and "
             f"{type_word(vec._dtype)}"
         )
+    if input._dtype.category == 0 and 0 in a:
+        return finish_exactly(input.new_zeros(a[:1]), out)
     refuse_dtype("addmv_impl_cpu", input._dtype)
     return finish_exactly(views.squeeze(call(_mm, (input, views.unsqueeze(vec, 1))), 1), out)
 
@@ -142,16 +168,22 @@ def _matmul(input: Any, other: Any, a: tuple[int, ...], b: tuple[int, ...]) -> A
     if len(a) == 2 and len(b) == 1:
         return mv(input, other)
     if len(a) == 1:
+        if len(b) > 2:
+            _check_vector(other, input)
         product = _matmul(views.unsqueeze(input, 0), other, (1, *a), b)
         if len(b) == 2:
             touch(product)  # torch takes the row's dimension out in place
         return views.squeeze(product, -2)
     if len(b) == 1:
+        _check_vector(input, other)
+        if input._dtype.category == 0 and 0 not in a:
+            refuse_dtype("addmv_impl_cpu", input._dtype)
         product = _matmul(input, views.unsqueeze(other, 1), a, (*b, 1))
         return views.squeeze(product, -1)
     lead = broadcast_shape(a[:-2], b[:-2])
-    nothing = 0 in (*lead, a[-2], b[-1]) and (len(b) > 2 or 0 in a) and len(a) + len(b) > 4
-    if not nothing:  # as in torch, which looks at nothing where there is nothing to compute
+    folded = len(b) == 2 or len(a) == 2 and is_tracked(input)  # into one product of matrices
+    nothing = 0 in (*lead, *a[-2:], b[-1])
+    if folded:
         check_same_dtype(input, other)
     if a[-1] != b[-2]:
         if len(b) == 2:
@@ -170,8 +202,10 @@ def _matmul(input: Any, other: Any, a: tuple[int, ...], b: tuple[int, ...]) -> A
         if flat is not None:
             refuse_dtype("addmm_impl_cpu_", input._dtype)
             return views.reshape(call(_mm, (flat, other)), (*a[:-1], b[-1]))
-    if nothing and input._dtype is not other._dtype:
-        return (other if len(a) == 2 else input).new_zeros((*lead, a[-2], b[-1]))
+    if not (folded or nothing):  # as in torch, whose products of batches look at no dtype where there is nothing to compute
+        _check_batches(input, other)
+    if nothing and (input._dtype is not other._dtype or input._dtype.category == 0):
+        return _nothing(input, other, (*lead, a[-2], b[-1]))
     refuse_dtype("bmm", input._dtype)
     if len(a) == len(b) == 3 and a[0] == b[0]:
         return call(_bmm, (input, other), label="UnsafeViewBackward0")  # torch's matmul views the product once more

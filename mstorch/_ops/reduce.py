@@ -32,6 +32,7 @@ from ._dispatch import (
     wrap_dims,
 )
 from ._forms import accept_forms
+from ._overlaps import refuse_parts
 from ._parts import expect_parts
 from .compare import isnan, maximum, minimum, where
 from .elementwise import mul
@@ -207,6 +208,7 @@ def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False, out: A
     expect_parts("aminmax", out)
     for target in out or ():
         expect_out_dtype(target, input._dtype)
+    refuse_parts(out, input)
     low = _extreme(_amin, "aminmax", input, dims, keepdim)
     high = _extreme(_amax, "aminmax", input, dims, keepdim)
     return finish(return_types.aminmax((low, high)), out)
@@ -283,7 +285,8 @@ def _extremes(
     """Values and indices; torch gives an ``out=`` its size before it reads, also where that is the input."""
     expect_parts(name, out)
     found = _with_indices(arg_kernel, name, kind, input, dim, keepdim)
-    if out is not None and out[0] is input and not keepdim and input._storage.__class__ is Storage and input._node is None:
+    refuse_parts(out, input, found[0]._shape)
+    if out is not None and out[0] is input and not keepdim and input._storage.__class__ is Storage and not recording((input,)):
         place = wrap_dim(dim, len(input._shape))
         resize(input, found[0]._shape)
         if place < len(input._shape) or not input._shape:

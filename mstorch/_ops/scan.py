@@ -27,6 +27,7 @@ from ._dispatch import (
     wrap_dims,
 )
 from ._forms import accept_forms
+from ._overlaps import refuse_parts
 from ._parts import expect_parts
 from .index import gather
 from .join import cat, flip
@@ -115,6 +116,7 @@ def logcumsumexp(input: Any, dim: int, *, out: Any = None) -> Any:
     if isinstance(out, TensorBase) and out._dtype is not input._dtype:
         raise RuntimeError(f"expected scalar_type {type_word(input._dtype)} but found {type_word(out._dtype)}")
     refuse_dtype("logcumsumexp_out_cpu", input._dtype, below=2)
+    refuse_parts(None if out is None else (out,), input)
     if input._dtype.category == 3:
         with without_grad():
             found = call(_logcumsumexp, (input.detach(),), dim)
@@ -188,11 +190,12 @@ def _integral(y: Any, x: Any, dx: Any, dim: int, running: bool) -> Any:
     shape = shape_of(y)
     if x is not None and not isinstance(x, TensorBase):
         x, dx = None, x
-    if x is not None and y._dtype is bool_:
-        raise RuntimeError("trapezoid: received a bool input for `x` or `y`, but bool is not supported")
+    if y._dtype is bool_ or x is not None and x._dtype is bool_:
+        name, which = "cumulative_trapezoid" if running else "trapezoid", "`y`" if x is None else "`x` or `y`"
+        raise RuntimeError(f"{name}: received a bool input for {which}, but bool is not supported")
     dim = wrap_dim(dim, len(shape))
     if not running and shape and shape[dim] == 0:
-        return y.new_zeros(shape[:dim] + shape[dim + 1 :])
+        return y.new_zeros(shape[:dim] + shape[dim + 1 :]).zero_()  # which torch fills, as its count of writes tells
     ahead, behind = _pairs(y, dim)
     sums = ahead + behind
     if x is None:

@@ -6,7 +6,7 @@ from typing import Any
 from .._backend.table import kernel
 from .._core.dtype import int64
 from .._core.formats import contiguous_format
-from .._core.tensor_base import TensorBase, count_of
+from .._core.tensor_base import TensorBase, count_of, is_tracked
 from . import views
 from ._autocast import follow
 from ._dispatch import accept_numpy_names, call, finish, shape_of, type_word, wrap_dim
@@ -73,7 +73,15 @@ def scatter(
 
 
 def _scattered(input: Any, dim: int, positions: Any, source: Any, how: str) -> Any:
-    return call(_scatter, (input, source), dim, positions, how, label="ScatterAddBackward0" if how == "add" else "ScatterBackward0")
+    found = call(_scatter, (input, source), dim, positions, how, label="ScatterAddBackward0" if how == "add" else "ScatterBackward0")
+    return _without_indices(found, source) if how == "add" else found
+
+
+def _without_indices(found: Any, source: Any) -> Any:
+    """A sum whose positions only the gradient of the source asks for: where it gets none, backward keeps nothing."""
+    if found._node is not None and not is_tracked(source):
+        found._node.saved = ()
+    return found
 
 
 def _reduced(input: Any, dim: int, positions: Any, source: Any, how: str, include_self: bool) -> Any:
@@ -161,7 +169,8 @@ def _index_written(input: Any, dim: int, positions: Any, source: Any, accumulate
         positions = views.reshape(positions, (1,))
 
     label = "IndexAddBackward0" if accumulate else "IndexCopyBackward0"
-    return call(_index_write, (input, source), dim, positions, accumulate, label=label)
+    found = call(_index_write, (input, source), dim, positions, accumulate, label=label)
+    return _without_indices(found, source) if accumulate else found
 
 
 def index_copy(input: Any, dim: int, index: Any, source: Any, *, out: Any = None) -> Any:

@@ -38,6 +38,7 @@ from ._dispatch import (
     accept_numpy_names,
     call,
     contiguous_copy,
+    cpp_word,
     deliver,
     finish,
     shape_args,
@@ -400,7 +401,7 @@ def _hermitian(self: Any) -> Any:
             f"tensor.H is only supported on matrices (2-D tensors). Got {rank}-D tensor. For batches of matrices, consider using "
             "tensor.mH"
         )
-    return adjoint(self) if rank else (self.conj() if self._dtype.category == 3 else views.alias(self))
+    return adjoint(self) if rank else (self.conj() if self._dtype.category == 3 else self)
 
 
 def sum_to_size(self: Any, *size: Any) -> Any:
@@ -542,7 +543,7 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
         source = above.storages.tensor_over(source, self._dtype)
     if source._dtype is not self._dtype:
         raise RuntimeError(
-            f"Could not set tensor of type {source._dtype.name} to a tensor of type {self._dtype.name}"
+            f"Could not set tensor of type {cpp_word(source._dtype)} to a tensor of type {cpp_word(self._dtype)}"
         )
     if LEVELS and (is_dual(self) or is_dual(source)):
         raise NotImplementedError("Trying to use forward AD with set_ that does not support it because it has not been implemented yet.")
@@ -557,7 +558,14 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
             if need > source._storage.nbytes:
                 source._storage.resize(need)
         turn_into(self, views.as_strided(source, shape, contiguous_strides(shape) if stride is None else stride, storage_offset))
-    refuse("NotImplemented", "set_", tracked, self, RuntimeError("derivative for set_ is not implemented"))
+    error = RuntimeError("derivative for set_ is not implemented")
+    refuse("NotImplemented", "set_", tracked, self, error)
+    base = None if self._auto is None else self._auto.base
+    if base is not None and self._node is not None and modes.grad and is_tracked(tracked):
+        refuse("CopySlices", "set_", tracked, base, error)  # as any write to a view, this one counts for the base
+        self._auto.seen = -1
+        if base._auto is not None:
+            base._auto.leaf = False
     return self
 
 

@@ -24,7 +24,7 @@ from ._dispatch import (
     type_word,
     wrap_dim,
 )
-from ._overlaps import refuse_overlap
+from ._overlaps import refuse_overlap, refuse_parts
 from ._parts import expect_parts
 from .creation import arange
 from .index import gather, keep_layout
@@ -74,6 +74,7 @@ def sort(input: Any, dim: Any = -1, descending: bool = False, stable: Any = Fals
         dim = -1
     axis = wrap_dim(dim, len(shape_of(input)))
     _expect_kinds("sort", input, out)
+    refuse_parts(out, input)
     indices = _order(input, axis, bool(descending))
     shown = keep_layout(input, indices)
     values = values_at(input, axis, indices, "SortBackward0", shown)
@@ -103,6 +104,7 @@ def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool =
     if not 0 <= k <= (shape[dim] if shape else 1):
         raise RuntimeError("selected index k out of range")
     _expect_kinds("topk", input, out)
+    refuse_parts(out, input)
     if input._dtype is bool_:
         raise RuntimeError("topk does not support bool dtypes on CPU")
     if input._dtype.category == 3:
@@ -232,6 +234,7 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False, *, out: Any = None) -
     for word, target, kind in zip(("values", "indices"), out or (), (input._dtype, int64)):
         if target._dtype is not kind:
             raise RuntimeError(f"expected scalar type '{type_word(kind)}' but got '{type_word(target._dtype)}' for {word} output")
+    refuse_parts(out, input)
     if not shape or 0 in shape:
         order = _order(input, dim, False) if not shape else input.new_zeros(
             tuple(1 if d == dim else n for d, n in enumerate(shape)), dtype=int64

@@ -208,6 +208,10 @@ def _look_again(tensor: Any, auto: Any, version: int) -> None:
     if auto.origin != DEFAULT:
         raise RuntimeError(refused_view(tensor, auto, True))
     made = _look[0](tensor)
+    if auto.hooked is not None:  # what ``retain_grad`` asked for
+        if tensor._node is not None and tensor._node.retained:
+            tensor._node.retained.pop(tensor._number, None)
+        made._node.retained = {**(made._node.retained or {}), made._number: auto.hooked}
     tensor._node, tensor._number = made._node, made._number
     auto.seen = version
 

@@ -71,7 +71,7 @@ def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
         return result
     value = bare(tensor)
     made = map_bare(forward, value, back)
-    if made.__class__ is np.ndarray and made.size and made is not value and owner(made) is owner(value):
+    if made.__class__ is np.ndarray and made.size and owner(made) is owner(value):
         strides = tuple(step // made.itemsize for step in made.strides)
         if min(strides, default=0) >= 0 and made.dtype == value.dtype:
             start = tensor._offset + (_address(made) - _address(value)) // made.itemsize
@@ -82,6 +82,8 @@ def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
     result = dressed(made)
     if times:
         result._counter.version = times
+    if label == "ToCopyBackward0" and value.size < 2 and tensor._stride is not None and value.__class__ is np.ndarray:
+        result._stride, result._array = tensor._stride, None  # a conversion keeps them, where they say nothing, too
     if modes.grad and is_tracked(tensor):
         result._node = linear_node(tensor, forward, back, label)
     if LEVELS:

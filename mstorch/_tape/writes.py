@@ -74,7 +74,7 @@ class CopySlices(Node):
         if not self.same:  # a real part of complex numbers: half of an element
             return array - self.back(self.forward(array))
         inside = self.back(np.ones(self.shape, array.dtype))
-        return np.where(inside != 0, np.zeros((), array.dtype), array)
+        return np.where(inside.astype(bool), np.zeros((), array.dtype), array)
 
 
 class Ended(Node):

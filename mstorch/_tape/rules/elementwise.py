@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend.quiet import QUIET
+from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import rule
 
@@ -68,18 +69,22 @@ def pow(node: Any, g: Any) -> Any:
 def scalar_power(node: Any, g: Any) -> Any:
     (exponent,) = node.args
     if exponent == 0:
+        if isinstance(g, TensorBase):
+            return v.like(np.zeros(node.shapes[0], node.kind.np), g)  # which depends on nothing
         return v.times(g, 0) if node.kind.category < 3 else v.mul(g, v.times(node.kept(g), 0))
     x = node.kept(g)
+    recorded = isinstance(x, TensorBase)
     if exponent == 1:
-        return v.flat_in(v.times(g, 1), x)
+        return v.mul(g, v.scalar_power(x, 0)) if recorded else v.times(g, 1)
     if isinstance(exponent, complex) or node.kind.category == 3:
         return v.mul(g, v.conj(v.times(v.scalar_power(x, exponent - 1), exponent)))
-    return v.mul(g, v.times(x if exponent == 2 else v.scalar_power(x, exponent - 1), exponent))
+    return v.mul(g, v.times(x if exponent == 2 and not recorded else v.scalar_power(x, exponent - 1), exponent))
 
 
 @rule("square", keep=(0,), label="PowBackward0")
 def square(node: Any, g: Any) -> Any:
-    return v.mul(g, v.conj(v.times(node.kept(g), 2)))
+    x = node.kept(g)
+    return v.mul(g, v.conj(v.times(v.scalar_power(x, 1) if isinstance(x, TensorBase) else x, 2)))
 
 
 @rule("sqrt", keep=("result",))

@@ -97,13 +97,15 @@ def logit(node: Any, g: Any) -> Any:
     return v.where(v.less_than(x, low) | v.less_than(v.neg(x), -high), 0, slope)
 
 
-def _of_two(op: str, slopes: Callable[[Any, Any, Any, Any], tuple[Any, Any]], label: str | None = None) -> None:
-    """A rule of two operands from their slopes, which are functions of the operands, the result and the gradient."""
+def _of_two(
+    op: str, slopes: Callable[[Any, Any, Any, Any], tuple[Any, Any]], label: str | None = None, *, result: bool = False
+) -> None:  # fmt: skip
+    """A rule of two operands from their slopes, which are functions of the operands, the result (if it is asked for) and the gradient."""
     first_slope, second_slope = (v.wide(lambda *values, place=place: slopes(*values)[place]()) for place in (0, 1))
 
-    @rule(op, keep=(0, 1, "result"), label=label)
+    @rule(op, keep=(0, 1, "result") if result else (0, 1), label=label)
     def chained(node: Any, g: Any) -> Any:
-        values = (g, node.kept(g, 0), node.kept(g, 1), node.kept(g, 2))
+        values = (g, node.kept(g, 0), node.kept(g, 1), node.kept(g, 2) if result else None)
         first, second = node.edges
         return (
             None if first is None else v.fit(first_slope(*values), node.shapes[0]),
@@ -143,8 +145,8 @@ def _log_where(x: Any, other: Any, logarithm: Any, least: float) -> Any:
 _of_two("atan2", lambda g, x, y, _: (
     lambda: v.mul(v.mul(g, y), _inverse_square(x, y)), lambda: v.mul(v.mul(g, v.neg(x)), _inverse_square(x, y)),
 ))  # fmt: skip
-_of_two("hypot", lambda g, x, y, result: (lambda: v.mul(g, v.div(x, result)), lambda: v.mul(g, v.div(y, result))))
-_of_two("copysign", lambda g, x, y, result: (lambda: _same_sign(g, x, result), _nothing(g)))
+_of_two("hypot", lambda g, x, y, result: (lambda: v.mul(g, v.div(x, result)), lambda: v.mul(g, v.div(y, result))), result=True)
+_of_two("copysign", lambda g, x, y, result: (lambda: _same_sign(g, x, result), _nothing(g)), result=True)
 _of_two("logaddexp", lambda g, x, y, _: (lambda: _log_share(g, x, y), lambda: _log_share(g, y, x)))
 _of_two("logaddexp2", lambda g, x, y, _: (lambda: _log2_share(g, x, y), lambda: _log2_share(g, y, x)))
 _of_two("xlogy", lambda g, x, y, _: (lambda: v.mul(g, _log_where(x, y, v.log, 0)), lambda: v.div(v.mul(g, x), y)))

@@ -33,7 +33,8 @@ def _signed(x: Any, value: Any) -> Any:
     return v.mul(v.like(v.signs(x), value), value)
 
 
-# The slope from the argument and the result, and torch's name of the node.
+_KEEP_RESULT = ("erfinv", "erfcx", "ndtri", "log_ndtr", "i0e", "i1", "i1e")
+# The slope from the argument and the result (None where it is not kept), and torch's name of the node.
 _SLOPES: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "erfc": ("ErfcBackward0", lambda x, y: v.times(v.exp(v.neg(v.mul(x, x))), -_TWO_BY_ROOT_PI)),
     "erfinv": ("ErfinvBackward0", lambda x, y: v.times(v.exp(v.mul(y, y)), 1 / _TWO_BY_ROOT_PI)),
@@ -56,9 +57,11 @@ _SLOPES: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
 def _enter(op: str, label: str, slope: Callable[[Any, Any], Any]) -> None:
     whole = v.wide(lambda g, x, y: v.mul(g, slope(x, y)))
 
-    @rule(op, keep=(0, "result"), label=label)
+    kept = op in _KEEP_RESULT
+
+    @rule(op, keep=(0, "result") if kept else (0,), label=label)
     def chained(node: Any, g: Any) -> Any:
-        return whole(g, node.kept(g, 0), node.kept(g, 1))
+        return whole(g, node.kept(g, 0), node.kept(g, 1) if kept else None)
 
 
 for _op, (_label, _slope) in _SLOPES.items():
