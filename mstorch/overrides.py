@@ -181,13 +181,21 @@ def _stub(function: Function) -> Function:
 
 
 def resolve_name(f: Function) -> str | None:
-    """The name of a function, method or property's ``__get__`` as one writes it; None for others."""
-    for space_name, _, names in _spaces():
+    """The name of a function, method or property's ``__get__`` as one writes it; None for others.
+
+    Of several namespaces it is the last: ``torch.conv1d`` is ``torch.nn.functional.conv1d``.
+    """
+    found = None
+    for space_name, _, names in sorted(_spaces(), key=lambda item: item[0] != "torch"):
         for name, value in names.items():
-            if value is f:
-                return f"{space_name}.{name}"
+            if space_name == "torch" and name.startswith("_"):
+                continue
+            if value is f and (found is None or name == f.__name__ or found.rpartition(".")[0] != space_name):
+                found = f"{space_name}.{name}"
             if isinstance(value, property) and getattr(f, "__self__", None) is value:
                 return f"{space_name}.{name}.{f.__name__}"
+    if found is not None:
+        return found
     return str(f) if isinstance(f, types.BuiltinFunctionType) else None
 
 

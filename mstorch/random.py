@@ -5,6 +5,8 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ._backend.tape import tracing
+from ._backend.trace import GraphBreak
 from ._core import device as _devices
 from ._core.generator import Generator, default_generator, device_generator, seed_devices
 
@@ -30,6 +32,8 @@ def seed() -> int:
 
 def initial_seed() -> int:
     """The default generator's seed."""
+    if tracing() is not None:
+        raise GraphBreak("the generator's seed is read")
     return default_generator.initial_seed()
 
 

@@ -19,6 +19,7 @@ from .._backend.tape import native_set_to
 from .._backend.trace import Graph, GraphBreak
 from .._core.generator import default_generator
 from .._core.modes import modes
+from .._core.overriding import mode_is_on
 from .._core.storage import Storage, Value, face
 from .._core.tangents import on as forward_mode
 from .._core.tensor_base import (
@@ -203,7 +204,7 @@ class Compiled:
         _all.add(self)
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if not self.graphs or stance[0] == "force_eager" or inside.active or tape.tracing() is not None:
+        if not self.graphs or stance[0] == "force_eager" or inside.active or tape.tracing() is not None or mode_is_on():
             return self._plainly(args, kwargs)
         if modes.levels and forward_mode():
             return self._plainly(args, kwargs)  # a graph has no tangents

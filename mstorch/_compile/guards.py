@@ -1,26 +1,33 @@
 """What a captured function depends on besides its arguments: modules, closures, globals. Checked before each run."""
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import sysconfig
 import types
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from .._backend.cell import is_cell, is_raw
+from .._backend.trace import GraphBreak
+from .._core import device as devices
 from .._core.device import device
 from .._core.dtype import dtype, get_default_dtype
 from .._core.formats import layout, memory_format
 from .._core.size import Size
 from .._core.tensor_base import TensorBase, is_tracked
-from .._settings import are_deterministic_algorithms_enabled
+from .._ops._autocast import state as autocast
+from .._settings import are_deterministic_algorithms_enabled, get_float32_matmul_precision, get_num_threads
 from .._tape.node import is_leaf
 from ..autograd.grad_mode import is_grad_enabled, is_inference_mode_enabled
+from ..nn import functional
 from ..nn.modules._cell_names import STATE_OF_CELLS
 from ..nn.modules.module import Module
+from .kinds import hides_state, parts, pictured, slots
 
 # Compared by value; everything else is compared by identity and, where it has parts, looked into.
 PLAIN = (bool, int, float, complex, str, bytes, type(None), dtype, device, layout, memory_format, Size, range, np.generic)
@@ -34,7 +41,11 @@ _LIBRARIES = tuple(
 
 def setting_key() -> tuple[Any, ...]:
     """The process-wide settings that a captured function is valid for."""
-    return is_grad_enabled(), is_inference_mode_enabled(), get_default_dtype(), are_deterministic_algorithms_enabled()
+    return (
+        is_grad_enabled(), is_inference_mode_enabled(), get_default_dtype(), are_deterministic_algorithms_enabled(),
+        autocast.on, tuple(autocast.enabled.items()), tuple(autocast.dtypes.items()), devices.defaults.chosen,
+        tuple(devices.defaults.blocks), get_float32_matmul_precision(), get_num_threads(),
+    )  # fmt: skip
 
 
 def same_plain(first: Any, second: Any) -> bool:
@@ -60,9 +71,13 @@ def _names(code: types.CodeType) -> Iterator[str]:
 
 
 class Guards:
-    """The values that a function can reach, as they are now: ``holds()`` says whether they still are."""
+    """The values that a function can reach, as they are now: ``holds()`` says whether they still are.
 
-    def __init__(self, function: Callable[..., Any], arguments: Iterable[Any] = ()) -> None:
+    Raises GraphBreak for a value whose state no guard can know, unless ``strict`` is False.
+    """
+
+    def __init__(self, function: Callable[..., Any], arguments: Iterable[Any] = (), strict: bool = True) -> None:
+        self.strict = strict
         self.dicts: list[tuple[dict[str, Any], list[tuple[str, Any, bool]], str]] = []
         self.sizes: list[tuple[Any, Any, str]] = []  # lists and dictionaries with copies of them
         self.items: list[tuple[Any, Any, Any, bool, str]] = []
@@ -71,12 +86,21 @@ class Guards:
         self.modules: list[Any] = []
         self.natives: list[Any] = []
         self.keys: list[tuple[dict[str, Any], frozenset[str], str]] = []
+        # What gives a value, the value, what puts it back (None where nothing can), and its name.
+        self.probes: list[tuple[Callable[[], Any], Any, Callable[[Any], Any] | None, str]] = []
+        self.classes: list[tuple[type, dict[str, Any]]] = []
+        self.public = [(vars(space), dict(vars(space))) for space in (functional, _tensor_class())]
+        self._names: set[str] = set()
+        self._bases: set[type] = set()
         self._alive: list[Any] = []  # ids are of living objects
         self._seen: set[int] = set()
         self._by_dict: dict[int, list[tuple[str, Any, bool]]] = {}
         self._function(function, getattr(function, "__qualname__", type(function).__name__))
         for value in arguments:
             self.look(value, type(value).__name__)
+        if "grad" in self._names:
+            for tensor, *_, path, _ in self.tensors:
+                self._probe(functools.partial(_gradient_of, tensor), f"{path}.grad")
         self._seen.clear()
         self._by_dict.clear()
         self._alive.clear()
@@ -94,6 +118,8 @@ class Guards:
         if isinstance(value, TensorBase):
             shown = tuple(getattr(value, name) for name in _SHOWN)
             self.tensors.append((value, value._storage, is_tracked(value), is_leaf(value), path, shown))
+            if getattr(value, "__dict__", None):
+                self._members(value.__dict__, path)
         elif isinstance(value, Module):
             self._module(value, path)
         elif is_raw(value):
@@ -111,8 +137,19 @@ class Guards:
             self._dict(value, path, lambda key: f"{path}[{key!r}]")
         elif isinstance(value, (types.FunctionType, types.MethodType)):
             self._function(value, path)
-        elif isinstance(value, types.ModuleType) or isinstance(value, (type, types.BuiltinFunctionType, np.ndarray)):
+        elif isinstance(value, functools.partial):
+            self._partial(value, path)
+        elif isinstance(value, type):
+            self._class(value)
+        elif isinstance(value, types.BuiltinFunctionType):
+            if not isinstance(value.__self__, (types.ModuleType, type)):
+                self.look(value.__self__, f"{path}.__self__")
+        elif isinstance(value, types.ModuleType):
             return
+        elif type(value).__module__.startswith(_ROOM):  # a compiled function: its graphs are no part of the program
+            self.look(getattr(value, "function", None), path)
+        elif pictured(value) is not None:
+            self._pictured(value, path)
         elif getattr(value, "__wrapped__", None) is not None:
             self.look(value.__wrapped__, path)
         else:
@@ -131,13 +168,42 @@ class Guards:
             self._put(members, key, value, path)
             self.look(value, name(key))
 
-    def _object(self, value: Any, path: str) -> None:
+    def _probe(self, fetch: Callable[[], Any], path: str, undo: Callable[[Any], Any] | None = None) -> None:
+        self.probes.append((fetch, fetch(), undo, path))
+
+    def _pictured(self, value: Any, path: str) -> None:
+        self._probe(pictured(value), path)  # type: ignore[arg-type]
+        for part in parts(value):
+            self.look(part, f"an item of {path}")
+        self._object(value, path, open_=True)
+
+    def _partial(self, value: Any, path: str) -> None:
+        self._probe(lambda: (id(value.func), *map(id, value.args)), path)
+        self.look(value.func, f"{path}.func")
+        for item in value.args:
+            self.look(item, f"{path}.args")
+        self._dict(value.keywords, f"{path}.keywords", lambda key: f"{path}.keywords[{key!r}]")
+
+    def _members(self, members: dict[str, Any], path: str) -> None:
+        self.keys.append((members, frozenset(members), path))
+        for key, item in list(members.items()):
+            self._put(members, key, item, path)
+            self.look(item, f"{path}.{key}")
+
+    def _object(self, value: Any, path: str, open_: bool = False) -> None:
         members = getattr(value, "__dict__", None)
+        if not open_ and self.strict and not type(value).__module__.startswith((_HOME, "torch", "mindspore")) and hides_state(value):
+            raise GraphBreak(f"{path} is of {type(value).__module__}.{type(value).__qualname__}, whose state no guard can know", place=path)
         if isinstance(members, dict):
-            self.keys.append((members, frozenset(members), path))
-            for key, item in list(members.items()):
-                self._put(members, key, item, path)
-                self.look(item, f"{path}.{key}")
+            self._members(members, path)
+        for name, descriptor in slots(value):
+            fetch = functools.partial(_slot, descriptor, value)
+            now = fetch()
+            self.probes.append((fetch, now, functools.partial(descriptor.__set__, value), f"{path}.{name}"))
+            self.look(now, f"{path}.{name}")
+        if isinstance(value, weakref.WeakValueDictionary):
+            self._dict(vars(value)["data"], path, lambda key: f"{path}[{key!r}]")
+        self.probes.append((lambda: type(value), type(value), None, f"{path}.__class__"))
         self._class(type(value))
 
     def _module(self, module: Any, path: str) -> None:
@@ -155,19 +221,19 @@ class Guards:
         self._class(type(module))
 
     def _class(self, cls: type) -> None:
-        """The globals that the methods of a user's class name."""
+        """The members of a user's class, and the globals that its methods name."""
         for base in cls.__mro__:
-            if id(base) in self._seen or base.__module__ == "builtins":
+            if base in self._bases or _is_library_class(base):
                 continue
-            self._seen.add(id(base))
-            for name, member in vars(base).items():
-                function = getattr(member, "__func__", member)
-                if isinstance(function, property):
-                    function = function.fget
-                if isinstance(function, types.FunctionType):
-                    if is_library(function.__code__):
-                        break
-                    self._function(function, f"{base.__qualname__}.{name}")
+            self._bases.add(base)
+            self.classes.append((base, _members_of(base)))
+            for name, member in list(vars(base).items()):
+                path = f"{base.__qualname__}.{name}"
+                for part in (member.fget, member.fset) if isinstance(member, property) else (getattr(member, "__func__", member),):
+                    if isinstance(part, types.FunctionType):
+                        self._function(part, path)
+                    elif not name.startswith("__") and not isinstance(part, _DESCRIPTORS):
+                        self.look(part, path)
 
     def _function(self, function: Any, path: str) -> None:
         if isinstance(function, types.MethodType):
@@ -177,7 +243,7 @@ class Guards:
         if wrapped is not None:
             self.look(wrapped, path)
         if not isinstance(function, types.FunctionType):
-            if isinstance(function, Module):
+            if isinstance(function, (Module, functools.partial, types.BuiltinFunctionType)):
                 self.look(function, path)
             elif wrapped is None:
                 self._object(function, path)
@@ -193,8 +259,13 @@ class Guards:
             self.look(value, path)
         if is_library(function.__code__):
             return
+        self._probe(functools.partial(_of_function, function), path)
+        if function.__kwdefaults__:
+            self._dict(function.__kwdefaults__, path, lambda key: f"{path}.{key}")
+        self._members(function.__dict__, path)
         known = function.__globals__
         named = set(_names(function.__code__))
+        self._names |= named
         for name in named:
             value = known.get(name, MISSING)
             if value is MISSING:
@@ -205,15 +276,23 @@ class Guards:
             else:
                 self.look(value, name)
 
-    def _python_module(self, module: types.ModuleType, named: set[str]) -> None:
-        """Attributes of the user's own Python modules that the code names."""
+    def _python_module(self, module: types.ModuleType, named: set[str], within: tuple[types.ModuleType, ...] = ()) -> None:
+        """Attributes of Python modules that the code names: of the user's own all that they hold too."""
         path = getattr(module, "__file__", None)
-        if path is None or os.path.abspath(path).startswith(_LIBRARIES) or module.__name__ in sys.builtin_module_names:
-            return
+        library = path is None or os.path.abspath(path).startswith(_LIBRARIES) or module.__name__ in sys.builtin_module_names
+        if module is os and named & {"environ", "getenv"}:
+            self._dict(os.environ._data, "os.environ", lambda key: f"os.environ[{key!r}]")  # type: ignore[attr-defined]
         for name in named:
             value = vars(module).get(name, MISSING)
-            if value is not MISSING:
-                self._put(vars(module), name, value, module.__name__)
+            if value is MISSING or value is os.environ:
+                continue
+            if self.strict and module.__name__ in _CLOCKS:
+                raise GraphBreak(f"{module.__name__}.{name} gives another value each time", place=path or module.__name__)
+            self._put(vars(module), name, value, module.__name__)
+            if isinstance(value, types.ModuleType):
+                if value not in within:
+                    self._python_module(value, named, (*within, module))
+            elif not library or isinstance(value, (types.MethodType, types.BuiltinFunctionType)):
                 self.look(value, f"{module.__name__}.{name}")
 
     # Checking
@@ -229,7 +308,19 @@ class Guards:
             if tensor._storage is not storage or is_tracked(tensor) is not tracked or is_leaf(tensor) is not leaf:
                 return False
         for container, before, _ in self.sizes:
-            if len(container) != len(before):
+            if len(container) != len(before) or (len(before) > 1 and isinstance(container, dict) and not _in_order(container, before)):
+                return False
+        for members, known, _ in self.keys:
+            if len(members) != len(known) and not members.keys() - known <= _LATER:
+                return False
+        for base, before in self.classes:
+            if not _same_members(base, before):
+                return False
+        for fetch, value, *_ in self.probes:
+            if not _same_picture(fetch(), value):
+                return False
+        for space, copy in self.public:
+            if space != copy:
                 return False
         for container, key, value, plain, _ in self.items:
             now = container[key]
@@ -265,6 +356,11 @@ class Guards:
                     container.update(before)
                 else:
                     container[:] = before
+        for fetch, value, undo, path in self.probes:
+            if not _same_picture(fetch(), value):
+                found = found or path
+                if undo is not None:
+                    undo(value)
         for tensor, storage, tracked, leaf, path, shown in self.tensors:
             if tensor._storage is not storage or is_tracked(tensor) is not tracked or is_leaf(tensor) is not leaf:
                 found = found or path
@@ -276,6 +372,68 @@ class Guards:
                 found = found or path
                 cell.cell_contents = value
         return found
+
+
+_ROOM = __name__.rpartition(".")[0]
+_HOME = __name__.partition(".")[0]
+_CLOCKS = frozenset(("time", "secrets", "uuid"))
+_DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType, property)
+# What comes to a module's attributes as it runs.
+_LATER = frozenset((*STATE_OF_CELLS, "_compiled_call_impl", "_graphs", "_compiled", "_native_members"))
+
+
+def _tensor_class() -> type:
+    return next(cls for cls in TensorBase.__subclasses__() if cls.__name__ == "Tensor")
+
+
+def _is_library_class(base: type) -> bool:
+    if base.__module__ in ("builtins", "abc", "typing", "enum") or base.__module__.partition(".")[0] in (_HOME, "torch", "mindspore"):
+        return True
+    path = getattr(sys.modules.get(base.__module__), "__file__", None)
+    return path is None and base.__module__ != "__main__" or path is not None and os.path.abspath(path).startswith(_LIBRARIES)
+
+
+def _members_of(base: type) -> dict[str, Any]:
+    """A class's members, but what Python itself keeps there."""
+    return {name: value for name, value in vars(base).items() if not name.startswith("__") or callable(value)}
+
+
+def _same_members(base: type, before: dict[str, Any]) -> bool:
+    now = _members_of(base)
+    return len(now) == len(before) and all(_same_picture(now.get(name, MISSING), value) for name, value in before.items())
+
+
+def _same_picture(now: Any, value: Any) -> bool:
+    """Whether a value is what it was: the same object, or an equal plain one."""
+    if now is value:
+        return True
+    if type(now) is not type(value):
+        return False
+    if type(value) is tuple:
+        return len(now) == len(value) and all(map(_same_picture, now, value))
+    return same_plain(now, value) if isinstance(value, (*PLAIN, frozenset, np.dtype)) else False
+
+
+def _in_order(container: dict[Any, Any], before: dict[Any, Any]) -> bool:
+    """Whether the keys stand in the order in which they stood."""
+    return all(one is two or (is_plain(two) and same_plain(one, two)) for one, two in zip(container, before))
+
+
+def _slot(descriptor: Any, value: Any) -> Any:
+    try:
+        return descriptor.__get__(value)
+    except AttributeError:
+        return MISSING
+
+
+def _of_function(function: types.FunctionType) -> Any:
+    """What a function can be given anew."""
+    return function.__code__, function.__defaults__, id(function.__kwdefaults__)
+
+
+def _gradient_of(tensor: Any) -> Any:
+    auto = tensor._auto
+    return None if auto is None else auto.grad
 
 
 _SHOWN = ("_storage", "_dtype", "_shape", "_stride", "_offset", "_array", "_counter", "_node", "_number", "_auto")

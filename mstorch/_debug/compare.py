@@ -104,6 +104,7 @@ class Comparison:
         self.goes_on = goes_on
         self.busy = _Busy()
         self.told: set[str] = set()
+        self._one = threading.RLock()  # threads draw from one generator, and write to shared memory: one operation at a time
 
     def watched(self, function: Function, name: str) -> Function:
         """The function, compared where the program calls it; those that compute nothing stay what they are."""
@@ -115,14 +116,17 @@ class Comparison:
         def compared(*args: Any, **kwargs: Any) -> Any:
             if self.busy.now or not self.can_compare() or (running.current is not None and called_by_rule()):
                 return function(*args, **kwargs)
-            self.busy.now = True
-            try:
-                call = Call(name, function, args, kwargs)
-            except NotComparable:
-                call = None
-            finally:
-                self.busy.now = False
-            return function(*args, **kwargs) if call is None else self._computed(call, args, kwargs)
+            with self._one:
+                self.busy.now = True
+                try:
+                    call = Call(name, function, args, kwargs)
+                except NotComparable:
+                    call = None
+                finally:
+                    self.busy.now = False
+                if call is not None:
+                    return self._computed(call, args, kwargs)
+            return function(*args, **kwargs)
 
         return compared
 
@@ -204,7 +208,7 @@ class Comparison:
             return
         self.busy.now = True
         try:
-            with self.apart():
+            with self._one, self.apart():
                 self._gradients(call, {numbers[at]: item for at, item in enumerate(given) if item is not None and at in numbers})
         finally:
             self.busy.now = False

@@ -52,7 +52,7 @@ def export_mindir(module: Callable[..., Any], *inputs: Any, path: str | os.PathL
 
 
 def _captured(function: Callable[..., Any], given: Sequence[Any]) -> tuple[trace.Graph, list[Raw], int]:
-    states = _states(Guards(function))
+    states = _states(Guards(function, strict=False))
     # Plain tensors: a mindspore.Parameter would be written without its values.
     state_raws = [tape.detached(state_value(tensor)) for tensor in states]
     raws = [tape.detached(value_of(tensor)) for tensor in given]

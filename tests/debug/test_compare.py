@@ -1,6 +1,7 @@
 """``MSTORCH_DEBUG=compare`` names planted faults, and is silent where there are none."""
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -92,15 +93,51 @@ FAULTS = {
 }
 
 
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What each fault raises, all in one process: it is planted, met and taken away again."""
+    program = f"""
+import json
+from mstorch._backend.table import _KERNELS
+from mstorch.optim import sgd
+FAULTS = {[(name, plant, text) for name, (plant, text, _) in FAULTS.items()]!r}
+told = {{}}
+for name, plant, text in FAULTS:
+    kept = dict(RULES), {{n: d.rule for n, d in RULES.items()}}, {{n: dict(k.host) for n, k in _KERNELS.items()}}, sgd.plain_step
+    space = dict(globals())
+    try:
+        exec(plant, space)
+        exec(compile(text, f"<{{name}}>", "exec"), space)
+    except Exception as error:
+        told[name] = f"{{type(error).__name__}}: {{error}}"
+    for n, rule in kept[1].items():
+        RULES[n].rule = rule
+    for n, k in _KERNELS.items():
+        k.host.clear()
+        k.host.update(kept[2].get(n, {{}}))
+    sgd.plain_step = kept[3]
+print(json.dumps(told))
+"""
+    ended = run(tmp_path_factory.mktemp("faults"), program)
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout)  # type: ignore[no-any-return]
+
+
 @pytest.mark.parametrize("fault", list(FAULTS))
-def test_a_planted_fault_is_named(tmp_path: Path, fault: str) -> None:
-    plant, program, words = FAULTS[fault]
-    ended = run(tmp_path, f"{plant}\n{program}\nprint('went on')\n")
-    assert "went on" not in ended.stdout
-    assert "DifferenceError" in ended.stderr, ended.stderr
-    line = next(n for n, text in enumerate((PLANTS + f"{plant}\n{program}").splitlines(), 1) if text.endswith("# here"))
-    for word in [*words, f"program.py:{line}", "arguments"]:
-        assert word in ended.stderr, (word, ended.stderr)
+def test_a_planted_fault_is_named(found: dict[str, str], fault: str) -> None:
+    _, program, words = FAULTS[fault]
+    line = next(n for n, text in enumerate(program.splitlines(), 1) if text.endswith("# here"))
+    for word in ["DifferenceError: mstorch: ", *words, f"<{fault}>:{line} (<module>)", "arguments"]:
+        assert word in found[fault], found[fault]
+
+
+def test_the_first_difference_ends_the_program(tmp_path: Path) -> None:
+    program = "plant_kernel('exp', lambda found: found * 2)\ntorch.exp(torch.ones(2))\nprint('went on')\n"
+    ended = run(tmp_path, program)
+    assert ended.returncode == 1 and ended.stdout == ""
+    line = len(PLANTS.splitlines()) + 2
+    assert f"called at   {tmp_path}/program.py:{line} (<module>)\n              torch.exp(torch.ones(2))\n" in ended.stderr
 
 
 def test_all_tells_each_operation_once_and_goes_on(tmp_path: Path) -> None:
@@ -158,6 +195,14 @@ for images, labels in DataLoader(data, batch_size=8, shuffle=True, num_workers=1
     loss.backward()
     nn.utils.clip_grad_norm_(net.parameters(), 1.0)
     optimizer.step()
+import threading
+def work():
+    for _ in range(5):
+        y = torch.randn(3, requires_grad=True)
+        (y * torch.rand(3)).sum().backward()
+threads = [threading.Thread(target=work) for _ in range(3)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
 rnn = nn.LSTM(4, 5, num_layers=2, dropout=0.1, bidirectional=True)
 rnn(torch.randn(3, 2, 4))[0].sum().backward()
 nn.TransformerEncoderLayer(8, 2, 16)(torch.randn(3, 2, 8)).sum().backward()
