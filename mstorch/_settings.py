@@ -22,6 +22,8 @@ def get_num_threads() -> int:
 
 def set_num_threads(int: int, /) -> None:
     """Let kernels use this many host threads. Raises RuntimeError for less than one."""
+    if type(int) is str or not hasattr(int, "__index__"):
+        raise RuntimeError(f"set_num_threads expects an int, but got {type(int).__name__}")
     if int < 1:
         raise RuntimeError("set_num_threads expects a positive integer")
     _threads[0] = int

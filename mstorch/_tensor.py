@@ -341,6 +341,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Start (or stop) recording operations on a leaf; returns the tensor."""
+        if not isinstance(requires_grad, bool):
+            raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {type(requires_grad).__name__}")
         if state.levels and requires_grad:
             refuse_in_transform("requires_grad_()", " (or perhaps using torch.autograd.functional.* APIs)")
         if requires_grad == is_tracked(self):

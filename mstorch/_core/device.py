@@ -50,6 +50,8 @@ class device:
             if not number.isdigit() or (len(number) > 1 and number[0] == "0"):
                 raise RuntimeError(f"Invalid device string: '{type}'")
             index = int(number)
+        elif index is not None and not hasattr(index, "__index__"):
+            raise TypeError(f"device(): argument 'index' (position 2) must be int, not {index.__class__.__name__}")
         elif index is not None and index < 0:
             raise RuntimeError("Device index must not be negative")
         self.type, self.index = kind, index

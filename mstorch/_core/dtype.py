@@ -167,7 +167,8 @@ def get_default_dtype() -> dtype:
 def set_default_dtype(d: dtype, /) -> None:
     """Make ``d`` the default floating dtype. Raises TypeError for a dtype that is not floating."""
     if not isinstance(d, dtype) or not d.is_floating_point:
-        raise TypeError(f"only floating-point types are supported as the default type: {d}")
+        what = "" if isinstance(d, dtype) else "invalid dtype object: "
+        raise TypeError(f"{what}only floating-point types are supported as the default type")
     _default[0] = d
 
 

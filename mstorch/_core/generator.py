@@ -40,6 +40,8 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream of a seed, from -2**63 to 2**64 - 1; returns the generator."""
+        if not hasattr(seed, "__index__"):
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         with self._engine.lock:
             self._engine.manual_seed(seed)
         return self

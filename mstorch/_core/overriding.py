@@ -21,6 +21,7 @@ from .device import device
 from .dtype import dtype
 from .formats import layout, memory_format
 from .generator import Generator
+from .refusals import EXPLAINED, explained
 from .size import Size
 
 Function = Callable[..., Any]
@@ -317,26 +318,33 @@ def entry(
 
     @functools.wraps(function)
     def entered(first: Any = _MISSING, second: Any = _MISSING, /, *rest: Any, **named: Any) -> Any:
-        one, two = type(first), type(second)
-        if (
-            not MODES
-            and (one in PLAIN or (one is tuple or one is list) and _plain(map(type, first)))
-            and (two in PLAIN or (two is tuple or two is list) and _plain(map(type, second)))
-        ):
-            if not (rest or named):
-                if second is not _MISSING:
-                    return short(first, second)
-                return short() if first is _MISSING else short(first)
-            if _plain(map(type, rest)) and (not named or _plain(map(type, named.values()))):
-                if second is not _MISSING:
-                    return function(first, second, *rest, **named)
-                return function(**named) if first is _MISSING else function(first, **named)
-        elif quick is not None and one in PLAIN and not MODES:
-            found = quick(first, second)
-            if found is not None:
-                return found
-        args = () if first is _MISSING else (first,) if second is _MISSING else (first, second, *rest)
-        return dispatch(entered if public is None else public(), function, args, named, form, public is not None, data)
+        try:
+            one, two = type(first), type(second)
+            if (
+                not MODES
+                and (one in PLAIN or (one is tuple or one is list) and _plain(map(type, first)))
+                and (two in PLAIN or (two is tuple or two is list) and _plain(map(type, second)))
+            ):
+                if not (rest or named):
+                    if second is not _MISSING:
+                        return short(first, second)
+                    return short() if first is _MISSING else short(first)
+                if _plain(map(type, rest)) and (not named or _plain(map(type, named.values()))):
+                    if second is not _MISSING:
+                        return function(first, second, *rest, **named)
+                    return function(**named) if first is _MISSING else function(first, **named)
+            elif quick is not None and one in PLAIN and not MODES:
+                found = quick(first, second)
+                if found is not None:
+                    return found
+            args = () if first is _MISSING else (first,) if second is _MISSING else (first, second, *rest)
+            return dispatch(entered if public is None else public(), function, args, named, form, public is not None, data)
+        except EXPLAINED as error:
+            given = tuple(item for item in (first, second, *rest) if item is not _MISSING)
+            refused = explained(spoken(entered if public is None else public()), function, given, named, error)
+            if refused is None:
+                raise
+            raise refused from None
 
     return _named(entered, module, name)
 

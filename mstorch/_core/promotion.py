@@ -26,6 +26,9 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest dtype that holds both."""
     if type1 is type2:
         return type1
+    for place, given in enumerate((type1, type2), 1):
+        if not isinstance(given, dtype):
+            raise TypeError(f"promote_types(): argument 'type{place}' (position {place}) must be torch.dtype, not {type(given).__name__}")
     for kind, other in ((type1, type2), (type2, type1)):
         if kind.name.startswith("float8"):
             names = (WORDS.get(each.name, each.name.capitalize()) for each in (type1, type2))

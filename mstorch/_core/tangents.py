@@ -99,10 +99,17 @@ def is_dual(tensor: Any) -> bool:
 
 def levels_of_all(tensors: Sequence[Any]) -> list[int]:
     """The levels at which one of several tensors (or what else is among them) has a tangent."""
-    found: set[int] = set()
+    if not on():
+        return []
+    hidden, found = modes.hidden, set()
     for tensor in tensors:
-        if hasattr(tensor, "_auto"):
+        auto = getattr(tensor, "_auto", None)
+        if auto is None:
+            continue
+        if auto.base is not None:
             found.update(levels_of(tensor))
+        elif auto.tangents:
+            found.update([level for level, tangent in auto.tangents.items() if tangent is not None and level not in hidden])
     return sorted(found)
 
 

@@ -597,4 +597,4 @@ def _length(length: Any, place: int, given: tuple[Any, ...], name: str) -> int:
         where = f"(position 1) must be tuple of ints, not {kind}"
     else:
         where = f'failed to unpack the object at pos {place + 1} with error "type must be tuple of ints,but got {kind}"'
-    raise TypeError(f"{name}(): argument 'size' {where}")
+    raise TypeError(f"{name}(): argument '{'dims' if name == 'permute' else 'size'}' {where}")

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .._backend.table import kernel, torch_type_name
 from .._core.dtype import finfo
 from .._core.tensor_base import TensorBase, count_of
@@ -195,6 +197,8 @@ def softshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:
 def hardshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:
     """``x``, and 0 where ``|x| <= lambd``."""
     _floating("hardshrink_cpu", input)
+    if isinstance(input, TensorBase) and input._dtype.itemsize == 2:
+        lambd = float(np.asarray(lambd).astype(input._dtype.np))
     return finish(_apply(_hardshrink, "hardshrink", input, lambd), out)
 
 

@@ -156,6 +156,8 @@ def full(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor of one value; its dtype is inferred from the value."""
+    if isinstance(size, int):
+        raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     if pin_memory:
         devices.refuse_pinning(device)
     _strided_only(layout)

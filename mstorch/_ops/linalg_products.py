@@ -75,10 +75,10 @@ def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
         if len(shape_of(item)) != 2:
             raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {len(shape_of(item))}D")
     sizes = [shape_of(items[0])[0]] + [shape_of(item)[1] for item in items]
-    for left, right in zip(items, items[1:]):
+    for place, (left, right) in enumerate(zip(items, items[1:])):
         if shape_of(left)[1] != shape_of(right)[0]:
             (a, b), (c, d) = shape_of(left), shape_of(right)
-            raise RuntimeError(f"multi_dot(): tensors with shapes [{a}, {b}] and [{c}, {d}] cannot be multiplied")
+            raise RuntimeError(f"multi_dot(): tensors {place} and {place + 1} with shapes [{a}, {b}] and [{c}, {d}] cannot be multiplied")
     cost = [[0] * count for _ in range(count)]
     split = [[0] * count for _ in range(count)]
     for length in range(1, count):

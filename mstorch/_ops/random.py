@@ -401,7 +401,12 @@ def exponential_(self: Any, lambd: float = 1, *, generator: Any = None) -> Any:
     check_writable(self)
     if lambd <= 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
-    engine, name = engine_of(generator), _floating(self._dtype, None, "exponential_cpu").name
+    if self._dtype.category != 2:
+        raise RuntimeError(
+            "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you specified "
+            f"{type_word(self._dtype)}"
+        )
+    engine, name = engine_of(generator), self._dtype.name
     return _put(self, _drawn(self, lambda shape, _: draw("exponential", engine, shape, float(lambd), name)))
 
 

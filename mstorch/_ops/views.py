@@ -432,6 +432,9 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, 
                 f"{dim}), but got split_sizes={sections}"
             )
     else:
+        if isinstance(split_size_or_sections, (float, str)):
+            given = type(split_size_or_sections).__name__
+            raise TypeError(f"split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, not {given}")
         size = int(split_size_or_sections)
         if size < 0:
             raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
@@ -520,7 +523,7 @@ def as_strided(input: Any, size: Sequence[int], stride: Sequence[int], storage_o
     size, stride = tuple(size), tuple(stride)
     offset = input._offset if storage_offset is None else storage_offset
     if len(size) != len(stride):
-        raise RuntimeError(f"mismatch in length of strides and shape (got {len(stride)} and {len(size)})")
+        raise RuntimeError("mismatch in length of strides and shape")
     if any(step < 0 for step in stride):
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     if offset < 0:

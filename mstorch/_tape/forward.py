@@ -70,7 +70,7 @@ class Call:
         self.op, self.kind, self.args, self.results, self.plain = op, kind, args, results, plain
         self.listed = bool(inputs) and inputs[0].__class__ is list
         self.inputs = list(inputs[0]) if self.listed else list(inputs)
-        self.tangents = [None if item is None else self._shown(item) for item in tangents]
+        self.tangents = [array_of(item) if item is not None else None for item in tangents] if plain else tangents
 
     def _shown(self, item: Any) -> Any:
         if isinstance(item, TensorBase):
@@ -158,6 +158,8 @@ def _push_operation(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
         if direct is not None:
             call = Call(op, kind, inputs, args, results, tangents, _plain((*flat, *tangents, *results)))
             found = direct(call)
+            if found.__class__ is np.ndarray:
+                return (_apart(found, call.tangents),)
             if found is not NotImplemented:
                 return [_apart(item, call.tangents) for item in (found if isinstance(found, (list, tuple)) else (found,))]
         has = [item is not None for item in tangents]
@@ -287,14 +289,12 @@ def _inexact(item: Any) -> bool:
 
 
 def _tangent(item: Any, level: int, kind: dtype | None) -> Any:
-    if not isinstance(item, TensorBase) or item._auto is None:
+    auto = item._auto if isinstance(item, TensorBase) else None
+    if auto is None:
         return None
     found = tangent_of(item, level)
     wanted = kind or item._dtype
-    if found is None or found._dtype is wanted:
-        return found
-    source, target = found._dtype.np, wanted.np
-    return linear(found, lambda array: _cast(array, target), lambda array: _cast(array, source), "ToCopyBackward0")
+    return found if found is None or found._dtype is wanted else _in_kind(found, wanted)
 
 
 def _cast(array: np.ndarray, kind: np.dtype) -> np.ndarray:
@@ -305,8 +305,13 @@ def _plain(items: Sequence[Any]) -> bool:
     """Whether tangents can be computed on bare values: nothing records them, and no level around follows them."""
     if on():
         return False
+    recorded = modes.grad
     for item in items:
-        if isinstance(item, TensorBase) and (item._storage.__class__ is not Storage or (modes.grad and is_tracked(item))):
+        if not isinstance(item, TensorBase):
+            continue
+        if item._storage.__class__ is not Storage:
+            return False
+        if recorded and (item._node is not None or (item._auto is not None and is_tracked(item))):
             return False
     return True
 

@@ -9,7 +9,7 @@ import numpy as np
 from .._backend.host._ufunc import number
 from .._backend.host.matmul import two_products as array_products
 from .._backend.quiet import quiet
-from .._backend.raw import Raw, from_numpy
+from .._backend.raw import NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
 from .._core.storage import Value
 from .._core.tensor_base import TensorBase, is_tracked, on_device, tensor_of
@@ -230,7 +230,8 @@ def zeros(shape: tuple[int, ...], kind: Any) -> np.ndarray:
 def host_array(value: Any) -> np.ndarray:
     """A value as a bare array, for conditions and counts, which are not differentiated."""
     found = bare_condition(value)
-    return found if found.__class__ is np.ndarray else found.asnumpy()
+    found = found if found.__class__ is np.ndarray else found.asnumpy()
+    return found.astype(np.float32) if found.dtype == NP_DTYPE["bfloat16"] else found  # NumPy does not compare those
 
 
 def _raw(value: Any) -> Raw | None:

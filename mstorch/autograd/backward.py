@@ -126,6 +126,8 @@ def _ones_at(edge: GradientEdge, recorded: bool) -> Any:
 def _starts(roots: Sequence[Any], gradients: Sequence[Any], create_graph: bool) -> list[tuple[Any, Any]]:
     """Where backward begins, each with the gradient there."""
     _refuse_in_graph()
+    if any(root.__class__ in (str, int, float, type(None)) for root in roots):
+        raise AssertionError("Expected output to be a torch.Tensor")
     with grad_set_to(create_graph):
         values = _root_gradients(roots, gradients or (None,) * len(roots), create_graph)
     return list(zip(_edges(roots), values))

@@ -170,6 +170,20 @@ def numpy_conv_transpose(
     return _with_bias(_transposed(x, w, out, stride, padding, dilation, groups), bias)
 
 
+_SMALL = 1 << 15  # products of positions and weights that are added up one kernel element after the other
+
+
+def _in_small_sums(x: np.ndarray, w: np.ndarray, out: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> np.ndarray:
+    """One image's channels added up first, the kernel's elements then: half the rounding error of a single long sum, as in torch."""
+    kernel_, sizes = w.shape[2:], x.shape[2:]
+    rows = np.ascontiguousarray(w).reshape(w.shape[0], -1).T
+    columns = product(rows, np.ascontiguousarray(x).reshape(w.shape[0], -1)).reshape(w.shape[1], -1, *sizes)
+    whole = np.zeros((w.shape[1], *(n + 2 * p for n, p in zip(out, padding))), x.dtype)
+    for place, key in enumerate(slices(kernel_, stride, dilation, sizes)):
+        whole[key] += columns[:, place]
+    return np.ascontiguousarray(whole[inner(out, padding)])[None]
+
+
 def _transposed(x: np.ndarray, w: np.ndarray, out: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> np.ndarray:
     if not x.size or not w.size or 0 in out:
         return np.zeros((x.shape[0], w.shape[1] * groups, *out), x.dtype)
@@ -301,6 +315,9 @@ def numpy_conv_transpose2d(
 ) -> np.ndarray:  # fmt: skip
     """(N, C, H, W) with weights (C, out / groups, kH, kW): the gradient of ``conv2d`` for its input."""
     out = _transposed_sizes(x.shape[2:], w.shape[2:], stride, padding, output_padding, dilation)
+    few = x.ndim == 5 and groups == len(x) == 1 and w.size // max(len(w), 1) * (x.size // max(x.shape[1], 1)) <= _SMALL
+    if few and x.size and w.size and 0 not in out and min(padding) >= 0:
+        return _with_bias(_in_small_sums(x, w, out, stride, padding, dilation), bias)
     run = kernel("conv2d_input").host[x.dtype.name]
     return _with_bias(run(x, w, (x.shape[0], w.shape[1] * groups, *out), stride, padding, dilation, groups), bias)
 

@@ -129,7 +129,7 @@ def hardswish(node: Any, g: Any) -> Any:
 def _shrink(op: str) -> None:
     @rule(op, keep=(0,))
     def outside(node: Any, g: Any) -> Any:
-        x, bound = node.kept(g), node.args[0]
+        x, bound = node.kept(g), float(np.asarray(node.args[0]).astype(node.kind.np))  # rounded to half precision, as in torch
         return v.flat_in(v.where(v.at_most(x, bound) & v.at_most(v.neg(x), bound), 0, g), x)
 
 

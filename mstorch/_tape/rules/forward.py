@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.host.activation import relu_slope
 from ..._backend.table import kernel
 from .. import vocabulary as v
 from ..forward import Call, forward_rule
@@ -16,7 +17,7 @@ from .pool import positions_in
 # Elementwise operations of one tensor: the gradient's rule multiplies by the derivative, or by its conjugate.
 _DIAGONAL = (
     "exp", "expm1", "tan", "tanh", "sigmoid", "log", "log1p", "log2", "log10", "sin", "cos", "sinh", "cosh", "neg", "sqrt", "rsqrt",
-    "reciprocal", "square", "scalar_power", "silu", "relu", "leaky_relu", "gelu", "gelu_tanh", "erf",
+    "reciprocal", "square", "scalar_power", "silu", "leaky_relu", "gelu", "gelu_tanh", "erf",
 )  # fmt: skip
 # The same for real numbers only; and softmax, whose Jacobian is symmetric.
 _REAL = (
@@ -26,7 +27,13 @@ _REAL = (
 )  # fmt: skip
 @forward_rule(*_DIAGONAL)
 def diagonal(call: Call) -> Any:
-    return v.conj(call.pull(v.conj(call.t())))
+    return call.pull(call.t()) if call.kind.category == 2 else v.conj(call.pull(v.conj(call.t())))
+
+
+@forward_rule("relu")
+def relu(call: Call) -> Any:
+    found = relu_slope(call.y(), call.t()) if call.plain and call.kind.category == 2 else None
+    return diagonal(call) if found is None else found
 
 
 @forward_rule(*_REAL)
@@ -79,7 +86,7 @@ def product(call: Call) -> Any:
 
 @forward_rule("linear_bias")
 def linear_bias(call: Call) -> Any:
-    bias, first, second = (call.t(place) for place in range(3))
+    bias, first, second = call.tangents
     found = None
     if first is not None or second is not None:
         found = _product(call, v.linear_product, 1)

@@ -1,0 +1,188 @@
+"""What a call is told whose arguments are of the wrong types: torch's words instead of those of our insides.
+
+Nothing is looked at beforehand. An error that Python raised over an argument somewhere inside is explained by the types of the
+arguments, as they are declared; one that types do not explain stays as it is.
+"""
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .dtype import dtype
+from .tensor_base import TensorBase
+
+# What Python says of an operand that it did not expect, and our own operations of one that is neither a tensor nor a number.
+_INSIDE = re.compile(
+    "object has no attribute '|object cannot be interpreted as|not supported between instances|unsupported operand|bad operand type"
+    "|missing .* required .*argument|must be real number|object is not iterable|object is not subscriptable|object is not callable"
+    "|invalid literal for int|could not convert string|pop from empty list|can only concatenate|has no len|^\\(\\): argument "
+    "|masked_fill\\(\\) received|abs\\(\\): argument|argument 'index' must be Tensor|normalized_shape|^argument '|^new_full\\(\\)"
+)
+# Functions and methods that torch has several forms of: it names none of the arguments then.
+_SEVERAL = frozenset((
+    "arange addbmm addcdiv addcmul addmm addmv addr all any argsort baddbmm bernoulli bitwise_and bitwise_left_shift bitwise_or "
+    "bitwise_right_shift bitwise_xor bmm bucketize clamp clamp_ clamp_max clamp_min clip clip_ conv1d conv2d conv3d copysign "
+    "count_nonzero ctc_loss cumulative_trapezoid dequantize divide div dsplit embedding_bag eq fill_ float_power fmod ge "
+    "greater greater_equal gt histogram histogramdd hsplit index_fill index_fill_ isin le lerp lerp_ less less_equal linspace "
+    "logspace lt masked_fill masked_fill_ max mean median min mm moveaxis movedim multiply nanmedian nanquantile narrow ne nonzero "
+    "normal not_equal nuclear_norm pow prod quantile randint randint_like remainder repeat_interleave result_type round scatter "
+    "scatter_ searchsorted sort squeeze std std_mean sum tensor_split trapezoid trapz var var_mean view view_as_complex vsplit where "
+    "xlogy transpose_ to type new_tensor random_ set_ unflatten"
+).split())  # fmt: skip
+_TENSORS = frozenset((
+    "input self other weight mat1 mat2 vec vec1 vec2 index mask source src tensor tensor1 tensor2 batch1 batch2 indices target query key "
+    "elements test_elements boundaries sorted_sequence condition exponent end2 A B LU pivots Q tau grid theta input1 input2 x1 x2 x y"
+).split())  # fmt: skip
+_NUMBERS = frozenset("alpha beta value fill_value min max lambd negative_slope threshold ord eps".split())
+_INTS = frozenset("dim k chunks n m steps start_dim end_dim diagonal dim0 dim1 dim2 dims0 repeats_ sections_ split_size_ groups".split())
+_OF_INTS = frozenset("size shape dims repeats normalized_shape shifts kernel_size output_size split_sizes".split())
+_LISTS = frozenset(("tensors",))
+_OF_TENSORS = frozenset("meshgrid block_diag cartesian_prod broadcast_tensors".split())  # of any number of tensors
+# Functions of torch.nn.functional that are torch's compiled ones; the others are written in Python and speak as it does.
+_COMPILED = frozenset((
+    "linear bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d avg_pool1d avg_pool2d avg_pool3d "
+    "pixel_shuffle pixel_unshuffle channel_shuffle one_hot pdist cosine_similarity pairwise_distance prelu relu gelu selu "
+    "celu elu logsigmoid softshrink hardshrink softplus cross_entropy embedding layer_norm group_norm "
+    "scaled_dot_product_attention max_pool1d max_pool2d max_pool3d pad"
+).split())  # fmt: skip
+_CALLED = {"cross_entropy": "cross_entropy_loss", "unique": "_unique2"}
+_SWAPPED = {("embedding", "input"): ("indices", 2), ("embedding", "weight"): ("weight", 1)}
+EXPLAINED = (AttributeError, TypeError, ValueError, IndexError)
+"""The errors that ``explained`` looks at."""
+_EMPTY = inspect.Parameter.empty
+
+
+def explained(
+    spoken: str, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: Exception
+) -> TypeError | None:
+    """torch's error for a call of wrong types that ended in ``error``; None where the types do not explain it."""
+    *path, last = spoken.split(".")
+    if last.startswith("__") or not _INSIDE.search(str(error)) or not _foreign(error):
+        return None
+    room = path[-1] if path else ""
+    if path[-2:] == ["nn", "functional"] and last not in _COMPILED:
+        return None
+    prefix = f"{room}_" if room in ("linalg", "fft", "special") else ""
+    name = prefix + _CALLED.get(last, last)
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except ValueError:
+        return None
+    words = str(error)
+    if words.startswith("argument "):
+        return TypeError(f"{name}(): {words}")
+    if words.startswith("(): argument "):
+        return TypeError(name + words.replace("'size'", "'repeats'" if last == "repeat" else "'size'"))
+    method = room == "Tensor"
+    if last in _OF_TENSORS and (strange := [item for item in args if not isinstance(item, TensorBase)]):
+        return TypeError(f"expected Tensor as element {args.index(strange[0])} in argument 0, but got {type(strange[0]).__name__}")
+    found = _first_wrong(last, parameters, args, named, method, isinstance(error, AttributeError))
+    # A word where torch takes none, or a wrong one among any number of arguments.
+    several = last in _SEVERAL and (
+        any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters) or str in map(type, (*args, *named.values()))
+    )
+    if found is None and not several:
+        missing = [] if "functional" in path else _missing(parameters, args, named)
+        if not missing:
+            return None
+        if last not in _SEVERAL and last != "add":
+            return TypeError(f"{name}() missing {len(missing)} required positional arguments: {', '.join(map(_quoted, missing))}")
+    if found is None or last in _SEVERAL:
+        return TypeError(_combination(name, args[method:], named, parameters[method:]))
+    return TypeError(f"{name}(): {found}")
+
+
+def _foreign(error: Exception) -> bool:
+    """Whether an attribute was looked for on something that is no object of ours."""
+    return not isinstance(error, AttributeError) or error.obj.__class__ in (
+        str, int, float, bool, list, tuple, dict, bytes, complex, type(None)
+    )
+
+
+def _quoted(word: str) -> str:
+    return f'"{word}"'
+
+
+def _combination(name: str, args: tuple[Any, ...], named: dict[str, Any], parameters: list[inspect.Parameter]) -> str:
+    given = ", ".join([type(item).__name__ for item in args] + [f"{key}={type(item).__name__}" for key, item in named.items()])
+    form = ", ".join(str(parameter).partition(":")[0].partition("=")[0] for parameter in parameters)
+    got = f"got ({given}{', ' if named else ''})"
+    return f"{name}() received an invalid combination of arguments - {got}, but expected one of:\n * ({form})"
+
+
+def _missing(parameters: list[inspect.Parameter], args: tuple[Any, ...], named: dict[str, Any]) -> list[str]:
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    wanted = [*positional[len(args):], *[p for p in parameters if p.kind is p.KEYWORD_ONLY]]
+    return [p.name for p in wanted if p.default is _EMPTY and p.name not in named]
+
+
+def _first_wrong(
+    function: str, parameters: list[inspect.Parameter], args: tuple[Any, ...], named: dict[str, Any], method: bool, only_tensors: bool
+) -> str | None:
+    """What is wrong with the first argument that is of another type than its parameter, in torch's words.
+
+    ``only_tensors``: a number in the place of the second operand was taken for a tensor; else it may stand there.
+    """
+    places = next((place for place, parameter in enumerate(parameters) if parameter.kind is parameter.VAR_POSITIONAL), len(parameters))
+    for place, parameter in enumerate(parameters):
+        if place < len(args) and place < places and parameter.kind is not parameter.KEYWORD_ONLY:
+            value, by_place = args[place], True
+        elif parameter.name in named:
+            value, by_place = named[parameter.name], False
+        else:
+            continue
+        if parameter.name in ("other", "exponent") and isinstance(value, (int, float, complex)) and not only_tensors:
+            continue
+        wanted = _wanted(parameter, value)
+        if wanted is not None:
+            own, number = _SWAPPED.get((function, parameter.name), (parameter.name, place + 1 - method))
+            where = f" (position {number})" if by_place else ""
+            return wanted if wanted.startswith("expected") else f"argument '{own}'{where} must be {wanted}"
+    return None
+
+
+def _wanted(parameter: inspect.Parameter, value: Any) -> str | None:
+    """What a parameter takes and is not given: ``int, not str``. None where the argument may be right."""
+    kind, name = str(parameter.annotation), parameter.name
+    if value is None and (parameter.default is None or "None" in kind):
+        return None
+    given = type(value).__name__
+    if isinstance(value, (TensorBase, np.ndarray, np.generic)) or hasattr(value, "__torch_function__"):
+        return f"torch.dtype, not {given}" if kind.startswith("dtype") else None
+    if kind.startswith("dtype") or name == "dtype":
+        return None if isinstance(value, (dtype, type)) else f"torch.dtype, not {given}"
+    if name in _TENSORS and kind in ("Any", "Tensor", "Tensor | None"):
+        return f"Tensor, not {given}"
+    if name in _LISTS:
+        return _list_of_tensors(value)
+    if kind in ("int", "int | None") or (name in _INTS and kind == "Any"):
+        whole = hasattr(value, "__index__") or (isinstance(value, (list, tuple)) and parameter.default == ())
+        return None if whole else f"int, not {given}"
+    if kind in ("float", "float | None"):
+        return None if isinstance(value, (int, float)) else f"float, not {given}"
+    if kind in ("bool", "bool | None"):
+        return None if isinstance(value, (bool, int)) else f"bool, not {given}"
+    if name in _NUMBERS:
+        return None if isinstance(value, (int, float, complex)) else f"Number, not {given}"
+    if name in _OF_INTS or kind.startswith("Sequence[int]") or (name == "pad" and kind == "Any"):
+        return _tuple_of_ints(value, name == "normalized_shape")
+    return None
+
+
+def _list_of_tensors(value: Any) -> str | None:
+    if not isinstance(value, (list, tuple)):
+        return f"tuple of Tensors, not {type(value).__name__}"
+    return None
+
+
+def _tuple_of_ints(value: Any, strictly: bool) -> str | None:
+    if not isinstance(value, (list, tuple)):
+        return None if hasattr(value, "__index__") and not strictly else f"tuple of ints, not {type(value).__name__}"
+    for place, item in enumerate(value):
+        if not hasattr(item, "__index__"):
+            return f"tuple of ints, but found element of type {type(item).__name__} at pos {place}"
+    return None

@@ -1,0 +1,41 @@
+"""Common mistakes, one a line in ``mistakes.txt``: the type and the sentence of the error are torch's."""
+from __future__ import annotations
+
+import importlib
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+import torch as real_torch
+
+import mstorch
+
+CALLS = [line for line in (Path(__file__).parent / "mistakes.txt").read_text().splitlines() if line and not line.startswith("#")]
+for _library in ("torch", "mstorch"):
+    for _room in ("utils.data", "distributions", "func", "testing", "utils.checkpoint", "nn.utils.rnn", "optim.lr_scheduler"):
+        importlib.import_module(f"{_library}.{_room}")
+
+
+def _sentence(error: BaseException) -> str:
+    """What an error says, without what torch adds about its inside; of a call in no form, what was given."""
+    words = str(error).replace("mstorch", "torch").partition("Exception raised from")[0].partition("\nC++")[0]
+    words = re.sub("0x[0-9a-f]+", "0x", words.partition(", but expected")[0])
+    return " ".join(words.split())
+
+
+def _outcome(torch, call):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            eval(call, {"torch": torch})
+        except Exception as error:  # noqa: BLE001 - whichever it is, it is compared
+            return type(error).__name__, _sentence(error)
+    return "no error", ""
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_mistake_is_told_as_torch_tells_it(call):
+    want = _outcome(real_torch, call)
+    assert want[0] != "no error"
+    assert _outcome(mstorch, call) == want
