@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.cast import cast, numpy_cast
+from .._backend.quiet import quiet
 from .._backend.table import Kernel, kernel
 from .._core.dtype import dtype, get_default_dtype
 from .._core.modes import grad_set_to, modes
@@ -59,7 +60,8 @@ _SCALARS_LIMIT = 4096
 
 def scalar_array(value: Any, kind: dtype) -> np.ndarray:
     """A 0-d array of a Python number, kept for the next time; nobody writes to it."""
-    key = (value.__class__, value, kind.name)
+    # Zeros of either sign are equal, alone and as parts of complex numbers.
+    key = (value.__class__, value if value and value.__class__ is not complex else repr(value), kind.name)
     found = _SCALARS.get(key)
     if found is None:
         if kind.category == 1 and isinstance(value, float):
@@ -73,11 +75,9 @@ def scalar_array(value: Any, kind: dtype) -> np.ndarray:
         elif kind.category == 1:
             found = np.asarray(int(value)).astype(kind.np)
         else:
-            with np.errstate(over="ignore"):
-                found = numpy_cast(np.asarray(value, np.complex128 if kind.category == 3 else np.float64), kind.np)
-        found = found if found.__class__ is np.ndarray else np.asarray(found)
-        if value == value and len(_SCALARS) < _SCALARS_LIMIT and not (value == 0 and isinstance(value, float)):
-            # NaN never equals its key, and 0.0 == -0.0 would confuse the two.
+            with quiet():
+                found = np.asarray(numpy_cast(np.asarray(value, np.complex128 if kind.category == 3 else np.float64), kind.np))
+        if value == value and len(_SCALARS) < _SCALARS_LIMIT:  # NaN never equals its key
             _SCALARS[key] = found
     return found
 

@@ -10,6 +10,7 @@ import numpy as np
 from .._backend.table import kernel
 from .._core.dtype import bool_, dtype, finfo, int64, uint8
 from .._core.tensor_base import TensorBase, array_of, count_of, laid_out, tensor_of
+from .._tape.apply import apply
 from ._choice import chosen
 from ._dispatch import (
     binary,
@@ -22,6 +23,7 @@ from ._dispatch import (
     python_number,
     result_dtype,
     result_strides,
+    scalar_array,
     type_word,
     unary,
 )  # fmt: skip
@@ -248,8 +250,16 @@ def kind_is_integral(*operands: Any) -> bool:
     return result_dtype(operands).category < 2
 
 
+_PLAIN = (int, float)
+_SURE = 60000  # numbers below fit every floating type
+
+
 def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
     """Each element, but no less than ``min`` and no more than ``max`` (numbers or tensors)."""
+    kind = input._dtype
+    if out is None and kind.category == 2 and input._stride is None and min.__class__ in _PLAIN and max.__class__ in _PLAIN:
+        if -_SURE < min < _SURE and -_SURE < max < _SURE:  # the common case
+            return apply(_clamp, kind, (input, scalar_array(min, kind), scalar_array(max, kind)), label="ClampBackward1")
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if input._dtype.category == 3:

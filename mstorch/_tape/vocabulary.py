@@ -9,7 +9,7 @@ import numpy as np
 from .._backend.host._ufunc import number
 from .._backend.host.matmul import two_products as array_products
 from .._backend.quiet import quiet
-from .._backend.raw import NP_DTYPE, Raw, from_numpy
+from .._backend.raw import NAME_OF_NP, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
 from .._core.storage import Value
 from .._core.tensor_base import TensorBase, is_tracked, on_device, tensor_of
@@ -153,7 +153,7 @@ def where(condition: Any, first: Any, second: Any) -> Any:
             first = number(first, like)
         elif second.__class__ is not np.ndarray:
             second = number(second, like)
-        return _where.kernel.host[like.dtype.name](condition, first, second)
+        return _where.kernel.host[NAME_OF_NP[like.dtype]](condition, first, second)
     first, second = (constant(v, like) if isinstance(v, (int, float)) else v for v in (first, second))
     if isinstance(like, TensorBase):
         if not isinstance(condition, TensorBase):

@@ -197,3 +197,13 @@ def test_derivatives_of_exponentials(dtype, both):
         return found[0], gradients, tangents
 
     both(body, rtol=1e-4, atol=1e-5, strides=False)
+
+
+def test_numbers_that_differ_in_the_sign_of_a_zero():
+    def body(torch):
+        x = torch.full((1,), -1, dtype=torch.complex64)
+        yes = torch.tensor(True)
+        roots = [torch.where(yes, number, x).sqrt() for number in (complex(-1, -0.0), complex(-1, 0.0), complex(-1, -0.0))]
+        return [*roots, 1 / (torch.ones(1) * 0.0), 1 / (torch.ones(1) * -0.0), 1 / (torch.ones(1) * 0)]
+
+    both(body)

@@ -146,22 +146,21 @@ def abs(node: Any, g: Any) -> Any:
 
 @rule("clamp", keep=(0, 1, 2))
 def clamp(node: Any, g: Any) -> Any:
-    x: Any
-    x, low, high = (None if item is None else v.host_array(item) for item in (node.kept(g, place) for place in range(3)))
+    x, low, high = [None if item is None else v.host_array(item) for item in (node.kept(g, 0), node.kept(g, 1), node.kept(g, 2))]
     by_x, by_low, by_high = node.edges
     inside = below = above = None
     if by_x is not None:
-        inside = np.ones(node.shapes[0], bool) if low is None else np.asarray(x >= low)
+        inside = np.ones(node.shapes[0], bool) if low is None else x >= low  # type: ignore[operator]
         if high is not None:
             inside = inside & (x <= high)
+        inside = v.fit(v.where(np.asarray(inside), g, 0), node.shapes[0])
     if by_low is not None:
-        below = x < low if high is None else (x < low) & (low < high)
+        below = x < low if high is None else (x < low) & (low < high)  # type: ignore[operator]
+        below = v.fit(v.where(np.asarray(below), g, 0), node.shapes[1])
     if by_high is not None:
-        above = x > high if low is None else (x > high) | (high < low)
-    return tuple(
-        None if chosen is None else v.fit(v.where(np.asarray(chosen), g, 0), shape)
-        for chosen, shape in zip((inside, below, above), node.shapes)
-    )
+        above = x > high if low is None else (x > high) | (high < low)  # type: ignore[operator]
+        above = v.fit(v.where(np.asarray(above), g, 0), node.shapes[2])
+    return inside, below, above
 
 
 def _extreme_number(op: str) -> None:
