@@ -199,7 +199,7 @@ def test_derivatives_of_exponentials(dtype, both):
     both(body, rtol=1e-4, atol=1e-5, strides=False)
 
 
-def test_numbers_that_differ_in_the_sign_of_a_zero():
+def test_numbers_that_differ_in_the_sign_of_a_zero(both):
     def body(torch):
         x = torch.full((1,), -1, dtype=torch.complex64)
         yes = torch.tensor(True)
