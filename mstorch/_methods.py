@@ -64,14 +64,9 @@ def _array_operand(value: Any) -> Any:
 def _operator(function: Callable[..., Any], name: str, reflected: bool = False) -> Callable[..., Any]:
     """A binary operator that leaves operands which are not numbers to their own class."""
     function = getattr(function, "without_forms", function)  # an operator has one form
-    pair = elementwise.PAIRS.get(name.strip("_"))
 
     def forward(self: Any, other: Any) -> Any:
         if isinstance(other, TensorBase):
-            if pair is not None and other._shape == self._shape:
-                kind = self._dtype
-                if kind is other._dtype and kind.category >= 2 and self._stride is other._stride is None:
-                    return apply_pair(pair, kind, self, other)  # the common case at the least cost
             return function(self, other)
         if is_number(other):
             return function(self, other)
@@ -86,6 +81,9 @@ def _operator(function: Callable[..., Any], name: str, reflected: bool = False) 
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"
     method.of_two = True  # type: ignore[attr-defined]
+    pair = elementwise.PAIRS.get(name.strip("_"))
+    if pair is not None:
+        method.direct = apply_pair, pair  # type: ignore[attr-defined]
     return method
 
 

@@ -19,7 +19,7 @@ from ._core.formats import strided
 from ._core.hooks import warn_if_has_hooks
 from ._core.modes import grad_set_to, modes
 from ._core.naming import NamedAsInTorch
-from ._core.overriding import PLAIN, refuse_in_transform, state
+from ._core.overriding import join, refuse_in_transform, state
 from ._core.size import Size
 from ._core.storage import Absent, Counter, Storage, Value
 from ._core.tangents import LEVELS, levels_of
@@ -582,7 +582,7 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
 
 
 set_tensor_class(Tensor)
-PLAIN.add(Tensor)
+join(Tensor)
 _methods.attach(Tensor)
 
 

@@ -181,13 +181,17 @@ def check_interrupts(loops: int = LOOPS, steps: int = 12) -> list[str]:
     chance = random.Random(0)
     wrong = []
     wanted = {number: train(made(number), steps) for number in range(THREADS)}
-    for loop in range(loops):
-        number = loop % THREADS
-        losses = interrupted(number, steps, chance.uniform(0.0, 0.3))
-        if losses is None:
-            wrong.append(f"loop {loop}: no KeyboardInterrupt")
-        elif losses != wanted[number]:
-            wrong.append(f"loop {loop} ({MODELS[number % len(MODELS)].__name__}): other losses after the interrupt")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it
+    try:
+        for loop in range(loops):
+            number = loop % THREADS
+            losses = interrupted(number, steps, chance.uniform(0.0, 0.3))
+            if losses is None:
+                wrong.append(f"loop {loop}: no KeyboardInterrupt")
+            elif losses != wanted[number]:
+                wrong.append(f"loop {loop} ({MODELS[number % len(MODELS)].__name__}): other losses after the interrupt")
+    finally:
+        signal.signal(signal.SIGINT, before)
     return wrong
 
 

@@ -33,12 +33,22 @@ class _Missing:
 
 _MISSING = _Missing()
 
+TENSORS: set[type] = set()  # the finished tensor classes
+
 # Classes whose values nobody needs to ask. The finished tensor classes join them.
 PLAIN: set[type] = {
     bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, np.ndarray, np.bool_, *np.sctypeDict.values(),
     Size, dtype, device, layout, memory_format, Generator, _Missing,
 }  # fmt: skip
 _plain = PLAIN.issuperset
+
+
+def join(cls: type) -> None:
+    """Enter a finished tensor class among those that nobody needs to ask."""
+    TENSORS.add(cls)
+    PLAIN.add(cls)
+
+
 # Classes of tensors that have forms of their own of some operations.
 FORMED: set[type] = set()
 # What takes functions as they get their public form, and gives what the public form calls: ``MSTORCH_DEBUG`` fills it, see ``_debug``.
@@ -352,13 +362,22 @@ def entry(
 def entry_of_operator(
     function: Function, module: str, name: str, *, form: Function | None, public: Callable[[], Function] | None
 ) -> Function:
-    """``entry`` for an operator of two operands, at the least cost."""
+    """``entry`` for an operator of two operands, at the least cost.
+
+    ``function.direct``, where there is one, is what computes two floating tensors of one dtype and shape in rows, and its kernel.
+    """
+    run, kernel = getattr(function, "direct", (None, None))
     if watchers:
-        function = _watched(function, module, name)
+        function, run = _watched(function, module, name), None
 
     @functools.wraps(function)
     def entered(self: Any, other: Any) -> Any:
-        if type(self) in PLAIN and type(other) in PLAIN and not MODES:
+        two = type(other)
+        if type(self) in PLAIN and two in PLAIN and not MODES:
+            if run is not None and two in TENSORS and other._shape == self._shape:
+                kind = self._dtype
+                if kind is other._dtype and kind.category >= 2 and self._stride is other._stride is None:
+                    return run(kernel, kind, self, other)  # the common case
             return function(self, other)
         return dispatch(entered if public is None else public(), function, (self, other), {}, form, public is not None, False)
 

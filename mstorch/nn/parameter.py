@@ -8,7 +8,7 @@ from .._backend.cell import as_parameter, set_value
 from .._backend.runtime import keep_interrupts
 from .._core.above import above
 from .._core.ends import ENDS
-from .._core.overriding import PLAIN, WITHOUT_SUBCLASSES, disabled, dispatches, level_set_to, overrides
+from .._core.overriding import WITHOUT_SUBCLASSES, disabled, dispatches, join, level_set_to, overrides
 from .._core.storage import Value, face
 from .._core.tensor_base import TensorBase, array_of, become, is_tracked, require_grad, value_of
 from .._ops import creation, views
@@ -58,7 +58,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return "Parameter containing:\n" + Tensor.__repr__(self)
 
 
-PLAIN.add(Parameter)
+join(Parameter)
 
 
 def _of_subclass(data: Any, requires_grad: bool) -> Any:
