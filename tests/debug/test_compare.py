@@ -100,11 +100,11 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     program = f"""
 import json
 from mstorch._backend.table import _KERNELS
-from mstorch.optim import sgd
+from mstorch._ops.optim import Steps
 FAULTS = {[(name, plant, text) for name, (plant, text, _) in FAULTS.items()]!r}
 told = {{}}
 for name, plant, text in FAULTS:
-    kept = dict(RULES), {{n: d.rule for n, d in RULES.items()}}, {{n: dict(k.host) for n, k in _KERNELS.items()}}, sgd.plain_step
+    kept = dict(RULES), {{n: d.rule for n, d in RULES.items()}}, {{n: dict(k.host) for n, k in _KERNELS.items()}}, Steps.plain
     space = dict(globals())
     try:
         exec(plant, space)
@@ -116,7 +116,7 @@ for name, plant, text in FAULTS:
     for n, k in _KERNELS.items():
         k.host.clear()
         k.host.update(kept[2].get(n, {{}}))
-    sgd.plain_step = kept[3]
+    Steps.plain = kept[3]
 print(json.dumps(told))
 """
     ended = run(tmp_path_factory.mktemp("faults"), program)
