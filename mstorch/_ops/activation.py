@@ -7,7 +7,8 @@ import numpy as np
 
 from .._backend.table import kernel, torch_type_name
 from .._core.dtype import finfo
-from .._core.tensor_base import TensorBase, count_of
+from .._core.modes import modes
+from .._core.tensor_base import TensorBase, count_of, is_tracked
 from .._core.writable import refuse_partial_overlap
 from . import views
 from ._autocast import follow
@@ -213,8 +214,8 @@ def threshold(input: Any, threshold: float, value: float, *, out: Any = None) ->
 
 def tanhshrink(input: Any) -> Any:
     """``x - tanh(x)``."""
-    if isinstance(input, TensorBase) and input._dtype.category != 2:
-        return sub(input, tanh(input))
+    if isinstance(input, TensorBase) and (input._dtype.category != 2 or (modes.grad and is_tracked(input))):
+        return sub(input, tanh(input))  # backward keeps tanh(x), so that x may be written to
     return _apply(_tanhshrink, "tanhshrink", input)
 
 

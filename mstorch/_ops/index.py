@@ -46,6 +46,7 @@ from .join import cat
 from .placing import beside
 from .reduce import any as any_of
 from .scatter import put_flat
+from .shared_places import form_for_shared_places
 
 _gather = kernel("gather")
 _index_select = kernel("index_select")
@@ -424,8 +425,8 @@ FUNCTIONS = tuple(
 METHODS = FUNCTIONS
 IN_PLACE = ("put",)
 NAMED_METHODS = {
-    "masked_fill_": in_place_form(masked_fill, "masked_fill_", uniform=True),
-    "index_fill_": in_place_form(index_fill, "index_fill_", uniform=True),
+    "masked_fill_": form_for_shared_places(masked_fill, "masked_fill_", lenient=True),
+    "index_fill_": form_for_shared_places(index_fill, "index_fill_", lenient=True),
     "masked_scatter_": masked_scatter_,
 }
 accept_numpy_names(globals(), FUNCTIONS)

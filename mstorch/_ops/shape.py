@@ -54,6 +54,7 @@ from .join import cat, flip
 from .placing import beside, on_accelerators
 from .scan import cumprod
 from .scatter import put_flat
+from .shared_places import form_for_shared_places
 
 _triangle = kernel("triangle")
 
@@ -581,11 +582,11 @@ METHODS = tuple(
     "vsplit dsplit split_with_sizes unsafe_split unsafe_split_with_sizes unsafe_chunk ravel adjoint narrow_copy sum_to_size "
     "resize_ resize_as_ set_ fill_diagonal_".split()
 )
-IN_PLACE = ("tril", "triu")
 NAMED_METHODS = {
     f"{function.__name__}_": _own_view(function, f"{function.__name__}_")
     for function in (views.t, views.transpose, views.squeeze, views.unsqueeze)
 }
+NAMED_METHODS.update(tril_=form_for_shared_places(tril, "tril_"), triu_=form_for_shared_places(triu, "triu_"))
 NAMED_METHODS["swapaxes_"] = NAMED_METHODS["swapdims_"] = NAMED_METHODS["transpose_"]
 PROPERTIES = {"mT": _matrix_transpose, "mH": _matrix_adjoint, "T": _all_reversed, "H": _hermitian}
 on_accelerators(globals(), ("tril_indices", "triu_indices"))

@@ -119,10 +119,6 @@ def _inverse_square(x: Any, y: Any) -> Any:
     return v.where(flat, 0, v.reciprocal(v.where(flat, 1, total)))
 
 
-def _nothing(g: Any) -> Callable[[], Any]:
-    return lambda: v.times(g, 0)
-
-
 def _same_sign(g: Any, x: Any, result: Any) -> Any:
     flat = v.is_zero(x)
     return v.where(flat, 0, v.mul(g, v.div(result, v.where(flat, 1, x))))
@@ -146,7 +142,18 @@ _of_two("atan2", lambda g, x, y, _: (
     lambda: v.mul(v.mul(g, y), _inverse_square(x, y)), lambda: v.mul(v.mul(g, v.neg(x)), _inverse_square(x, y)),
 ))  # fmt: skip
 _of_two("hypot", lambda g, x, y, result: (lambda: v.mul(g, v.div(x, result)), lambda: v.mul(g, v.div(y, result))), result=True)
-_of_two("copysign", lambda g, x, y, result: (lambda: _same_sign(g, x, result), _nothing(g)), result=True)
+
+
+@rule("copysign", keep=(0, "result"))
+def copysign(node: Any, g: Any) -> Any:
+    first, second = node.edges
+    result = node.kept(g, 1)
+    return (
+        None if first is None else v.fit(v.wide(_same_sign)(g, node.kept(g, 0), result), node.shapes[0]),
+        None if second is None else v.fit(v.times(g, 0), node.shapes[1]),
+    )
+
+
 _of_two("logaddexp", lambda g, x, y, _: (lambda: _log_share(g, x, y), lambda: _log_share(g, y, x)))
 _of_two("logaddexp2", lambda g, x, y, _: (lambda: _log2_share(g, x, y), lambda: _log2_share(g, y, x)))
 _of_two("xlogy", lambda g, x, y, _: (lambda: v.mul(g, _log_where(x, y, v.log, 0)), lambda: v.div(v.mul(g, x), y)))

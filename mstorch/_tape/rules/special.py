@@ -12,7 +12,7 @@ from ..apply import rule
 from ..primitives import Primitive
 
 _erfcx, _digamma, _polygamma, _lgamma, _zeta = (Primitive(op) for op in ("erfcx", "digamma", "polygamma", "lgamma", "zeta"))
-_i0, _i0e, _i1, _i1e = (Primitive(op) for op in ("i0", "i0e", "i1", "i1e"))
+_i0, _i0e, _i1, _i1e, _erfinv = (Primitive(op) for op in ("i0", "i0e", "i1", "i1e", "erfinv"))
 
 _TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
 _ROOT_TWO_PI = math.sqrt(2 * math.pi)
@@ -20,6 +20,10 @@ _ROOT_TWO_PI = math.sqrt(2 * math.pi)
 
 def _density(x: Any) -> Any:
     return v.times(v.exp(v.times(v.mul(x, x), -0.5)), 1 / _ROOT_TWO_PI)
+
+
+def _erfinv_slope(y: Any) -> Any:
+    return v.times(v.exp(v.mul(y, y)), 1 / _TWO_BY_ROOT_PI)
 
 
 def _of_first_order(slope: Callable[[Any], Any], x: Any) -> Any:
@@ -33,11 +37,11 @@ def _signed(x: Any, value: Any) -> Any:
     return v.mul(v.like(v.signs(x), value), value)
 
 
-_KEEP_RESULT = ("erfinv", "erfcx", "ndtri", "log_ndtr", "i0e", "i1", "i1e")
+_KEEP_RESULT = ("erfcx", "ndtri", "log_ndtr", "i0e", "i1", "i1e")
 # The slope from the argument and the result (None where it is not kept), and torch's name of the node.
 _SLOPES: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "erfc": ("ErfcBackward0", lambda x, y: v.times(v.exp(v.neg(v.mul(x, x))), -_TWO_BY_ROOT_PI)),
-    "erfinv": ("ErfinvBackward0", lambda x, y: v.times(v.exp(v.mul(y, y)), 1 / _TWO_BY_ROOT_PI)),
+    "erfinv": ("ErfinvBackward0", lambda x, y: _erfinv_slope(_erfinv(x))),
     "erfcx": ("SpecialErfcxBackward0", lambda x, y: v.plus(v.times(v.mul(x, y), 2), -_TWO_BY_ROOT_PI)),
     "ndtr": ("SpecialNdtrBackward0", lambda x, y: _density(x)),
     "ndtri": ("SpecialNdtriBackward0", lambda x, y: v.times(v.exp(v.times(v.mul(y, y), 0.5)), _ROOT_TWO_PI)),
