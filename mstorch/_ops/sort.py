@@ -10,7 +10,8 @@ from .. import return_types
 from .._backend.table import kernel
 from .._core.dtype import bool_, by_name, float32, float64, int64
 from .._core.formats import contiguous_format
-from .._core.tensor_base import TensorBase, is_tracked, tensor_of
+from .._core.tensor_base import TensorBase, array_of, is_tracked, recording, tensor_of
+from .._tape.whole import in_one_piece, record
 from . import views
 from ._autocast import follow
 from ._chosen import values_at, without_dim
@@ -26,10 +27,12 @@ from ._dispatch import (
 )
 from ._overlaps import refuse_overlap, refuse_parts
 from ._parts import expect_parts
+from .compare import eq, isnan, where
 from .creation import arange
 from .index import gather, keep_layout
 from .join import cat
 from .placing import beside
+from .reduce import max
 from .scan import cummax
 
 _argsort = kernel("argsort")
@@ -165,6 +168,26 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False, *, out: A
     return finish(_picked(input, dim, order.clone(memory_format=contiguous_format), keepdim, return_types.kthvalue), out)
 
 
+def _median_of_all(input: Any, ignore_nan: bool) -> Any:
+    """One median, whose gradient all elements that are it share, as all NaN do where it is one."""
+    found = _median(views.reshape(input.detach(), (-1,)), 0, False, ignore_nan, None)[0]
+    if not recording((input,)):
+        return found
+    none = bool(found.isnan())
+
+    def composed(x: Any) -> Any:
+        inside = x.detach()
+        return max(where(isnan(inside) if none else eq(inside, found), x, -math.inf))
+
+    def slope(g: Any, x: np.ndarray) -> tuple[np.ndarray]:
+        chosen = np.isnan(x) if none else x == array_of(found)
+        return (np.asarray(chosen * (g / x.dtype.type(float(chosen.sum()))), x.dtype),)
+
+    if not in_one_piece((input,)):
+        return composed(input)
+    return record(found, (input,), "NanmedianBackward0" if ignore_nan else "MedianBackward0", slope, composed, True)
+
+
 def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> Any:
     name = "nanmedian" if ignore_nan else "median"
     kind = return_types.nanmedian if ignore_nan else return_types.median
@@ -178,11 +201,7 @@ def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> 
             if input._dtype.category < 2:
                 return input.new_full((), -(2**63) if input._dtype is int64 else 0)
             return input.new_full((), math.nan)
-        flat = views.reshape(input, (-1,))
-        found = _median(flat, 0, False, ignore_nan, None)[0]
-        if found._node is not None:
-            found._node.writes = 1  # its gradient is put into zeros of the input's shape
-        return finish(found, out)
+        return finish(_median_of_all(input, ignore_nan), out)
     dim = wrap_dim(dim, len(shape))
     _check_rows(name, shape, dim)
     expect_parts(name, out)

@@ -168,3 +168,22 @@ def test_the_dtypes_of_out(both, name, kinds):
         return tuple(getattr(torch, name)(torch.arange(6).reshape(2, 3), 1, out=(values, indices)))
 
     both(body)
+
+
+@pytest.mark.parametrize("name", ["median", "nanmedian"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
+def test_elements_that_are_the_median_share_its_gradient(both, dtype, name):
+    nan, inf = float("nan"), float("inf")
+
+    def body(torch):
+        found = []
+        for values in ([1.0, 2, 2, 2, 3], [[1.0, 2], [2, 3]], [1.0, nan, nan], [inf, inf, 1.0], 3.0, [nan]):
+            x = torch.tensor(values, dtype=getattr(torch, dtype), requires_grad=True)
+            y = getattr(x, name)()
+            found += [y, type(y.grad_fn).__name__, torch.autograd.grad(y, x)[0]]
+            slope = torch.autograd.grad(getattr(x, name)() ** 2, x, create_graph=True)[0]
+            found += [slope, torch.autograd.grad(slope.sum(), x)[0]]
+            found += torch.func.jvp(lambda leaf: getattr(leaf, name)(), (x.detach(),), (torch.ones_like(x.detach()),))
+        return found
+
+    both(body)
