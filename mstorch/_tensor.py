@@ -410,7 +410,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
     ) -> None:
         """Accumulate into the leaves the gradient of this tensor (times ``gradient``, needed unless it is a scalar)."""
-        above.autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        if inputs is not None or create_graph or not above.backward_from_one(self, gradient, retain_graph):
+            above.autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Call ``hook(grad)`` whenever a gradient for the tensor is computed; what it returns replaces the gradient."""

@@ -1,9 +1,10 @@
 """What a room calls of a room above it. The room above enters it here as it loads, so that imports run one way.
 
 ``torch``: the whole package. ``autograd``, ``storages``, ``compiler``: the modules of gradients, of storages, of captured graphs.
-``Parameter``, ``tracer``: classes of ``nn`` and ``fx``. ``nothing_of``: makes a sparse tensor without elements. ``sparse_gradients``:
-the file of sparse gradients. ``restored``: a file's storage on another device. ``processes``, ``normalized_together``: process groups,
-and batch normalisation over one; None until ``torch.distributed`` is loaded.
+``backward_from_one``: backward from one tensor, the common case. ``Parameter``, ``tracer``: classes of ``nn`` and ``fx``.
+``nothing_of``: makes a sparse tensor without elements. ``sparse_gradients``: the file of sparse gradients. ``restored``: a file's
+storage on another device. ``processes``, ``normalized_together``: process groups, and batch normalisation over one; None until
+``torch.distributed`` is loaded.
 """
 from __future__ import annotations
 

@@ -185,7 +185,9 @@ def _median_of_all(input: Any, ignore_nan: bool) -> Any:
 
     if not in_one_piece((input,)):
         return composed(input)
-    return record(found, (input,), "NanmedianBackward0" if ignore_nan else "MedianBackward0", slope, composed, True)
+    record(found, (input,), "NanmedianBackward0" if ignore_nan else "MedianBackward0", slope, composed, True)
+    found._node.in_place = True
+    return found
 
 
 def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> Any:

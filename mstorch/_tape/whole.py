@@ -12,6 +12,7 @@ from .._core.storage import Storage
 from .._core.tangents import LEVELS, levels_of_all
 from .._core.tensor_base import TensorBase, is_tracked
 from . import engine
+from .counted import written
 from .node import Edge, Node, Saved, bare, bare_twin, edge_of, named, saved_input
 
 Slope = Callable[..., Sequence[Any]]
@@ -27,6 +28,7 @@ class _Whole(Node):
     slope: Any
     composed: Any
     result: Saved | None
+    in_place = False  # whether torch makes the gradients by writing, which counts
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The gradients of the inputs."""
@@ -34,8 +36,10 @@ class _Whole(Node):
         if self.result is not None:
             self.result.value(self, False)
         if recorded:
-            return self._again(g)
-        return self.slope(bare(g) if isinstance(g, TensorBase) else g, *[item.value(self, False) for item in self.saved])
+            found = self._again(g)
+        else:
+            found = self.slope(bare(g) if isinstance(g, TensorBase) else g, *[item.value(self, False) for item in self.saved])
+        return [None if item is None else written(item) for item in found] if self.in_place else found
 
     def _again(self, g: Any) -> Sequence[Any]:
         tensors = [apart(item.value(self, True), edge) for item, edge in zip(self.saved, self.edges)]

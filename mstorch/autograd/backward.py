@@ -8,9 +8,10 @@ import numpy as np
 
 from .._backend import tape
 from .._backend.raw import ON_CPU
+from .._core.above import above
 from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .._core.modes import grad_set_to, modes
-from .._core.overriding import MODES, PLAIN, dispatches, for_maps
+from .._core.overriding import MODES, PLAIN, dispatches, for_maps, state
 from .._core.size import Size
 from .._core.storage import Storage
 from .._core.tangents import LEVELS
@@ -105,6 +106,18 @@ def _plain_start(root: Any, gradient: Any) -> tuple[Any, Any] | None:
     return edge_of(root), array_of(gradient)
 
 
+def from_one(root: Any, gradient: Any, retain_graph: bool | None) -> bool:
+    """Do backward where it begins at one such tensor; whether it does."""
+    start = None if state.maps else _plain_start(root, gradient)
+    if start is None:
+        return False
+    engine.run((start,), bool(retain_graph), False)
+    return True
+
+
+above.backward_from_one = from_one
+
+
 def _like_at(root: Any) -> tuple[Any, Any]:
     """Shape and dtype of a root; None for both where an edge does not know them."""
     if isinstance(root, GradientEdge):
@@ -159,11 +172,8 @@ def backward(
     grad_variables: Any = None, inputs: Any = None,
 ) -> None:  # fmt: skip
     """Accumulate the gradients of ``tensors`` into the leaves that they depend on (or into ``inputs`` only)."""
-    if inputs is None and not create_graph:
-        start = _plain_start(tensors, grad_tensors)
-        if start is not None:
-            engine.run((start,), bool(retain_graph), False)
-            return
+    if inputs is None and not create_graph and from_one(tensors, grad_tensors, retain_graph):
+        return
     roots = _as_tuple(tensors)
     if inputs is not None and not isinstance(inputs, (TensorBase, GradientEdge)) and len(inputs) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
