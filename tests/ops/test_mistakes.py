@@ -34,6 +34,16 @@ def _outcome(torch, call):
     return "no error", ""
 
 
+@pytest.fixture(autouse=True)
+def _checked_arguments():
+    """torch's own test helpers, which other tests import, turn the checks of distributions off."""
+    of = real_torch.distributions.Distribution
+    before = of._validate_args
+    of.set_default_validate_args(True)
+    yield
+    of.set_default_validate_args(before)
+
+
 @pytest.mark.parametrize("call", CALLS)
 def test_a_mistake_is_told_as_torch_tells_it(call):
     want = _outcome(real_torch, call)
