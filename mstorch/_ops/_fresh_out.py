@@ -12,6 +12,13 @@ from ._dispatch import deliver
 _RESIZING = ("empty", "randn")  # torch gives these their size while autograd looks on
 
 
+def no_derivative(name: str) -> RuntimeError:
+    """torch's error for an ``out=`` whose operation would be recorded."""
+    return RuntimeError(
+        f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+    )
+
+
 def fresh_out(name: str, result: Any, out: Any, requires_grad: bool = False, store: Callable[[Any, Any], Any] = deliver) -> Any:
     """Store new values in ``out`` and return it; RuntimeError where that is a leaf that requires gradients in grad mode.
 
@@ -24,10 +31,7 @@ def fresh_out(name: str, result: Any, out: Any, requires_grad: bool = False, sto
     if tracked and name in _RESIZING:
         raise RuntimeError("cannot resize variables that require grad")
     if tracked and leaf and modes.grad:
-        raise RuntimeError(
-            f"aten::{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires "
-            "grad."
-        )
+        raise no_derivative(f"aten::{name}")
     with grad_set_to(False):
         store(result, out)
     if tracked and not leaf:

@@ -33,6 +33,7 @@ from ._dispatch import (
     wrap_dims,
 )
 from ._forms import accept_forms
+from ._fresh_out import no_derivative
 from ._overlaps import refuse_overlap, resize_overlapping
 from .creation import arange, zeros
 from .from_data import from_numpy
@@ -70,9 +71,7 @@ def _common(tensors: Sequence[Any]) -> Any:
 def _refuse_tracked(name: str, tensors: Sequence[Any]) -> None:
     """Raise torch's error where there is an ``out=`` and one of the tensors takes part in autograd."""
     if modes.grad and any(is_tracked(tensor) for tensor in tensors):
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
-        )
+        raise no_derivative(name)
 
 
 def _check_kind(kind: Any, out: Any) -> None:

@@ -56,6 +56,9 @@ def increment(counter: Any) -> float:
     return float(array)
 
 
+_MOST = 1 << 22  # elements that are gathered: what is made of gradients for a step (their negatives, decay) does not pile up
+
+
 class Steps:
     """Fused updates of parameters, gathered in a ``with`` block and done together where it ends."""
 
@@ -63,6 +66,7 @@ class Steps:
         self.jobs: list[tuple[Any, list[np.ndarray], int]] = []
         self.written: list[Any] = []
         self.memory: set[int] = set()
+        self.elements = 0
 
     def __enter__(self) -> Steps:
         return self
@@ -75,6 +79,7 @@ class Steps:
         jobs, written = self.jobs, self.written
         self.jobs, self.written = [], []
         self.memory.clear()
+        self.elements = 0
         elementwise(jobs)
         for tensor in written:
             touch(tensor)
@@ -91,6 +96,9 @@ class Steps:
         self.memory.update([id(tensor._storage) for tensor in tensors])
         self.jobs.append((step, [array_of(tensor) for tensor in tensors], passes))
         self.written.extend(written)
+        self.elements += self.jobs[-1][1][0].size
+        if self.elements > _MOST:
+            self.run()
 
     def adam(
         self, param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any, step: float, lr: float, beta1: float, beta2: float, eps: float,

@@ -32,6 +32,7 @@ from ._dispatch import (
     wrap_dims,
 )
 from ._forms import accept_forms
+from ._fresh_out import no_derivative
 from ._overlaps import refuse_parts
 from ._parts import expect_parts
 from .compare import isnan, maximum, minimum, where
@@ -59,9 +60,7 @@ def summed_dtype(input: Any, asked: dtype | None, out: Any) -> dtype:
 def _refuse_recorded(name: str, input: Any) -> None:
     """Raise torch's error where a result for ``out=`` would be recorded, whatever its dtype."""
     if recording((input,)):
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
-        )
+        raise no_derivative(name)
 
 
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:

@@ -28,7 +28,7 @@ class _Whole(Node):
     slope: Any
     composed: Any
     result: Saved | None
-    in_place = False  # whether torch makes the gradients by writing, which counts
+    writes = 0  # in place, by which torch makes the gradients
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The gradients of the inputs."""
@@ -39,7 +39,7 @@ class _Whole(Node):
             found = self._again(g)
         else:
             found = self.slope(bare(g) if isinstance(g, TensorBase) else g, *[item.value(self, False) for item in self.saved])
-        return [None if item is None else written(item) for item in found] if self.in_place else found
+        return [None if item is None else written(item, self.writes) for item in found] if self.writes else found
 
     def _again(self, g: Any) -> Sequence[Any]:
         tensors = [apart(item.value(self, True), edge) for item, edge in zip(self.saved, self.edges)]

@@ -9,6 +9,7 @@ import torch as reference
 
 import mstorch
 from mstorch._backend.onednn import library
+from mstorch._ops import optim as steps
 
 LIBRARIES = (mstorch, reference)
 # Kernels may round the last bit differently; the order of operations is the same.
@@ -387,3 +388,17 @@ def test_descent_rounds_as_torch(options):
 
     for ours, theirs in zip(*map(steps, LIBRARIES), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("name", ["SGD", "AdamW"])
+def test_updates_are_done_in_portions(name, monkeypatch):
+    from_whole, from_parts = [], []
+    for most, found in ((1 << 22, from_whole), (1000, from_parts)):
+        monkeypatch.setattr(steps, "_MOST", most)
+        params = _long_parameters(mstorch, False)
+        optimizer = getattr(mstorch.optim, name)(params, weight_decay=0.1)
+        optimizer.step()
+        found += [(param.detach().numpy(), param._version) for param in params]
+    for (whole, version), (parts, other) in zip(from_whole, from_parts, strict=True):
+        np.testing.assert_array_equal(whole, parts)
+        assert version == other

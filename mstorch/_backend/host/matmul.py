@@ -85,13 +85,12 @@ _FEW = 1 << 18  # multiplications up to which NumPy's BLAS is the quickest, and 
 
 def product(a: np.ndarray, b: np.ndarray, into: np.ndarray | None = None) -> np.ndarray:
     """(n, m) × (m, p), row-major; added ``into`` a row-major array where one is given."""
-    few = a.size * b.shape[1] <= _FEW
-    if not few and FOUND and a.dtype == np.float32:
+    if _is_single(a, b):
         out = np.empty((a.shape[0], b.shape[1]), np.float32) if into is None else into
         part, length, cost = _parts(a, b, out, 0.0 if into is None else 1.0)
         share(part, length, cost / length, _UNIT)
         return out
-    found = np.dot(a, b) if few and a.dtype.char in _BLAS else _by_blas(a, b)
+    found = np.dot(a, b) if a.size * b.shape[1] <= _FEW and a.dtype.char in _BLAS else _by_blas(a, b)
     return found if into is None else np.add(into, found, out=into)
 
 

@@ -26,9 +26,8 @@ def gemm(a: np.ndarray, b: np.ndarray, out: np.ndarray, beta: float = 0.0) -> No
     """``out = a @ b + beta * out`` of (n, k), (k, m) and (n, m), float32; the rows of ``out`` lie together, none is empty."""
     a, left, left_step = _operand(a)
     b, right, right_step = _operand(b)
-    at = a.__array_interface__["data"][0], b.__array_interface__["data"][0], out.__array_interface__["data"][0]
     (n, k), m = a.shape, b.shape[1]
-    _SGEMM(left, right, n, m, k, 1.0, at[0], left_step, at[1], right_step, beta, at[2], out.strides[0] >> 2)
+    _SGEMM(left, right, n, m, k, 1.0, address(a), left_step, address(b), right_step, beta, address(out), out.strides[0] >> 2)
 
 
 _ONE = np.ones(1, np.float32)
