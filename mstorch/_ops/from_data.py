@@ -16,6 +16,7 @@ from .._core.storage import FIXED
 from .._core.strides import contiguous_strides, preserved_strides
 from .._core.tensor_base import TensorBase, is_tracked, laid_out, meta_tensor, require_grad, tensor_of, to_meta, window
 from .._core.tensor_base import array_of as memory_of
+from .._core.warned import warn_once
 from . import views
 from ._dispatch import type_word
 from ._forms import accept_forms
@@ -308,13 +309,11 @@ def from_numpy(ndarray: np.ndarray, /) -> Any:
     if any(stride < 0 for stride in ndarray.strides):
         raise ValueError(_NEGATIVE)
     if not ndarray.flags.writeable:
-        warnings.warn(
+        warn_once(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing "
             "to this tensor will result in undefined behavior. You may want to copy the array to protect its data or make "
             "it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this "
-            "program.",
-            UserWarning,
-            stacklevel=2,
+            "program."
         )
     if not ndarray.size:
         strides = tuple(step // ndarray.itemsize for step in ndarray.strides)
@@ -361,12 +360,10 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
             f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({item})"
         )
     if memory.readonly:
-        warnings.warn(
+        warn_once(
             "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can write to the "
             "underlying (supposedly non-writable) buffer using the tensor. You may want to copy the buffer to protect its data or "
-            "make it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program.",
-            UserWarning,
-            stacklevel=2,
+            "make it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program."
         )
     found = tensor_of(np.frombuffer(buffer, dtype.np, max(count, -1), offset))
     FIXED.add(found._storage)

@@ -355,7 +355,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     """A copy with the elements of ``source``, in order, where the mask holds."""
     if mask._dtype is not bool_:
         raise RuntimeError(
-            f"masked_scatter_ only supports boolean masks, but got mask with dtype {cpp_word(mask._dtype)}"
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype {type_word(mask._dtype)}"
         )
     if source._dtype is not input._dtype:
         raise RuntimeError(

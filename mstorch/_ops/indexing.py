@@ -1,7 +1,6 @@
 """``tensor[key]`` and ``tensor[key] = value`` in all of torch's forms."""
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from .._core.tensor_base import (
     touch,
     value_of,
 )
+from .._core.warned import warn
 from .._core.writable import check_history, check_writable, refuse_partial_overlap
 from .._tape.duals import write_parts
 from .._tape.native import through
@@ -61,9 +61,7 @@ def _as_index(item: Any) -> Any:
     if isinstance(item, TensorBase):
         kind = item._dtype
         if kind is uint8:
-            warnings.warn(
-                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning, stacklevel=4
-            )
+            warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
             return item.to(bool_)
         if kind is not bool_ and kind is not int64:
             if kind.category != 1:
@@ -92,7 +90,13 @@ def _stands_for_a_tuple(key: Any) -> bool:
 
 def _expanded(key: Any, rank: int) -> list[Any]:
     """The key as a list of one item a dimension, without Ellipsis."""
-    items = list(key) if isinstance(key, tuple) or _stands_for_a_tuple(key) else [key]
+    if whole := _stands_for_a_tuple(key):
+        warn(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use x[tuple(seq)] "
+            "instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which will result either "
+            "in an error or a different result"
+        )
+    items = list(key) if whole or isinstance(key, tuple) else [key]
     used = 0
     ellipsis = None
     for position, item in enumerate(items):
@@ -339,6 +343,8 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     """``self[key] = value``, with ``value`` broadcast to the part and converted to the tensor's dtype."""
     current, advanced = _basic(self, key)
     if advanced:
+        if is_number(value) or isinstance(value, TensorBase) and count_of(value._shape) == 1:
+            _refuse_mask_of_bytes(key)
         _put_advanced(current, advanced, value, masked=_has_mask(key))
         return
     part = self if current is self else current
@@ -383,6 +389,13 @@ def _has_mask(key: Any) -> bool:
         or (isinstance(item, list) and bool(item) and isinstance(item[0], bool))
         for item in items
     )
+
+
+def _refuse_mask_of_bytes(key: Any) -> None:
+    """torch fills where the only mask of a key holds, and takes none of bytes for that."""
+    items = [item for item in (key if isinstance(key, tuple) else (key,)) if isinstance(item, (TensorBase, np.ndarray, list))]
+    if len(items) == 1 and getattr(items[0], "dtype", None) in (uint8, np.uint8):
+        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
 
 
 def number_as(value: Any, target: Any) -> np.ndarray:

@@ -8,6 +8,7 @@ from .._core.dtype import bool_
 from .._core.tensor_base import TensorBase
 from . import linalg, reduce, views
 from ._autocast import follow
+from ._deprecated import warn_of
 from ._dispatch import (
     accept_numpy_names,
     broadcast_shape,
@@ -154,6 +155,7 @@ def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) ->
     if len(a) != len(b):
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     if dim is None:
+        warn_of("cross")
         dim = next((d for d, length in enumerate(a) if length == 3), None)
         if dim is None:
             raise RuntimeError("no dimension of size 3 in input")

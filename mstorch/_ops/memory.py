@@ -18,6 +18,7 @@ from .._core.tensor_base import TensorBase, is_tracked, put_array, strides_of
 from .._core.writable import check_history
 from .._tape.writes import review
 from . import views
+from ._deprecated import warn_of
 from ._dispatch import cpp_word, shape_args, shape_of, type_word
 from ._forms import accept_forms
 from .copying import is_contiguous
@@ -33,6 +34,7 @@ def untyped_storage(self: Any) -> Any:
 
 def storage(self: Any) -> Any:
     """The tensor's memory as elements of its dtype, shared with the tensor."""
+    warn_of("storage")
     return above.storages.typed_storage(self)
 
 
