@@ -5,10 +5,14 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
+
+from typing_extensions import Self
 
 from .._backend import tape
 from .._core.modes import modes
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _set(mode: bool) -> None:
@@ -30,20 +34,20 @@ class _Mode:
     def __enter__(self) -> None:
         raise NotImplementedError("a mode says what it sets")
 
-    def __call__(self, orig_func: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, orig_func: F) -> F:
         if inspect.isclass(orig_func):
             cls: Any = orig_func
             cls.__init__ = self(cls.__init__)
             return cls
         if inspect.isgeneratorfunction(orig_func):
-            return self._around_generator(orig_func)
+            return self._around_generator(orig_func)  # type: ignore[return-value]
 
         @functools.wraps(orig_func)
         def decorated(*args: Any, **kwargs: Any) -> Any:
             with self._clone():
                 return orig_func(*args, **kwargs)
 
-        return decorated
+        return decorated  # type: ignore[return-value]
 
     def _around_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -84,7 +88,13 @@ class _Mode:
 class no_grad(_Mode):
     """Operations are not recorded."""
 
-    def __new__(cls, orig_func: Callable[..., Any] | None = None) -> Any:
+    @overload
+    def __new__(cls, orig_func: F) -> F: ...
+
+    @overload
+    def __new__(cls, orig_func: None = None) -> Self: ...
+
+    def __new__(cls, orig_func: Any = None) -> Any:
         mode = super().__new__(cls)
         if orig_func is None:
             return mode
@@ -114,7 +124,7 @@ class set_grad_enabled(_Mode):
         self._before.append((modes.grad, modes.inference))
         _set(bool(mode))
 
-    def __call__(self, orig_func: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, orig_func: F) -> F:
         before, modes.inference = self._before[0]
         _set(before)
         return super().__call__(orig_func)
@@ -131,6 +141,12 @@ class set_grad_enabled(_Mode):
 
 class inference_mode(_Mode):
     """Like ``no_grad``. Differs from torch: tensors made inside may be used in autograd afterwards."""
+
+    @overload
+    def __new__(cls, mode: F) -> F: ...
+
+    @overload
+    def __new__(cls, mode: bool = True) -> Self: ...
 
     def __new__(cls, mode: Any = True) -> Any:
         if isinstance(mode, bool):
@@ -177,7 +193,7 @@ class _Policy(_Mode):
     def _set(cls, mode: bool) -> None:
         setattr(cls._chosen, cls.__name__, mode)
 
-    def __call__(self, orig_func: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, orig_func: F) -> F:
         self._set(self.prev)
         return super().__call__(orig_func)
 

@@ -114,7 +114,8 @@ def _unwrapped(name: str, value: Any, dim: Any, map: Map) -> Any:
         place = wrapped(dim, len(shape) + 1)
         return value.unsqueeze(place).expand(*shape[:place], map.size, *shape[place:])
     place = wrapped(dim, len(value._shape) + 1)
-    return value.value if place == value.bdim else value.value.movedim(value.bdim, place)
+    batched: Any = value
+    return batched.value if place == batched.bdim else batched.value.movedim(batched.bdim, place)
 
 
 def vmap(

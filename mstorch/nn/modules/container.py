@@ -61,6 +61,12 @@ class Sequential(Module):
         self._modules.clear()
         self._modules.update(numbered)
 
+    @overload
+    def __getitem__(self, idx: slice) -> Self: ...
+
+    @overload
+    def __getitem__(self, idx: int) -> Module: ...
+
     def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, slice):
             named: Any = list(self._modules.items())[idx]
@@ -160,6 +166,12 @@ class ModuleList(Module):
     def _place(self, idx: Any) -> str:
         return str(_position(idx, len(self)))
 
+    @overload
+    def __getitem__(self, idx: slice) -> Self: ...
+
+    @overload
+    def __getitem__(self, idx: int) -> Module: ...
+
     def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, slice):
             modules: Any = list(self._modules.values())[idx]
@@ -247,8 +259,8 @@ class ModuleDict(Module):
         if modules is not None:
             self.update(modules)
 
-    def __getitem__(self, key: str) -> Any:
-        return self._modules[key]
+    def __getitem__(self, key: str) -> Module:
+        return self._modules[key]  # type: ignore[return-value]
 
     def __setitem__(self, key: str, module: Module) -> None:
         self.add_module(key, module)

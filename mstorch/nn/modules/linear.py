@@ -108,6 +108,8 @@ class LazyLinear(LazyModuleMixin, Linear):
     """Linear that learns in_features from the first input."""
 
     cls_to_become = Linear
+    weight: UninitializedParameter
+    bias: UninitializedParameter
 
     def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__(0, 0, False)
