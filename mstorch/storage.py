@@ -4,7 +4,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -570,7 +570,7 @@ _give_conversions()
 above.storages = sys.modules[__name__]
 
 
-def is_storage(obj: Any, /) -> bool:
+def is_storage(obj: Any, /) -> TypeGuard[TypedStorage | UntypedStorage]:
     """Whether ``obj`` is a storage."""
     return type(obj) in (TypedStorage, UntypedStorage)
 

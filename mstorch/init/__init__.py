@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -22,7 +22,7 @@ _PLAIN = (
 )  # fmt: skip
 
 
-def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+def calculate_gain(nonlinearity: str, param: int | float | None = None) -> float:
     """The recommended gain of a nonlinearity: 1 for linear ones, 5/3 for tanh, the square root of 2 for relu."""
     if nonlinearity in _PLAIN:
         return 1
@@ -218,11 +218,14 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     return _fill(tensor, array)
 
 
-def _deprecated(function: Callable[..., Any]) -> Callable[..., Any]:
+P = ParamSpec("P")
+
+
+def _deprecated(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
     new = function.__name__
     old = new[:-1]
 
-    def renamed(*args: Any, **kwargs: Any) -> Any:
+    def renamed(*args: P.args, **kwargs: P.kwargs) -> Tensor:
         warnings.warn(
             f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2
         )

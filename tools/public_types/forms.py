@@ -14,7 +14,7 @@ import torch
 
 import mstorch
 
-from .own import own_form
+from .own import own_form, with_indices
 from .schemas import Form, Parameter, forms_of, merged, union
 
 STUBS = pathlib.Path(mstorch.__file__).parent / "_stubs"
@@ -26,7 +26,7 @@ OF_NUMBERS = frozenset("""
     bitwise_right_shift eq ne lt le gt ge maximum_ float_power pow xlogy copysign_
 """.split()) - {"maximum_", "copysign_"}
 # Keywords that no schema has, and those whose default a schema leaves to the caller.
-EXTRA = {"out": "Tensor | None", "requires_grad": "Bool"}
+EXTRA = {"out": "Tensor | None", "requires_grad": "Bool | None", "check_invariants": "Bool | None"}
 # Second operators: their forms are those of a function.
 BINARY = frozenset("add sub mul div truediv floordiv mod pow matmul eq ne lt le gt ge and or xor lshift rshift".split())
 _COMPARED = frozenset(("__eq__", "__ne__"))
@@ -49,12 +49,20 @@ def function_forms(face: str, name: str, function: Callable[..., Any]) -> list[F
     theirs = functools.reduce(lambda place, part: getattr(place, part, None), (*face.split("."), name) if face else (name,), torch)
     found = [] if isinstance(theirs, types.FunctionType) else forms_of(PREFIXES[face] + named)
     if not found:
-        return [own_form(function)]
+        return with_indices(own_form(function))
     known = inspect.signature(function).parameters
     found = [_public(form, known, PREFIXES[face] + named) for form in found]
+    if name.startswith("sparse_") and name.endswith("_tensor"):
+        found = [_from_lists(form) for form in found]
     if name in OF_NUMBERS:
         found = [_with_number(form) for form in found]
     return merged(found)
+
+
+def _from_lists(form: Form) -> Form:
+    """A form that takes lists where its schema has tensors, and None for sizes."""
+    wider = {"Tensor": "Tensor | list[Any]", "Ints": "Ints | None"}
+    return replace(form, parameters=tuple(replace(p, type=wider.get(p.type, p.type)) for p in form.parameters))
 
 
 def _with_number(form: Form) -> Form:
@@ -76,8 +84,8 @@ def _public(form: Form, known: Any, name: str) -> Form:
         if extra == "requires_grad" and "dtype" not in names:
             continue
         if taken and not (extra == "out" and form.result not in ("Tensor",) and not several):
-            kind = "Tensors | None" if several and extra == "out" else kind
-            parameters.append(Parameter(extra, kind, "None" if "None" in kind else "False", "named"))
+            kind = "Tensor | Tensors | None" if several and extra == "out" else kind
+            parameters.append(Parameter(extra, kind, "False" if extra == "requires_grad" else "None", "named"))
     return Form(tuple(parameters), result_of(form, name), form.names)
 
 
@@ -124,7 +132,7 @@ def method_forms(name: str, method: Callable[..., Any]) -> list[Form]:
     for form in found:
         parameters = tuple(p for p in form.parameters[1:] if open_ended or p.name in known or p.default is None or p.name == "layout")
         if "requires_grad" in known and any(p.name == "dtype" for p in parameters):
-            parameters += (Parameter("requires_grad", "Bool", "False", "named"),)
+            parameters += (Parameter("requires_grad", "Bool | None", "False", "named"),)
         made.append(Form(parameters, result_of(form, name)))
     return [each for form in merged(made) for each in with_stars(form, known)]
 

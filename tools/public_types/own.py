@@ -4,6 +4,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from .schemas import Form, Parameter, union
@@ -45,7 +46,26 @@ _WORDS = {
 }  # fmt: skip
 
 
-def own_form(function: Callable[..., Any], result: str | None = None, method: bool = False) -> Form:
+RESULTS = {"multi_head_attention_forward": "tuple[Tensor, Tensor | None]"}
+
+
+def with_indices(form: Form) -> list[Form]:
+    """The forms of a pooling function, which gives positions too where ``return_indices`` says so."""
+    if not any(p.name == "return_indices" for p in form.parameters) or form.result != "Tensor":
+        return [form]
+    place = next(i for i, p in enumerate(form.parameters) if p.name == "return_indices")
+    without, given = (replace(form.parameters[place], type=f"Literal[{value}]") for value in (False, True))
+    before, after = form.parameters[:place], form.parameters[place + 1 :]
+    both = "tuple[Tensor, Tensor]"
+    named, needed = [replace(p, kind="named") for p in after], [replace(p, default=None) for p in before]
+    return [
+        replace(form, parameters=(*before, without, *after)),
+        replace(form, parameters=(*before, replace(given, kind="named", default=None), *named), result=both),
+        replace(form, parameters=(*needed, replace(given, default=None), *after), result=both),
+    ]
+
+
+def own_form(function: Callable[..., Any], method: bool = False) -> Form:
     """The form that a function's own signature tells."""
     shown = inspect.signature(function)
     parameters = []
@@ -55,7 +75,8 @@ def own_form(function: Callable[..., Any], result: str | None = None, method: bo
         kind = {parameter.KEYWORD_ONLY: "named", parameter.VAR_POSITIONAL: "star"}.get(parameter.kind, "plain")
         default = None if parameter.default is parameter.empty else _default(parameter.default)
         parameters.append(Parameter(parameter.name, _type(function.__name__, parameter, default), default, kind))
-    return Form(tuple(parameters), result or _words(str(shown.return_annotation)).replace("Any", "Tensor"))
+    declared = _words(str(shown.return_annotation)).replace("Any", "Tensor")
+    return Form(tuple(parameters), RESULTS.get(function.__name__, declared))
 
 
 def _default(value: Any) -> str:

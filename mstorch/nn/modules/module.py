@@ -80,6 +80,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
     dump_patches: bool = False
     _version: int = 1
     call_super_init: bool = False
+    __call__: Callable[..., Any]
     training: bool
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
