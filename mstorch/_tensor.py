@@ -272,7 +272,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     # NumPy
 
-    def numpy(self, *, force: bool = False) -> np.ndarray:
+    def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
         """The elements as an array that shares the tensor's memory on CPU: writes to either are seen by both."""
         if force:
             return self.detach().cpu().numpy()

@@ -322,7 +322,7 @@ class TypedStorage(metaclass=_LegacyStorage):
     dtype: dtype
     _untyped_storage: UntypedStorage
 
-    def __new__(cls, *args: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None, _internal: bool = False) -> Any:
+    def __new__(cls, *args: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None, _internal: bool = False) -> TypedStorage:
         legacy = cls.__dict__.get("_legacy_dtype")
         if legacy is not None and dtype is not None:
             raise RuntimeError(f"{cls.__name__}.__new__() got an unexpected keyword argument 'dtype'")

@@ -106,7 +106,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     __slots__ = ()
     persistent: bool
 
-    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
         made = creation.empty(0) if data is None else views.alias(data) if data.requires_grad else views.detach(data)
         made._is_buffer = True
         made.persistent = persistent

@@ -88,10 +88,11 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
     _forward_pre_hooks: dict[int, Callable[..., Any]]
     _forward_hooks: dict[int, Callable[..., Any]]
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        if getattr(cls, "__abstractmethods__", None):
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        abstract: Any = getattr(cls, "__abstractmethods__", None)
+        if abstract:
             # Cell's constructor does not look at them: a class with the same ones raises Python's error.
-            abc.ABCMeta(cls.__name__, (), dict.fromkeys(cls.__abstractmethods__, abc.abstractmethod(lambda self: None)))()
+            abc.ABCMeta(cls.__name__, (), dict.fromkeys(abstract, abc.abstractmethod(lambda self: None)))()
         return made(cls, Module, args, kwargs)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
