@@ -4,7 +4,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -147,16 +147,17 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         index = self.device.index
         return -1 if index is None else index
 
-    is_cpu = property(lambda self: self.device.type == "cpu", doc="Whether the tensor is on the CPU.")
-    is_cuda = property(lambda self: self.device.type == "cuda", doc="Whether the tensor is on a GPU.")
-    if devices.current().type == "npu":
-        is_npu = property(lambda self: self.device.type == "npu", doc="Whether the tensor is on an Ascend device.")
-    is_sparse = property(lambda self: False, doc="Whether the layout is sparse COO.")
-    is_sparse_csr = property(lambda self: False, doc="Whether the layout is sparse CSR.")
-    is_quantized = property(lambda self: False, doc="Whether the elements are quantized.")
-    is_meta = property(is_meta, doc="Whether the tensor has no data.")
-    is_nested = property(lambda self: False, doc="Whether the tensor is a nested one.")
-    is_mkldnn = property(lambda self: False, doc="Whether the layout is oneDNN's.")
+    if not TYPE_CHECKING:  # which take these from the stubs: of a property that is no function they know nothing
+        is_cpu = property(lambda self: self.device.type == "cpu", doc="Whether the tensor is on the CPU.")
+        is_cuda = property(lambda self: self.device.type == "cuda", doc="Whether the tensor is on a GPU.")
+        if devices.current().type == "npu":
+            is_npu = property(lambda self: self.device.type == "npu", doc="Whether the tensor is on an Ascend device.")
+        is_sparse = property(lambda self: False, doc="Whether the layout is sparse COO.")
+        is_sparse_csr = property(lambda self: False, doc="Whether the layout is sparse CSR.")
+        is_quantized = property(lambda self: False, doc="Whether the elements are quantized.")
+        is_meta = property(is_meta, doc="Whether the tensor has no data.")
+        is_nested = property(lambda self: False, doc="Whether the tensor is a nested one.")
+        is_mkldnn = property(lambda self: False, doc="Whether the layout is oneDNN's.")
 
     def is_floating_point(self) -> bool:
         """Whether the dtype is floating."""
@@ -344,7 +345,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return node_of(self) is None
 
     @property
-    def grad_fn(self) -> Any:
+    def grad_fn(self) -> Node | None:
         """The recorded operation that made the tensor; None for a leaf."""
         return node_of(self)
 

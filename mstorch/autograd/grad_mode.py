@@ -28,7 +28,8 @@ class _Mode:
     def __init__(self) -> None:
         self._before: list[tuple[bool, bool]] = []
 
-    def _clone(self) -> _Mode:
+    def clone(self) -> Self:
+        """Another one that sets the same."""
         return type(self)()
 
     def __enter__(self) -> None:
@@ -44,7 +45,7 @@ class _Mode:
 
         @functools.wraps(orig_func)
         def decorated(*args: Any, **kwargs: Any) -> Any:
-            with self._clone():
+            with self.clone():
                 return orig_func(*args, **kwargs)
 
         return decorated  # type: ignore[return-value]
@@ -54,20 +55,20 @@ class _Mode:
         def decorated(*args: Any, **kwargs: Any) -> Any:
             generator = function(*args, **kwargs)
             try:
-                with self._clone():
+                with self.clone():
                     response = generator.send(None)
                 while True:
                     try:
                         request = yield response
                     except GeneratorExit:
-                        with self._clone():
+                        with self.clone():
                             generator.close()
                         raise
                     except BaseException as error:  # noqa: BLE001 - whatever is thrown in belongs to the generator
-                        with self._clone():
+                        with self.clone():
                             response = generator.throw(error)
                     else:
-                        with self._clone():
+                        with self.clone():
                             response = generator.send(request)
             except StopIteration as stop:
                 return stop.value
@@ -129,7 +130,7 @@ class set_grad_enabled(_Mode):
         _set(before)
         return super().__call__(orig_func)
 
-    def _clone(self) -> _Mode:
+    def clone(self) -> Self:
         return type(self)(self.mode)
 
     def __enter__(self) -> None:
@@ -157,7 +158,7 @@ class inference_mode(_Mode):
         super().__init__()
         self.mode = mode
 
-    def _clone(self) -> _Mode:
+    def clone(self) -> Self:
         return type(self)(self.mode)
 
     def __enter__(self) -> None:
@@ -197,7 +198,7 @@ class _Policy(_Mode):
         self._set(self.prev)
         return super().__call__(orig_func)
 
-    def _clone(self) -> _Mode:
+    def clone(self) -> Self:
         return type(self)(self.mode)
 
     def __enter__(self) -> None:

@@ -68,6 +68,7 @@ class Bilinear(Module):
     """``y = x1 @ weight @ x2 + bias``, weight (out, in1, in2) uniform in ±1/sqrt(in1_features)."""
 
     __constants__ = ["in1_features", "in2_features", "out_features"]
+    weight: Tensor
 
     def __init__(
         self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
