@@ -13,7 +13,7 @@ import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from .refusals import EXPLAINED, explained
 from .size import Size
 
 Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
 
 
 class _Missing:
@@ -259,7 +260,7 @@ def drawing(function: Function) -> Function:
     return drawn
 
 
-def for_maps(function: Function) -> Function:
+def for_maps(function: F) -> F:
     """A function made of operations of this library, not of public ones: a map computes it as one."""
 
     @functools.wraps(function)
@@ -271,7 +272,7 @@ def for_maps(function: Function) -> Function:
                     return result
         return function(*args, **kwargs)
 
-    return mapped
+    return mapped  # type: ignore[return-value]
 
 
 def offered(function: Function) -> Function:

@@ -16,6 +16,7 @@ from .._core.shared import mapped
 from .._core.warned import warn_once
 from .._ops.copying import as_dtype
 from .._ops.from_data import made
+from .._tensor import Tensor
 
 _state: dict[str, Any] = {"interop": None}
 
@@ -172,8 +173,8 @@ def prepare_multiprocessing_environment(path: str) -> None:
 
 def from_file(
     filename: str, shared: bool | None = None, size: int | None = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False,
-) -> Any:  # fmt: skip
+    pin_memory: bool | None = False, requires_grad: bool | None = False,
+) -> Tensor:  # fmt: skip
     """A tensor over a file mapped into memory; with ``shared`` what is written goes into the file."""
     devices.resolve(device)
     kind = dtype or get_default_dtype()

@@ -6,7 +6,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterable
 from enum import Enum
-from typing import Any
+from typing import Any, overload
 
 from .._backend import runtime
 from .._core.dtype import float16, float32, int32
@@ -64,6 +64,18 @@ class GradScaler:
             raise AssertionError(f"Attempted {funcname} but _scale is None.  {fix}")
         if self._growth_tracker is None:
             raise AssertionError(f"Attempted {funcname} but _growth_tracker is None.  {fix}")
+
+    @overload
+    def scale(self, outputs: Tensor) -> Tensor: ...
+
+    @overload
+    def scale(self, outputs: list[Tensor]) -> list[Tensor]: ...
+
+    @overload
+    def scale(self, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]: ...
+
+    @overload
+    def scale(self, outputs: Iterable[Tensor]) -> Iterable[Tensor]: ...
 
     def scale(self, outputs: Any) -> Any:
         """A tensor, or the tensors of an iterable, multiplied by the scale."""

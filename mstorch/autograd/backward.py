@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from .._tape import engine
 from .._tape.counted import COUNTS, times_written
 from .._tape.node import bare, bare_of, dressed, edge_of, node_of, repeats
 from .graph import GradientEdge, retain_grad
+
+if TYPE_CHECKING:
+    from .._tensor import Tensor
 
 
 class _Checkpoints:
@@ -207,7 +210,7 @@ def backward(
 def grad(
     outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
     only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False,
-) -> tuple[Any, ...]:  # fmt: skip
+) -> tuple[Tensor, ...]:  # fmt: skip
     """The gradients of ``outputs`` with respect to ``inputs``, as a tuple; no ``.grad`` is touched."""
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")

@@ -302,7 +302,7 @@ def _plain_output(tensors: list[Any], output: Any) -> Any:
         if modes.native is not None or output.layout is not strided:
             return output
         if any(output is tensor for tensor in tensors):
-            return output.view_as(output) if modes.grad else bare_twin(output)
+            return output.view_as(output) if modes.grad else bare_twin(output)  # type: ignore[arg-type]
         if output._auto is not None and output._auto.base is not None:
             output._auto.origin = OF_FUNCTION
         return output
@@ -387,7 +387,7 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
             continue
         if id(item) in given:
             with no_grad():
-                item = outputs[position] = item.view_as(item)
+                item = outputs[position] = item.view_as(item)  # type: ignore[arg-type]
         elif item._node is not None or (item._auto is not None and item._auto.leaf):
             item = outputs[position] = bare_twin(item)
         if item._auto is not None and item._auto.base is not None:

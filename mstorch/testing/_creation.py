@@ -68,7 +68,7 @@ def make_tensor(
         else:
             numbers.uniform_(low, high)
     else:
-        result = torch.randint(low, high, size, device=device, dtype=dtype)
+        result = torch.randint(int(low), int(high), size, device=device, dtype=dtype)
     if gaps:
         result = result[..., 1::2]
     elif memory_format is not None:

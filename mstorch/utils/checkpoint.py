@@ -97,7 +97,7 @@ class _Surroundings:
         """The surroundings as they were, for a block."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(random.fork_rng(devices=self.devices, enabled=self.preserve))
-            if self.preserve:
+            if self.preserve and self.state is not None:
                 random.set_rng_state(self.state)
                 set_device_states(self.devices, self.device_states)
             for name, dtype, enabled in self.autocast:

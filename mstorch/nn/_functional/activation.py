@@ -176,11 +176,6 @@ def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:
     return leaky_relu(input, negative_slope, True)
 
 
-def rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Any:
-    """In-place version of ``rrelu``."""
-    return rrelu(input, lower, upper, training, True)
-
-
 def threshold_(input: Any, threshold: float, value: float) -> Any:
     """In-place version of ``threshold``."""
     return _done(acts.threshold, input, True, threshold, value)

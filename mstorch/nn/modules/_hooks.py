@@ -207,7 +207,7 @@ class _BackwardHooks:
                 stacklevel=2,
             )
             return result
-        items = list(result) if isinstance(result, tuple) else [result]
+        items: list[Any] = list(result) if isinstance(result, tuple) else [result]
         positions = [i for i, item in enumerate(items) if isinstance(item, TensorBase) and is_tracked(item)]
         if not positions:
             return result

@@ -135,7 +135,7 @@ class StateMixin:
         if self._has_extra("get_extra_state"):
             destination[prefix + _EXTRA] = self.get_extra_state()
 
-    def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
+    def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
         """Parameters and persistent buffers by dotted name; the tensors share memory with the module's."""
         for value, name in zip(args, ("destination", "prefix", "keep_vars")):
             destination = value if name == "destination" else destination
