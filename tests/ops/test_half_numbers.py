@@ -2,6 +2,9 @@
 from __future__ import annotations
 
 import pytest
+import torch as real_torch
+
+import mstorch
 
 KINDS = ("float16", "bfloat16")
 
@@ -138,3 +141,61 @@ def test_the_sign_of_zero(both):
         return [torch.signbit(item) for item in found]
 
     both(body)
+
+
+STEPS = (
+    "softsign tanhshrink logsigmoid softplus elu relu relu6 log log1p log2 log10 exp exp2 expm1 sin cos tan asin acos atan asinh acosh atanh "
+    "rsqrt sqrt tanh erfc logit"
+).split()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", STEPS)
+def test_where_half_precision_is_rounded(both, kind, name):
+    """All values of a quarter of float16's and of bfloat16's, each step rounded where torch's is: but for a few, to the last bit."""
+
+    def body(torch):
+        bits = torch.arange(0x2800, 0x3C00, 5) if kind == "float16" else torch.arange(0x3C00, 0x3F70, 3)
+        bits = bits[: len(bits) // 64 * 64]  # torch's vectors and what is left beside them are rounded at different places
+        x = bits.to(torch.int16).view(getattr(torch, kind))
+        x = torch.cat([x, -x] if name not in ("log", "log2", "log10", "rsqrt", "sqrt", "logit") else [x])
+        x = (1 / x if name == "acosh" else x).requires_grad_()
+        y = getattr(torch if hasattr(torch, name) else torch.nn.functional, name)(x)
+        y.backward(torch.full_like(y.detach(), 0.7))
+        return y.detach().view(torch.int16), x.grad.view(torch.int16)
+
+    for want, got in zip(body(real_torch), body(mstorch)):
+        differ = want.numpy() != got.numpy()
+        assert differ.mean() < 0.002, f"{differ.sum()} of {differ.size} differ"
+
+
+def test_signs_of_zero_in_activations(both):
+    def body(torch):
+        found = []
+        for name in ("relu", "relu6", "elu", "selu", "celu"):
+            found += [torch.signbit(getattr(torch.nn.functional, name)(torch.tensor([-0.0] * size))) for size in (1, 5, 40)]
+        return [*found, torch.signbit(torch.nn.functional.logsigmoid(torch.full((40,), 200.0)))]
+
+    both(body)
+
+
+@pytest.mark.parametrize("number", [1e5, 1e39, float("inf"), -1.0])
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "uint8"])
+def test_numbers_that_activations_refuse(both, kind, number):
+    for call in (
+        lambda f, x: f.threshold(x.half(), 0.0, number), lambda f, x: f.threshold(x.half(), number, 0.0),
+        lambda f, x: f.threshold(x, 0.0, min(number, 1e5)), lambda f, x: f.hardtanh(x, 0.0, min(number, 1e5)),
+        lambda f, x: f.softshrink(x.half(), number), lambda f, x: f.leaky_relu(x.float(), number), lambda f, x: f.softplus(x.half(), number),
+    ):  # fmt: skip
+        both(lambda torch, call=call: call(torch.nn.functional, torch.tensor([0, 1, 3], dtype=getattr(torch, kind))))
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16"])
+def test_softplus_beyond_its_threshold(both, kind):
+    def body(torch):
+        x = torch.tensor([20.0, 100.0, 3.0], dtype=getattr(torch, kind), requires_grad=True)
+        y = torch.nn.functional.softplus(x, 1.0, 1e4)
+        y.float().sum().backward()
+        return y, x.grad
+
+    both(body, rtol=2e-3 if kind == "float16" else 1e-6)

@@ -94,7 +94,7 @@ def sqrt(node: Any, g: Any) -> Any:
 @rule("rsqrt", keep=("result",))
 def rsqrt(node: Any, g: Any) -> Any:
     y = v.conj(node.kept(g))
-    return v.mul(v.times(g, -0.5), v.mul(v.mul(y, y), y))
+    return v.mul(v.times(g, -0.5), v.scalar_power(y, 3))
 
 
 @rule("reciprocal", keep=("result",))
