@@ -24,12 +24,12 @@ from ._dispatch import (
     python_number,
     result_dtype,
     result_strides,
-    scalar_array,
     type_word,
     unary,
 )  # fmt: skip
 from ._forms import accept_forms
 from ._numbers import fitting
+from ._scalars import scalar_array
 from .complex_views import complex, imag, real
 from .copying import clone, to_dtype
 from .elementwise import abs, add, mul, sub

@@ -12,8 +12,9 @@ from .._core.tensor_base import TensorBase, in_order
 from . import activation, views
 from ._autocast import follow
 from ._deprecated import warn_of
-from ._dispatch import cpp_word, finish, finish_exactly, finish_safely, scalar_array, shape_of, type_word, wrap_dim
+from ._dispatch import cpp_word, finish, finish_exactly, finish_safely, shape_of, type_word, wrap_dim
 from ._forms import accept_forms, without_out_dtype
+from ._scalars import scalar_array
 from .creation import eye
 from .linalg_factor import attach, inv
 from .matmul import bmm, dot, matmul

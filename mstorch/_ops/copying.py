@@ -57,12 +57,12 @@ from ._dispatch import (
     cast_tensor,
     contiguous_copy,
     python_number,
-    scalar_array,
     type_word,
     write_array,
 )
 from ._forms import PYTHON_TYPES, accept_forms
 from ._numbers import filling
+from ._scalars import scalar_array
 from .from_data import made as made_of
 from .indexing import fitted, stands_in
 from .placing import is_elsewhere, moved

@@ -31,7 +31,6 @@ from ._dispatch import (
     is_number,
     python_number,
     readable,
-    scalar_array,
     shape_of,
     type_word,
     wrap_dim,
@@ -40,6 +39,7 @@ from ._forms import accept_forms
 from ._numbers import fitting
 from ._overlaps import refuse_overlap
 from ._positions import check_index_dim, check_range, index_tensor
+from ._scalars import scalar_array
 from .compare import clamp, eq, lt, where
 from .elementwise import add
 from .join import cat

@@ -38,12 +38,12 @@ from ._dispatch import (
     contiguous_copy,
     is_number,
     python_number,
-    scalar_array,
     type_word,
     write,
     write_array,
 )
 from ._numbers import written
+from ._scalars import scalar_array
 from .from_data import from_numpy as tensor_from_numpy
 from .placing import beside
 

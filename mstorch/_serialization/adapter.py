@@ -276,7 +276,7 @@ def public_storage(storage: LoadedStorage, dtype: str | None) -> Any:
     """The storage of the tensors over a file's storage, as elements of a dtype; as in torch, bytes are uint8."""
     kind = dtype or "uint8"
     whole = build_tensor(storage, kind, 0, (storage.nbytes() // ITEMSIZE[kind],), (1,), False)
-    return whole.storage()
+    return above.storages.typed_storage(whole)
 
 
 def storage_kinds() -> tuple[type, type]:

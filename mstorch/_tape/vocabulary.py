@@ -16,7 +16,7 @@ from .._core.storage import Value
 from .._core.tensor_base import TensorBase, is_tracked, on_device, tensor_of
 from . import movement
 from .node import bare, dressed
-from .primitives import Primitive, constant, dtype_name, shape_of
+from .primitives import Primitive, constant, dtype_name, factor, shape_of
 from .windows import linear
 
 add, sub, mul, div, neg = Primitive("add"), Primitive("sub"), Primitive("mul"), Primitive("div"), Primitive("neg")
@@ -138,7 +138,7 @@ def total(value: Any, axes: tuple[int, ...], keepdim: bool = True) -> Any:
 
 def times(value: Any, number: Any) -> Any:
     """A value times a Python number."""
-    return mul(value, constant(number, value))
+    return mul(value, factor(number, value))
 
 
 def plus(value: Any, number: Any) -> Any:
