@@ -42,7 +42,7 @@ from .._core.tensor_base import (
     value_of,
     wrap,
 )
-from .._core.writable import check_writable, refuse_partial_overlap
+from .._core.writable import check_writable, refuse_partial_overlap, refuse_shared_places
 from .._tape.apply import Applied, apply, apply_one, apply_pair
 from .._tape.duals import mapped
 from .._tape.duals import write as write_tangents
@@ -369,9 +369,9 @@ def write_array(target: Any, array: np.ndarray, uniform: bool = False) -> None:
 
 def _refuse_operands(out: Any, operands: Sequence[Any]) -> None:
     """Raise torch's error if ``out`` overlaps in part with an operand of an elementwise operation, or is one that must grow."""
-    if isinstance(out, TensorBase):
-        shape: tuple[int, ...] = ()
-        own = False
+    if isinstance(out, TensorBase) and operands:
+        refuse_shared_places(out)  # before it gets another size
+        shape, own = out._shape[:0], False
         for operand in operands:
             if isinstance(operand, TensorBase):
                 refuse_partial_overlap(out, operand)

@@ -57,3 +57,33 @@ def test_an_operand_that_is_the_output_does_not_grow(both, call):
         return "", t
 
     both(program)
+
+
+@pytest.mark.parametrize("text", [
+    "torch.clamp(x, 0, 1, out=y)", "torch.add(x, 1, out=y)", "torch.exp(x, out=y)", "torch.gt(x, 0, out=y)", "torch.sum(x, 0, out=y)",
+    "torch.where(x > 0, x, x, out=y)", "torch.lerp(x, x, x, out=y)", "torch.cumsum(x, 0, out=y)", "torch.pow(x, 2, out=y)",
+    "torch.nan_to_num(x, out=y)", "torch.addcmul(x, x, x, out=y)", "torch.float_power(x, 2, out=y)", "torch.softmax(x, 0, out=y)",
+])  # fmt: skip
+def test_an_expanded_output_that_has_another_size(both, text):
+    def body(torch):
+        x, y = torch.tensor(0.5, dtype=torch.float64), torch.zeros((), dtype=torch.float64).as_strided((3,), (0,))
+        return eval(text, {"torch": torch, "x": x, "y": y})
+
+    both(body)
+
+
+@pytest.mark.parametrize("text", [
+    "y.index_put_((torch.tensor([0, 0]),), torch.tensor(1.0), accumulate=True)",
+    "y.index_put_((torch.tensor([0, 1]), torch.tensor([2, 2])), torch.tensor([1.0, 5.0]), accumulate=True)",
+    "y.T.index_put_((torch.tensor([0, 1]),), torch.ones(2, 2), accumulate=True)",
+    "y[:, :0].index_put_((torch.tensor([0, 1]),), torch.tensor(1.0), accumulate=True)",
+    "b.expand(2, 2).index_put_((torch.tensor([0, 0]),), torch.tensor(1.0), accumulate=True)",
+    "y.apply_(lambda z: z + 1)", "b.expand(3, 2).apply_(lambda z: z * 2 + 1)", "y.map_(torch.ones(2, 3), lambda a, c: a + c)",
+])  # fmt: skip
+def test_places_that_several_indices_name_are_written_in_turn(both, text):
+    def body(torch):
+        b = torch.tensor(1.0)
+        y = torch.arange(3.0).expand(2, 3)
+        return eval(text, {"torch": torch, "y": y, "b": b}), y, b
+
+    both(body)
