@@ -485,9 +485,7 @@ def _stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kw
         return tensor
     check_result_cast(result._dtype, tensor._dtype)
     if result._shape != tensor._shape:
-        raise RuntimeError(
-            f"output with shape {list(tensor._shape)} doesn't match the broadcast shape {list(result._shape)}"
-        )
+        raise RuntimeError(f"output with shape {list(tensor._shape)} doesn't match the broadcast shape {list(result._shape)}")
     if result._dtype is not tensor._dtype:
         result = cast_tensor(result, tensor._dtype)
     if (result._node is not None or (LEVELS and is_dual(result))) and sys.getrefcount(before) > 2:
@@ -503,18 +501,21 @@ def _stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kw
     return tensor
 
 
-def in_place_form(function: Callable[..., Any], name: str, uniform: bool = False, recorded: bool = True) -> Callable[..., Any]:
+def in_place_form(
+    function: Callable[..., Any], name: str, uniform: bool = False, recorded: bool = True, in_turn: Any = None
+) -> Callable[..., Any]:
     """The method ``name`` (``add_``) that stores what ``function`` (``add``) returns in the tensor itself.
 
     ``uniform``: all that is written is one value, so that an expanded tensor may be written to. Without ``recorded`` autograd is
-    not told.
+    not told. ``in_turn`` writes windows whose elements share memory.
     """
-
     run = getattr(function, "outside_autocast", function)
 
     def method(input: Any, *args: Any, **kwargs: Any) -> Any:
         check_writable(input, uniform)
         _refuse_overlaps(input, run, args, kwargs)
+        if input._stride is not None and in_turn is not None and in_turn(method, input, args, kwargs):
+            return input
         return _stored(input, run, args, kwargs)
 
     def unrecorded(input: Any, *args: Any, **kwargs: Any) -> Any:
@@ -522,8 +523,7 @@ def in_place_form(function: Callable[..., Any], name: str, uniform: bool = False
             return method(input, *args, **kwargs)
 
     made = method if recorded else unrecorded
-    made.__name__ = name
-    made.__qualname__ = f"Tensor.{name}"
+    made.__name__, made.__qualname__ = name, f"Tensor.{name}"
     made.__doc__ = f"In-place version of ``{function.__name__}``."
     return made
 

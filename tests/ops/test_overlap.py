@@ -87,3 +87,29 @@ def test_places_that_several_indices_name_are_written_in_turn(both, text):
         return eval(text, {"torch": torch, "y": y, "b": b}), y, b
 
     both(body)
+
+
+WINDOWS = ["b.unfold(0, 2, 1)", "b.unfold(1, 3, 2)", "b.as_strided((2, 2, 2), (1, 1, 1))", "b.as_strided((4, 5), (2, 1))", "b.unfold(1, 2, 1).mT"]
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("kind", ["float32", "int64"])
+def test_windows_that_share_places_are_written_in_turn(window, kind, both):
+    def body(torch):
+        found = []
+        for text in (
+            "t.add_(2)", "t.add_(torch.ones_like(t))", "t.neg_()", "t.add_(t)", "t.square_()", "t.clamp_(0, 2)", "t.pow_(2)",
+            "t.sub_(torch.arange(t.shape[-1]).to(t.dtype))", "t.mul_(torch.arange(t.numel()).reshape(t.shape).to(t.dtype))",
+            "t.logical_not_()", "t.div_(2)", "t.remainder_(2)", "t.__iadd__(3)", "t.sub_(1, alpha=2)", "t.bitwise_not_()", "t.lt_(3)",
+            "t.sub_(torch.arange(t.shape[-2]).to(t.dtype)[:, None])", "t.add_(torch.ones(()).to(t.dtype))",
+        ):  # fmt: skip
+            b = (torch.arange(12) + 1).to(getattr(torch, kind)).reshape(3, 4)
+            t = eval(window, {"b": b})
+            try:
+                eval(text, {"t": t, "torch": torch})
+            except (RuntimeError, NotImplementedError) as error:
+                found.append(type(error).__name__)
+            found.append((text, b, b._version))
+        return found
+
+    both(body)
