@@ -349,7 +349,7 @@ def nan_to_num(
     result = where(isnan(input), 0.0 if nan is None else nan, input)
     result = where(eq(input, math.inf), limits.max if posinf is None else posinf, result)
     result = where(eq(input, -math.inf), limits.min if neginf is None else neginf, result)
-    return result if out is None else deliver(result, out)
+    return finish(result, out, input)
 
 
 def is_complex(input: Any) -> bool:

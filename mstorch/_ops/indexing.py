@@ -341,11 +341,14 @@ def _taken_strides(
 
 def setitem(self: Any, key: Any, value: Any) -> None:
     """``self[key] = value``, with ``value`` broadcast to the part and converted to the tensor's dtype."""
+    if value.__class__ is complex:
+        number_as(value, self)
     current, advanced = _basic(self, key)
     if advanced:
         if is_number(value) or isinstance(value, TensorBase) and count_of(value._shape) == 1:
             _refuse_mask_of_bytes(key)
-        _put_advanced(current, advanced, value, masked=_has_mask(key))
+        whole = current._shape == self._shape and current._offset == self._offset and strides_of(current) == strides_of(self)
+        _put_advanced(self if whole else current, advanced, value, masked=_has_mask(key))
         return
     part = self if current is self else current
     if is_number(value):
@@ -450,6 +453,9 @@ def _old_type(target: Any) -> str:
 
 
 def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bool) -> None:
+    if is_number(value):
+        number_as(value, current)  # as in torch, the number is looked at first, then the history, then the indices
+    check_history(current)
     shape = current._shape
     common, dims, adjacent = _plan(shape, advanced)
     _check_bounds(shape, advanced)

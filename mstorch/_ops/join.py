@@ -379,6 +379,8 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     rank = len(shape_of(input))
     if not rank:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    if 0 in shape_of(input):
+        return input.clone()
     return call(_roll, (input,), moves, tuple(wrap_dim(d, rank) for d in axes))
 
 

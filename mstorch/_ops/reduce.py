@@ -291,7 +291,9 @@ def _extremes(
     if out is not None and out[0] is input and not keepdim and input._storage.__class__ is Storage and not recording((input,)):
         place = wrap_dim(dim, len(input._shape))
         resize(input, found[0]._shape)
-        if place < len(input._shape) or not input._shape:
+        if not count_of(input._shape):
+            wrap_dim(place, len(input._shape))
+        elif place < len(input._shape) or not input._shape:
             found = _with_indices(arg_kernel, name, kind, input, place, keepdim)
     return finish_exactly(found, out)
 

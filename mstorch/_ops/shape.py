@@ -13,7 +13,7 @@ from .._core.above import above
 from .._core.dtype import int64
 from .._core.formats import contiguous_format
 from .._core.modes import modes
-from .._core.storage import Storage
+from .._core.storage import Storage, refuse_growth
 from .._core.strides import channels_last_strides, contiguous_strides, flat_index, normalize
 from .._core.tangents import LEVELS, is_dual
 from .._core.tensor_base import (
@@ -560,6 +560,7 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
             steps = contiguous_strides(shape) if stride is None else stride
             need = (storage_offset + sum((length - 1) * step for length, step in zip(shape, steps)) + 1) * source._dtype.itemsize
             if need > source._storage.nbytes:
+                refuse_growth(source._storage)
                 source._storage.resize(need)
         turn_into(self, views.as_strided(source, shape, contiguous_strides(shape) if stride is None else stride, storage_offset))
     error = RuntimeError("derivative for set_ is not implemented")

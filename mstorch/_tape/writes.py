@@ -208,7 +208,7 @@ def review(target: Any, view: Any) -> None:
         keep(auto_of(target), level, tangent)
     auto = target._auto
     if auto is not None and auto.base is not None:
-        auto.seen = target._counter.version
+        auto.seen = target._counter.version if modes.grad else -1  # what autograd did not see, it looks up
     elif node is not None:
         _move_hooks(target, node, number)
     if node is not None:
