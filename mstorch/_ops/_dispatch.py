@@ -5,7 +5,6 @@ import functools
 import numbers
 import operator
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -41,6 +40,7 @@ from .._core.tensor_base import (
     value_of,
     wrap,
 )
+from .._core.warned import warn
 from .._core.writable import check_writable, refuse_partial_overlap, refuse_shared_places
 from .._tape.apply import Applied, apply, apply_one, apply_pair
 from .._tape.duals import mapped
@@ -300,13 +300,12 @@ def deliver(result: Any, out: Any) -> Any:
     check_copy(result, out)
     if result._shape != out._shape:
         if 0 not in out._shape:
-            warnings.warn(
+            warn(
                 f"An output with one or more elements was resized since it had shape {list(out._shape)}, which "
                 f"does not match the required output shape {list(result._shape)}. This behavior is deprecated, and in a future "
                 "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse an "
                 "out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
                 UserWarning,
-                stacklevel=3,
             )
         if out._storage.__class__ is not Storage or modes.native is not None:
             turn_into(out, result if result._dtype is out._dtype else cast_tensor(result, out._dtype))

@@ -42,6 +42,7 @@ from ._dispatch import (
     write,
     write_array,
 )
+from ._keys import has_mask, refuse_mask_of_bytes, stands_for_a_tuple
 from ._numbers import written
 from ._scalars import scalar_array
 from .from_data import from_numpy as tensor_from_numpy
@@ -79,18 +80,9 @@ def _as_index(item: Any) -> Any:
     return tensor_of(np.ascontiguousarray(item, None if item.dtype.kind == "b" else np.int64).reshape(item.shape))
 
 
-def _stands_for_a_tuple(key: Any) -> bool:
-    """Whether torch reads a list as a tuple of indices: a short one that has a sequence, slice, None or tensor in it."""
-    return (
-        isinstance(key, list)
-        and len(key) < 32
-        and any(item is None or item is Ellipsis or isinstance(item, (slice, list, tuple, TensorBase, np.ndarray)) for item in key)
-    )
-
-
 def _expanded(key: Any, rank: int) -> list[Any]:
     """The key as a list of one item a dimension, without Ellipsis."""
-    if whole := _stands_for_a_tuple(key):
+    if whole := stands_for_a_tuple(key):
         warn(
             "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use x[tuple(seq)] "
             "instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which will result either "
@@ -346,9 +338,9 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     current, advanced = _basic(self, key)
     if advanced:
         if is_number(value) or isinstance(value, TensorBase) and count_of(value._shape) == 1:
-            _refuse_mask_of_bytes(key)
+            refuse_mask_of_bytes(key)
         whole = current._shape == self._shape and current._offset == self._offset and strides_of(current) == strides_of(self)
-        _put_advanced(self if whole else current, advanced, value, masked=_has_mask(key))
+        _put_advanced(self if whole else current, advanced, value, masked=has_mask(key))
         return
     part = self if current is self else current
     if is_number(value):
@@ -381,24 +373,6 @@ def stands_in(value: Any, target: Any) -> bool:
             return False
         steps = (0,) * lead + tuple(0 if length != wide else step for length, wide, step in zip(own, shape[lead:], steps))
     return tuple(steps) == strides_of(target)
-
-
-def _has_mask(key: Any) -> bool:
-    items = key if isinstance(key, tuple) else (key,)
-    return any(
-        isinstance(item, (bool, np.bool_))
-        or (isinstance(item, TensorBase) and item._dtype in (bool_, uint8))
-        or (isinstance(item, np.ndarray) and item.dtype.kind == "b")
-        or (isinstance(item, list) and bool(item) and isinstance(item[0], bool))
-        for item in items
-    )
-
-
-def _refuse_mask_of_bytes(key: Any) -> None:
-    """torch fills where the only mask of a key holds, and takes none of bytes for that."""
-    items = [item for item in (key if isinstance(key, tuple) else (key,)) if isinstance(item, (TensorBase, np.ndarray, list))]
-    if len(items) == 1 and getattr(items[0], "dtype", None) in (uint8, np.uint8):
-        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
 
 
 def number_as(value: Any, target: Any) -> np.ndarray:

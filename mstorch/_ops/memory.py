@@ -1,7 +1,6 @@
 """Methods of Tensor about its memory, its place and its history, most of which are seldom called."""
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ from .._core.storage import Storage
 from .._core.strides import overlaps
 from .._core.tensor_base import TensorBase, is_tracked, put_array, strides_of
 from .._core.tensor_base import array_of as memory_of
+from .._core.warned import warn
 from .._core.writable import check_history
 from .._tape.writes import review
 from . import views
@@ -112,7 +112,7 @@ def _several_orders(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 
 
 def _deprecated(name: str) -> None:
-    warnings.warn(f"non-inplace {name} is deprecated", stacklevel=3)
+    warn(f"non-inplace {name} is deprecated")
 
 
 def resize(self: Any, *sizes: Any) -> Any:
@@ -307,7 +307,7 @@ def int_repr(input: Any) -> Any:
 
 
 def _volatile(self: Any) -> bool:
-    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+    warn("volatile was removed (Variable.volatile is always False)")
     return False
 
 

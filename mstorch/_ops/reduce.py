@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,7 @@ from .._core.modes import grad_set_to, modes
 from .._core.storage import Storage
 from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, array_of, count_of, fresh, recording, resize
+from .._core.warned import warn
 from .._tape.composite import record as record_composite
 from .._tape.whole import followed, in_one_piece, record
 from . import views
@@ -357,10 +357,9 @@ def _variance(input: Any, dim: Any, correction: Any, keepdim: bool, name: str) -
 def _warn_of_freedom(input: Any, rest: float, name: str) -> None:
     """torch's warning where nothing is left of the count, or nothing was counted."""
     if rest <= 0 or 0 in input._shape:
-        warnings.warn(
+        warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided "
             "by output numel).",
-            stacklevel=5,
         )
 
 
