@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import slaswp
 
-from .._core.warned import warn
 from . import pipeline
 from .engine import Engine
 from .rounding import INTEGERS, UNSIGNED, cast, numpy_dtype, require_dtype
@@ -146,9 +146,10 @@ def _check_bounds(first: int, last: int, dtype: str) -> None:
             raise RuntimeError(f"{name} is out of bounds for {_NAMES_IN_MESSAGES[dtype]}")
         digits = FLOAT_DIGITS.get(dtype)
         if digits is not None and abs(value) > 1 << digits:
-            warn(
+            warnings.warn(
                 f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations "
                 f"{_NAMES_IN_MESSAGES[dtype]} can support discrete uniform distribution only within this range.",
+                stacklevel=4,
             )
 
 
