@@ -114,26 +114,28 @@ class _FunctionNode(Node):
             full.append(gradient)
         given = self.cls._backward(self.ctx, *full)
         given = given if isinstance(given, tuple) else (given,)
-        count = len(self.edges)
+        count = len(self.likes)
         if len(given) < count or any(item is not None for item in given[count:]):
             raise RuntimeError(
                 f"function {self.name()} returned an incorrect number of gradients (expected {count}, got {len(given)})"
             )
         found: list[Any] = []
-        for position, (gradient, like, edge) in enumerate(zip(given, self.likes, self.edges)):
-            if gradient is None or edge is None or like is None:
-                if gradient is not None and like is None:
+        for position, (gradient, like) in enumerate(zip(given, self.likes)):
+            if like is None:
+                if gradient is not None:
                     raise RuntimeError(
                         f"function {self.name()} returned a gradient different than None at position {position + 1}, but the "
                         "corresponding forward input was not a Variable"
                     )
+                continue
+            if gradient is None or self.edges[len(found)] is None:
                 found.append(None)
                 continue
             if not isinstance(gradient, TensorBase):
                 raise RuntimeError(
                     f"expected Variable or None (got {type(gradient).__name__})"
                 )
-            found.append(bare_of(self._fitted(position, gradient, like), recorded))
+            found.append(bare_of(self._fitted(len(found), gradient, like), recorded))
         return found
 
     def _fitted(self, position: int, gradient: Any, like: Any) -> Any:
@@ -269,7 +271,8 @@ class Function:
         needs = tuple(tensor is not None and is_tracked(tensor) for tensor in tensors)
         ctx = FunctionCtx(needs)
         record = modes.grad and any(needs)
-        edges = [edge_of(tensor) if needed else None for tensor, needed in zip(tensors, needs)] if record else []
+        given = zip(tensors, needs) if record else ()
+        edges = [edge_of(tensor) if needed else None for tensor, needed in given if tensor is not None]
         levels = levels_of_all(tensors) if LEVELS else []
         forward, modes.forward = modes.forward, False  # what happens inside has a derivative of its own
         try:

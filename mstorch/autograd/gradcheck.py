@@ -419,13 +419,24 @@ def _check_undefined(func: Callable[..., Any], outputs: Sequence[Any], inputs: t
         try:
             found = above.autograd.grad(ends, leaves, seeds, allow_unused=True)
         except RuntimeError as error:
+            _warn_of_undefined()
             raise GradcheckError(
                 f"Expected backward function to handle undefined output grads. Please look at {_NOTES}"
             ) from error
         if any(gradient is not None and (array(gradient) != 0).any() for gradient in found):
+            _warn_of_undefined()
             raise GradcheckError(
                 "Expected all input grads to be undefined or zero when all output grads are undefined or zero. Please look at " + _NOTES
             )
+
+
+def _warn_of_undefined() -> None:
+    warnings.warn(
+        "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may break existing "
+        'callers of this function. If this is true for you, you can call this function with "check_undefined_grad=False" to disable the '
+        "feature",
+        stacklevel=4,
+    )
 
 
 # Second derivatives

@@ -182,6 +182,7 @@ class _Frame:
         self.again, self.check, self.early_stop = again, check, early_stop
         self.expected: list[Any] = []
         self.found: dict[int, list[Any]] = {}
+        self.complete = False  # whether the function has ended: it may call backward itself, for part of what it will save
 
     def pack(self, tensor: Any) -> int:
         """The number that stands for a tensor."""
@@ -211,6 +212,8 @@ class _Frame:
                 self.again()
         except _Stop:
             pass
+        if not self.complete:
+            del kept[len(self.expected) :]
         if len(kept) != len(self.expected):
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
@@ -247,7 +250,9 @@ def _not_reentrant(
 
     frame = _Frame(again, _CHECKS[determinism_check], early_stop)
     with saved_tensors_hooks(frame.pack, frame.unpack), first:
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+    frame.complete = True
+    return result
 
 
 def checkpoint(
