@@ -13,7 +13,7 @@ from ..._functions.attention_choice import goes_in_one_piece, refuse_what_is_not
 from ..._ops import views
 from ..._ops._autocast import follow
 from ..._ops._dispatch import cast_tensor, cpp_word, shape_of
-from ..._ops.compare import logical_and, where
+from ..._ops.compare import logical_and, ne, where
 from ..._ops.creation import zeros
 from ..._ops.dropout import dropout
 from ..._ops.elementwise import add, mul
@@ -111,6 +111,9 @@ def _composed(
             empty, attn_mask = without_empty_rows(attn_mask)
             weights = where(attn_mask, weights, float("-inf"))
         else:
+            if not reads_are_dear(attn_mask):
+                empty, _ = without_empty_rows(ne(attn_mask, float("-inf")))
+                attn_mask = attn_mask if empty is None else where(empty, attn_mask, 0.0)
             weights = add(weights, attn_mask)
     weights = softmax(weights, -1)
     if empty is not None:
