@@ -17,6 +17,7 @@ from . import activation, views
 from ._autocast import follow
 from ._dispatch import cpp_word, finish, finish_exactly, finish_safely, shape_of, type_word, wrap_dim
 from ._forms import accept_forms, without_out_dtype
+from ._numbers import fitting
 from ._scalars import scalar_array
 from .creation import eye
 from .linalg_factor import attach, inv
@@ -425,7 +426,10 @@ def _scaled_sum(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> A
         )
     if product._dtype.category < 2:
         whole = bool if product._dtype.category == 0 else int
-        alpha, beta = whole(alpha), whole(beta)
+        alpha, beta = whole(fitting(alpha, product._dtype)), whole(fitting(beta, product._dtype))
+    else:
+        for factor in (alpha, beta):
+            fitting(factor, product._dtype)
     shown = views.expand(input, shape_of(product))
     if alpha == 0 and product._dtype.category in _UNSEEN.get(name, ()):
         scaled = _nothing_of(product)
@@ -474,6 +478,8 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out:
             f"size mismatch, got input ({own[0] if own else m[0]}), mat ({m[0]}x{m[1]}), vec ({v[0]})"
         )
     if input._dtype.itemsize == 2 and input._dtype.category == 2 and mat._dtype is input._dtype and vec._dtype is input._dtype:
+        for factor in (alpha, beta):
+            fitting(factor, input._dtype)
         whole = _scaled_sum("", input.float(), matmul(mat.float(), vec.float()), beta, alpha)
         return finish_exactly(whole.to(input._dtype), out)
     return finish_exactly(_scaled_sum("addmv", input, matmul(mat, vec), beta, alpha), out)
@@ -497,7 +503,7 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out
         raise RuntimeError(f"value cannot be converted to type {cpp_word(product._dtype)} without overflow")
     if product._dtype.itemsize == 2 and product._dtype.category == 2:
         # In half precision the factors and each step are rounded.
-        alpha, beta = (float(scalar_array(factor, product._dtype)) for factor in (alpha, beta))
+        alpha, beta = (float(scalar_array(fitting(factor, product._dtype), product._dtype)) for factor in (alpha, beta))
         product, alpha = outer(vec1 * alpha, vec2).to(product._dtype), 1
     return finish(_scaled_sum("addr", input, product, beta, alpha), out)
 
