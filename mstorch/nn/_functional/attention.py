@@ -92,6 +92,7 @@ def _composed(
 ) -> Any:  # fmt: skip
     """Attention by single operations."""
     q, k = shape_of(query), shape_of(key)
+    in_steps = not goes_in_one_piece(query, key, value, attn_mask, dropout_p, enable_gqa)
     if is_causal:
         attn_mask = beside(made(np.tril(np.ones((q[-2], k[-2]), bool))), query)
     if enable_gqa:
@@ -103,7 +104,11 @@ def _composed(
         query, key, value = (cast_tensor(item, float32) for item in (query, key, value))
         if attn_mask is not None and attn_mask._dtype is not bool_:
             attn_mask = cast_tensor(attn_mask, float32)
-    weights = mul(matmul(query, views.transpose(key, -2, -1)), factor)
+    if in_steps and factor > 0:  # queries and keys are scaled each, as torch's composition does
+        root = math.sqrt(factor)
+        weights = matmul(mul(query, root), views.transpose(mul(key, root), -2, -1))
+    else:
+        weights = mul(matmul(query, views.transpose(key, -2, -1)), factor)
     empty = None
     if attn_mask is not None:
         if attn_mask._dtype is bool_:
