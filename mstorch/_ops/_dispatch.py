@@ -5,7 +5,6 @@ import functools
 import numbers
 import operator
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -41,7 +40,8 @@ from .._core.tensor_base import (
     value_of,
     wrap,
 )
-from .._core.writable import check_writable, refuse_partial_overlap
+from .._core.warned import warn
+from .._core.writable import check_writable, refuse_partial_overlap, refuse_shared_places
 from .._tape.apply import Applied, apply, apply_one, apply_pair
 from .._tape.duals import mapped
 from .._tape.duals import write as write_tangents
@@ -300,13 +300,12 @@ def deliver(result: Any, out: Any) -> Any:
     check_copy(result, out)
     if result._shape != out._shape:
         if 0 not in out._shape:
-            warnings.warn(
+            warn(
                 f"An output with one or more elements was resized since it had shape {list(out._shape)}, which "
                 f"does not match the required output shape {list(result._shape)}. This behavior is deprecated, and in a future "
                 "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse an "
                 "out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
                 UserWarning,
-                stacklevel=3,
             )
         if out._storage.__class__ is not Storage or modes.native is not None:
             turn_into(out, result if result._dtype is out._dtype else cast_tensor(result, out._dtype))
@@ -338,9 +337,9 @@ def write_array(target: Any, array: np.ndarray, uniform: bool = False) -> None:
 
 def _refuse_operands(out: Any, operands: Sequence[Any]) -> None:
     """Raise torch's error if ``out`` overlaps in part with an operand of an elementwise operation, or is one that must grow."""
-    if isinstance(out, TensorBase):
-        shape: tuple[int, ...] = ()
-        own = False
+    if isinstance(out, TensorBase) and operands:
+        refuse_shared_places(out)  # before it gets another size
+        shape, own = out._shape[:0], False
         for operand in operands:
             if isinstance(operand, TensorBase):
                 refuse_partial_overlap(out, operand)
@@ -454,9 +453,7 @@ def _stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kw
         return tensor
     check_result_cast(result._dtype, tensor._dtype)
     if result._shape != tensor._shape:
-        raise RuntimeError(
-            f"output with shape {list(tensor._shape)} doesn't match the broadcast shape {list(result._shape)}"
-        )
+        raise RuntimeError(f"output with shape {list(tensor._shape)} doesn't match the broadcast shape {list(result._shape)}")
     if result._dtype is not tensor._dtype:
         result = cast_tensor(result, tensor._dtype)
     if (result._node is not None or (LEVELS and is_dual(result))) and sys.getrefcount(before) > 2:
@@ -472,18 +469,21 @@ def _stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kw
     return tensor
 
 
-def in_place_form(function: Callable[..., Any], name: str, uniform: bool = False, recorded: bool = True) -> Callable[..., Any]:
+def in_place_form(
+    function: Callable[..., Any], name: str, uniform: bool = False, recorded: bool = True, in_turn: Any = None
+) -> Callable[..., Any]:
     """The method ``name`` (``add_``) that stores what ``function`` (``add``) returns in the tensor itself.
 
     ``uniform``: all that is written is one value, so that an expanded tensor may be written to. Without ``recorded`` autograd is
-    not told.
+    not told. ``in_turn`` writes windows whose elements share memory.
     """
-
     run = getattr(function, "outside_autocast", function)
 
     def method(input: Any, *args: Any, **kwargs: Any) -> Any:
         check_writable(input, uniform)
         _refuse_overlaps(input, run, args, kwargs)
+        if input._stride is not None and in_turn is not None and in_turn(method, input, args, kwargs):
+            return input
         return _stored(input, run, args, kwargs)
 
     def unrecorded(input: Any, *args: Any, **kwargs: Any) -> Any:
@@ -491,8 +491,7 @@ def in_place_form(function: Callable[..., Any], name: str, uniform: bool = False
             return method(input, *args, **kwargs)
 
     made = method if recorded else unrecorded
-    made.__name__ = name
-    made.__qualname__ = f"Tensor.{name}"
+    made.__name__, made.__qualname__ = name, f"Tensor.{name}"
     made.__doc__ = f"In-place version of ``{function.__name__}``."
     return made
 

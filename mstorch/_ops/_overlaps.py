@@ -38,8 +38,11 @@ def refuse_parts(out: Any, input: Any, shape: tuple[int, ...] | None = None) -> 
         extents = [sum((length - 1) * step for length, step in zip(part._shape, strides_of(part))) for part in (target, input)]
         if shape is not None and shape != target._shape:
             extents[0] = count_of(shape) - 1
-        if target._offset * target._dtype.itemsize != input._offset * size or extents[0] != extents[1]:
+        begins = target._offset * target._dtype.itemsize, input._offset * size
+        if begins[0] != begins[1] or extents[0] != extents[1]:
             refuse_partial_overlap(target, input)
+            if begins[0] == begins[1] and extents[0] >= 0 <= extents[1] and dense_order(input._shape, strides_of(input)) is not None:
+                raise RuntimeError(SHARED)  # the target, in its new size, is the first part of the input
 
 
 def resize_overlapping(out: Any, tensors: Sequence[Any], shape: tuple[int, ...]) -> None:

@@ -15,6 +15,7 @@ from .._core.tensor_base import TensorBase, in_order, is_tracked
 from .._tape.windows import linear
 from . import activation, views
 from ._autocast import follow
+from ._deprecated import warn_of
 from ._dispatch import cpp_word, finish, finish_exactly, finish_safely, shape_of, type_word, wrap_dim
 from ._forms import accept_forms, without_out_dtype
 from ._numbers import fitting
@@ -377,6 +378,7 @@ def _contiguous() -> Any:
 
 def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     """The product of several matrices, in the order that costs least."""
+    warn_of("chain_matmul")
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
         matrices = tuple(matrices[0])
     for matrix in matrices:

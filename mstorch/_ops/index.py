@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.quiet import quiet
 from .._backend.table import kernel
 from .._core import determinism
 from .._core.dtype import bool_, int64
 from .._core.formats import contiguous_format
 from .._core.storage import Storage
-from .._core.strides import normalize, preserved_strides
+from .._core.strides import normalize, overlaps, preserved_strides
 from .._core.tensor_base import TensorBase, array_of, count_of, in_order, recording, strides_of, tensor_of, touch
 from .._core.writable import check_history, check_writable
 from .._tape.apply import apply
@@ -258,7 +259,23 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
     every = beside(tensor_of(np.arange(views.numel_of(shape)).reshape(shape)), self)
     places = indexing.getitem(every, key)
     spread = views.expand(values, shape_of(places))
+    if self._storage.__class__ is Storage and self._stride is not None and overlaps(shape, self._stride) and not recording((self, values)):
+        return _add_in_turn(self, array_of(places), array_of(spread))
     return _put_anywhere(self, places, spread, accumulate=True)
+
+
+def _add_in_turn(target: Any, places: np.ndarray, values: np.ndarray) -> Any:
+    """Add values at positions of an expanded tensor, one after the other; returns the tensor."""
+    array = array_of(target)
+    once = tuple(slice(None) if step else 0 for step in array.strides)
+    rows = [row for row, step in zip(np.unravel_index(places, array.shape), array.strides) if step]
+    with quiet():
+        if rows:
+            np.add.at(array[once], tuple(rows), values)
+        else:
+            np.add.at(array[(np.newaxis, *once)], np.zeros(places.shape, np.int64), values)
+    touch(target)
+    return target
 
 
 def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
@@ -357,7 +374,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     """A copy with the elements of ``source``, in order, where the mask holds."""
     if mask._dtype is not bool_:
         raise RuntimeError(
-            f"masked_scatter_ only supports boolean masks, but got mask with dtype {cpp_word(mask._dtype)}"
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype {type_word(mask._dtype)}"
         )
     if source._dtype is not input._dtype:
         raise RuntimeError(

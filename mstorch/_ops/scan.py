@@ -8,6 +8,7 @@ from .. import return_types
 from .._backend.table import kernel
 from .._core.dtype import bool_, by_name, dtype, int64
 from .._core.tensor_base import TensorBase, count_of
+from .._core.writable import refuse_partial_overlap
 from .._tape.composite import record
 from . import views
 from ._autocast import follow
@@ -49,7 +50,9 @@ def _scan(kernel_: Any, input: Any, dim: int, kind: dtype | None, out: Any) -> A
         expect_out_dtype(out, kind)
     kind = summed_dtype(input, kind, out)
     refuse_dtype(f"{kernel_.op}_out_cpu", kind)
-    return finish(call(kernel_, (input,), dim, dtype=kind), out, input)
+    if isinstance(out, TensorBase):
+        refuse_partial_overlap(out, input)
+    return finish(call(kernel_, (input,), dim, dtype=kind), out)
 
 
 def cumsum(input: Any, dim: int, *, dtype: dtype | None = None, out: Any = None) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.host._sums import sum_along
 from .._backend.host._ufunc import number
 from .._backend.host.matmul import two_products as array_products
 from .._backend.quiet import quiet
@@ -61,7 +62,7 @@ def sum_array(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
         return array.reshape(shape)
     wide = np.float32 if array.dtype.itemsize == 2 else array.dtype
     with quiet():
-        found = np.add.reduce(array, axis=axes, dtype=wide, keepdims=True)
+        found = sum_along(array, axes, True, wide)
     return np.asarray(found).astype(array.dtype, copy=False).reshape(shape)
 
 

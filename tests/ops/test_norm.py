@@ -1,6 +1,7 @@
 """Normalisation of small numbers keeps single precision, forwards and backwards."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -93,3 +94,22 @@ def test_norms_of_nothing(both):
     both(stray)
     both(lambda torch: torch.nn.InstanceNorm1d(4)(torch.ones(0, 4, 3)))
     both(lambda torch: torch.nn.InstanceNorm1d(4, affine=True)(torch.ones(0, 4, 3)))
+
+
+@pytest.mark.parametrize("p", [0, 0.5, 1, 1.5, 2, 3, math.inf, -math.inf, -1])
+@pytest.mark.parametrize("kind", ["float64", "float16", "complex128"])
+def test_slopes_of_vector_norms(p, kind, both):
+    def body(torch):
+        found = []
+        for values in ([0.0, 0.0], [1.0, -2.0], [0.0, 3.0], [2.0, 2.0], [math.nan, 1.0], [math.inf, 1.0]):
+            for dim, keepdim in ((None, False), (0, True), (0, False)):
+                x = torch.tensor(values, dtype=getattr(torch, kind)).requires_grad_()
+                norm = torch.linalg.vector_norm(x, p, dim, keepdim)
+                (slope,) = torch.autograd.grad(norm.sum(), x, allow_unused=True, create_graph=kind == "float64")
+                second = None
+                if slope is not None and slope.requires_grad:
+                    (second,) = torch.autograd.grad(slope.sum(), x, allow_unused=True)
+                found.append((norm.grad_fn.name(), slope, slope is not None and slope._version, second))
+        return found
+
+    both(body)
