@@ -24,7 +24,7 @@ from .._core.warned import warn
 from ._dispatch import deliver, python_number, shape_args, type_word
 from ._forms import accept_forms
 from ._fresh_out import fresh_out
-from ._numbers import filling
+from ._numbers import filling, fitting
 from ._spaced import evenly_spaced
 from .from_data import copied, made, require_leaf, tensor
 from .placing import on_accelerators
@@ -415,6 +415,10 @@ def _ends(start: Any, end: Any, steps: int, kind: dtype | None) -> tuple[Any, An
         kind = get_default_dtype()
         if any(isinstance(value, complex) for value in values):
             kind = kind.to_complex()
+    if steps and kind.category:  # of integers the ends are cut and wrapped before anything is computed
+        values = [fitting(value, kind) for value in values]
+        if kind.category == 1:
+            values = [int(numpy_cast(np.asarray(int(value)), kind.np)) for value in values]
     return values[0], values[1], kind
 
 

@@ -166,6 +166,8 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
             )
         if value._dtype.category == 3 and input._dtype.category < 3:
             raise RuntimeError(f"value cannot be converted to type {_C_TYPE.get(name, name)} without overflow")
+        if value._dtype is not input._dtype and readable(value) is not None:
+            fitting(value.item(), input._dtype)
     elif not is_number(value):
         raise TypeError(
             "masked_fill() received an invalid combination of arguments - got (Tensor, "
