@@ -113,3 +113,32 @@ def test_windows_that_share_places_are_written_in_turn(window, kind, both):
         return found
 
     both(body)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod"])
+@pytest.mark.parametrize("window", ["t[0]", "t[...]", "t[..., 0]", "t[:1]"])
+@pytest.mark.parametrize("dim", [0, -1])
+def test_reductions_into_their_input_start_anew(name, window, dim, both):
+    def body(torch):
+        t = torch.arange(6.0).reshape(2, 3) + 1
+        found = getattr(torch, name)(t, dim, window == "t[:1]", out=eval(window, {"t": t}))
+        s = torch.tensor(2.0)
+        return found, t, getattr(torch, name)(torch.atleast_2d(s), dim=-2, out=s[...]) if name != "prod" else None, s
+
+    both(body)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod"])
+def test_outputs_that_require_gradients_are_refused_first(name, both):
+    both(lambda torch: getattr(torch, name)(torch.ones(2, 3), 4, out=torch.zeros(3).requires_grad_()))
+
+
+def test_masked_scatter_of_itself_with_a_history(both):
+    def body(torch):
+        leaf = (torch.arange(6.0) - 2).reshape(2, 3).requires_grad_()
+        t = leaf * 1
+        t.masked_scatter_(t > 0, t)
+        t.sum().backward()
+        return t, leaf.grad, t._version
+
+    both(body)
