@@ -360,7 +360,7 @@ def setitem(self: Any, key: Any, value: Any) -> None:
             refuse_partial_overlap(part, value, alike=False)  # torch compares the steps of windows of one element, too
         if same or not value._shape and part._shape:  # the latter is a number, to torch
             value = contiguous_copy(value)
-    check_writable(part, uniform=isinstance(value, TensorBase) and not value._shape and bool(part._shape))
+    check_writable(part)
     assign(part, fitted(value, part, part._shape), given=True)
     if part._dtype.category < 2 and isinstance(value, TensorBase) and not value._shape and part._shape:
         follow_fill(part, value, "FillBackward3")
