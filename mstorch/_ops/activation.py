@@ -8,6 +8,7 @@ import numpy as np
 from .._backend.table import kernel, torch_type_name
 from .._core.dtype import finfo, float32
 from .._core.modes import modes
+from .._core.strides import preserved_strides
 from .._core.tensor_base import TensorBase, count_of, is_tracked
 from .._core.writable import refuse_partial_overlap
 from . import views
@@ -73,7 +74,7 @@ def relu6(input: Any) -> Any:
     """``min(max(0, x), 6)``."""
     if isinstance(input, TensorBase) and input._dtype.name == "bool":
         raise RuntimeError("Bool inputs not supported for hardtanh")
-    return _apply(_hardtanh, "relu6", input, 0, 6)
+    return _clamped("relu6", input, 0, 6)
 
 
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
@@ -88,7 +89,14 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
             )
     elif isinstance(input, TensorBase):
         fitting(min_val, input._dtype), fitting(max_val, input._dtype)
-    return _apply(_hardtanh, "hardtanh", input, min_val, max_val)
+    return _clamped("hardtanh", input, min_val, max_val)
+
+
+def _clamped(name: str, input: Any, low: float, high: float) -> Any:
+    if not isinstance(input, TensorBase) or input._stride is None:
+        return _apply(_hardtanh, name, input, low, high)
+    # torch writes the result into a tensor that is made like the input.
+    return call(_hardtanh, (input,), low, high, strides=preserved_strides(input._shape, input._stride))
 
 
 def leaky_relu(input: Any, negative_slope: float = 0.01) -> Any:

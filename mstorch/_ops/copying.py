@@ -61,6 +61,7 @@ from ._dispatch import (
     write_array,
 )
 from ._forms import PYTHON_TYPES, accept_forms
+from ._integer_history import follow_fill
 from ._numbers import filling
 from ._scalars import scalar_array
 from .from_data import made as made_of
@@ -233,7 +234,11 @@ def fill_(self: Any, value: Any) -> Any:
         raise RuntimeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
         )
-    return copy_(self, clone(value)) if isinstance(value, TensorBase) else _filled(self, value)
+    if not isinstance(value, TensorBase):
+        return _filled(self, value)
+    copy_(self, clone(value))
+    follow_fill(self, value, "FillBackward3")
+    return self
 
 
 def zero_(self: Any) -> Any:

@@ -397,7 +397,14 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
 
 def masked_scatter_(self: Any, mask: Any, source: Any) -> Any:
     """Put the elements of ``source``, in order, where the mask holds; returns the tensor."""
-    if not isinstance(source, TensorBase) or source._storage is not self._storage or recording((self, source)):
+    own = isinstance(source, TensorBase) and source._storage is self._storage is not None and self._storage.__class__ is Storage
+    if own and recording((self, source)):
+        before = np.array(array_of(self), order="C")
+        in_place(self, masked_scatter, mask, source.clone())  # its history
+        array_of(self)[...] = before
+        _fill_in_turn(self, mask, source)
+        return self
+    if not own:
         try:
             return in_place(self, masked_scatter, mask, source)
         except RuntimeError as error:

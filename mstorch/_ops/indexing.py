@@ -42,6 +42,7 @@ from ._dispatch import (
     write,
     write_array,
 )
+from ._integer_history import follow_fill
 from ._keys import has_mask, refuse_mask_of_bytes, stands_for_a_tuple
 from ._numbers import written
 from ._scalars import scalar_array
@@ -336,13 +337,14 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     if value.__class__ is complex:
         number_as(value, self)
     current, advanced = _basic(self, key)
+    if current._shape == self._shape and current._offset == self._offset and strides_of(current) == strides_of(self):
+        current = self  # as in torch, what shows all of a tensor is the tensor
     if advanced:
         if is_number(value) or isinstance(value, TensorBase) and count_of(value._shape) == 1:
             refuse_mask_of_bytes(key)
-        whole = current._shape == self._shape and current._offset == self._offset and strides_of(current) == strides_of(self)
-        _put_advanced(self if whole else current, advanced, value, masked=has_mask(key))
+        _put_advanced(current, advanced, value, masked=has_mask(key))
         return
-    part = self if current is self else current
+    part = current
     if is_number(value):
         write_array(part, number_as(value, part))
         return
@@ -356,8 +358,10 @@ def setitem(self: Any, key: Any, value: Any) -> None:
             refuse_partial_overlap(part, value, alike=False)  # torch compares the steps of windows of one element, too
         if same or not value._shape and part._shape:  # the latter is a number, to torch
             value = contiguous_copy(value)
-    check_writable(part, uniform=isinstance(value, TensorBase) and not value._shape and bool(part._shape))
+    check_writable(part)
     assign(part, fitted(value, part, part._shape), given=True)
+    if part._dtype.category < 2 and isinstance(value, TensorBase) and not value._shape and part._shape:
+        follow_fill(part, value, "FillBackward3")
 
 
 def stands_in(value: Any, target: Any) -> bool:
@@ -461,6 +465,8 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
     if modes.native is None and current._storage.__class__ is Storage:
         places = tuple(array_of(advanced[d]) if d in advanced else slice(None) for d in range(len(shape)))
         put_at(current, places, source)
+        if single and current._dtype.category < 2:
+            follow_fill(current, value, "IndexPutBackward0")
         return
     positions = call(_linear, (indices[0],), shape, dims, indices, common, adjacent, dtype=int64)
     kernel_of = _scatter[current._dtype.name]

@@ -13,6 +13,7 @@ from .._backend.table import kernel
 from .._core.dtype import bool_, dtype, float32, int64, uint8
 from .._core.modes import grad_set_to, modes
 from .._core.storage import Storage
+from .._core.strides import overlaps
 from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, array_of, count_of, fresh, recording, resize
 from .._core.warned import warn
@@ -60,10 +61,22 @@ def summed_dtype(input: Any, asked: dtype | None, out: Any) -> dtype:
     return asked or (out._dtype if isinstance(out, TensorBase) else int64 if input._dtype.category < 2 else input._dtype)
 
 
-def _refuse_recorded(name: str, input: Any) -> None:
+def _refuse_recorded(name: str, input: Any, out: Any) -> None:
     """Raise torch's error where a result for ``out=`` would be recorded, whatever its dtype."""
-    if recording((input,)):
+    if isinstance(out, TensorBase) and recording((input, out)):
         raise no_derivative(name)
+
+
+def _begin(out: Any, input: Any, dims: Any, keepdim: bool, start: Any) -> None:
+    """Where ``out`` is a window on the input's memory, put what a reduction starts from there: torch does so before it reads."""
+    if not isinstance(out, TensorBase) or out is input or out._storage is not input._storage or out._storage.__class__ is not Storage:
+        return
+    shape = input._shape
+    kept = [1 if d in dims else n for d, n in enumerate(shape) if keepdim or d not in dims]
+    if count_of(shape) and not recording((input,)) and (out._stride is None or not overlaps(out._shape, out._stride)):
+        if tuple(kept) != out._shape:
+            resize(out, tuple(kept))
+        array_of(out)[...] = start
 
 
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
@@ -71,10 +84,11 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | No
     if not isinstance(input, TensorBase):
         raise TypeError(f"sum(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     kind = summed_dtype(input, dtype, out)
+    _refuse_recorded("sum", input, out)
     dims = wrap_dims(dim, len(shape_of(input)))
     if out is not None:
-        _refuse_recorded("sum", input)
         expect_out_dtype(out, dtype or out._dtype)
+        _begin(out, input, dims, keepdim, 0)
     if kind is bool_:
         return finish(call(_sum, (cast_tensor(input, bool_),), dims, keepdim, dtype=int64).to(bool_), out)
     found = call(_sum, (input,), dims, keepdim, dtype=kind, label="SumBackward0" if dim is None else None)
@@ -103,9 +117,9 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | N
             f"mean(): could not infer output dtype. {what} dtype must be either a floating point or complex dtype. "
             f"Got: {type_word(kind)}"
         )
+    _refuse_recorded("mean", input, out)
     dims = wrap_dims(dim, len(shape_of(input)))
-    if out is not None:
-        _refuse_recorded("mean", input)
+    _begin(out, input, dims, keepdim, 0)
     return finish(call(_mean, (input,), dims, keepdim, dtype=kind, label="MeanBackward0" if dim is None else None), out)
 
 
@@ -127,10 +141,11 @@ def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dt
             " * (Tensor input, *, torch.dtype dtype = None)\n"
             " * (Tensor input, int dim, bool keepdim = False, *, torch.dtype dtype = None, Tensor out = None)"
         )
+    _refuse_recorded("prod", input, out)
     dims = wrap_dims(dim, rank) if dim is None else (wrap_dim(dim, rank),)
     if out is not None:
-        _refuse_recorded("prod", input)
         expect_out_dtype(out, dtype or out._dtype)
+        _begin(out, input, dims, keepdim, 1)
     if kind is bool_:
         return finish(call(_prod, (cast_tensor(input, bool_),), dims, keepdim, dtype=uint8).to(bool_), out)
     return finish(call(_prod, (input,), dims, keepdim, dtype=kind, label=None if dim is None else "ProdBackward1"), out)
