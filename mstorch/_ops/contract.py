@@ -11,8 +11,10 @@ from .._core.strides import contiguous_strides
 from .._core.tensor_base import TensorBase, in_order
 from . import activation, views
 from ._autocast import follow
-from ._dispatch import cpp_word, finish, finish_exactly, finish_safely, scalar_array, shape_of, type_word, wrap_dim
+from ._deprecated import warn_of
+from ._dispatch import cpp_word, finish, finish_exactly, finish_safely, shape_of, type_word, wrap_dim
 from ._forms import accept_forms, without_out_dtype
+from ._scalars import scalar_array
 from .creation import eye
 from .linalg_factor import attach, inv
 from .matmul import bmm, dot, matmul
@@ -371,6 +373,7 @@ def _contiguous() -> Any:
 
 def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     """The product of several matrices, in the order that costs least."""
+    warn_of("chain_matmul")
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
         matrices = tuple(matrices[0])
     for matrix in matrices:

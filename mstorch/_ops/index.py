@@ -32,7 +32,6 @@ from ._dispatch import (
     is_number,
     python_number,
     readable,
-    scalar_array,
     shape_of,
     type_word,
     wrap_dim,
@@ -41,6 +40,7 @@ from ._forms import accept_forms
 from ._numbers import fitting
 from ._overlaps import refuse_overlap
 from ._positions import check_index_dim, check_range, index_tensor
+from ._scalars import scalar_array
 from .compare import clamp, eq, lt, where
 from .elementwise import add
 from .join import cat
@@ -372,7 +372,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     """A copy with the elements of ``source``, in order, where the mask holds."""
     if mask._dtype is not bool_:
         raise RuntimeError(
-            f"masked_scatter_ only supports boolean masks, but got mask with dtype {cpp_word(mask._dtype)}"
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype {type_word(mask._dtype)}"
         )
     if source._dtype is not input._dtype:
         raise RuntimeError(

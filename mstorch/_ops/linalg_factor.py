@@ -87,13 +87,13 @@ def check_system(b: Any, A: Any, name: str, prefix: str = "") -> None:
         )
 
 
-def check_info(info: Any, text: str, name: str) -> None:
-    """Raise torch's error if a factorization failed; ``text`` names the place by ``{}``."""
+def check_info(info: Any, text: str, name: str, error: type[Exception] | None = None) -> None:
+    """Raise torch's error (LinAlgError) if a factorization failed; ``text`` names the place by ``{}``."""
     codes = info.asnumpy().reshape(-1)
     if codes.any():
         first = int(codes.nonzero()[0][0])
         batch = f"(Batch element {first}): " if info.shape else ""
-        raise _LinAlgError(f"{name}: {batch}{text.format(int(codes[first]))}")
+        raise (error or _LinAlgError)(f"{name}: {batch}{text.format(int(codes[first]))}")
 
 
 def batch_of(tensor: Any, batch: tuple[int, ...]) -> Any:

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +11,13 @@ from .. import return_types
 from .._backend.host.reduce import numpy_variance, root_slope, variance_slope
 from .._backend.table import kernel
 from .._core.dtype import bool_, dtype, float32, int64, uint8
+from .._core.modes import grad_set_to, modes
 from .._core.storage import Storage
 from .._core.strides import overlaps
+from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, array_of, count_of, fresh, recording, resize
+from .._core.warned import warn
+from .._tape.composite import record as record_composite
 from .._tape.whole import followed, in_one_piece, record
 from . import views
 from ._autocast import follow
@@ -359,20 +362,19 @@ def _variance(input: Any, dim: Any, correction: Any, keepdim: bool, name: str) -
     _warn_of_freedom(input, count - correction, name)
     centre = mean(input, dims if shape else None, True)
     away = input - centre
-    squares = (away * away.conj()).real if input._dtype.is_complex else away * away
-    total = sum(squares, dims if shape else None, keepdim)
     rest = count - correction
-    variance = total / (rest if rest > 0 else 0.0)
-    return variance, centre if keepdim else views.reshape(centre, shape_of(total))
+    parts = (away.real, away.imag) if input._dtype.is_complex else (away,)  # torch's is the sum of the parts' variances
+    spreads = [sum(part * part, dims if shape else None, keepdim) / (rest if rest > 0 else 0.0) for part in parts]
+    variance = spreads[0] if len(spreads) == 1 else spreads[0] + spreads[1]
+    return variance, centre if keepdim else views.reshape(centre, shape_of(variance))
 
 
 def _warn_of_freedom(input: Any, rest: float, name: str) -> None:
     """torch's warning where nothing is left of the count, or nothing was counted."""
     if rest <= 0 or 0 in input._shape:
-        warnings.warn(
+        warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided "
             "by output numel).",
-            stacklevel=5,
         )
 
 
@@ -453,7 +455,7 @@ def var_mean(
 ) -> tuple[Any, Any]:
     """The variance and the mean."""
     dim, correction = _spread_args(dim, unbiased, correction)
-    return finish(_rounded_once(input, lambda x: _variance(x, dim, correction, keepdim, "var_mean")), out)
+    return finish(_spread_and_mean(input, dim, correction, keepdim, "var_mean"), out)
 
 
 def std_mean(
@@ -461,12 +463,50 @@ def std_mean(
 ) -> tuple[Any, Any]:
     """The standard deviation and the mean."""
     dim, correction = _spread_args(dim, unbiased, correction)
+    return finish(_spread_and_mean(input, dim, correction, keepdim, "std_mean"), out)
+
+
+def _spread_and_mean(input: Any, dim: Any, correction: Any, keepdim: bool, name: str) -> tuple[Any, ...]:
+    """The variance, or its root if ``name`` is "std_mean", and the mean: one node with two outputs, as in torch."""
+    apart = modes.native is None and not LEVELS
 
     def both(x: Any) -> tuple[Any, Any]:
-        variance, centre = _variance(x, dim, correction, keepdim, "std_mean")
-        return _deviation(variance), centre
+        variance, centre = _variance(x, dim, correction, keepdim, name)
+        return _deviation(variance) if name == "std_mean" else variance, centre
 
-    return finish(_rounded_once(input, both), out)
+    with grad_set_to(modes.grad and not apart):
+        found, centre = _rounded_once(input, both)
+    if not apart:
+        return found, centre
+    dims = wrap_dims(dim, len(shape_of(input)))
+    count = math.prod(input._shape[d] for d in dims) if input._shape else 1
+    rest = None if dim is None and count <= correction else count - correction
+    label = "StdMeanBackward0" if name == "std_mean" else "VarMeanBackward0"
+    return record_composite(
+        label, _spread_and_mean_slope, (input,), (found, centre), dims, count, rest, needed=(0,) if name == "std_mean" else ()
+    )
+
+
+def _spread_and_mean_slope(
+    gradients: list[Any], outputs: list[Any], inputs: list[Any], dims: tuple[int, ...], count: int, rest: Any
+) -> tuple[Any]:
+    (input,) = inputs
+    spread, centre = gradients
+    root = outputs[0]
+    shape = tuple(1 if d in dims else length for d, length in enumerate(input._shape))
+    found = None
+    if spread is not None:
+        if root is not None:
+            spread = where(root.eq(0), 0.0, spread / (root * 2))
+        away = input - mean(input, dims if shape else None, True)
+        if rest is None:  # nothing is left of the count where all was asked for
+            found = (views.reshape(spread, shape) * where(away.eq(0), math.nan, math.inf)).to(input._dtype)
+        else:
+            found = away * (views.reshape(spread, shape) * (2 / rest if rest else math.inf))
+    if centre is not None:
+        own = views.expand(views.reshape(centre, shape), input._shape) / count
+        found = own if found is None else found + own
+    return (found,)
 
 
 def count_nonzero(input: Any, dim: Any = None) -> Any:

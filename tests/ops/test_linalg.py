@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch as reference
 
 LOOSE = {"rtol": 2e-4, "atol": 2e-5, "strides": False}
 
@@ -179,6 +180,7 @@ def test_many_small_matrices(both, dtype):
     both(lambda torch: torch.tensor(square) @ torch.tensor(right), **LOOSE)
 
 
+@pytest.mark.skipif(reference.version.cuda is not None, reason="what a build for GPUs has besides")
 def test_preferred_libraries(both):
     for name in ("preferred_linalg_library", "preferred_blas_library"):
         for value in (None, "default", "magma", "cublaslt", "none", 3):

@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
 from ..._core.dtype import bfloat16, bool_, float16, float32
 from ..._core.tensor_base import array_of, value_of
+from ..._core.warned import warn
 from ..._functions.attention_choice import goes_in_one_piece, refuse_what_is_not_allowed
 from ..._ops import views
 from ..._ops._autocast import follow
@@ -130,8 +130,8 @@ def _canonical_mask(
     if mask._dtype is not bool_ and not mask.is_floating_point():
         raise AssertionError(f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask._dtype is not other_type:
-        warnings.warn(
-            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.", stacklevel=2
+        warn(
+            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead."
         )
     if mask._dtype is bool_:
         if mask.is_meta:
