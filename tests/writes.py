@@ -4,7 +4,7 @@
     python -m tests.writes -k norm
 
 Between forward and backward each input and each result of an operator is written in place, one at a time. Backward raises
-where torch saved what was written, and must raise here for the same ones. ``tests/test_writes.py`` runs it in the suite.
+where torch saved what was written, and must raise here for the same ones.
 """
 from __future__ import annotations
 

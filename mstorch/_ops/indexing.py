@@ -337,7 +337,8 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     if value.__class__ is complex:
         number_as(value, self)
     current, advanced = _basic(self, key)
-    if current._shape == self._shape and current._offset == self._offset and strides_of(current) == strides_of(self):
+    whole = current._shape == self._shape and current._offset == self._offset and strides_of(current) == strides_of(self)
+    if whole and (advanced or self._dtype.category < 2):
         current = self  # as in torch, what shows all of a tensor is the tensor
     if advanced:
         if is_number(value) or isinstance(value, TensorBase) and count_of(value._shape) == 1:

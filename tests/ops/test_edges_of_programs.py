@@ -370,3 +370,14 @@ def test_strides_of_what_is_clamped(both: Both, name: str) -> None:
         return [getattr(torch.nn.functional, name)(t) for t in inputs]
 
     both(body)
+
+
+def test_what_is_written_altogether_leaves_zeros_as_gradients(both: Both) -> None:
+    def body(torch: Any) -> Any:
+        a, b = torch.ones(3, 3).requires_grad_(), torch.ones(3, 3).requires_grad_()
+        t = a * 2
+        t[:] = b
+        t.backward(torch.ones_like(t))
+        return a.grad, b.grad
+
+    both(body)
