@@ -199,3 +199,21 @@ def test_softplus_beyond_its_threshold(both, kind):
         return y, x.grad
 
     both(body, rtol=2e-3 if kind == "float16" else 1e-6)
+
+
+FILLING = {
+    "pad": lambda torch, x, n: torch.nn.functional.pad(x, (1, 1), value=n),
+    "masked_fill": lambda torch, x, n: x.masked_fill(x > 1, torch.tensor(n)),
+    "scatter": lambda torch, x, n: x.scatter(0, torch.tensor([1]), n),
+    "linspace": lambda torch, x, n: torch.linspace(0, n, 3, dtype=x.dtype),
+    "addmm": lambda torch, x, n: torch.addmm(x.reshape(2, 2), x.reshape(2, 2), x.reshape(2, 2), alpha=n),
+    "addmv": lambda torch, x, n: torch.addmv(x[:2], x.reshape(2, 2), x[:2], beta=n),
+    "addr": lambda torch, x, n: torch.addr(x.reshape(2, 2), x[:2], x[:2], alpha=n),
+}
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8", "int64", "float16", "float32"])
+@pytest.mark.parametrize("number", [-1, 300, 1e5, 1e39, -129])
+@pytest.mark.parametrize("name", FILLING)
+def test_fillers_and_ends_that_do_not_fit(both, name, number, kind):
+    both(lambda torch: FILLING[name](torch, torch.tensor([0, 1, 2, 3], dtype=getattr(torch, kind)), number))
