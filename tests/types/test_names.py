@@ -18,6 +18,7 @@ ROOMS = (
 ).split()
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_public_names_are_exported(tmp_path: pathlib.Path) -> None:
     lines, where = ["import torch", *(f"import torch.{room}" for room in ROOMS)], {}
     for room in ROOMS:
