@@ -40,6 +40,7 @@ from ._ops import (
     views,
 )  # fmt: skip
 from ._ops._dispatch import in_place_form, is_number
+from ._ops._in_turn import written_in_turn
 from ._ops.indexing import views_tensor
 from ._tape.apply import apply_pair
 
@@ -50,6 +51,8 @@ FAMILIES: tuple[ModuleType, ...] = (
     scatter, shape, softmax, sort, special, spectral, views,
     method_forms,  # what comes later stands
 )  # fmt: skip
+# Their functions compute each element by itself.
+ELEMENTWISE = (activation, bitwise, compare, elementwise, math, special)
 
 
 def _operand(value: Any) -> bool:
@@ -93,7 +96,7 @@ def _in_place_operator(function: Callable[..., Any], name: str) -> Callable[...,
             return NotImplemented
         return form(self, other)
 
-    form = in_place_form(function, name)
+    form = in_place_form(function, name, in_turn=written_in_turn)
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"
     return method
@@ -114,7 +117,8 @@ def attach(cls: type) -> None:
             give(name, function)
         for name in getattr(family, "IN_PLACE", ()):
             recorded = name not in getattr(family, "WITHOUT_GRADIENT", ())
-            give(f"{name}_", in_place_form(getattr(family, name), f"{name}_", recorded=recorded))
+            in_turn = written_in_turn if family in ELEMENTWISE else None
+            give(f"{name}_", in_place_form(getattr(family, name), f"{name}_", recorded=recorded, in_turn=in_turn))
         for name, function in getattr(family, "OPERATORS", {}).items():
             give(f"__{name}__", _operator(function, f"__{name}__"))
         for name, function in getattr(family, "REFLECTED", {}).items():

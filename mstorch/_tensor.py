@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +38,7 @@ from ._core.tensor_base import (
     value_of,
     whole_storage,
 )  # fmt: skip
+from ._core.warned import warn
 from ._ops import creation, from_data, subclasses, views
 from ._ops.copying import copy_storage, place_of, rebuilt
 from ._tape import border
@@ -355,7 +355,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         auto = self._auto
         found = None if auto is None else auto.grad
         if found is None and self._node is not None and not (auto is not None and auto.retains):
-            warnings.warn(NO_LEAF, UserWarning, stacklevel=3)
+            warn(NO_LEAF, UserWarning)
         return found
 
     @grad.setter

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import threading
 import types
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -23,6 +22,7 @@ from .formats import layout, memory_format
 from .generator import Generator
 from .refusals import EXPLAINED, explained
 from .size import Size
+from .warned import warn
 
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
@@ -204,9 +204,9 @@ def ask(public: Function, found: list[Any], args: tuple[Any, ...], kwargs: dict[
 
 
 def _warn_of_plain_method(public: Function) -> None:
-    warnings.warn(
+    warn(
         "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, please define it as a "
-        "classmethod.", DeprecationWarning if spoken(public).startswith(_IN_PYTHON) else UserWarning, stacklevel=5,
+        "classmethod.", DeprecationWarning if spoken(public).startswith(_IN_PYTHON) else UserWarning,
     )  # fmt: skip
 
 

@@ -175,7 +175,7 @@ def elementwise_strides(
 def iterated_strides(shape: tuple[int, ...], operands: Sequence[Strides]) -> Strides | None:
     """Strides of a fresh result of torch's iteration over operands with these strides of the result's dimensions."""
     rank = len(shape)
-    order = _iteration_order(shape, operands)
+    order = iteration_order(shape, operands)
     if 0 in shape and order == list(range(rank - 1, -1, -1)):
         return None
     strides = [0] * rank
@@ -193,7 +193,7 @@ def preserved_strides(shape: tuple[int, ...], strides: Strides) -> Strides | Non
     return elementwise_strides(shape, [(shape, strides)])
 
 
-def _iteration_order(shape: tuple[int, ...], operands: Sequence[Strides]) -> list[int]:
+def iteration_order(shape: tuple[int, ...], operands: Sequence[Strides]) -> list[int]:
     """Dimensions from innermost to outermost: torch's insertion sort by strides, in which ambiguous pairs stay."""
     rank = len(shape)
     order = list(range(rank - 1, -1, -1))

@@ -212,7 +212,7 @@ def laid_out(array: np.ndarray, strides: Strides | None) -> Any:
         return wrap(face(array), strides)
     size = array.itemsize
     if array.size and tuple(step // size for step in array.strides) == strides:
-        return _host(array)
+        return _in_rows(array, normalize(array.shape, strides), array) if array.flags.c_contiguous else _host(array)
     order = dense_order(array.shape, strides)
     assert order is not None, "the result of an operation is dense"
     source = np.array(array.transpose(order), order="C")

@@ -89,10 +89,16 @@ def check_writable(tensor: Any, uniform: bool = False) -> None:
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
             "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
-    if not uniform and tensor._stride is not None and overlaps(tensor._shape, tensor._stride):
-        raise RuntimeError(_OVERLAP)
+    if not uniform and tensor._stride is not None:
+        refuse_shared_places(tensor)
     if modes.before_write is not None:
         modes.before_write(tensor)
+
+
+def refuse_shared_places(tensor: Any) -> None:
+    """Raise torch's error if several elements of the tensor stand in one place of its memory."""
+    if tensor._stride is not None and overlaps(tensor._shape, tensor._stride):
+        raise RuntimeError(_OVERLAP)
 
 
 SHARED = (

@@ -5,14 +5,12 @@ import functools
 import numbers
 import operator
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._backend.cast import cast, numpy_cast
-from .._backend.quiet import quiet
 from .._backend.table import Kernel, kernel
 from .._core.dtype import dtype, get_default_dtype
 from .._core.modes import grad_set_to, modes
@@ -42,7 +40,8 @@ from .._core.tensor_base import (
     value_of,
     wrap,
 )
-from .._core.writable import check_writable, refuse_partial_overlap
+from .._core.warned import warn
+from .._core.writable import check_writable, refuse_partial_overlap, refuse_shared_places
 from .._tape.apply import Applied, apply, apply_one, apply_pair
 from .._tape.duals import mapped
 from .._tape.duals import write as write_tangents
@@ -51,42 +50,9 @@ from .._tape.places import check_copy, onto_meta
 from .._tape.windows import linear, linear_node, no_view
 from .._tape.writes import assign, detach_snapshot, settle, snapshot
 from ._parts import expect_parts
+from ._scalars import WIDE_SECOND, scalar_array, widened
 
 Tensor = TensorBase  # for isinstance and annotations; results are instances of the finished class
-
-_SCALARS: dict[tuple[Any, Any, str], np.ndarray] = {}
-_SCALARS_LIMIT = 4096
-
-
-def scalar_array(value: Any, kind: dtype) -> np.ndarray:
-    """A 0-d array of a Python number, kept for the next time; nobody writes to it."""
-    # Zeros of either sign are equal, alone and as parts of complex numbers.
-    key = (value.__class__, value if value and value.__class__ is not complex else repr(value), kind.name)
-    found = _SCALARS.get(key)
-    if found is None:
-        if kind.category == 1 and isinstance(value, float):
-            if value - value != 0:  # infinite, or no number
-                raise RuntimeError(f"value cannot be converted to type {_cpp_name(kind)} without overflow")
-            value = int(value)
-        if kind.category < 3 and isinstance(value, complex):
-            raise RuntimeError(f"value cannot be converted to type {_cpp_name(kind)} without overflow")
-        if kind.category == 0:
-            found = np.asarray(bool(value))
-        elif kind.category == 1:
-            found = np.asarray(int(value)).astype(kind.np)
-        else:
-            with quiet():
-                found = np.asarray(numpy_cast(np.asarray(value, np.complex128 if kind.category == 3 else np.float64), kind.np))
-        if value == value and len(_SCALARS) < _SCALARS_LIMIT:  # NaN never equals its key
-            _SCALARS[key] = found
-    return found
-
-
-def _cpp_name(kind: dtype) -> str:
-    return {"float32": "float", "float64": "double", "int64": "int64_t", "int32": "int", "float16": "at::Half"}.get(
-        kind.name, kind.name
-    )
-
 
 def is_number(value: Any) -> bool:
     """Whether the value is a Python or NumPy number that an operation takes in a tensor's place."""
@@ -248,6 +214,9 @@ def elementwise_in(
         elif operand._dtype is not kind:
             operand = cast_tensor(operand, kind)
         inputs.append(operand)
+    if kind.itemsize == 2 and kind.category == 2 and kernel.op in WIDE_SECOND:
+        wide = widened(operands[1], tensors, kind)
+        inputs[1] = inputs[1] if wide is None else wide
     return apply(kernel, kind, tuple(inputs), args, label=label, strides=strides)
 
 
@@ -331,13 +300,12 @@ def deliver(result: Any, out: Any) -> Any:
     check_copy(result, out)
     if result._shape != out._shape:
         if 0 not in out._shape:
-            warnings.warn(
+            warn(
                 f"An output with one or more elements was resized since it had shape {list(out._shape)}, which "
                 f"does not match the required output shape {list(result._shape)}. This behavior is deprecated, and in a future "
                 "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse an "
                 "out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
                 UserWarning,
-                stacklevel=3,
             )
         if out._storage.__class__ is not Storage or modes.native is not None:
             turn_into(out, result if result._dtype is out._dtype else cast_tensor(result, out._dtype))
@@ -369,9 +337,9 @@ def write_array(target: Any, array: np.ndarray, uniform: bool = False) -> None:
 
 def _refuse_operands(out: Any, operands: Sequence[Any]) -> None:
     """Raise torch's error if ``out`` overlaps in part with an operand of an elementwise operation, or is one that must grow."""
-    if isinstance(out, TensorBase):
-        shape: tuple[int, ...] = ()
-        own = False
+    if isinstance(out, TensorBase) and operands:
+        refuse_shared_places(out)  # before it gets another size
+        shape, own = out._shape[:0], False
         for operand in operands:
             if isinstance(operand, TensorBase):
                 refuse_partial_overlap(out, operand)
@@ -485,9 +453,7 @@ def _stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kw
         return tensor
     check_result_cast(result._dtype, tensor._dtype)
     if result._shape != tensor._shape:
-        raise RuntimeError(
-            f"output with shape {list(tensor._shape)} doesn't match the broadcast shape {list(result._shape)}"
-        )
+        raise RuntimeError(f"output with shape {list(tensor._shape)} doesn't match the broadcast shape {list(result._shape)}")
     if result._dtype is not tensor._dtype:
         result = cast_tensor(result, tensor._dtype)
     if (result._node is not None or (LEVELS and is_dual(result))) and sys.getrefcount(before) > 2:
@@ -503,18 +469,21 @@ def _stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kw
     return tensor
 
 
-def in_place_form(function: Callable[..., Any], name: str, uniform: bool = False, recorded: bool = True) -> Callable[..., Any]:
+def in_place_form(
+    function: Callable[..., Any], name: str, uniform: bool = False, recorded: bool = True, in_turn: Any = None
+) -> Callable[..., Any]:
     """The method ``name`` (``add_``) that stores what ``function`` (``add``) returns in the tensor itself.
 
     ``uniform``: all that is written is one value, so that an expanded tensor may be written to. Without ``recorded`` autograd is
-    not told.
+    not told. ``in_turn`` writes windows whose elements share memory.
     """
-
     run = getattr(function, "outside_autocast", function)
 
     def method(input: Any, *args: Any, **kwargs: Any) -> Any:
         check_writable(input, uniform)
         _refuse_overlaps(input, run, args, kwargs)
+        if input._stride is not None and in_turn is not None and in_turn(method, input, args, kwargs):
+            return input
         return _stored(input, run, args, kwargs)
 
     def unrecorded(input: Any, *args: Any, **kwargs: Any) -> Any:
@@ -522,8 +491,7 @@ def in_place_form(function: Callable[..., Any], name: str, uniform: bool = False
             return method(input, *args, **kwargs)
 
     made = method if recorded else unrecorded
-    made.__name__ = name
-    made.__qualname__ = f"Tensor.{name}"
+    made.__name__, made.__qualname__ = name, f"Tensor.{name}"
     made.__doc__ = f"In-place version of ``{function.__name__}``."
     return made
 

@@ -1,7 +1,6 @@
 """Methods of Tensor about its memory, its place and its history, most of which are seldom called."""
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -14,10 +13,15 @@ from .._core.dlpack import CPU, capsule_of
 from .._core.dtype import int16
 from .._core.formats import channels_last, channels_last_3d, contiguous_format, memory_format
 from .._core.size import Size
+from .._core.storage import Storage
+from .._core.strides import overlaps
 from .._core.tensor_base import TensorBase, is_tracked, put_array, strides_of
+from .._core.tensor_base import array_of as memory_of
+from .._core.warned import warn
 from .._core.writable import check_history
 from .._tape.writes import review
 from . import views
+from ._deprecated import warn_of
 from ._dispatch import cpp_word, shape_args, shape_of, type_word
 from ._forms import accept_forms
 from .copying import is_contiguous
@@ -33,6 +37,7 @@ def untyped_storage(self: Any) -> Any:
 
 def storage(self: Any) -> Any:
     """The tensor's memory as elements of its dtype, shared with the tensor."""
+    warn_of("storage")
     return above.storages.typed_storage(self)
 
 
@@ -107,7 +112,7 @@ def _several_orders(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 
 
 def _deprecated(name: str) -> None:
-    warnings.warn(f"non-inplace {name} is deprecated", stacklevel=3)
+    warn(f"non-inplace {name} is deprecated")
 
 
 def resize(self: Any, *sizes: Any) -> Any:
@@ -175,19 +180,32 @@ def _elementwise(self: Any, name: str, function: Callable[..., Any], others: tup
         if other._dtype is not self._dtype:
             raise TypeError(f"{name}: expected {self.type()} for '{place}' (got {other.type()})")
     shape = shape_of(self)
+    if self._storage.__class__ is Storage and self._stride is not None and overlaps(shape, self._stride):
+        return _in_turn(self, function, [views.expand(other, shape) for other in others])
     columns = [views.expand(other, shape).flatten().tolist() if shape else [other.item()] for other in (self, *others)]
-    values = [function(*row) for row in zip(*columns)]
-    kind = self._dtype
+    array = _as_elements([function(*row) for row in zip(*columns)], self._dtype).reshape(shape)
+    # As in torch, internal overlap is not looked at and the write is not counted.
+    version = self._counter.version
+    put_array(self, array)
+    self._counter.version = version
+    return self
+
+
+def _as_elements(values: list[Any], kind: Any) -> np.ndarray:
+    """What a Python function gave, as an array of a dtype."""
     if kind.category < 2:
         values = [bool(value) if kind.category == 0 else _integer(value) for value in values]
     else:
         values = [complex(value) if kind.category == 3 else _real(value) for value in values]
     plain = {0: np.bool_, 1: np.int64, 2: np.float64, 3: np.complex128}[kind.category]
-    array = numpy_cast(np.array(values, plain), kind.np).reshape(shape)
-    # As in torch, internal overlap is not looked at and the write is not counted.
-    version = self._counter.version
-    put_array(self, array)
-    self._counter.version = version
+    return numpy_cast(np.array(values, plain), kind.np)
+
+
+def _in_turn(self: Any, function: Callable[..., Any], others: list[Any]) -> Any:
+    """As ``_elementwise`` where indices share places in memory: each call sees what the ones before it wrote."""
+    for place in np.ndindex(self._shape):
+        given = [tensor[place].item() for tensor in (self, *others)]
+        memory_of(self)[place] = _as_elements([function(*given)], self._dtype)[0]
     return self
 
 
@@ -289,7 +307,7 @@ def int_repr(input: Any) -> Any:
 
 
 def _volatile(self: Any) -> bool:
-    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+    warn("volatile was removed (Variable.volatile is always False)")
     return False
 
 

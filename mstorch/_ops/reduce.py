@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -14,8 +13,10 @@ from .._backend.table import kernel
 from .._core.dtype import bool_, dtype, float32, int64, uint8
 from .._core.modes import grad_set_to, modes
 from .._core.storage import Storage
+from .._core.strides import overlaps
 from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, array_of, count_of, fresh, recording, resize
+from .._core.warned import warn
 from .._tape.composite import record as record_composite
 from .._tape.whole import followed, in_one_piece, record
 from . import views
@@ -60,10 +61,22 @@ def summed_dtype(input: Any, asked: dtype | None, out: Any) -> dtype:
     return asked or (out._dtype if isinstance(out, TensorBase) else int64 if input._dtype.category < 2 else input._dtype)
 
 
-def _refuse_recorded(name: str, input: Any) -> None:
+def _refuse_recorded(name: str, input: Any, out: Any) -> None:
     """Raise torch's error where a result for ``out=`` would be recorded, whatever its dtype."""
-    if recording((input,)):
+    if isinstance(out, TensorBase) and recording((input, out)):
         raise no_derivative(name)
+
+
+def _begin(out: Any, input: Any, dims: Any, keepdim: bool, start: Any) -> None:
+    """Where ``out`` is a window on the input's memory, put what a reduction starts from there: torch does so before it reads."""
+    if not isinstance(out, TensorBase) or out is input or out._storage is not input._storage or out._storage.__class__ is not Storage:
+        return
+    shape = input._shape
+    kept = [1 if d in dims else n for d, n in enumerate(shape) if keepdim or d not in dims]
+    if count_of(shape) and not recording((input,)) and (out._stride is None or not overlaps(out._shape, out._stride)):
+        if tuple(kept) != out._shape:
+            resize(out, tuple(kept))
+        array_of(out)[...] = start
 
 
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
@@ -71,10 +84,11 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | No
     if not isinstance(input, TensorBase):
         raise TypeError(f"sum(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     kind = summed_dtype(input, dtype, out)
+    _refuse_recorded("sum", input, out)
     dims = wrap_dims(dim, len(shape_of(input)))
     if out is not None:
-        _refuse_recorded("sum", input)
         expect_out_dtype(out, dtype or out._dtype)
+        _begin(out, input, dims, keepdim, 0)
     if kind is bool_:
         return finish(call(_sum, (cast_tensor(input, bool_),), dims, keepdim, dtype=int64).to(bool_), out)
     found = call(_sum, (input,), dims, keepdim, dtype=kind, label="SumBackward0" if dim is None else None)
@@ -103,9 +117,9 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | N
             f"mean(): could not infer output dtype. {what} dtype must be either a floating point or complex dtype. "
             f"Got: {type_word(kind)}"
         )
+    _refuse_recorded("mean", input, out)
     dims = wrap_dims(dim, len(shape_of(input)))
-    if out is not None:
-        _refuse_recorded("mean", input)
+    _begin(out, input, dims, keepdim, 0)
     return finish(call(_mean, (input,), dims, keepdim, dtype=kind, label="MeanBackward0" if dim is None else None), out)
 
 
@@ -127,10 +141,11 @@ def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dt
             " * (Tensor input, *, torch.dtype dtype = None)\n"
             " * (Tensor input, int dim, bool keepdim = False, *, torch.dtype dtype = None, Tensor out = None)"
         )
+    _refuse_recorded("prod", input, out)
     dims = wrap_dims(dim, rank) if dim is None else (wrap_dim(dim, rank),)
     if out is not None:
-        _refuse_recorded("prod", input)
         expect_out_dtype(out, dtype or out._dtype)
+        _begin(out, input, dims, keepdim, 1)
     if kind is bool_:
         return finish(call(_prod, (cast_tensor(input, bool_),), dims, keepdim, dtype=uint8).to(bool_), out)
     return finish(call(_prod, (input,), dims, keepdim, dtype=kind, label=None if dim is None else "ProdBackward1"), out)
@@ -291,7 +306,9 @@ def _extremes(
     if out is not None and out[0] is input and not keepdim and input._storage.__class__ is Storage and not recording((input,)):
         place = wrap_dim(dim, len(input._shape))
         resize(input, found[0]._shape)
-        if place < len(input._shape) or not input._shape:
+        if not count_of(input._shape):
+            wrap_dim(place, len(input._shape))
+        elif place < len(input._shape) or not input._shape:
             found = _with_indices(arg_kernel, name, kind, input, place, keepdim)
     return finish_exactly(found, out)
 
@@ -355,10 +372,9 @@ def _variance(input: Any, dim: Any, correction: Any, keepdim: bool, name: str) -
 def _warn_of_freedom(input: Any, rest: float, name: str) -> None:
     """torch's warning where nothing is left of the count, or nothing was counted."""
     if rest <= 0 or 0 in input._shape:
-        warnings.warn(
+        warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided "
             "by output numel).",
-            stacklevel=5,
         )
 
 

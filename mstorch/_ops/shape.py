@@ -13,7 +13,7 @@ from .._core.above import above
 from .._core.dtype import int64
 from .._core.formats import contiguous_format
 from .._core.modes import modes
-from .._core.storage import Storage
+from .._core.storage import Storage, refuse_growth
 from .._core.strides import channels_last_strides, contiguous_strides, flat_index, normalize
 from .._core.tangents import LEVELS, is_dual
 from .._core.tensor_base import (
@@ -34,6 +34,7 @@ from .._tape.composite import record, refuse
 from .._tape.windows import set_apart
 from .._tape.writes import review
 from . import views
+from ._deprecated import warn_of
 from ._dispatch import (
     accept_numpy_names,
     call,
@@ -391,6 +392,8 @@ def _matrix_adjoint(self: Any) -> Any:
 
 def _all_reversed(self: Any) -> Any:
     """The dimensions in reverse order."""
+    if len(self._shape) not in (0, 2):
+        warn_of("T")
     return views.permute(self, tuple(range(len(shape_of(self)) - 1, -1, -1)))
 
 
@@ -557,6 +560,7 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
             steps = contiguous_strides(shape) if stride is None else stride
             need = (storage_offset + sum((length - 1) * step for length, step in zip(shape, steps)) + 1) * source._dtype.itemsize
             if need > source._storage.nbytes:
+                refuse_growth(source._storage)
                 source._storage.resize(need)
         turn_into(self, views.as_strided(source, shape, contiguous_strides(shape) if stride is None else stride, storage_offset))
     error = RuntimeError("derivative for set_ is not implemented")

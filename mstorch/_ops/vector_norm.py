@@ -5,7 +5,9 @@ import builtins
 import math
 from typing import Any
 
+from .._core.modes import modes
 from .._core.tensor_base import recording
+from .._tape.composite import record
 from . import reduce
 from ._autocast import follow
 from ._dispatch import accept_numpy_names, finish_exactly, shape_of, type_word, wrap_dims
@@ -33,10 +35,40 @@ def vector_norm(
         raise RuntimeError(
             f"linalg.vector_norm cannot compute the {name} norm on an empty tensor because the operation does not have an identity"
         )
+    p, axes = float(ord), dims if shape else None
+    if modes.native is not None or not recording((x,)):
+        return finish_exactly(_rounded(x, p, axes, keepdim), out)
+    found = _rounded(x.detach(), p, axes, keepdim)
+    return finish_exactly(record("LinalgVectorNormBackward0", _backward, (x,), (found,), p, axes, keepdim)[0], out)
+
+
+def _rounded(x: Any, p: float, dims: Any, keepdim: bool) -> Any:
+    """The norm; half precision rounds once, after the root."""
     if x._dtype.name in ("float16", "bfloat16"):
-        # Half precision rounds once, after the root.
-        return finish_exactly(_norm(x.float(), float(ord), dims if shape else None, keepdim).to(x._dtype), out)
-    return finish_exactly(_norm(x, float(ord), dims if shape else None, keepdim), out)
+        return _norm(x.float(), p, dims, keepdim).to(x._dtype)
+    return _norm(x, p, dims, keepdim)
+
+
+def _backward(gradients: Any, outputs: Any, inputs: Any, p: float, dims: Any, keepdim: bool) -> Any:
+    """The gradient, made of what torch keeps, the vector and its norm; zero where the norm, or an element, has no slope."""
+    (g,), (y,), (x,) = gradients, outputs, inputs
+    if p == 0 or g is None:
+        return (None,)
+    if dims and not keepdim:
+        around = [1 if d in dims else n for d, n in enumerate(shape_of(x))]
+        g, y = g.reshape(around), y.reshape(around)
+    if p == 1:
+        return (x.sgn() * g,)
+    if p == 2:
+        return ((x * (g / y)).masked_fill(y.eq(0), 0),)
+    size = x.abs()
+    if math.isinf(p):
+        largest = size.eq(y) | size.isnan() & y.isnan()
+        return (x.sgn() * (largest / reduce.sum(largest, dims, True) * g).to(x._dtype),)
+    if p < 1:
+        return ((x.sgn() * size.pow(p - 1)).masked_fill(x.eq(0), 0) * g * y.pow(1 - p),)
+    scaled = x.sgn() * size.pow(p - 1) if p < 2 else x * size.pow(p - 2)
+    return (scaled * (g / y.pow(p - 1)).masked_fill(y.eq(0), 0),)
 
 
 def _norm(x: Any, p: float, dims: Any, keepdim: bool) -> Any:

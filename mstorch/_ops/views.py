@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._backend import tape
+from .._backend.host._sums import sum_along
 from .._backend.table import kernel
 from .._core.dtype import dtype
 from .._core.promotion import type_text
@@ -33,7 +34,7 @@ def sum_to(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     found = array
     if axes:
         wide = np.float32 if array.dtype.itemsize == 2 else array.dtype
-        found = np.add.reduce(array, axis=axes, dtype=wide, keepdims=True).astype(array.dtype, copy=False)
+        found = sum_along(array, axes, True, wide).astype(array.dtype, copy=False)
     return np.asarray(found).reshape(shape)
 
 

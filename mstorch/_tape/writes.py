@@ -48,6 +48,10 @@ class CopySlices(Node):
 
     label = "CopySlices"
 
+    def name(self) -> str:
+        """The node's name."""
+        return "torch::autograd::CopySlices"
+
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The gradient outside of the part, and that of the part."""
         gradient = gradients[0]
@@ -208,7 +212,7 @@ def review(target: Any, view: Any) -> None:
         keep(auto_of(target), level, tangent)
     auto = target._auto
     if auto is not None and auto.base is not None:
-        auto.seen = target._counter.version
+        auto.seen = target._counter.version if modes.grad else -1  # what autograd did not see, it looks up
     elif node is not None:
         _move_hooks(target, node, number)
     if node is not None:

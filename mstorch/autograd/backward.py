@@ -16,6 +16,7 @@ from .._core.size import Size
 from .._core.storage import Storage
 from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked, laid_out, tensor_of
+from .._core.warned import warn_once
 from .._ops._dispatch import capturing, cast_tensor
 from .._ops.join import stack
 from .._ops.placing import is_elsewhere, moved
@@ -180,6 +181,12 @@ def backward(
     roots = _as_tuple(tensors)
     if inputs is not None and not isinstance(inputs, (TensorBase, GradientEdge)) and len(inputs) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    if create_graph:
+        warn_once(
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause "
+            "a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, "
+            "make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak."
+        )
     keep = create_graph if retain_graph is None else retain_graph
     starts = _starts(roots, _as_tuple(grad_tensors), create_graph)
     if inputs is None:

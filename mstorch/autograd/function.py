@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from .._core.modes import modes
 from .._core.overriding import FUNCTION_TRANSFORMS, state
 from .._core.tangents import LEVELS, levels_of_all
 from .._core.tensor_base import OF_FUNCTION, TensorBase, is_tracked
+from .._core.warned import warn
 from .._core.writable import check_history
 from .._ops._dispatch import capturing
 from .._ops.creation import zeros
@@ -67,7 +67,7 @@ class FunctionCtx:
     @property
     def saved_variables(self) -> tuple[Any, ...]:
         """The old name of ``saved_tensors``."""
-        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning)
         return self.saved_tensors
 
     def mark_dirty(self, *args: Any) -> None:
@@ -185,10 +185,10 @@ class Function:
     generate_vmap_rule = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        warnings.warn(
+        warn(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke them "
             "on the class itself. Instantiating an autograd function will raise an error in a future version of PyTorch.",
-            DeprecationWarning, stacklevel=2,
+            DeprecationWarning,
         )  # fmt: skip
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -343,9 +343,9 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
     dirty = {id(tensor) for tensor in ctx._dirty}
     given = {id(tensor) for tensor in tensors if tensor is not None}
     if dirty - given:
-        warnings.warn(
+        warn(
             "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed to "
-            "ctx.mark_dirty().", UserWarning, stacklevel=4,
+            "ctx.mark_dirty().", UserWarning,
         )  # fmt: skip
     if not dirty <= {id(item) for item in outputs}:
         raise RuntimeError(

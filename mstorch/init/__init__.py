@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any, ParamSpec
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from .._core.generator import Generator, engine_of
 from .._core.tensor_base import array_of
+from .._core.warned import warn
 from .._ops import random
 from .._ops.copying import copy_, is_contiguous
 from .._ops.creation import full_like, ones_like, zeros_like
@@ -65,9 +65,8 @@ def trunc_normal_(
 ) -> Tensor:
     """Normal numbers that lie in [a, b]."""
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn(
+        warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
-            stacklevel=2,
         )
     dense = is_contiguous(tensor)
     array = random.draw(
@@ -157,7 +156,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | Non
 
 def _warn_if_empty(tensor: Any) -> bool:
     if 0 in _shape(tensor):
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        warn("Initializing zero-element tensors is a no-op")
         return True
     return False
 
@@ -226,8 +225,8 @@ def _deprecated(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
     old = new[:-1]
 
     def renamed(*args: P.args, **kwargs: P.kwargs) -> Tensor:
-        warnings.warn(
-            f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2
+        warn(
+            f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning
         )
         return function(*args, **kwargs)
 

@@ -307,3 +307,66 @@ def test_results_of_special_functions_may_be_written(both: Both, name: str) -> N
         return torch.autograd.grad(found.sum(), x)
 
     both(body)
+
+
+@pytest.mark.parametrize("key", [
+    "(..., torch.tensor([3, 0]))", "[9]", "(0, [9])", "9", "(slice(None), [9])", "([0, 1], [0, 1, 2])", "(9, [0])",
+])  # fmt: skip
+@pytest.mark.parametrize("value", [0, 1j])
+def test_a_leaf_is_refused_before_its_places(both: Both, key: str, value: Any) -> None:
+    both(lambda torch: torch.ones(4, 3, 2).requires_grad_().__setitem__(eval(key, {"torch": torch}), value))
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 0), (1, 0), (2, 3), (0, 2)])
+def test_extremes_into_their_input(both: Both, shape: tuple[int, ...]) -> None:
+    def body(torch: Any) -> Any:
+        t = torch.zeros(shape)
+        return torch.max(t, t.dim() - 1 if shape[0] == 0 else 0, out=(t, torch.zeros(0, dtype=torch.int64)))
+
+    both(body)
+
+
+def test_a_storage_of_others_does_not_grow(both: Both) -> None:
+    import numpy as np
+
+    def body(torch: Any) -> Any:
+        t = torch.from_numpy(np.arange(2.0))
+        return t.set_(t.storage(), 0, (3,), (1,))
+
+    both(body)
+
+
+@pytest.mark.parametrize("change", ["unsqueeze_(0)", "squeeze_()", "transpose_(0, 1)", "as_strided_((1,), (1,))", "zero_()", "detach()"])
+@pytest.mark.parametrize("made", ["unbind(1)", "chunk(2, 1)", "split(1, 1)"])
+@pytest.mark.parametrize("asked", ["grad_fn.name()", "is_leaf", "requires_grad", "mul(2).requires_grad"])
+def test_views_among_several_that_changed_unseen(both: Both, change: str, made: str, asked: str) -> None:
+    def body(torch: Any) -> Any:
+        view = eval(f"t.{made}[1]", {"t": torch.ones(3, 2, 1).requires_grad_() * 1})
+        with torch.no_grad():
+            eval(f"view.{change}", {"view": view})
+        return eval(f"view.{asked}", {"view": view})
+
+    both(body)
+
+
+@pytest.mark.parametrize("how", [
+    "t[...] = v", "t.fill_(v)", "t[1:] = v", "t[0] = v", "t[[0, 1]] = v", "t[torch.tensor([True, False, True])] = v", "t.view(-1)[...] = v",
+    "t[torch.tensor([False, False, False])] = v", "t[:] = v.expand(3)", "t.copy_(v)", "t[None] = v", "t.detach()[...] = v", "t[:] = v * 2",
+])  # fmt: skip
+@pytest.mark.parametrize("kind", ["int64", "uint8", "bool"])
+def test_integers_that_a_tensor_of_gradients_is_put_into(both: Both, how: str, kind: str) -> None:
+    def body(torch: Any) -> Any:
+        t, v = torch.zeros(3, dtype=getattr(torch, kind)), torch.tensor(2.5).requires_grad_()
+        exec(how, {"t": t, "v": v, "torch": torch})
+        return t.requires_grad, t.is_leaf, t.grad_fn and t.grad_fn.name(), t._version, t.detach()
+
+    both(body)
+
+
+@pytest.mark.parametrize("name", ["hardtanh", "relu6"])
+def test_strides_of_what_is_clamped(both: Both, name: str) -> None:
+    def body(torch: Any) -> Any:
+        inputs = (torch.zeros(0, 2, 3, 0)[:, 0, :, 0::1], torch.arange(3.0)[::3], torch.zeros(2, 2, 3, 4)[:, 0, :, ::2].transpose(0, 2))
+        return [getattr(torch.nn.functional, name)(t) for t in inputs]
+
+    both(body)

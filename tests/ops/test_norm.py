@@ -1,6 +1,7 @@
 """Normalisation of small numbers keeps single precision, forwards and backwards."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -73,5 +74,42 @@ def test_statistics_of_constants(both):
     def body(torch):
         weight = torch.ones(6).requires_grad_()
         return torch.native_group_norm(torch.arange(36.0).reshape(2, 6, 3), weight, None, 2, 6, 3, 3, 1e-5)
+
+    both(body)
+
+
+def test_norms_of_nothing(both):
+    def body(torch):
+        found = []
+        for shape in ((2, 4, 0), (0, 4, 3), (2, 4, 3)):
+            layer = torch.nn.GroupNorm(2, 4)
+            layer(torch.ones(shape)).sum().backward()
+            found += [layer.weight.grad, layer.bias.grad]
+        return found
+
+    def stray(torch):
+        return torch.nn.InstanceNorm1d(4, track_running_stats=True)(torch.ones(2, 4))
+
+    both(body)
+    both(stray)
+    both(lambda torch: torch.nn.InstanceNorm1d(4)(torch.ones(0, 4, 3)))
+    both(lambda torch: torch.nn.InstanceNorm1d(4, affine=True)(torch.ones(0, 4, 3)))
+
+
+@pytest.mark.parametrize("p", [0, 0.5, 1, 1.5, 2, 3, math.inf, -math.inf, -1])
+@pytest.mark.parametrize("kind", ["float64", "float16", "complex128"])
+def test_slopes_of_vector_norms(p, kind, both):
+    def body(torch):
+        found = []
+        for values in ([0.0, 0.0], [1.0, -2.0], [0.0, 3.0], [2.0, 2.0], [math.nan, 1.0], [math.inf, 1.0]):
+            for dim, keepdim in ((None, False), (0, True), (0, False)):
+                x = torch.tensor(values, dtype=getattr(torch, kind)).requires_grad_()
+                norm = torch.linalg.vector_norm(x, p, dim, keepdim)
+                (slope,) = torch.autograd.grad(norm.sum(), x, allow_unused=True, create_graph=kind == "float64")
+                second = None
+                if slope is not None and slope.requires_grad:
+                    (second,) = torch.autograd.grad(slope.sum(), x, allow_unused=True)
+                found.append((norm.grad_fn.name(), slope, slope is not None and slope._version, second))
+        return found
 
     both(body)

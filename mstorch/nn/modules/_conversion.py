@@ -1,7 +1,6 @@
 """Conversions of modules: dtype, device, memory."""
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, overload
 
@@ -12,6 +11,7 @@ from ..._core import device as devices
 from ..._core import dtype as dtypes
 from ..._core.swap import swap_tensors
 from ..._core.tensor_base import auto_of, is_meta, is_tracked
+from ..._core.warned import warn
 from ..._ops.copying import parse_to
 from ..._ops.creation import empty_like
 from ..._tensor import Tensor, replace_data
@@ -58,12 +58,11 @@ class ConversionMixin:
             raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={kind}")
 
         if kind is not None and kind.is_complex:
-            warnings.warn(
+            warn(
                 "Complex modules are a new feature under active development whose design may change, and some modules might not work "
                 "as expected when using complex tensors as parameters or buffers. Please file an issue at "
                 "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a complex module does not work as "
                 "expected.",
-                stacklevel=2,
             )
 
         def convert(tensor: Tensor) -> Tensor:

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import itertools
 import operator
-import warnings
 from collections import OrderedDict
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import Any, overload
@@ -11,6 +10,7 @@ from typing import Any, overload
 from typing_extensions import Self
 
 from ..._core.tensor_base import TensorBase
+from ..._core.warned import warn
 from ..._tensor import Tensor
 from ..parameter import Parameter
 from .module import Module, _addindent
@@ -27,10 +27,9 @@ class Container(Module):
     """The modules given by name; Module itself does as much, so that torch warns (FutureWarning)."""
 
     def __init__(self, **kwargs: Any) -> None:
-        warnings.warn(
+        warn(
             "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that instead.",
             FutureWarning,
-            stacklevel=2,
         )
         super().__init__()
         for name, module in kwargs.items():

@@ -3,11 +3,11 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from typing import Any, overload
 
 from ... import init
 from ..._core.overriding import for_maps
+from ..._core.warned import warn
 from ..._ops import rnn
 from ..._ops.creation import zeros
 from ..._tape.windows import no_view
@@ -78,10 +78,9 @@ class RNNBase(Module):
                 "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
             )
         if self.dropout > 0 and self.num_layers == 1:
-            warnings.warn(
+            warn(
                 "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater "
                 f"than 1, but got dropout={dropout} and num_layers={self.num_layers}",
-                stacklevel=4,
             )
         for name in ("bias", "batch_first"):
             value = getattr(self, name)

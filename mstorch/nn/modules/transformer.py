@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ from ..._core import device as devices
 from ..._core.dtype import get_default_dtype
 from ..._core.modes import modes
 from ..._core.tensor_base import array_of
+from ..._core.warned import warn
 from ..._ops.from_data import made
 from ..._ops.placing import beside
 from ..._tensor import Tensor
@@ -135,8 +135,8 @@ class TransformerEncoder(Module):
         self.mask_check = mask_check
         reason = _why_dense(encoder_layer)
         if enable_nested_tensor and reason:
-            warnings.warn(
-                f"enable_nested_tensor is True, but self.use_nested_tensor is False because {reason}", stacklevel=2
+            warn(
+                f"enable_nested_tensor is True, but self.use_nested_tensor is False because {reason}"
             )
             self.use_nested_tensor = False
 
