@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import typing as _typing
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ from .._core.device import device as _device
 from .._core.generator import device_generator, seed_devices
 from .._devices import no_cuda as _no_cuda
 from .._devices.faces import NoSwitch as _NoSwitch
-from .._devices.faces import StreamContext
+from .._devices.faces import StreamContext as StreamContext
 from . import amp as amp
 from . import sparse as sparse
 
@@ -131,6 +132,9 @@ def max_memory_allocated(device: Any = None) -> int:
 
 # What only says that there is no GPU, or that MindSpore keeps it to itself
 globals().update(_no_cuda.FUNCTIONS | _no_cuda.CLASSES)
+if _typing.TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...  # those of the table
 default_generators: tuple[Any, ...] = ()
 has_half, has_magma = True, False
 

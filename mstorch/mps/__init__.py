@@ -1,6 +1,8 @@
 """torch.mps: Apple's GPUs, on which MindSpore does not compute: every answer is torch's without one."""
 from __future__ import annotations
 
+import typing as _typing
+
 from .._devices.faces import dummy, faces
 
 
@@ -23,5 +25,8 @@ _made = faces(
     (_without("getRecommendedMaxMemory"), "recommended_max_memory()"),
 )
 globals().update(_made)
+if _typing.TYPE_CHECKING:
+
+    def __getattr__(name: str) -> _typing.Any: ...  # those of the table
 Event = dummy(__name__, "Event", _without("acquireEvent"))
 __all__ = [*_made, "Event"]

@@ -1,5 +1,6 @@
 """torch.nn: layers, losses, containers, and Module, their base."""
 import sys
+import typing as _typing
 
 from .. import init
 from .._hook import missing as _missing
@@ -205,4 +206,8 @@ __all__ = [
     "factory_kwargs", "functional", "grad", "init", "modules", "parallel", "parameter", "utils",
 ]  # fmt: skip
 
-__getattr__ = _missing(__name__, ("attention", "quantized"))
+if _typing.TYPE_CHECKING:
+    from . import attention as attention
+    from . import quantized as quantized
+else:
+    __getattr__ = _missing(__name__, ("attention", "quantized"))

@@ -1,5 +1,7 @@
 """torch.optim: optimisers and schedules of their learning rates."""
 
+import typing as _typing
+
 from .._hook import missing as _missing
 from . import lr_scheduler, swa_utils
 from .adadelta import Adadelta
@@ -42,4 +44,5 @@ __all__ = [
     "swap_in_optimizer_params_and_state",
 ]
 
-__getattr__ = _missing(__name__)
+if not _typing.TYPE_CHECKING:
+    __getattr__ = _missing(__name__)
