@@ -35,6 +35,7 @@ from ._core.formats import (
 )  # fmt: skip
 from ._core.promotion import can_cast, promote_types
 from ._core.size import Size
+from ._core.warned import is_warn_always_enabled, set_warn_always
 from ._tensor import Tensor, from_mindspore
 from ._tensor_str import set_printoptions
 
@@ -241,9 +242,9 @@ from ._functions.losses import (
 from ._functions.process import (
     AVG, PRIVATE_OPS, SUM, AcceleratorError, AggregationType, compiled_with_cxx11_abi, from_file, get_deterministic_debug_mode,
     get_device_module, get_file_path, get_num_interop_threads, has_lapack, has_mkl, has_openmp, has_spectral, init_num_threads,
-    is_vulkan_available, is_warn_always_enabled, per_channel_affine, per_channel_affine_float_qparams, per_channel_symmetric,
+    is_vulkan_available, per_channel_affine, per_channel_affine_float_qparams, per_channel_symmetric,
     per_tensor_affine, per_tensor_symmetric, prepare_multiprocessing_environment, qscheme, set_default_tensor_type,
-    set_deterministic_debug_mode, set_flush_denormal, set_num_interop_threads, set_warn_always,
+    set_deterministic_debug_mode, set_flush_denormal, set_num_interop_threads,
 )  # fmt: skip
 from ._functions.streams import Event, Stream
 from ._functions.recurrent import (

@@ -2,9 +2,8 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,10 +11,10 @@ from . import _methods, _tensor_str
 from ._backend.cell import set_value
 from ._backend.raw import ON_CPU, Raw
 from ._core import device as devices
+from ._core import dtype as dtypes
+from ._core import formats
 from ._core.above import above
-from ._core.device import device
-from ._core.dtype import dtype, get_default_dtype
-from ._core.formats import strided
+from ._core.dtype import get_default_dtype
 from ._core.hooks import warn_if_has_hooks
 from ._core.modes import grad_set_to, modes
 from ._core.naming import NamedAsInTorch
@@ -39,8 +38,8 @@ from ._core.tensor_base import (
     value_of,
     whole_storage,
 )  # fmt: skip
-from ._ops import creation, from_data, indexing, subclasses, views
-from ._ops._dispatch import wrap_dim
+from ._core.warned import warn
+from ._ops import creation, from_data, subclasses, views
 from ._ops.copying import copy_storage, place_of, rebuilt
 from ._tape import border
 from ._tape.duals import tangent_of
@@ -92,15 +91,6 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         """The length of each dimension."""
         return tuple.__new__(Size, self._shape)
 
-    def size(self, dim: int | None = None) -> Any:
-        """The length of each dimension, or of one."""
-        shape = self._shape
-        if dim is None:
-            return tuple.__new__(Size, shape)
-        if not shape:
-            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-        return shape[wrap_dim(dim, len(shape))]
-
     def dim(self) -> int:
         """The number of dimensions."""
         return len(self._shape)
@@ -117,13 +107,6 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return count_of(self._shape)
 
     nelement = numel
-
-    def stride(self, dim: int | None = None) -> Any:
-        """The step in memory, in elements, along each dimension, or along one."""
-        strides = strides_of(self)
-        if dim is None:
-            return strides
-        return strides[wrap_dim(dim, len(strides))]
 
     def storage_offset(self) -> int:
         """The position in the storage of the first element."""
@@ -144,36 +127,37 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return self.numel() * self._dtype.itemsize
 
     @property
-    def dtype(self) -> dtype:
+    def dtype(self) -> dtypes.dtype:
         """The type of the elements."""
         return self._dtype
 
     @property
-    def device(self) -> device:
+    def device(self) -> devices.device:
         """Where the tensor lives."""
         storage = self._storage
         return devices.CPU if storage.__class__ is Storage else storage.device if storage.__class__ is Absent else devices.current()
 
     @property
-    def layout(self) -> Any:
+    def layout(self) -> formats.layout:
         """How the elements are kept."""
-        return strided
+        return formats.strided
 
     def get_device(self) -> int:
         """The index of the device, -1 on the CPU."""
         index = self.device.index
         return -1 if index is None else index
 
-    is_cpu = property(lambda self: self.device.type == "cpu", doc="Whether the tensor is on the CPU.")
-    is_cuda = property(lambda self: self.device.type == "cuda", doc="Whether the tensor is on a GPU.")
-    if devices.current().type == "npu":
-        is_npu = property(lambda self: self.device.type == "npu", doc="Whether the tensor is on an Ascend device.")
-    is_sparse = property(lambda self: False, doc="Whether the layout is sparse COO.")
-    is_sparse_csr = property(lambda self: False, doc="Whether the layout is sparse CSR.")
-    is_quantized = property(lambda self: False, doc="Whether the elements are quantized.")
-    is_meta = property(is_meta, doc="Whether the tensor has no data.")
-    is_nested = property(lambda self: False, doc="Whether the tensor is a nested one.")
-    is_mkldnn = property(lambda self: False, doc="Whether the layout is oneDNN's.")
+    if not TYPE_CHECKING:  # which take these from the stubs: of a property that is no function they know nothing
+        is_cpu = property(lambda self: self.device.type == "cpu", doc="Whether the tensor is on the CPU.")
+        is_cuda = property(lambda self: self.device.type == "cuda", doc="Whether the tensor is on a GPU.")
+        if devices.current().type == "npu":
+            is_npu = property(lambda self: self.device.type == "npu", doc="Whether the tensor is on an Ascend device.")
+        is_sparse = property(lambda self: False, doc="Whether the layout is sparse COO.")
+        is_sparse_csr = property(lambda self: False, doc="Whether the layout is sparse CSR.")
+        is_quantized = property(lambda self: False, doc="Whether the elements are quantized.")
+        is_meta = property(is_meta, doc="Whether the tensor has no data.")
+        is_nested = property(lambda self: False, doc="Whether the tensor is a nested one.")
+        is_mkldnn = property(lambda self: False, doc="Whether the layout is oneDNN's.")
 
     def is_floating_point(self) -> bool:
         """Whether the dtype is floating."""
@@ -214,7 +198,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     # Python values
 
-    def item(self) -> Any:
+    def item(self) -> int | float | bool:
         """The only element as a Python number."""
         count = count_of(self._shape)
         if is_meta(self):
@@ -224,7 +208,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         value = array_of(self).reshape(-1)[0]
         return value.item() if self._dtype.name != "bfloat16" else float(value)
 
-    def tolist(self) -> Any:
+    def tolist(self) -> list[Any]:
         """The elements as nested lists of Python numbers; a number for a 0-d tensor."""
         array = array_of(self)
         return (array.astype(np.float32) if self._dtype.name == "bfloat16" else array).tolist()
@@ -268,7 +252,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (TensorBase, int, float, complex, bool)):
-            return bool(self.eq(element).any())
+            return bool(self.eq(element).any())  # type: ignore[arg-type]
         raise RuntimeError(
             f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
         )
@@ -289,7 +273,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     # NumPy
 
-    def numpy(self, *, force: bool = False) -> np.ndarray:
+    def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
         """The elements as an array that shares the tensor's memory on CPU: writes to either are seen by both."""
         if force:
             return self.detach().cpu().numpy()
@@ -314,11 +298,6 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         if array.dtype == bool:
             array = array.astype("uint8")
         return from_data.from_numpy(np.ascontiguousarray(array).reshape(array.shape))
-
-    # Indexing
-
-    __getitem__ = indexing.getitem
-    __setitem__ = indexing.setitem
 
     # Autograd
 
@@ -366,7 +345,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         return node_of(self) is None
 
     @property
-    def grad_fn(self) -> Any:
+    def grad_fn(self) -> Node | None:
         """The recorded operation that made the tensor; None for a leaf."""
         return node_of(self)
 
@@ -376,7 +355,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
         auto = self._auto
         found = None if auto is None else auto.grad
         if found is None and self._node is not None and not (auto is not None and auto.retains):
-            warnings.warn(NO_LEAF, UserWarning, stacklevel=3)
+            warn(NO_LEAF, UserWarning)
         return found
 
     @grad.setter
@@ -572,7 +551,7 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
         raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
     if is_tracked(tensor) and new._dtype.category < 2:
         raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-    if (new.layout is strided) != (tensor.layout is strided):
+    if (new.layout is formats.strided) != (tensor.layout is formats.strided):
         raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
     parameter = tensor._storage.parameter
     become_apart(tensor, new)

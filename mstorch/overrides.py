@@ -163,8 +163,32 @@ def get_testing_overrides() -> dict[Function, Function]:
     return found
 
 
-def _stub(function: Function) -> Function:
+# Calls that torch's own test functions take, where the functions themselves need more.
+_TAKEN = {
+    "where": ("condition", ("x", None), ("y", None)), "frobenius_norm": ("input", ("dim", None), ("keepdim", False), ("out", None)),
+    "solve_triangular": ("input", "B", "upper", ("left", True), ("unitriangular", False)),
+    "native_layer_norm": ("input", "normalized_shape", ("weight", None), ("bias", None), ("eps", 1e-05)),
+}  # fmt: skip
+
+
+def _signature(function: Function) -> inspect.Signature:
+    """The signature of a function; of a form of another one (in place, a copy of a view) that one's."""
+    name = function.__name__
+    if name in _TAKEN:
+        return inspect.Signature([
+            inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD) if isinstance(p, str)
+            else inspect.Parameter(p[0], inspect.Parameter.POSITIONAL_OR_KEYWORD, default=p[1]) for p in _TAKEN[name]
+        ])  # fmt: skip
     signature = inspect.signature(function)
+    if not any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values()):
+        return signature
+    plain = next((name.removesuffix(end) for end in ("_copy", "_") if name.endswith(end) and not name.startswith("_")), name)
+    of = vars(Tensor).get(plain)
+    return inspect.signature(of) if isinstance(of, types.FunctionType) else signature
+
+
+def _stub(function: Function) -> Function:
+    signature = _signature(function)
     # Second names of parameters are keywords with a default; where one is there the others have a mark for one.
     parameters = [
         p.replace(default=p.empty) if isinstance(p.default, REQUIRED) else p for p in signature.parameters.values()

@@ -9,6 +9,7 @@ from ._backend.tape import tracing
 from ._backend.trace import GraphBreak
 from ._core import device as _devices
 from ._core.generator import Generator, default_generator, device_generator, seed_devices
+from ._tensor import Tensor
 
 __all__ = [
     "Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state",
@@ -37,12 +38,12 @@ def initial_seed() -> int:
     return default_generator.initial_seed()
 
 
-def get_rng_state() -> Any:
+def get_rng_state() -> Tensor:
     """The default generator's state, a uint8 tensor."""
     return default_generator.get_state()
 
 
-def set_rng_state(new_state: Any) -> None:
+def set_rng_state(new_state: Tensor) -> None:
     """Continue the default generator from a saved state."""
     default_generator.set_state(new_state)
 

@@ -9,7 +9,6 @@ import pickle
 import shutil
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
@@ -37,6 +36,8 @@ from mstorch._serialization.safe_globals import (
 from mstorch._serialization.storage import StorageType
 from mstorch._serialization.unpickler import globals_in
 from mstorch._serialization.zipfile_format import ZipReader, archive_name, looks_like_zip
+
+from ._core.warned import warn
 
 _is_zipfile = looks_like_zip
 
@@ -149,7 +150,7 @@ def load(
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     if weights_only and pickle_load_args:
-        warnings.warn("pickle_load_args only works if `weights_only=False`.", stacklevel=2)
+        warn("pickle_load_args only works if `weights_only=False`.")
     module = pickle if pickle_module is None else pickle_module
     _check_dill_version(module)
     mapping = OPTIONS.mmap if mmap is None else mmap
@@ -202,11 +203,10 @@ def _weights_only(wanted: bool | None, pickle_module: Any) -> bool:
     if always:
         return True
     if wanted is None and never:
-        warnings.warn(
+        warn(
             "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected, since the `weights_only` argument was not "
             "explicitly passed to `torch.load`, forcing weights_only=False.",
             UserWarning,
-            stacklevel=3,
         )
         return False
     return pickle_module is None if wanted is None else wanted
@@ -306,7 +306,7 @@ def check_module_version_greater_or_equal(
         )
         if error_if_malformed:
             raise RuntimeError(message) from error
-        warnings.warn(message + ", but continuing assuming that requirement is met", stacklevel=2)
+        warn(message + ", but continuing assuming that requirement is met")
         return True
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -322,7 +322,7 @@ class TypedStorage(metaclass=_LegacyStorage):
     dtype: dtype
     _untyped_storage: UntypedStorage
 
-    def __new__(cls, *args: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None, _internal: bool = False) -> Any:
+    def __new__(cls, *args: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None, _internal: bool = False) -> TypedStorage:
         legacy = cls.__dict__.get("_legacy_dtype")
         if legacy is not None and dtype is not None:
             raise RuntimeError(f"{cls.__name__}.__new__() got an unexpected keyword argument 'dtype'")
@@ -570,7 +570,7 @@ _give_conversions()
 above.storages = sys.modules[__name__]
 
 
-def is_storage(obj: Any, /) -> bool:
+def is_storage(obj: Any, /) -> TypeGuard[TypedStorage | UntypedStorage]:
     """Whether ``obj`` is a storage."""
     return type(obj) in (TypedStorage, UntypedStorage)
 

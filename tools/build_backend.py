@@ -36,8 +36,13 @@ def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_dire
 
 
 def build_editable(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
-    """Build the wheel of `pip install -e` and return its file name."""
-    return _with_pth(wheel_directory, build_meta.build_editable(wheel_directory, config_settings, metadata_directory))
+    """Build the wheel of `pip install -e` and return its file name.
+
+    By default it names the project's folder: what setuptools would write instead finds modules as they are imported, and type
+    checkers and editors, which import nothing, find none.
+    """
+    settings = {"editable_mode": "compat", **(config_settings or {})}
+    return _with_pth(wheel_directory, build_meta.build_editable(wheel_directory, settings, metadata_directory))
 
 
 def _with_pth(folder: str, name: str) -> str:

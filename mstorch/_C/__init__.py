@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import enum
-import warnings
 import weakref
 from typing import Any
 
@@ -14,6 +13,7 @@ from .._core.formats import layout, memory_format
 from .._core.generator import Generator, default_generator
 from .._core.modes import modes
 from .._core.size import Size
+from .._core.warned import warn
 from .._hook import missing as _missing
 from .._ops._dispatch import broadcast_shape
 from .._ops.linalg_factor import _LinAlgError
@@ -144,12 +144,12 @@ def _set_deterministic_fill_uninitialized_memory(mode: bool) -> None:
 
 def _warn() -> None:
     """Warn, to try how warnings go through."""
-    warnings.warn("Test message for TORCH_WARN", UserWarning, stacklevel=2)
+    warn("Test message for TORCH_WARN", UserWarning)
 
 
 def _warn_deprecation() -> None:
     """Warn of a deprecation, to try how warnings go through."""
-    warnings.warn("Test message for TORCH_WARN_DEPRECATION", DeprecationWarning, stacklevel=2)
+    warn("Test message for TORCH_WARN_DEPRECATION", DeprecationWarning)
 
 
 def _log_api_usage_once(event: str) -> None:

@@ -11,7 +11,7 @@ from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
 from .tape import function_node, grad_mode, tracing
 
 _cast_primitive = mindspore.ops.Cast()
-_BFLOAT16 = NP_DTYPE["bfloat16"]
+_BFLOAT16, _HALF = NP_DTYPE["bfloat16"], np.dtype(np.float16)
 _DIFFERENTIABLE = frozenset(("float16", "bfloat16", "float32", "float64", "complex64", "complex128"))
 
 
@@ -30,6 +30,9 @@ def numpy_cast(array: np.ndarray, target: np.dtype, order: Literal["C", "K"] = "
         array = array.astype(np.float32)
     if target == _BFLOAT16 and array.dtype.kind in "bc":
         array = array.real.astype(np.float32)
+    if target == _HALF and array.dtype.char == "d":
+        with quiet():
+            array = array.astype(np.float32)  # torch rounds twice
     if not array.size and isinstance(array.base, np.ndarray) and array.base.size == 1:
         return np.broadcast_to(np.zeros((), target), array.shape)  # expanded, which it stays
     with quiet():

@@ -4,7 +4,6 @@ from __future__ import annotations
 import functools
 import gc
 import threading
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -32,6 +31,7 @@ from .._core.tensor_base import (
     value_of,
     whole_storage,
 )
+from .._core.warned import warn
 from .._ops._dispatch import write
 from .._tape.node import Node, edge_of, is_leaf
 from . import verify
@@ -237,8 +237,8 @@ class Compiled:
             raise reason
         if not self._warned:
             self._warned = True
-            warnings.warn(
-                f"torch.compile: {self.name} runs without a graph: {reason.reason}, at {reason.place}", UserWarning, stacklevel=4
+            warn(
+                f"torch.compile: {self.name} runs without a graph: {reason.reason}, at {reason.place}", UserWarning
             )
         return self._plainly(args, kwargs)
 

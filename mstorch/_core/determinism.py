@@ -1,10 +1,11 @@
 """What ``use_deterministic_algorithms`` asked for: refusals of operations, and memory that is filled."""
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
+
+from .warned import warn
 
 state = {"mode": False, "warn_only": False, "fill": True}
 
@@ -17,7 +18,7 @@ def refuse(name: str) -> None:
     end = " to help us prioritize adding deterministic support for this operation."
     if state["warn_only"]:
         file = "You can file an issue at https://github.com/pytorch/pytorch/issues"
-        warnings.warn(f"{text}, warn_only=True)'. {file}{end}", UserWarning, stacklevel=3)
+        warn(f"{text}, warn_only=True)'. {file}{end}", UserWarning)
         return
     raise RuntimeError(
         f"{text})'. You can turn off determinism just for this operation, or you can use the 'warn_only=True' option, if that's "

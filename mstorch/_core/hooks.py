@@ -1,10 +1,11 @@
 """Handles of hooks."""
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections import OrderedDict
 from typing import Any
+
+from .warned import warn
 
 
 class RemovableHandle:
@@ -63,8 +64,7 @@ def warn_if_has_hooks(tensor: Any) -> None:
         hooks = None if tensor._node.pre is None else tensor._node.pre.get(tensor._number)
     for hook in (hooks or {}).values():
         if not hasattr(hook, "__torch_unserializable__"):
-            warnings.warn(
+            warn(
                 f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the function "
                 "with @torch.utils.hooks.unserializable_hook to suppress this warning",
-                stacklevel=2,
             )

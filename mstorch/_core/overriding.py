@@ -10,10 +10,9 @@ from __future__ import annotations
 import functools
 import threading
 import types
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,8 +22,10 @@ from .formats import layout, memory_format
 from .generator import Generator
 from .refusals import EXPLAINED, explained
 from .size import Size
+from .warned import warn
 
 Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
 
 
 class _Missing:
@@ -203,9 +204,9 @@ def ask(public: Function, found: list[Any], args: tuple[Any, ...], kwargs: dict[
 
 
 def _warn_of_plain_method(public: Function) -> None:
-    warnings.warn(
+    warn(
         "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, please define it as a "
-        "classmethod.", DeprecationWarning if spoken(public).startswith(_IN_PYTHON) else UserWarning, stacklevel=5,
+        "classmethod.", DeprecationWarning if spoken(public).startswith(_IN_PYTHON) else UserWarning,
     )  # fmt: skip
 
 
@@ -259,7 +260,7 @@ def drawing(function: Function) -> Function:
     return drawn
 
 
-def for_maps(function: Function) -> Function:
+def for_maps(function: F) -> F:
     """A function made of operations of this library, not of public ones: a map computes it as one."""
 
     @functools.wraps(function)
@@ -271,7 +272,7 @@ def for_maps(function: Function) -> Function:
                     return result
         return function(*args, **kwargs)
 
-    return mapped
+    return mapped  # type: ignore[return-value]
 
 
 def offered(function: Function) -> Function:

@@ -55,6 +55,14 @@ WORDS = {
     "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
     "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
 }  # fmt: skip
+_WITH_CLASS = frozenset(("float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64"))  # torch.FloatTensor and so on
+
+
+def type_text(kind: dtype, layout: str = "") -> str:
+    """How torch's messages name the type of a tensor: ``torch.FloatTensor``; by its device where no class has a name of old."""
+    if kind.name in _WITH_CLASS:
+        return f"torch.{layout + '.' if layout else ''}{WORDS[kind.name]}Tensor"
+    return f"{'Sparse' if layout else ''}CPU{WORDS[kind.name]}Type"
 
 
 def scalar_dtype(value: Any) -> dtype:

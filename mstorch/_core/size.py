@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, overload
 
 from typing_extensions import Self
 
 
-class Size(tuple):
+class Size(tuple[int, ...]):
     """A tuple of dimension lengths. Slices, sums and products with it stay a Size."""
 
     __slots__ = ()
@@ -26,17 +26,23 @@ class Size(tuple):
             count *= length
         return count
 
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> int: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> Size: ...
+
     def __getitem__(self, key: Any) -> Any:
         item = tuple.__getitem__(self, key)
         return Size(item) if isinstance(key, slice) else item
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: tuple[int, ...]) -> Size:  # type: ignore[override]
         return Size(tuple.__add__(self, tuple(other)))
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: tuple[int, ...]) -> Size:
         return Size(tuple.__add__(tuple(other), tuple(self)))
 
-    def __mul__(self, times: Any) -> Any:
+    def __mul__(self, times: SupportsIndex) -> Size:
         return Size(tuple.__mul__(self, times))
 
     __rmul__ = __mul__

@@ -20,6 +20,11 @@ from .storage import Absent, Counter, Storage, Value, face, refuse_growth
 from .strides import Strides, contiguous_strides, dense_order, flat_index, normalize
 from .tangents import LEVELS, is_dual, keep
 
+if TYPE_CHECKING:  # what class Tensor is given
+    from .._stubs.methods import TensorMethods as Methods
+else:
+    Methods = object
+
 _gather = kernel("storage_gather")
 _scatter = kernel("storage_scatter")
 _reshape = kernel("reshape")
@@ -62,7 +67,7 @@ class SparseOperand(NotImplementedError):
     """A strided operation was given a sparse tensor."""
 
 
-class TensorBase:
+class TensorBase(Methods):
     """Data members of a tensor.
 
     ``_stride`` is None for row-major strides. ``_array`` is the window as a NumPy array, once somebody needed it; where the
@@ -92,32 +97,6 @@ class TensorBase:
         super().__init_subclass__(**named)
         for look in on_subclass:
             look(cls)
-
-    if TYPE_CHECKING:  # what ``_methods`` generates
-        __getitem__: Any
-        __add__: Any
-        __radd__: Any
-        __sub__: Any
-        __rsub__: Any
-        __mul__: Any
-        __rmul__: Any
-        __truediv__: Any
-        __rtruediv__: Any
-        __floordiv__: Any
-        __mod__: Any
-        __pow__: Any
-        __rpow__: Any
-        __matmul__: Any
-        __neg__: Any
-        __invert__: Any
-        __and__: Any
-        __or__: Any
-        __lt__: Any
-        __le__: Any
-        __gt__: Any
-        __ge__: Any
-
-        def __getattr__(self, name: str) -> Any: ...
 
 
 _new = object.__new__

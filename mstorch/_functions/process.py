@@ -5,7 +5,6 @@ import enum
 import importlib
 import os
 import pathlib
-import warnings
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,12 @@ from .. import _settings
 from .._core import device as devices
 from .._core.dtype import get_default_dtype, set_default_dtype
 from .._core.shared import mapped
+from .._core.warned import warn_once
 from .._ops.copying import as_dtype
 from .._ops.from_data import made
+from .._tensor import Tensor
 
-_state: dict[str, Any] = {"interop": None, "warn_always": False}
+_state: dict[str, Any] = {"interop": None}
 
 
 class AcceleratorError(RuntimeError):
@@ -124,10 +125,9 @@ def set_default_tensor_type(t: Any, /) -> None:
     """Make the dtype of a tensor type the default one. Deprecated in torch in favour of ``set_default_dtype``."""
     if getattr(t, "__module__", "") in ("torch.cuda", "mstorch.cuda"):
         raise TypeError(f"type torch.cuda.{t.__name__} not available. Torch not compiled with CUDA enabled.")
-    warnings.warn(
+    warn_once(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
-        "torch.set_default_device() as alternatives.",
-        stacklevel=2,
+        "torch.set_default_device() as alternatives."
     )
     if isinstance(t, str):
         module, _, name = t.rpartition(".")
@@ -141,27 +141,6 @@ def set_default_tensor_type(t: Any, /) -> None:
     if not kind.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
     set_default_dtype(kind)
-
-
-def is_warn_always_enabled() -> bool:
-    """Whether ``set_warn_always`` is on."""
-    return _state["warn_always"]
-
-
-def set_warn_always(b: bool, /) -> None:
-    """Let a warning be shown each time that it is given, not once a place."""
-    if b == _state["warn_always"]:
-        return
-    _state["warn_always"] = bool(b)
-    if b:
-        warnings.filterwarnings("always", module="mstorch")
-    else:
-        kept = [item for item in warnings.filters if not (item[0] == "always" and _names_us(item[3]))]
-        warnings.filters[:] = kept  # type: ignore[index]  # a list, whatever its stub says
-
-
-def _names_us(pattern: Any) -> bool:
-    return pattern is not None and pattern.pattern == "mstorch"
 
 
 def is_vulkan_available() -> bool:
@@ -194,8 +173,8 @@ def prepare_multiprocessing_environment(path: str) -> None:
 
 def from_file(
     filename: str, shared: bool | None = None, size: int | None = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False,
-) -> Any:  # fmt: skip
+    pin_memory: bool | None = False, requires_grad: bool | None = False,
+) -> Tensor:  # fmt: skip
     """A tensor over a file mapped into memory; with ``shared`` what is written goes into the file."""
     devices.resolve(device)
     kind = dtype or get_default_dtype()

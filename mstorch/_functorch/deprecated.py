@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from .. import func
+from .._core.warned import warn
 from . import make_functional as modules
 
 
@@ -16,7 +16,7 @@ def _deprecated(function: Callable[..., Any], successor: str) -> Callable[..., A
 
     @functools.wraps(function)
     def warning(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(message, FutureWarning, stacklevel=2)
+        warn(message, FutureWarning)
         return function(*args, **kwargs)
 
     return warning

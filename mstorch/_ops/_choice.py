@@ -7,8 +7,9 @@ from .._backend.table import kernel
 from .._core.dtype import dtype
 from .._core.tensor_base import TensorBase
 from .._tape.apply import apply
-from ._dispatch import broadcast_shape, cast_tensor, python_number, result_strides, scalar_array
+from ._dispatch import broadcast_shape, cast_tensor, python_number, result_strides
 from ._numbers import written
+from ._scalars import scalar_array
 
 _where = kernel("where")
 

@@ -5,14 +5,12 @@ import functools
 import numbers
 import operator
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._backend.cast import cast, numpy_cast
-from .._backend.quiet import quiet
 from .._backend.table import Kernel, kernel
 from .._core.dtype import dtype, get_default_dtype
 from .._core.modes import grad_set_to, modes
@@ -42,6 +40,7 @@ from .._core.tensor_base import (
     value_of,
     wrap,
 )
+from .._core.warned import warn
 from .._core.writable import check_writable, refuse_partial_overlap, refuse_shared_places
 from .._tape.apply import Applied, apply, apply_one, apply_pair
 from .._tape.duals import mapped
@@ -51,42 +50,9 @@ from .._tape.places import check_copy, onto_meta
 from .._tape.windows import linear, linear_node, no_view
 from .._tape.writes import assign, detach_snapshot, settle, snapshot
 from ._parts import expect_parts
+from ._scalars import WIDE_SECOND, scalar_array, widened
 
 Tensor = TensorBase  # for isinstance and annotations; results are instances of the finished class
-
-_SCALARS: dict[tuple[Any, Any, str], np.ndarray] = {}
-_SCALARS_LIMIT = 4096
-
-
-def scalar_array(value: Any, kind: dtype) -> np.ndarray:
-    """A 0-d array of a Python number, kept for the next time; nobody writes to it."""
-    # Zeros of either sign are equal, alone and as parts of complex numbers.
-    key = (value.__class__, value if value and value.__class__ is not complex else repr(value), kind.name)
-    found = _SCALARS.get(key)
-    if found is None:
-        if kind.category == 1 and isinstance(value, float):
-            if value - value != 0:  # infinite, or no number
-                raise RuntimeError(f"value cannot be converted to type {_cpp_name(kind)} without overflow")
-            value = int(value)
-        if kind.category < 3 and isinstance(value, complex):
-            raise RuntimeError(f"value cannot be converted to type {_cpp_name(kind)} without overflow")
-        if kind.category == 0:
-            found = np.asarray(bool(value))
-        elif kind.category == 1:
-            found = np.asarray(int(value)).astype(kind.np)
-        else:
-            with quiet():
-                found = np.asarray(numpy_cast(np.asarray(value, np.complex128 if kind.category == 3 else np.float64), kind.np))
-        if value == value and len(_SCALARS) < _SCALARS_LIMIT:  # NaN never equals its key
-            _SCALARS[key] = found
-    return found
-
-
-def _cpp_name(kind: dtype) -> str:
-    return {"float32": "float", "float64": "double", "int64": "int64_t", "int32": "int", "float16": "at::Half"}.get(
-        kind.name, kind.name
-    )
-
 
 def is_number(value: Any) -> bool:
     """Whether the value is a Python or NumPy number that an operation takes in a tensor's place."""
@@ -248,6 +214,9 @@ def elementwise_in(
         elif operand._dtype is not kind:
             operand = cast_tensor(operand, kind)
         inputs.append(operand)
+    if kind.itemsize == 2 and kind.category == 2 and kernel.op in WIDE_SECOND:
+        wide = widened(operands[1], tensors, kind)
+        inputs[1] = inputs[1] if wide is None else wide
     return apply(kernel, kind, tuple(inputs), args, label=label, strides=strides)
 
 
@@ -331,13 +300,12 @@ def deliver(result: Any, out: Any) -> Any:
     check_copy(result, out)
     if result._shape != out._shape:
         if 0 not in out._shape:
-            warnings.warn(
+            warn(
                 f"An output with one or more elements was resized since it had shape {list(out._shape)}, which "
                 f"does not match the required output shape {list(result._shape)}. This behavior is deprecated, and in a future "
                 "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse an "
                 "out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
                 UserWarning,
-                stacklevel=3,
             )
         if out._storage.__class__ is not Storage or modes.native is not None:
             turn_into(out, result if result._dtype is out._dtype else cast_tensor(result, out._dtype))

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .._core.dtype import bool_, complex128, dtype, float64, int64
 from .._core.tensor_base import TensorBase
+from .._core.warned import warn_once
 
 
 class Forms(NamedTuple):
@@ -128,7 +128,7 @@ def _in_order(name: str, args: tuple[Any, ...], orders: tuple[tuple[str, ...], .
     for order in orders:
         if len(order) == len(args) and isinstance(args[order.index("input")], TensorBase):
             if order != ("input", "other", "alpha"):
-                warnings.warn(f"This overload of {name} is deprecated:\n\t{name}({', '.join(order)})", UserWarning, stacklevel=4)
+                warn_once(f"This overload of {name} is deprecated:\n\t{name}({', '.join(order)})", key="overload")
             return dict(zip(order, args))
     raise TypeError(f"{name}() received an invalid combination of arguments - got ({', '.join(type(a).__name__ for a in args)})")
 

@@ -28,9 +28,10 @@ def fresh_out(name: str, result: Any, out: Any, requires_grad: bool = False, sto
     if not isinstance(out, TensorBase) or modes.native is not None:
         return store(result, out)
     tracked, leaf = is_tracked(out), out.is_leaf
+    base = None if out._auto is None else out._auto.base
     if tracked and name in _RESIZING:
         raise RuntimeError("cannot resize variables that require grad")
-    if tracked and leaf and modes.grad:
+    if tracked and modes.grad and (leaf or (base is not None and base.is_leaf)):
         raise no_derivative(f"aten::{name}")
     with grad_set_to(False):
         store(result, out)

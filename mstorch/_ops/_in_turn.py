@@ -41,6 +41,22 @@ def written_in_turn(form: Callable[..., Any], input: Any, args: tuple[Any, ...],
     return True
 
 
+def rows_in_turn(form: Callable[..., Any], input: Any, dim: int) -> bool:
+    """Write the rows along a dimension of a tensor of shared places one after the other; False if it has none."""
+    shape = input._shape
+    if input._storage.__class__ is not Storage or modes.native is not None or 0 in shape or recording((input,)):
+        return False
+    strides = strides_of(input)
+    if not _blocks(shape, strides) or not strides[dim]:
+        return False
+    outer = [d for d in reversed(iteration_order(shape, [strides])) if d != dim]
+    count = input._counter.version
+    for place in itertools.product(*(range(shape[d]) for d in outer)):
+        form(_part(input, dict(zip(outer, place)), len(shape)))
+    input._counter.version = count + 1
+    return True
+
+
 def _part(value: Any, chosen: dict[int, int], rank: int) -> Any:
     """What an operand, broadcast to ``rank`` dimensions, has at the chosen entries; the dimensions stay, of length 1."""
     if not isinstance(value, TensorBase):

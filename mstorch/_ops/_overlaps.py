@@ -32,17 +32,21 @@ def refuse_parts(out: Any, input: Any, shape: tuple[int, ...] | None = None) -> 
 
     ``shape``: the size that it will have, row-major if that is another than it has.
     """
-    if out is not None and isinstance(out[0], TensorBase) and out[0] is not input and out[0]._storage is input._storage:
-        target, size = out[0], input._dtype.itemsize
-        check_writable(target)
-        extents = [sum((length - 1) * step for length, step in zip(part._shape, strides_of(part))) for part in (target, input)]
-        if shape is not None and shape != target._shape:
-            extents[0] = count_of(shape) - 1
-        begins = target._offset * target._dtype.itemsize, input._offset * size
-        if begins[0] != begins[1] or extents[0] != extents[1]:
-            refuse_partial_overlap(target, input)
-            if begins[0] == begins[1] and extents[0] >= 0 <= extents[1] and dense_order(input._shape, strides_of(input)) is not None:
-                raise RuntimeError(SHARED)  # the target, in its new size, is the first part of the input
+    if out is None or not isinstance(out[0], TensorBase) or out[0] is input or out[0]._storage is not input._storage:
+        return
+    target, size = out[0], input._dtype.itemsize
+    begins = target._offset * target._dtype.itemsize, input._offset * size
+    if shape is not None and shape != target._shape:
+        counts = count_of(shape), count_of(input._shape)
+        apart = begins[0] + counts[0] * target._dtype.itemsize <= begins[1] or begins[1] + counts[1] * size <= begins[0]
+        same = begins[0] == begins[1] and counts[0] == counts[1]
+        if not apart and not same and 0 not in counts and dense_order(input._shape, strides_of(input)) is not None:
+            raise RuntimeError(SHARED)
+        return
+    check_writable(target)
+    extents = [sum((length - 1) * step for length, step in zip(part._shape, strides_of(part))) for part in (target, input)]
+    if begins[0] != begins[1] or extents[0] != extents[1]:
+        refuse_partial_overlap(target, input)
 
 
 def resize_overlapping(out: Any, tensors: Sequence[Any], shape: tuple[int, ...]) -> None:

@@ -6,14 +6,17 @@ from typing import Any
 import numpy as np
 
 from .._backend.table import kernel, torch_type_name
-from .._core.dtype import finfo
+from .._core.dtype import finfo, float32
 from .._core.modes import modes
+from .._core.strides import preserved_strides
 from .._core.tensor_base import TensorBase, count_of, is_tracked
 from .._core.writable import refuse_partial_overlap
 from . import views
 from ._autocast import follow
 from ._dispatch import call, finish, in_place, result_strides, type_word, unary, wrap_dim
+from ._numbers import fitting
 from .compare import where
+from .copying import to_dtype
 from .elementwise import abs as magnitude
 from .elementwise import add, div, sub
 from .math import tanh
@@ -53,6 +56,13 @@ def _floating(name: str, input: Any) -> None:
         raise NotImplementedError(f'"{name}" not implemented for {torch_type_name(input._dtype.name)}')
 
 
+def _check_wide(input: Any, *numbers: Any) -> None:
+    """Raise torch's error for a number that does not fit what torch computes the input's dtype in."""
+    if isinstance(input, TensorBase):
+        for number in numbers:
+            fitting(number, float32 if input._dtype.itemsize == 2 else input._dtype)
+
+
 def relu(input: Any) -> Any:
     """``max(0, x)``."""
     if isinstance(input, TensorBase) and input._dtype.name == "bool":
@@ -64,7 +74,7 @@ def relu6(input: Any) -> Any:
     """``min(max(0, x), 6)``."""
     if isinstance(input, TensorBase) and input._dtype.name == "bool":
         raise RuntimeError("Bool inputs not supported for hardtanh")
-    return _apply(_hardtanh, "relu6", input, 0, 6)
+    return _clamped("relu6", input, 0, 6)
 
 
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
@@ -72,17 +82,27 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
     if isinstance(input, TensorBase) and input._dtype.name == "bool":
         raise RuntimeError("Bool inputs not supported for hardtanh")
     if isinstance(input, TensorBase) and input._dtype.category < 2:
-        min_val, max_val = int(min_val), int(max_val)
+        min_val, max_val = (int(fitting(bound, input._dtype)) for bound in (min_val, max_val))
         if input._dtype.name == "uint8" and (min_val < 0 or max_val < 0):
             raise RuntimeError(
                 "cannot do hardtanh on an unsigned type with negative limits"
             )
-    return _apply(_hardtanh, "hardtanh", input, min_val, max_val)
+    elif isinstance(input, TensorBase):
+        fitting(min_val, input._dtype), fitting(max_val, input._dtype)
+    return _clamped("hardtanh", input, min_val, max_val)
+
+
+def _clamped(name: str, input: Any, low: float, high: float) -> Any:
+    if not isinstance(input, TensorBase) or input._stride is None:
+        return _apply(_hardtanh, name, input, low, high)
+    # torch writes the result into a tensor that is made like the input.
+    return call(_hardtanh, (input,), low, high, strides=preserved_strides(input._shape, input._stride))
 
 
 def leaky_relu(input: Any, negative_slope: float = 0.01) -> Any:
     """``x`` where it is positive, else ``negative_slope * x``."""
     _floating("leaky_relu_cpu", input)
+    _check_wide(input, negative_slope)
     return _apply(_leaky_relu, "leaky_relu", input, negative_slope)
 
 
@@ -116,6 +136,7 @@ def _c(tensor: Any) -> str:
 def elu(input: Any, alpha: float = 1.0, scale: float = 1, input_scale: float = 1) -> Any:
     """``x`` where it is positive, else ``alpha * (exp(x) - 1)``."""
     _floating("elu_cpu", input)
+    _check_wide(input, alpha, scale, input_scale)
     return _apply(_elu, "elu", input, alpha, scale, input_scale)
 
 
@@ -133,6 +154,7 @@ def celu(input: Any, alpha: float = 1.0) -> Any:
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     _floating("elu_cpu", input)
+    _check_wide(input, alpha)
     return call(_elu, (input,), alpha, 1, 1 / alpha, label="CeluBackward0", strides=result_strides((input,), input._shape))
 
 
@@ -159,6 +181,7 @@ def mish(input: Any) -> Any:
 def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
     """``log(1 + exp(beta * x)) / beta``, and ``x`` itself where ``beta * x`` is above the threshold."""
     _floating("softplus_cpu", input)
+    _check_wide(input, beta, threshold)
     return _apply(_softplus, "softplus", input, beta, threshold)
 
 
@@ -184,8 +207,8 @@ def hardswish(input: Any) -> Any:
 
 def softshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:
     """``x`` moved towards 0 by ``lambd``, and 0 where that would pass it."""
-    if lambd < 0:
-        most = finfo(input._dtype).max if input._dtype.category >= 2 else 0
+    most = finfo(input._dtype).max if input._dtype.category == 2 else 0
+    if not 0 <= lambd <= most and (input._dtype.category == 2 or lambd < 0):
         raise RuntimeError(
             f"lambda must be in range [0, {most:g}] for input dtype {type_word(input._dtype)}, but found {lambd:g}"
         )
@@ -199,6 +222,7 @@ def hardshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:
     """``x``, and 0 where ``|x| <= lambd``."""
     _floating("hardshrink_cpu", input)
     if isinstance(input, TensorBase) and input._dtype.itemsize == 2:
+        fitting(lambd, input._dtype)
         lambd = float(np.asarray(lambd).astype(input._dtype.np))
     return finish(_apply(_hardshrink, "hardshrink", input, lambd), out)
 
@@ -208,20 +232,24 @@ def threshold(input: Any, threshold: float, value: float, *, out: Any = None) ->
     if isinstance(input, TensorBase) and input._dtype.category < 2:
         if input._dtype.category == 0:
             raise NotImplementedError("\"threshold_cpu\" not implemented for 'Bool'")
-        return finish(where(input > int(threshold), input, int(value)), out)
+        bound, other = (int(fitting(number, input._dtype)) for number in (threshold, value))
+        return finish(where(input > bound, input, other), out)
+    if isinstance(input, TensorBase):
+        fitting(value, input._dtype)
+        _check_wide(input, threshold)
     return finish(_apply(_threshold, "threshold", input, threshold, value), out)
 
 
 def tanhshrink(input: Any) -> Any:
     """``x - tanh(x)``."""
-    if isinstance(input, TensorBase) and (input._dtype.category != 2 or (modes.grad and is_tracked(input))):
+    if isinstance(input, TensorBase) and (input._dtype.category != 2 or input._dtype.itemsize == 2 or (modes.grad and is_tracked(input))):
         return sub(input, tanh(input))  # backward keeps tanh(x), so that x may be written to
     return _apply(_tanhshrink, "tanhshrink", input)
 
 
 def softsign(input: Any) -> Any:
     """``x / (1 + |x|)``."""
-    if isinstance(input, TensorBase) and input._dtype.category != 2:
+    if isinstance(input, TensorBase) and (input._dtype.category != 2 or input._dtype.itemsize == 2):  # rounded step by step
         return div(input, add(magnitude(input), 1))
     return _apply(_softsign, "softsign", input)
 
@@ -235,6 +263,8 @@ def glu(input: Any, dim: int = -1) -> Any:
     if shape[dim] % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {shape[dim]}")
     _floating("glu_cpu", input)
+    if input._dtype.itemsize == 2:  # rounded once
+        return to_dtype(glu(to_dtype(input, float32), dim), input._dtype)
     half = shape[dim] // 2
     first, second = views.narrow(input, dim, 0, half), views.narrow(input, dim, half, half)
     gate = unary(_sigmoid, second)

@@ -12,6 +12,7 @@ from .._core.dtype import bool_, dtype, finfo, int64, uint8
 from .._core.tensor_base import TensorBase, array_of, count_of, laid_out, tensor_of
 from .._tape.apply import apply
 from ._choice import chosen
+from ._deprecated import warn_of
 from ._dispatch import (
     binary,
     deliver,
@@ -23,12 +24,12 @@ from ._dispatch import (
     python_number,
     result_dtype,
     result_strides,
-    scalar_array,
     type_word,
     unary,
 )  # fmt: skip
 from ._forms import accept_forms
 from ._numbers import fitting
+from ._scalars import scalar_array
 from .complex_views import complex, imag, real
 from .copying import clone, to_dtype
 from .elementwise import abs, add, mul, sub
@@ -316,6 +317,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
                 "where expected condition to be a boolean tensor, but got a tensor with dtype "
                 f"{type_word(condition._dtype)}"
             )
+        warn_of("where")
         condition = ne(condition, 0)
     kind = result_dtype((input, other))
     tensors = [item for item in (condition, input, other) if isinstance(item, TensorBase)]

@@ -5,14 +5,21 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .._core.formats import contiguous_format
+from .._core.modes import modes
 from .._core.promotion import promote_types
 from .._core.strides import contiguous_strides
-from .._core.tensor_base import TensorBase, in_order
+from .._core.tensor_base import TensorBase, in_order, is_tracked
+from .._tape.windows import linear
 from . import activation, views
 from ._autocast import follow
-from ._dispatch import cpp_word, finish, finish_exactly, finish_safely, scalar_array, shape_of, type_word, wrap_dim
+from ._deprecated import warn_of
+from ._dispatch import cpp_word, finish, finish_exactly, finish_safely, shape_of, type_word, wrap_dim
 from ._forms import accept_forms, without_out_dtype
+from ._numbers import fitting
+from ._scalars import scalar_array
 from .creation import eye
 from .linalg_factor import attach, inv
 from .matmul import bmm, dot, matmul
@@ -371,6 +378,7 @@ def _contiguous() -> Any:
 
 def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     """The product of several matrices, in the order that costs least."""
+    warn_of("chain_matmul")
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
         matrices = tuple(matrices[0])
     for matrix in matrices:
@@ -403,6 +411,15 @@ def _cheapest(matrices: Sequence[Any], lengths: list[int]) -> Any:
     return product(0, count - 1)
 
 
+def _nothing_of(tensor: Any) -> Any:
+    """Zeros, whatever the tensor holds, through which it still gets a gradient: of zeros."""
+    return linear(tensor, np.zeros_like, lambda gradient: gradient * gradient.dtype.type(0), "MulBackward0")
+
+
+# Of which, with ``alpha`` 0, the factors are not looked at.
+_UNSEEN = {"addmm": (2, 3), "addbmm": (2, 3), "addmv": (2,)}
+
+
 def _scaled_sum(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> Any:
     """``beta * input + alpha * product``; with ``beta`` 0 the input is not even looked at."""
     if input._dtype is not product._dtype:
@@ -411,11 +428,17 @@ def _scaled_sum(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> A
         )
     if product._dtype.category < 2:
         whole = bool if product._dtype.category == 0 else int
-        alpha, beta = whole(alpha), whole(beta)
+        alpha, beta = whole(fitting(alpha, product._dtype)), whole(fitting(beta, product._dtype))
+    else:
+        for factor in (alpha, beta):
+            fitting(factor, product._dtype)
     shown = views.expand(input, shape_of(product))
-    scaled = product if alpha == 1 else product * alpha
+    if alpha == 0 and product._dtype.category in _UNSEEN.get(name, ()):
+        scaled = _nothing_of(product)
+    else:
+        scaled = product if alpha == 1 else product * alpha
     if beta == 0:
-        return scaled
+        return scaled + _nothing_of(shown) if modes.grad and is_tracked(input) else scaled
     return (shown if beta == 1 else shown * beta) + scaled
 
 
@@ -433,8 +456,8 @@ def addmm(
         if len(shape_of(matrix)) != 2:
             raise RuntimeError(f"mat{number} must be a matrix, got {len(shape_of(matrix))}-D tensor")
     if input._dtype.name in ("float16", "bfloat16") and mat1._dtype is input._dtype and mat2._dtype is input._dtype:
-        # Half precision rounds once, after the sum.
-        whole = addmm(input.float(), mat1.float(), mat2.float(), beta=beta, alpha=alpha)
+        # Half precision rounds once, after the sum, and looks at the factors always.
+        whole = _scaled_sum("", input.float(), matmul(mat1.float(), mat2.float()), beta, alpha)
         return finish_exactly(whole.to(input._dtype), out)
     return finish_exactly(_scaled_sum("addmm", input, matmul(mat1, mat2), beta, alpha), out)
 
@@ -457,7 +480,9 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out:
             f"size mismatch, got input ({own[0] if own else m[0]}), mat ({m[0]}x{m[1]}), vec ({v[0]})"
         )
     if input._dtype.itemsize == 2 and input._dtype.category == 2 and mat._dtype is input._dtype and vec._dtype is input._dtype:
-        whole = addmv(input.float(), mat.float(), vec.float(), beta=beta, alpha=alpha)
+        for factor in (alpha, beta):
+            fitting(factor, input._dtype)
+        whole = _scaled_sum("", input.float(), matmul(mat.float(), vec.float()), beta, alpha)
         return finish_exactly(whole.to(input._dtype), out)
     return finish_exactly(_scaled_sum("addmv", input, matmul(mat, vec), beta, alpha), out)
 
@@ -480,7 +505,7 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out
         raise RuntimeError(f"value cannot be converted to type {cpp_word(product._dtype)} without overflow")
     if product._dtype.itemsize == 2 and product._dtype.category == 2:
         # In half precision the factors and each step are rounded.
-        alpha, beta = (float(scalar_array(factor, product._dtype)) for factor in (alpha, beta))
+        alpha, beta = (float(scalar_array(fitting(factor, product._dtype), product._dtype)) for factor in (alpha, beta))
         product, alpha = outer(vec1 * alpha, vec2).to(product._dtype), 1
     return finish(_scaled_sum("addr", input, product, beta, alpha), out)
 

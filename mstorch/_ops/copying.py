@@ -48,6 +48,7 @@ from .._core.tensor_base import (
     touch,
     window,
 )
+from .._core.warned import warn_once
 from .._core.writable import check_history, check_writable, refuse_partial_overlap
 from .._tape.writes import assign
 from ._dispatch import (
@@ -56,12 +57,13 @@ from ._dispatch import (
     cast_tensor,
     contiguous_copy,
     python_number,
-    scalar_array,
     type_word,
     write_array,
 )
 from ._forms import PYTHON_TYPES, accept_forms
+from ._integer_history import follow_fill
 from ._numbers import filling
+from ._scalars import scalar_array
 from .from_data import made as made_of
 from .indexing import fitted, stands_in
 from .placing import is_elsewhere, moved
@@ -122,7 +124,14 @@ def to_dtype(input: Any, kind: dtype, copy: bool = False, format: Any = None) ->
         if not copy and (format is None or format is preserve_format or _suggested(input) is format):
             return input
         return clone(input, memory_format=format)
+    if kind.category < 3 and input._dtype.category == 3:
+        _warn_of_parts(kind)
     return cast_tensor(input, kind, _copy_strides(input, format))
+
+
+def _warn_of_parts(kind: dtype) -> None:
+    if kind is not bool_:
+        warn_once("Casting complex values to real discards the imaginary part")
 
 
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -210,6 +219,8 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     check_writable(self)
     if isinstance(src, TensorBase):
         refuse_partial_overlap(self, src)
+        if self._dtype.category < 3 and src._dtype.category == 3:
+            _warn_of_parts(self._dtype)
         if len(src._shape) > len(self._shape):
             wide = broadcast_shape(self._shape, src._shape)
             raise RuntimeError(f"output with shape {list(self._shape)} doesn't match the broadcast shape {list(wide)}")
@@ -223,7 +234,11 @@ def fill_(self: Any, value: Any) -> Any:
         raise RuntimeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
         )
-    return copy_(self, clone(value)) if isinstance(value, TensorBase) else _filled(self, value)
+    if not isinstance(value, TensorBase):
+        return _filled(self, value)
+    copy_(self, clone(value))
+    follow_fill(self, value, "FillBackward3")
+    return self
 
 
 def zero_(self: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 import builtins
 import functools
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from .._core.dtype import bool_, float32, float64, int32, int64
 from .._core.promotion import promote_types
 from .._core.strides import contiguous_strides, normalize
 from .._core.tensor_base import TensorBase, array_of, in_order, tensor_of, value_of, wrap
+from .._core.warned import warn_once
 from .._tape.composite import refuse
 from . import views
 from ._dispatch import call, cpp_word, finish, is_number, result_dtype, shape_of, type_word, wrap_dim
@@ -223,11 +223,11 @@ def searchsorted(
         sorted_sequence = gather(sorted_sequence, -1, sorter)
     for name, value in (("input value", input), ("boundary", sorted_sequence)):
         if value._stride is not None and not value.is_contiguous():
-            warnings.warn(
+            warn_once(
                 f"torch.searchsorted(): {name} tensor is non-contiguous, this will lower the performance due to extra data copy when "
                 f"converting non-contiguous tensor to contiguous, please use contiguous {name} tensor if possible. This message will "
-                "only appear once per program.", stacklevel=2,
-            )  # fmt: skip
+                "only appear once per program."
+            )
     if out is not None and out._dtype is not (int32 if out_int32 else int64):
         raise RuntimeError(
             "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether "

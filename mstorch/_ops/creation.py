@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,10 +20,11 @@ from .._core.storage import Storage
 from .._core.strides import channels_last_strides, contiguous_strides, normalize, preserved_strides
 from .._core.tensor_base import TensorBase, in_order, is_meta, meta_tensor, resize, strides_of, to_meta
 from .._core.tensor_base import array_of as memory_of
+from .._core.warned import warn
 from ._dispatch import deliver, python_number, shape_args, type_word
 from ._forms import accept_forms
 from ._fresh_out import fresh_out
-from ._numbers import filling
+from ._numbers import filling, fitting
 from ._spaced import evenly_spaced
 from .from_data import copied, made, require_leaf, tensor
 from .placing import on_accelerators
@@ -336,12 +336,11 @@ def arange(
         if kind is not out._dtype:
             raise RuntimeError(f"dtype {type_word(kind)} does not match dtype of out parameter ({type_word(out._dtype)})")
         if out.numel() not in (0, count):
-            warnings.warn(
+            warn(
                 f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which does not match the computed "
                 f"number of elements {count}. Note that this may occur as a result of rounding error. The out tensor will be resized "
                 f"to a tensor of shape ({count},).",
                 UserWarning,
-                stacklevel=2,
             )
         return _deliver_in_order("arange", made(values), out, requires_grad)
     return _placed(made(values, requires_grad), meta)
@@ -371,11 +370,10 @@ def range(
     device: Any = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``start, start + step, …`` up to and with ``end``. Deprecated in torch in favour of ``arange``."""
-    warnings.warn(
+    warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
         "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
         UserWarning,
-        stacklevel=2,
     )
     if end is None:
         start, end = 0, start
@@ -417,6 +415,10 @@ def _ends(start: Any, end: Any, steps: int, kind: dtype | None) -> tuple[Any, An
         kind = get_default_dtype()
         if any(isinstance(value, complex) for value in values):
             kind = kind.to_complex()
+    if steps and kind.category:  # of integers the ends are cut and wrapped before anything is computed
+        values = [fitting(value, kind) for value in values]
+        if kind.category == 1:
+            values = [int(numpy_cast(np.asarray(int(value)), kind.np)) for value in values]
     return values[0], values[1], kind
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.table import Kernel, kernel
-from .._core.dtype import bfloat16, complex128, dtype, float16, float64
+from .._core.dtype import bfloat16, complex128, dtype, float16, float32, float64
 from .._core.storage import Storage
 from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked
 from .._tape.apply import apply
@@ -35,11 +35,12 @@ from ._dispatch import (
     refuse_dtype,
     result_dtype,
     result_strides,
-    scalar_array,
     type_word,
     unary,
 )  # fmt: skip
 from ._forms import accept_forms
+from ._numbers import fitting
+from ._scalars import scalar_array
 from .copying import to_dtype
 from .creation import scalar_tensor
 
@@ -78,6 +79,8 @@ def _scaled(other: Any, alpha: Any, first: Any) -> Any:
             return bool(other) and alpha
     if isinstance(alpha, complex) and kind.category < 3:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    if isinstance(alpha, (int, float, complex)):
+        fitting(alpha, kind)
     if isinstance(other, TensorBase) and other._dtype is not kind:
         other = other.to(kind)
     return mul(other, alpha) if isinstance(other, TensorBase) or isinstance(alpha, TensorBase) else other * alpha
@@ -93,7 +96,7 @@ def _halves(*tensors: Any) -> bool:
 
 
 def _rounded(value: Any, kind: dtype) -> Any:
-    return float(np.float32(value).astype(kind.np)) if isinstance(value, (int, float)) else value
+    return float(scalar_array(fitting(value, kind), kind)) if isinstance(value, (int, float)) else value
 
 
 def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
@@ -160,6 +163,11 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
     )
 
 
+def _number_times(number: Any, tensor: Any) -> Any:
+    """``number * tensor`` as torch takes it: the tensor first."""
+    return mul(tensor, number)
+
+
 def _number_over(number: Any, tensor: Any) -> Any:
     """``number / tensor`` as torch rounds it: the number times the reciprocal."""
     return mul(reciprocal(tensor), number)
@@ -167,8 +175,9 @@ def _number_over(number: Any, tensor: Any) -> Any:
 
 def _rounded_division(floating: Kernel, how: str, input: Any, other: Any, out: Any) -> Any:
     kind = result_dtype((input, other))
-    if kind.itemsize == 2 and kind.category == 2 and how == "trunc":
-        # As in torch, the quotient is rounded to 16 bits before its fraction is cut off.
+    one = not isinstance(other, TensorBase) or not other._shape
+    if kind.itemsize == 2 and kind.category == 2 and how == "trunc" and not one:
+        # As in torch, the quotient of two tensors is rounded to 16 bits before its fraction is cut off.
         return finish(elementwise(floating, (elementwise(_div, (input, other)), 1)), out, input, other)
     if kind.category >= 2:
         return elementwise(floating, (input, other), out)
@@ -181,7 +190,7 @@ def _integer(how: str, input: Any, other: Any, kind: dtype, out: Any) -> Any:
         divisors = readable(other)
         zero = divisors is not None and divisors.size and not divisors.all()
     else:
-        zero = python_number(other) == 0
+        zero = not scalar_array(python_number(other), kind)
     if zero and (not isinstance(input, TensorBase) or count_of(input._shape)):
         raise RuntimeError("ZeroDivisionError")
     result = elementwise_in(kind, _integer_divide, (input, other), (how,))
@@ -239,9 +248,13 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
         raise TypeError("pow() received an invalid combination of arguments - one of them must be a Tensor")
     exponent = python_number(exponent)
     if kind.category >= 2:
+        if kind.itemsize == 2 and exponent not in (0, 1):
+            fitting(exponent, kind)
         return with_args(_scalar_power, input, exponent, kind=kind, out=out)
     if exponent < 0:
         raise RuntimeError(_NEGATIVE_POWER)
+    if exponent not in (0, 1):
+        fitting(exponent, kind)
     return elementwise(_integer_power, (input, exponent), out)
 
 
@@ -384,8 +397,7 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any 
     refuse_dtype("addcmul_cpu_out", result_dtype((input, tensor1, tensor2)))
     if _halves(input, tensor1, tensor2):
         return finish(addcmul(input.float(), tensor1.float(), tensor2.float(), value=value).to(input._dtype), out)
-    product = mul(tensor1, tensor2)
-    return add(input, product if value == 1 else mul(product, _plain(value, product)), out=out)
+    return add(input, mul(_scaled_first(input, tensor1, tensor2, value), tensor2), out=out)
 
 
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Any:
@@ -404,13 +416,18 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any 
         )
     if _halves(input, tensor1, tensor2):
         return finish(addcdiv(input.float(), tensor1.float(), tensor2.float(), value=value).to(input._dtype), out)
-    quotient = div(tensor1, tensor2)
-    return add(input, quotient if value == 1 else mul(quotient, value), out=out)
+    return add(input, div(_scaled_first(input, tensor1, tensor2, value), tensor2), out=out)
 
 
-def _plain(value: Any, like: Any) -> Any:
-    """The factor in the product's dtype: torch cuts a fraction where both are integers."""
-    return int(value) if isinstance(value, float) and like._dtype.category == 1 else value
+def _scaled_first(input: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    """``value * tensor1`` in the dtype of the result; of an integer one torch cuts the value's fraction."""
+    kind = result_dtype((input, tensor1, tensor2))
+    if isinstance(value, TensorBase):
+        return mul(tensor1, value)
+    fitting(value, kind)
+    if value == 1:
+        return tensor1
+    return mul(to_dtype(tensor1, kind), int(value) if isinstance(value, float) and kind.category <= 1 else value)
 
 
 def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
@@ -419,8 +436,11 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
         if isinstance(other, TensorBase) and other._dtype is not input._dtype:
             name = "end" if other is end else "weight"
             raise RuntimeError(f"expected dtype {cpp_word(input._dtype)} for `{name}` but got dtype {cpp_word(other._dtype)}")
-    if input._dtype.category < 2:
+    kind = input._dtype
+    if kind.category < 2:
         raise NotImplementedError(f"\"lerp_kernel_scalar\" not implemented for '{type_word(input._dtype)}'")
+    if is_number(weight):
+        fitting(weight, float32 if kind.itemsize == 2 else kind)
     if _halves(input, end):
         wide = weight.float() if isinstance(weight, TensorBase) else weight
         return finish(lerp(input.float(), end.float(), wide).to(input._dtype), out, input, end, weight)
@@ -481,7 +501,7 @@ OPERATORS = {
     "add": add, "sub": sub, "mul": mul, "truediv": div, "floordiv": floor_divide, "mod": remainder, "pow": pow,
     "div": div,
 }  # fmt: skip
-REFLECTED = {**OPERATORS, "truediv": _number_over, "div": _number_over}
+REFLECTED = {**OPERATORS, "mul": _number_times, "truediv": _number_over, "div": _number_over}
 IN_PLACE_OPERATORS = OPERATORS
 PAIRS = {"add": _add, "sub": _sub, "mul": _mul, "truediv": _div}  # what an operator computes of two floating tensors of one shape
 UNARY_OPERATORS = {"neg": neg, "pos": positive, "abs": abs}

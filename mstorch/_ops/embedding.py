@@ -15,11 +15,11 @@ from .._tape.node import is_leaf
 from . import views
 from ._dispatch import call, capturing, readable, shape_of, type_word, without_grad
 from .compare import eq, ne, where
-from .copying import copy_
 from .creation import zeros
 from .elementwise import div, mul
 from .from_data import made
 from .index import index_select
+from .indexing import setitem
 from .placing import beside
 from .reduce import amax
 from .reduce import sum as sum_of
@@ -87,14 +87,16 @@ def embedding(
 
 def renorm_rows_(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
     """Scale the rows that are used down to the greatest norm, in place."""
-    array = np.array(array_of(weight))
     used = np.unique(array_of(indices))
-    rows = array[used]
-    norms = np.linalg.norm(rows.astype(np.float64), norm_type, axis=1)
+    count = shape_of(weight)[0]
+    for index in used[(used < -count) | (used >= count)][:1]:
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape_of(weight))} at dimension 0")
+    rows = array_of(weight)[used]
+    norms = np.linalg.norm(rows.astype(np.float64), norm_type, axis=1).astype(rows.dtype).astype(np.float64)
     scale = np.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
-    array[used] = rows * scale[:, None].astype(array.dtype)
-    with without_grad():
-        copy_(weight, made(array))
+    rows = rows * scale[:, None].astype(rows.dtype)
+    with without_grad():  # and without a tangent: a derivative takes the rows as they are
+        setitem(views.detach(weight), tensor_of(used), made(rows))
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from .._core.storage import FIXED
 from .._core.strides import contiguous_strides, preserved_strides
 from .._core.tensor_base import TensorBase, is_tracked, laid_out, meta_tensor, require_grad, tensor_of, to_meta, window
 from .._core.tensor_base import array_of as memory_of
+from .._core.warned import warn, warn_once
 from . import views
 from ._dispatch import type_word
 from ._forms import accept_forms
@@ -148,11 +148,10 @@ def tensor(
     if devices.is_meta(device):
         return _on_meta(data, dtype, requires_grad)
     if isinstance(data, TensorBase):
-        warnings.warn(
+        warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
             UserWarning,
-            stacklevel=2,
         )
         kind = dtype or data._dtype
         order = None if data._stride is None else preserved_strides(data._shape, data._stride)
@@ -285,11 +284,10 @@ def _with_history(obj: Any, found: Any, requires_grad: bool | None) -> Any:
     """What ``asarray`` made of ``obj``, with a gradient as asked for."""
     own = isinstance(obj, TensorBase) and obj.requires_grad
     if requires_grad is None and own:
-        warnings.warn(
+        warn(
             "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. Pass requires_grad=False "
             "explicitly to get the old behavior and silence this warning.",
             UserWarning,
-            stacklevel=3,
         )
     if requires_grad and not found.requires_grad:
         require_leaf(found)
@@ -308,13 +306,11 @@ def from_numpy(ndarray: np.ndarray, /) -> Any:
     if any(stride < 0 for stride in ndarray.strides):
         raise ValueError(_NEGATIVE)
     if not ndarray.flags.writeable:
-        warnings.warn(
+        warn_once(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing "
             "to this tensor will result in undefined behavior. You may want to copy the array to protect its data or make "
             "it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this "
-            "program.",
-            UserWarning,
-            stacklevel=2,
+            "program."
         )
     if not ndarray.size:
         strides = tuple(step // ndarray.itemsize for step in ndarray.strides)
@@ -361,12 +357,10 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
             f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({item})"
         )
     if memory.readonly:
-        warnings.warn(
+        warn_once(
             "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can write to the "
             "underlying (supposedly non-writable) buffer using the tensor. You may want to copy the buffer to protect its data or "
-            "make it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program.",
-            UserWarning,
-            stacklevel=2,
+            "make it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program."
         )
     found = tensor_of(np.frombuffer(buffer, dtype.np, max(count, -1), offset))
     FIXED.add(found._storage)

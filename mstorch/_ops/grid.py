@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from .._backend.table import kernel
 from .._core.dtype import int64
 from .._core.modes import modes
 from .._core.tensor_base import is_tracked, recording
+from .._core.warned import warn
 from .._tape.windows import linear
 from . import views
 from ._autocast import follow
@@ -33,10 +33,9 @@ _in_order = kernel("running_sum")
 def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any:
     """(N, 2, 3) → (N, H, W, 2), or (N, 3, 4) → (N, D, H, W, 3): the positions that an affine map sends the pixels to."""
     if align_corners is None:
-        warnings.warn(
+        warn(
             "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
             "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.",
-            stacklevel=2,
         )
         align_corners = False
     if theta._dtype.category != 2:
@@ -143,10 +142,9 @@ def grid_sample(
             f"'{padding_mode}'"
         )
     if align_corners is None:
-        warnings.warn(
+        warn(
             "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
             "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.",
-            stacklevel=2,
         )
         align_corners = False
     x, g = shape_of(input), shape_of(grid)

@@ -32,7 +32,6 @@ from ._dispatch import (
     is_number,
     python_number,
     readable,
-    scalar_array,
     shape_of,
     type_word,
     wrap_dim,
@@ -41,6 +40,7 @@ from ._forms import accept_forms
 from ._numbers import fitting
 from ._overlaps import refuse_overlap
 from ._positions import check_index_dim, check_range, index_tensor
+from ._scalars import scalar_array
 from .compare import clamp, eq, lt, where
 from .elementwise import add
 from .join import cat
@@ -166,6 +166,8 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
             )
         if value._dtype.category == 3 and input._dtype.category < 3:
             raise RuntimeError(f"value cannot be converted to type {_C_TYPE.get(name, name)} without overflow")
+        if value._dtype is not input._dtype and readable(value) is not None:
+            fitting(value.item(), input._dtype)
     elif not is_number(value):
         raise TypeError(
             "masked_fill() received an invalid combination of arguments - got (Tensor, "
@@ -372,7 +374,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     """A copy with the elements of ``source``, in order, where the mask holds."""
     if mask._dtype is not bool_:
         raise RuntimeError(
-            f"masked_scatter_ only supports boolean masks, but got mask with dtype {cpp_word(mask._dtype)}"
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype {type_word(mask._dtype)}"
         )
     if source._dtype is not input._dtype:
         raise RuntimeError(
@@ -395,7 +397,14 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
 
 def masked_scatter_(self: Any, mask: Any, source: Any) -> Any:
     """Put the elements of ``source``, in order, where the mask holds; returns the tensor."""
-    if not isinstance(source, TensorBase) or source._storage is not self._storage or recording((self, source)):
+    own = isinstance(source, TensorBase) and source._storage is self._storage is not None and self._storage.__class__ is Storage
+    if own and recording((self, source)):
+        before = np.array(array_of(self), order="C")
+        in_place(self, masked_scatter, mask, source.clone())  # its history
+        array_of(self)[...] = before
+        _fill_in_turn(self, mask, source)
+        return self
+    if not own:
         try:
             return in_place(self, masked_scatter, mask, source)
         except RuntimeError as error:

@@ -1,7 +1,6 @@
 """``tensor[key]`` and ``tensor[key] = value`` in all of torch's forms."""
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from .._core.tensor_base import (
     touch,
     value_of,
 )
+from .._core.warned import warn
 from .._core.writable import check_history, check_writable, refuse_partial_overlap
 from .._tape.duals import write_parts
 from .._tape.native import through
@@ -38,12 +38,14 @@ from ._dispatch import (
     contiguous_copy,
     is_number,
     python_number,
-    scalar_array,
     type_word,
     write,
     write_array,
 )
+from ._integer_history import follow_fill
+from ._keys import has_mask, refuse_mask_of_bytes, stands_for_a_tuple
 from ._numbers import written
+from ._scalars import scalar_array
 from .from_data import from_numpy as tensor_from_numpy
 from .placing import beside
 
@@ -61,9 +63,7 @@ def _as_index(item: Any) -> Any:
     if isinstance(item, TensorBase):
         kind = item._dtype
         if kind is uint8:
-            warnings.warn(
-                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning, stacklevel=4
-            )
+            warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
             return item.to(bool_)
         if kind is not bool_ and kind is not int64:
             if kind.category != 1:
@@ -81,18 +81,15 @@ def _as_index(item: Any) -> Any:
     return tensor_of(np.ascontiguousarray(item, None if item.dtype.kind == "b" else np.int64).reshape(item.shape))
 
 
-def _stands_for_a_tuple(key: Any) -> bool:
-    """Whether torch reads a list as a tuple of indices: a short one that has a sequence, slice, None or tensor in it."""
-    return (
-        isinstance(key, list)
-        and len(key) < 32
-        and any(item is None or item is Ellipsis or isinstance(item, (slice, list, tuple, TensorBase, np.ndarray)) for item in key)
-    )
-
-
 def _expanded(key: Any, rank: int) -> list[Any]:
     """The key as a list of one item a dimension, without Ellipsis."""
-    items = list(key) if isinstance(key, tuple) or _stands_for_a_tuple(key) else [key]
+    if whole := stands_for_a_tuple(key):
+        warn(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use x[tuple(seq)] "
+            "instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which will result either "
+            "in an error or a different result"
+        )
+    items = list(key) if whole or isinstance(key, tuple) else [key]
     used = 0
     ellipsis = None
     for position, item in enumerate(items):
@@ -340,11 +337,14 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     if value.__class__ is complex:
         number_as(value, self)
     current, advanced = _basic(self, key)
+    if current._shape == self._shape and current._offset == self._offset and strides_of(current) == strides_of(self):
+        current = self  # as in torch, what shows all of a tensor is the tensor
     if advanced:
-        whole = current._shape == self._shape and current._offset == self._offset and strides_of(current) == strides_of(self)
-        _put_advanced(self if whole else current, advanced, value, masked=_has_mask(key))
+        if is_number(value) or isinstance(value, TensorBase) and count_of(value._shape) == 1:
+            refuse_mask_of_bytes(key)
+        _put_advanced(current, advanced, value, masked=has_mask(key))
         return
-    part = self if current is self else current
+    part = current
     if is_number(value):
         write_array(part, number_as(value, part))
         return
@@ -358,8 +358,10 @@ def setitem(self: Any, key: Any, value: Any) -> None:
             refuse_partial_overlap(part, value, alike=False)  # torch compares the steps of windows of one element, too
         if same or not value._shape and part._shape:  # the latter is a number, to torch
             value = contiguous_copy(value)
-    check_writable(part, uniform=isinstance(value, TensorBase) and not value._shape and bool(part._shape))
+    check_writable(part)
     assign(part, fitted(value, part, part._shape), given=True)
+    if part._dtype.category < 2 and isinstance(value, TensorBase) and not value._shape and part._shape:
+        follow_fill(part, value, "FillBackward3")
 
 
 def stands_in(value: Any, target: Any) -> bool:
@@ -375,17 +377,6 @@ def stands_in(value: Any, target: Any) -> bool:
             return False
         steps = (0,) * lead + tuple(0 if length != wide else step for length, wide, step in zip(own, shape[lead:], steps))
     return tuple(steps) == strides_of(target)
-
-
-def _has_mask(key: Any) -> bool:
-    items = key if isinstance(key, tuple) else (key,)
-    return any(
-        isinstance(item, (bool, np.bool_))
-        or (isinstance(item, TensorBase) and item._dtype in (bool_, uint8))
-        or (isinstance(item, np.ndarray) and item.dtype.kind == "b")
-        or (isinstance(item, list) and bool(item) and isinstance(item[0], bool))
-        for item in items
-    )
 
 
 def number_as(value: Any, target: Any) -> np.ndarray:
@@ -474,6 +465,8 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
     if modes.native is None and current._storage.__class__ is Storage:
         places = tuple(array_of(advanced[d]) if d in advanced else slice(None) for d in range(len(shape)))
         put_at(current, places, source)
+        if single and current._dtype.category < 2:
+            follow_fill(current, value, "IndexPutBackward0")
         return
     positions = call(_linear, (indices[0],), shape, dims, indices, common, adjacent, dtype=int64)
     kernel_of = _scatter[current._dtype.name]

@@ -20,6 +20,7 @@ from .._tape.apply import apply
 from .._tape.windows import no_view
 from . import views
 from ._autocast import follow
+from ._deprecated import warn_of
 from ._dispatch import (
     accept_numpy_names,
     broadcast_shape,
@@ -419,6 +420,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {_text(tensor)}")
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    if indexing is None:
+        warn_of("meshgrid")
     swap = indexing == "xy" and len(tensors) >= 2
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])

@@ -129,7 +129,7 @@ def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     """L (below the diagonal) and U in one matrix, and the rows exchanged, counted from 1."""
     _check_pivot(pivot)
     factors, pivots, _, info = _factored(A, "torch.lu_factor")
-    check_info(info, _ZERO_PIVOT, "torch.linalg.lu_factor")
+    check_info(info, _ZERO_PIVOT, "torch.linalg.lu_factor", RuntimeError)
     return finish_exactly(return_types.linalg_lu_factor((factors, pivots)), out)
 
 
@@ -138,7 +138,7 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out:
     _check_pivot(pivot)
     factors, pivots, _, info = _factored(A, "torch.lu_factor")
     if check_errors:
-        check_info(info, _ZERO_PIVOT, "torch.linalg.lu_factor_ex")
+        check_info(info, _ZERO_PIVOT, "torch.linalg.lu_factor_ex", RuntimeError)
     return finish_exactly(return_types.linalg_lu_factor_ex((factors, pivots, wrap(info))), out)
 
 

@@ -87,13 +87,13 @@ def check_system(b: Any, A: Any, name: str, prefix: str = "") -> None:
         )
 
 
-def check_info(info: Any, text: str, name: str) -> None:
-    """Raise torch's error if a factorization failed; ``text`` names the place by ``{}``."""
+def check_info(info: Any, text: str, name: str, error: type[Exception] | None = None) -> None:
+    """Raise torch's error (LinAlgError) if a factorization failed; ``text`` names the place by ``{}``."""
     codes = info.asnumpy().reshape(-1)
     if codes.any():
         first = int(codes.nonzero()[0][0])
         batch = f"(Batch element {first}): " if info.shape else ""
-        raise _LinAlgError(f"{name}: {batch}{text.format(int(codes[first]))}")
+        raise (error or _LinAlgError)(f"{name}: {batch}{text.format(int(codes[first]))}")
 
 
 def batch_of(tensor: Any, batch: tuple[int, ...]) -> Any:
@@ -257,19 +257,15 @@ def solve_triangular(
 # Factorizations
 
 
-def _halved(matrix: Any) -> Any:
-    """The matrix with half its diagonal."""
-    return matrix - diag_embed(matrix.diagonal(0, -2, -1)) * 0.5
-
-
-def _cholesky_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+def _cholesky_backward(gradients: Any, outputs: Any, inputs: Any, upper: bool) -> Any:
     (gradient,), (factor,) = gradients, outputs
     if gradient is None:
         return (None,)
-    inner = _halved(tril(factor.mH @ gradient))
+    inner = tril(factor.mH @ gradient)
+    inner = (inner + tril(inner, -1).mH) * 0.5  # the diagonal keeps its imaginary part, as in torch
     found = triangular(factor.mH, inner, True)
-    found = triangular(factor.mH, found.mH, True).mH
-    return ((found + found.mH) * 0.5,)
+    found = triangular(factor.mH, found.mH, True)
+    return (found if upper else found.mH,)  # of the upper factor's input the adjoint was taken
 
 
 def cholesky_factor(A: Any, upper: bool) -> tuple[Any, Any]:
@@ -280,7 +276,7 @@ def cholesky_factor(A: Any, upper: bool) -> tuple[Any, Any]:
         A = A.mH
     found, info = _run(_cholesky, A)
     # The adjoint of rows lies by columns too.
-    factor = attach("LinalgCholeskyExBackward0", _cholesky_backward, (A,), (found if upper else by_columns(found),))[0]
+    factor = attach("LinalgCholeskyExBackward0", _cholesky_backward, (A,), (found if upper else by_columns(found),), upper)[0]
     return (factor.mH if upper else factor), info
 
 

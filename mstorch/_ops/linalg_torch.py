@@ -12,6 +12,7 @@ from .._core.tensor_base import TensorBase, array_of, value_of
 from . import linalg, views
 from . import linalg_factor as factor
 from ._autocast import follow
+from ._deprecated import warn_of
 from ._dispatch import broadcast_shape, finish, finish_exactly, finish_safely, readable, shape_of, type_word
 from ._forms import FORMS, accept_forms, accepting
 from .compare import where
@@ -65,6 +66,7 @@ def lu_unpack(
 
 def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
     """The X of ``A @ X = b`` from the LU factors of A."""
+    warn_of("lu_solve")
     return linalg.lu_solve(LU_data, LU_pivots, b, out=out)
 
 
@@ -187,6 +189,7 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
 
 def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
     """The lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
+    warn_of("cholesky")
     return finish_safely(factor.cholesky(input, upper=upper), out, "cholesky")
 
 
@@ -203,6 +206,7 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
 
 def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
     """Q and R with ``A = Q @ R``."""
+    warn_of("qr")
     return finish(return_types.qr(factor.qr(input, "reduced" if some else "complete")), out)
 
 

@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from .._backend.table import kernel
 from .._core.tensor_base import count_of
+from .._core.warned import warn
 from . import views
 from ._autocast import follow
 from ._dispatch import broadcast_shape, call, readable, refuse_dtype, result_dtype, shape_of, type_word
@@ -27,13 +27,12 @@ def size_text(tensor: Any) -> str:
     return f"torch.Size({list(shape_of(tensor))})"
 
 
-def warn_of_broadcast(input: Any, target: Any, stacklevel: int = 3) -> None:
+def warn_of_broadcast(input: Any, target: Any) -> None:
     """torch's warning where input and target are of different sizes."""
     if shape_of(input) != shape_of(target):
-        warnings.warn(
+        warn(
             f"Using a target size ({size_text(target)}) that is different to the input size ({size_text(input)}). This will "
             "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=stacklevel,
         )
 
 
@@ -146,11 +145,10 @@ def kl_div(
     if size_average is not None or reduce is not None:
         reduction = chosen(reduction, size_average, reduce)
     elif reduction == "mean":
-        warnings.warn(
+        warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by "
             "the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as "
             "'batchmean' in the next major release.",
-            stacklevel=2,
         )
     batch = reduction == "batchmean"
     reduction = "sum" if batch else chosen(reduction, None, None)

@@ -9,6 +9,7 @@ from .._core.dtype import float32
 from .._core.modes import modes
 from .._core.tensor_base import is_tracked
 from . import views
+from ._deprecated import warn_of
 from ._dispatch import deliver, shape_of, without_grad
 from .creation import zeros
 from .join import cat
@@ -23,7 +24,8 @@ from .shape import diag_embed
 
 def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """L and U in one matrix and the row exchanges (from 1), with ``get_infos`` also the first zero pivot (0 for none)."""
-    found = lu_factor_ex(A, pivot=pivot, check_errors=not get_infos)
+    warn_of("lu")
+    found = lu_factor_ex(A, pivot=pivot, check_errors=False)
     result = found if get_infos else tuple(found)[:2]
     if out is not None:
         return deliver(tuple(result), out)

@@ -30,12 +30,12 @@ from ._dispatch import (
     in_place_form,
     result_dtype,
     result_strides,
-    scalar_array,
     type_word,
     unary,
 )
 from ._forms import accept_forms
 from ._parts import expect_parts
+from ._scalars import scalar_array
 from .copying import clone, to_dtype
 from .elementwise import mul, pow, with_args
 from .views import view
@@ -186,6 +186,7 @@ arctan2 = atan2
 
 def hypot(input: Any, other: Any, *, out: Any = None) -> Any:
     """The length of the hypotenuse."""
+    expect_tensors("hypot", input, other)
     return binary(_hypot, input, other, out)
 
 
@@ -206,6 +207,7 @@ def _next_half(first: np.ndarray, second: np.ndarray, bits: np.ndarray) -> np.nd
 
 def nextafter(input: Any, other: Any, *, out: Any = None) -> Any:
     """The next floating number after ``input`` toward ``other``."""
+    expect_tensors("nextafter", input, other)
     kind = result_dtype((input, other))
     if kind.itemsize == 2 and kind.category == 2:
         first, second = (cast_tensor(tensor, kind) for tensor in (input, other))
@@ -227,11 +229,13 @@ def heaviside(input: Any, values: Any, *, out: Any = None) -> Any:
 
 def logaddexp(input: Any, other: Any, *, out: Any = None) -> Any:
     """``log(exp(input) + exp(other))``, without overflow."""
+    expect_tensors("logaddexp", input, other)
     return binary(_logaddexp, input, other, out)
 
 
 def logaddexp2(input: Any, other: Any, *, out: Any = None) -> Any:
     """``log2(2**input + 2**other)``, without overflow."""
+    expect_tensors("logaddexp2", input, other)
     return binary(_logaddexp2, input, other, out)
 
 

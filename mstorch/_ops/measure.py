@@ -1,13 +1,14 @@
 """Norms, distances, covariances, cross products."""
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from .._core.dtype import bool_
 from .._core.tensor_base import TensorBase
+from .._core.warned import warn
 from . import linalg, reduce, views
 from ._autocast import follow
+from ._deprecated import warn_of
 from ._dispatch import (
     accept_numpy_names,
     broadcast_shape,
@@ -113,10 +114,9 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
         divisor = total - correction * reduce.sum(weights * aweights) / total
     shown = readable(divisor) if isinstance(divisor, TensorBase) else divisor
     if shown is not None and shown <= 0:
-        warnings.warn(
+        warn(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
             UserWarning,
-            stacklevel=2,
         )
     divisor = divisor.clamp(min=0) if isinstance(divisor, TensorBase) else max(divisor, 0)
     away = rows - centre
@@ -154,6 +154,7 @@ def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) ->
     if len(a) != len(b):
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     if dim is None:
+        warn_of("cross")
         dim = next((d for d, length in enumerate(a) if length == 3), None)
         if dim is None:
             raise RuntimeError("no dimension of size 3 in input")

@@ -1,7 +1,6 @@
 """Methods of Tensor about its memory, its place and its history, most of which are seldom called."""
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -18,9 +17,11 @@ from .._core.storage import Storage
 from .._core.strides import overlaps
 from .._core.tensor_base import TensorBase, is_tracked, put_array, strides_of
 from .._core.tensor_base import array_of as memory_of
+from .._core.warned import warn
 from .._core.writable import check_history
 from .._tape.writes import review
 from . import views
+from ._deprecated import warn_of
 from ._dispatch import cpp_word, shape_args, shape_of, type_word
 from ._forms import accept_forms
 from .copying import is_contiguous
@@ -36,6 +37,7 @@ def untyped_storage(self: Any) -> Any:
 
 def storage(self: Any) -> Any:
     """The tensor's memory as elements of its dtype, shared with the tensor."""
+    warn_of("storage")
     return above.storages.typed_storage(self)
 
 
@@ -110,7 +112,7 @@ def _several_orders(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 
 
 def _deprecated(name: str) -> None:
-    warnings.warn(f"non-inplace {name} is deprecated", stacklevel=3)
+    warn(f"non-inplace {name} is deprecated")
 
 
 def resize(self: Any, *sizes: Any) -> Any:
@@ -305,7 +307,7 @@ def int_repr(input: Any) -> Any:
 
 
 def _volatile(self: Any) -> bool:
-    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+    warn("volatile was removed (Variable.volatile is always False)")
     return False
 
 

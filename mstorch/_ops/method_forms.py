@@ -3,7 +3,26 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from . import count, lowrank, reduce, removed, spectral, views
+from .._core.size import Size
+from .._core.tensor_base import strides_of
+from . import count, indexing, lowrank, reduce, removed, spectral, views
+from ._dispatch import wrap_dim
+
+
+def size(self: Any, dim: int | None = None) -> Any:
+    """The length of each dimension, or of one."""
+    shape = self._shape
+    if dim is None:
+        return tuple.__new__(Size, shape)
+    if not shape:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return shape[wrap_dim(dim, len(shape))]
+
+
+def stride(self: Any, dim: int | None = None) -> Any:
+    """The step in memory, in elements, along each dimension, or along one."""
+    strides = strides_of(self)
+    return strides if dim is None else strides[wrap_dim(dim, len(strides))]
 
 
 def split(self: Any, split_size: Any, dim: int = 0) -> tuple[Any, ...]:
@@ -104,6 +123,7 @@ def symeig(self: Any, eigenvectors: bool = False) -> NoReturn:
 
 FUNCTIONS = ()
 METHODS = tuple(
-    "eig lstsq solve symeig split unflatten unique unique_consecutive squeeze count_nonzero broadcast_to lu stft istft "
+    "size stride eig lstsq solve symeig split unflatten unique unique_consecutive squeeze count_nonzero broadcast_to lu stft istft "
     "to_padded_tensor".split()
 )
+NAMED_METHODS = {"__getitem__": indexing.getitem, "__setitem__": indexing.setitem}

@@ -4,10 +4,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .._backend.table import kernel
 from .._core.dtype import finfo, float32
 from .._core.tensor_base import count_of
-from .._tape.windows import no_view
+from .._tape.windows import linear, no_view
 from . import views
 from ._autocast import follow
 from ._dispatch import call, cast_tensor, shape_of, with_format, without_grad, write
@@ -139,6 +141,8 @@ def group_norm(
         weight, bias = (item if item is None else item.float() for item in (weight, bias))
         return group_norm(input.float(), num_groups, weight, bias, eps).to(input._dtype)
     if not count_of(input._shape):
+        if weight is not None and shape[0]:  # the mean of nothing is no number, and so is the gradient that it is a factor of
+            weight = linear(weight, np.array, lambda gradient: gradient * np.float32(np.nan).astype(gradient.dtype), "MulBackward0")
         return _scaled(mul(input, 1), weight, bias)
     groups = views.reshape(input, (shape[0], num_groups, -1))
     y = views.reshape(layer_norm(groups, shape_of(groups)[2:], None, None, eps), shape)
@@ -164,6 +168,11 @@ def instance_norm(
     if not use_input_stats:
         return batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
     n, channels = shape[:2]
+    for name, running in (("running_mean", running_mean), ("running_var", running_var)):
+        if running is not None and count_of(running._shape) != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {count_of(running._shape)}")
+    if not n and weight is not None:
+        raise IndexError("select(): index 0 out of range for tensor of size [0] at dimension 0")
     flat = views.reshape(input, (1, n * channels, *shape[2:]))
     unit, zero = ones(n * channels, dtype=input._dtype, device=input.device), zeros(n * channels, dtype=input._dtype, device=input.device)
     y, batch_mean, batch_var = call(_train, (flat, unit, zero), eps)

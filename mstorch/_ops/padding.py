@@ -49,7 +49,9 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
     if len(pads) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if mode == "constant":
-        return constant_pad_nd(input, pads, 0 if value is None else value)
+        if isinstance(value, complex):
+            raise TypeError("pad(): argument 'value' (position 4) must be float, not complex")
+        return constant_pad_nd(input, pads, 0 if value is None else float(value))  # torch takes it as a floating number
     if len(pads) // 2 > len(shape):
         raise RuntimeError("Padding length too large")
     if value is not None and value != 0:

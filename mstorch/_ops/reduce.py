@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -12,8 +11,13 @@ from .. import return_types
 from .._backend.host.reduce import numpy_variance, root_slope, variance_slope
 from .._backend.table import kernel
 from .._core.dtype import bool_, dtype, float32, int64, uint8
+from .._core.modes import grad_set_to, modes
 from .._core.storage import Storage
+from .._core.strides import overlaps
+from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, array_of, count_of, fresh, recording, resize
+from .._core.warned import warn
+from .._tape.composite import record as record_composite
 from .._tape.whole import followed, in_one_piece, record
 from . import views
 from ._autocast import follow
@@ -57,10 +61,22 @@ def summed_dtype(input: Any, asked: dtype | None, out: Any) -> dtype:
     return asked or (out._dtype if isinstance(out, TensorBase) else int64 if input._dtype.category < 2 else input._dtype)
 
 
-def _refuse_recorded(name: str, input: Any) -> None:
+def _refuse_recorded(name: str, input: Any, out: Any) -> None:
     """Raise torch's error where a result for ``out=`` would be recorded, whatever its dtype."""
-    if recording((input,)):
+    if isinstance(out, TensorBase) and recording((input, out)):
         raise no_derivative(name)
+
+
+def _begin(out: Any, input: Any, dims: Any, keepdim: bool, start: Any) -> None:
+    """Where ``out`` is a window on the input's memory, put what a reduction starts from there: torch does so before it reads."""
+    if not isinstance(out, TensorBase) or out is input or out._storage is not input._storage or out._storage.__class__ is not Storage:
+        return
+    shape = input._shape
+    kept = [1 if d in dims else n for d, n in enumerate(shape) if keepdim or d not in dims]
+    if count_of(shape) and not recording((input,)) and (out._stride is None or not overlaps(out._shape, out._stride)):
+        if tuple(kept) != out._shape:
+            resize(out, tuple(kept))
+        array_of(out)[...] = start
 
 
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
@@ -68,10 +84,11 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | No
     if not isinstance(input, TensorBase):
         raise TypeError(f"sum(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     kind = summed_dtype(input, dtype, out)
+    _refuse_recorded("sum", input, out)
     dims = wrap_dims(dim, len(shape_of(input)))
     if out is not None:
-        _refuse_recorded("sum", input)
         expect_out_dtype(out, dtype or out._dtype)
+        _begin(out, input, dims, keepdim, 0)
     if kind is bool_:
         return finish(call(_sum, (cast_tensor(input, bool_),), dims, keepdim, dtype=int64).to(bool_), out)
     found = call(_sum, (input,), dims, keepdim, dtype=kind, label="SumBackward0" if dim is None else None)
@@ -100,9 +117,9 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | N
             f"mean(): could not infer output dtype. {what} dtype must be either a floating point or complex dtype. "
             f"Got: {type_word(kind)}"
         )
+    _refuse_recorded("mean", input, out)
     dims = wrap_dims(dim, len(shape_of(input)))
-    if out is not None:
-        _refuse_recorded("mean", input)
+    _begin(out, input, dims, keepdim, 0)
     return finish(call(_mean, (input,), dims, keepdim, dtype=kind, label="MeanBackward0" if dim is None else None), out)
 
 
@@ -124,10 +141,11 @@ def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dt
             " * (Tensor input, *, torch.dtype dtype = None)\n"
             " * (Tensor input, int dim, bool keepdim = False, *, torch.dtype dtype = None, Tensor out = None)"
         )
+    _refuse_recorded("prod", input, out)
     dims = wrap_dims(dim, rank) if dim is None else (wrap_dim(dim, rank),)
     if out is not None:
-        _refuse_recorded("prod", input)
         expect_out_dtype(out, dtype or out._dtype)
+        _begin(out, input, dims, keepdim, 1)
     if kind is bool_:
         return finish(call(_prod, (cast_tensor(input, bool_),), dims, keepdim, dtype=uint8).to(bool_), out)
     return finish(call(_prod, (input,), dims, keepdim, dtype=kind, label=None if dim is None else "ProdBackward1"), out)
@@ -344,20 +362,19 @@ def _variance(input: Any, dim: Any, correction: Any, keepdim: bool, name: str) -
     _warn_of_freedom(input, count - correction, name)
     centre = mean(input, dims if shape else None, True)
     away = input - centre
-    squares = (away * away.conj()).real if input._dtype.is_complex else away * away
-    total = sum(squares, dims if shape else None, keepdim)
     rest = count - correction
-    variance = total / (rest if rest > 0 else 0.0)
-    return variance, centre if keepdim else views.reshape(centre, shape_of(total))
+    parts = (away.real, away.imag) if input._dtype.is_complex else (away,)  # torch's is the sum of the parts' variances
+    spreads = [sum(part * part, dims if shape else None, keepdim) / (rest if rest > 0 else 0.0) for part in parts]
+    variance = spreads[0] if len(spreads) == 1 else spreads[0] + spreads[1]
+    return variance, centre if keepdim else views.reshape(centre, shape_of(variance))
 
 
 def _warn_of_freedom(input: Any, rest: float, name: str) -> None:
     """torch's warning where nothing is left of the count, or nothing was counted."""
     if rest <= 0 or 0 in input._shape:
-        warnings.warn(
+        warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided "
             "by output numel).",
-            stacklevel=5,
         )
 
 
@@ -438,7 +455,7 @@ def var_mean(
 ) -> tuple[Any, Any]:
     """The variance and the mean."""
     dim, correction = _spread_args(dim, unbiased, correction)
-    return finish(_rounded_once(input, lambda x: _variance(x, dim, correction, keepdim, "var_mean")), out)
+    return finish(_spread_and_mean(input, dim, correction, keepdim, "var_mean"), out)
 
 
 def std_mean(
@@ -446,12 +463,50 @@ def std_mean(
 ) -> tuple[Any, Any]:
     """The standard deviation and the mean."""
     dim, correction = _spread_args(dim, unbiased, correction)
+    return finish(_spread_and_mean(input, dim, correction, keepdim, "std_mean"), out)
+
+
+def _spread_and_mean(input: Any, dim: Any, correction: Any, keepdim: bool, name: str) -> tuple[Any, ...]:
+    """The variance, or its root if ``name`` is "std_mean", and the mean: one node with two outputs, as in torch."""
+    apart = modes.native is None and not LEVELS
 
     def both(x: Any) -> tuple[Any, Any]:
-        variance, centre = _variance(x, dim, correction, keepdim, "std_mean")
-        return _deviation(variance), centre
+        variance, centre = _variance(x, dim, correction, keepdim, name)
+        return _deviation(variance) if name == "std_mean" else variance, centre
 
-    return finish(_rounded_once(input, both), out)
+    with grad_set_to(modes.grad and not apart):
+        found, centre = _rounded_once(input, both)
+    if not apart:
+        return found, centre
+    dims = wrap_dims(dim, len(shape_of(input)))
+    count = math.prod(input._shape[d] for d in dims) if input._shape else 1
+    rest = None if dim is None and count <= correction else count - correction
+    label = "StdMeanBackward0" if name == "std_mean" else "VarMeanBackward0"
+    return record_composite(
+        label, _spread_and_mean_slope, (input,), (found, centre), dims, count, rest, needed=(0,) if name == "std_mean" else ()
+    )
+
+
+def _spread_and_mean_slope(
+    gradients: list[Any], outputs: list[Any], inputs: list[Any], dims: tuple[int, ...], count: int, rest: Any
+) -> tuple[Any]:
+    (input,) = inputs
+    spread, centre = gradients
+    root = outputs[0]
+    shape = tuple(1 if d in dims else length for d, length in enumerate(input._shape))
+    found = None
+    if spread is not None:
+        if root is not None:
+            spread = where(root.eq(0), 0.0, spread / (root * 2))
+        away = input - mean(input, dims if shape else None, True)
+        if rest is None:  # nothing is left of the count where all was asked for
+            found = (views.reshape(spread, shape) * where(away.eq(0), math.nan, math.inf)).to(input._dtype)
+        else:
+            found = away * (views.reshape(spread, shape) * (2 / rest if rest else math.inf))
+    if centre is not None:
+        own = views.expand(views.reshape(centre, shape), input._shape) / count
+        found = own if found is None else found + own
+    return (found,)
 
 
 def count_nonzero(input: Any, dim: Any = None) -> Any:

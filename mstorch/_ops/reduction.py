@@ -1,9 +1,9 @@
 """How a loss over elements becomes one number: the ``reduction`` argument and its predecessors."""
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from .._core.warned import warn
 from . import reduce as reductions
 
 _ENUM = {"none": 0, "mean": 1, "sum": 2}
@@ -12,7 +12,7 @@ _ENUM = {"none": 0, "mean": 1, "sum": 2}
 def get_enum(reduction: str) -> int:
     """torch's number for a reduction."""
     if reduction == "elementwise_mean":
-        warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=2)
+        warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.")
         return 1
     if reduction not in _ENUM:
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -25,8 +25,8 @@ def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warni
     reduce = True if reduce is None else reduce
     found = "mean" if size_average and reduce else "sum" if reduce else "none"
     if emit_warning:
-        warnings.warn(
-            f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=4
+        warn(
+            f"size_average and reduce args will be deprecated, please use reduction='{found}' instead."
         )
     return found
 

@@ -8,7 +8,7 @@ from .. import return_types
 from .._backend.table import kernel
 from .._core.dtype import bool_, by_name, dtype, int64
 from .._core.tensor_base import TensorBase, count_of
-from .._core.writable import refuse_partial_overlap
+from .._core.writable import check_writable, refuse_partial_overlap
 from .._tape.composite import record
 from . import views
 from ._autocast import follow
@@ -28,6 +28,7 @@ from ._dispatch import (
     wrap_dims,
 )
 from ._forms import accept_forms
+from ._in_turn import rows_in_turn
 from ._overlaps import refuse_parts
 from ._parts import expect_parts
 from .index import gather
@@ -67,12 +68,21 @@ def cumprod(input: Any, dim: int, *, dtype: dtype | None = None, out: Any = None
 
 def cumsum_(self: Any, dim: int, *, dtype: dtype | None = None) -> Any:
     """In-place version of ``cumsum``, which adds up in the tensor's own dtype."""
-    return in_place(self, _scan_in_place, _cumsum, dim, dtype)
+    return _scanned(self, _cumsum, dim, dtype)
 
 
 def cumprod_(self: Any, dim: int, *, dtype: dtype | None = None) -> Any:
     """In-place version of ``cumprod``, which multiplies in the tensor's own dtype."""
-    return in_place(self, _scan_in_place, _cumprod, dim, dtype)
+    return _scanned(self, _cumprod, dim, dtype)
+
+
+def _scanned(self: Any, kernel_: Any, dim: int, kind: dtype | None) -> Any:
+    if self._stride is not None and self._shape:
+        axis = wrap_dim(dim, len(self._shape))
+        check_writable(self)
+        if rows_in_turn(lambda row: in_place(row, _scan_in_place, kernel_, axis, kind), self, axis):
+            return self
+    return in_place(self, _scan_in_place, kernel_, dim, kind)
 
 
 def _scan_in_place(input: Any, kernel_: Any, dim: int, kind: dtype | None) -> Any:

@@ -9,7 +9,8 @@ from .._core.formats import contiguous_format
 from .._core.tensor_base import TensorBase, count_of, is_tracked
 from . import views
 from ._autocast import follow
-from ._dispatch import accept_numpy_names, call, finish, shape_of, type_word, wrap_dim
+from ._dispatch import accept_numpy_names, call, finish, python_number, shape_of, type_word, wrap_dim
+from ._numbers import fitting
 from ._positions import check_index_dim, check_range, index_tensor
 
 _scatter = kernel("scatter")
@@ -64,7 +65,7 @@ def scatter(
     source = src if isinstance(src, TensorBase) else None
     dim, positions, source = _checked(input, dim, index, source, "scatter")
     if source is None:
-        source = input.new_full(positions._shape, src)
+        source = input.new_full(positions._shape, fitting(python_number(src), input._dtype))
     if 0 in positions._shape:
         return finish(input.clone(memory_format=contiguous_format), out)
     if reduce == "multiply":

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.host._sums import sum_along
 from .._backend.host.matmul import product
 from .._backend.host.rnn import SEQUENCES
 from .._core.modes import grad_set_to, modes
@@ -51,7 +52,7 @@ class _Sequence(Node):
         if self.edges[self.places.index("w")] is not None:
             found["w"] = product(flat.T, hs[:-1].reshape(steps * rows, size))
         if "b" in self.places:
-            found["b"] = np.add.reduce(flat, axis=0)
+            found["b"] = sum_along(flat, 0)
         return [None if edge is None else found[place] for place, edge in zip(self.places, self.edges)]
 
     def _again(self, gradients: Sequence[Any]) -> Sequence[Any]:

@@ -34,6 +34,7 @@ from .._tape.composite import record, refuse
 from .._tape.windows import set_apart
 from .._tape.writes import review
 from . import views
+from ._deprecated import warn_of
 from ._dispatch import (
     accept_numpy_names,
     call,
@@ -391,6 +392,8 @@ def _matrix_adjoint(self: Any) -> Any:
 
 def _all_reversed(self: Any) -> Any:
     """The dimensions in reverse order."""
+    if len(self._shape) not in (0, 2):
+        warn_of("T")
     return views.permute(self, tuple(range(len(shape_of(self)) - 1, -1, -1)))
 
 

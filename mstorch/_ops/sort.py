@@ -77,7 +77,7 @@ def sort(input: Any, dim: Any = -1, descending: bool = False, stable: Any = Fals
         dim = -1
     axis = wrap_dim(dim, len(shape_of(input)))
     _expect_kinds("sort", input, out)
-    refuse_parts(out, input)
+    refuse_parts(out, input, input._shape)
     indices = _order(input, axis, bool(descending))
     shown = keep_layout(input, indices)
     values = values_at(input, axis, indices, "SortBackward0", shown)

@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
 from .._core.tensor_base import tensor_of
+from .._core.warned import warn
 from . import fft, views
 from ._autocast import follow
 from ._dispatch import shape_of, type_word
@@ -45,10 +45,9 @@ def _centred(window: Any, n_fft: int) -> Any:
 
 
 def _warn_no_window(what: str) -> None:
-    warnings.warn(
+    warn(
         "A window was not provided. A rectangular window will be applied," + what + "To suppress this warning and use a "
         "rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`.",
-        stacklevel=3,
     )
 
 
@@ -73,11 +72,10 @@ def stft(
     if return_complex is None and not complex_data:
         raise RuntimeError(_RETURN_COMPLEX)
     if return_complex is False:
-        warnings.warn(
+        warn(
             "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex tensors for "
             "all inputs, and return_complex=False will raise an error.\nNote: you can still call "
             "torch.view_as_real on the complex output to recover the old return format.",
-            stacklevel=2,
         )
     if window is None:
         _warn_no_window(
@@ -194,10 +192,9 @@ def istft(
         raise RuntimeError(call + "window overlap add min: 1\n[ CPUBoolType{} ]")
     signal = signal / envelope
     if end > whole:
-        warnings.warn(
+        warn(
             "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. Please "
             "check your center and hop_length settings.",
-            stacklevel=2,
         )
         signal = constant_pad_nd(signal, (0, end - whole))
     return views.squeeze(signal, 0) if single else signal

@@ -5,7 +5,7 @@ import copy
 import copyreg
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from .._core.device import device as Device
 from .._core.dtype import get_default_dtype
@@ -14,11 +14,13 @@ from .._core.storage import Absent
 from .._core.tensor_base import TensorBase, in_class, on_subclass, require_grad, window
 from . import views
 
+S = TypeVar("S", bound=TensorBase)
+
 # Whose results stay of the class that they have: ``__get__`` of properties, entered by the class.
 UNWRAPPED: set[Callable[..., Any]] = set()
 
 
-def as_subclass(self: Any, cls: type) -> Any:
+def as_subclass(self: Any, cls: type[S]) -> S:
     """The same data as an instance of a subclass of Tensor."""
     if not (isinstance(cls, type) and issubclass(cls, TensorBase)):
         raise TypeError("as_subclass(): argument 'cls' must be a subclass of Tensor")

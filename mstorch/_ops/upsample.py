@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from functools import lru_cache
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from .._backend.cast import numpy_cast
 from .._backend.table import kernel, torch_type_name
 from .._core.dtype import by_name, float64, uint8
+from .._core.warned import warn
 from ._autocast import follow
 from ._dispatch import call, shape_of, with_format
 from .pool import adaptive_avg_pool
@@ -259,24 +259,24 @@ def upsample(
     input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Any:
     """The old name of ``interpolate``."""
-    warnings.warn(
-        "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+    warn(
+        "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead."
     )
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
     """``interpolate`` with the nearest element."""
-    warnings.warn(
-        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+    warn(
+        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead."
     )
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
     """``interpolate``, bilinear, with corners aligned."""
-    warnings.warn(
-        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+    warn(
+        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead."
     )
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 

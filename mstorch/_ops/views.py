@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from .._backend import tape
+from .._backend.host._sums import sum_along
 from .._backend.table import kernel
 from .._core.dtype import dtype
+from .._core.promotion import type_text
 from .._core.strides import contiguous_strides, view_strides
 from .._core.tensor_base import TensorBase, make_view, strides_of, whole_storage
 from .._tape import windows
@@ -32,7 +34,7 @@ def sum_to(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     found = array
     if axes:
         wide = np.float32 if array.dtype.itemsize == 2 else array.dtype
-        found = np.add.reduce(array, axis=axes, dtype=wide, keepdims=True).astype(array.dtype, copy=False)
+        found = sum_along(array, axes, True, wide).astype(array.dtype, copy=False)
     return np.asarray(found).reshape(shape)
 
 
@@ -275,7 +277,7 @@ def expand(input: Any, *size: Any, implicit: bool = False) -> Any:
     lead = len(wanted) - len(own)
     if lead < 0:
         raise RuntimeError(
-            f"expand({_type_text(input)}{{{list(own)}}}, size={list(wanted)}): the number of sizes provided ({len(wanted)}) "
+            f"expand({type_text(input._dtype)}{{{list(own)}}}, size={list(wanted)}): the number of sizes provided ({len(wanted)}) "
             f"must be greater or equal to the number of dimensions in the tensor ({len(own)})"
         )
     shape, steps = [], []
@@ -306,10 +308,6 @@ def _repeated(own: tuple[int, ...], shape: tuple[int, ...]) -> Any:
 
 
 _EXPANDED = windows.Sort(lambda name, shape: lambda raw: _expand[name](raw, shape), _repeated)
-
-
-def _type_text(input: Any) -> str:
-    return f"torch.{input._dtype.name}"
 
 
 def expand_as(self: Any, other: Any) -> Any:

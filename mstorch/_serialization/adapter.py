@@ -22,7 +22,7 @@ from mstorch._ops import from_data, subclasses
 from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage
 from mstorch._sparse import base as sparse_base
 from mstorch._tensor import Tensor
-from mstorch.storage import TypedStorage, UntypedStorage
+from mstorch.storage import TypedStorage, UntypedStorage, typed_storage
 
 NUMPY_DTYPES = {
     name: np.dtype(name)
@@ -276,7 +276,7 @@ def public_storage(storage: LoadedStorage, dtype: str | None) -> Any:
     """The storage of the tensors over a file's storage, as elements of a dtype; as in torch, bytes are uint8."""
     kind = dtype or "uint8"
     whole = build_tensor(storage, kind, 0, (storage.nbytes() // ITEMSIZE[kind],), (1,), False)
-    return whole.storage()
+    return typed_storage(whole)
 
 
 def storage_kinds() -> tuple[type, type]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import struct
 import sys
-import warnings
 from pickle import UnpicklingError
 from typing import Any
 
@@ -19,6 +18,8 @@ from mstorch._serialization.pickler import StorageTable, dump
 from mstorch._serialization.storage import StorageType, handed_out, swap_bytes
 from mstorch._serialization.unpickler import Unpickler, full_unpickler
 from mstorch._serialization.zipfile_format import write_all
+
+from .._core.warned import warn
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
@@ -180,12 +181,11 @@ def _compare_source(container: type, source: str) -> None:
     try:
         current = inspect.getsource(container)
     except (OSError, TypeError):
-        warnings.warn(
+        warn(
             f"Couldn't retrieve source code for container of type {container.__name__}. It won't be checked for "
             "correctness upon loading.",
-            stacklevel=4,
         )
         return
     if current != source and not container.__module__.startswith("mstorch."):
-        warnings.warn(f"source code of class '{container.__module__}.{container.__qualname__}' has changed.",
-                      SourceChangeWarning, stacklevel=4)  # fmt: skip
+        warn(f"source code of class '{container.__module__}.{container.__qualname__}' has changed.",
+                      SourceChangeWarning)  # fmt: skip

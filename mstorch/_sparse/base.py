@@ -1,6 +1,7 @@
 """The class of sparse tensors: what they are made of, and what they say of themselves."""
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
@@ -233,6 +234,8 @@ class SparseTensor(Tensor):
         if id(self) not in memo:
             copied = like(self.detach(), self._kept.clone(), tuple(part.clone() for part in self._index))
             memo[id(self)] = copied.requires_grad_(self.requires_grad)
+            if self.grad is not None:
+                copied.grad = copy.deepcopy(self.grad, memo)
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol: Any) -> Any:

@@ -236,8 +236,8 @@ def give_methods() -> None:
     for name, function in given.items():
         if name not in own:
             setattr(SparseTensor, name, function)
-    SparseTensor.T = property(lambda self: shape.transpose(self, 0, 1) if self.dim() == 2 else shape.t(self))  # type: ignore[attr-defined]
-    SparseTensor.mT = property(lambda self: shape.transpose(self, -2, -1))  # type: ignore[attr-defined]
+    SparseTensor.T = property(lambda self: shape.transpose(self, 0, 1) if self.dim() == 2 else shape.t(self))  # type: ignore[assignment, method-assign]
+    SparseTensor.mT = property(lambda self: shape.transpose(self, -2, -1))  # type: ignore[assignment, method-assign]
     for family in _methods.FAMILIES:
         names = [*family.METHODS, *getattr(family, "NAMED_METHODS", {}), *(f"{n}_" for n in getattr(family, "IN_PLACE", ()))]
         for name in names:
@@ -245,8 +245,8 @@ def give_methods() -> None:
                 setattr(SparseTensor, name, _refusing(name))
     for name, function in COMMON.items():
         setattr(Tensor, name, function)
-    Tensor.sparse_dim = lambda self: 0  # type: ignore[attr-defined]
-    Tensor.dense_dim = lambda self: self.dim()  # type: ignore[attr-defined]
+    Tensor.sparse_dim = lambda self: 0  # type: ignore[method-assign]
+    Tensor.dense_dim = lambda self: self.dim()  # type: ignore[method-assign, attr-defined]
 
 
 def _grad(outputs: Any, inputs: Any, grad_outputs: Any = None, *args: Any, **kwargs: Any) -> tuple[Any, ...]:

@@ -234,7 +234,8 @@ def _factors(gradient: Any, first: Any, second: Any) -> tuple[Any, Any]:
 def _conjugated(value: Any) -> Any:
     if not isinstance(value, TensorBase) or value._dtype.category != 3:
         return value.conjugate() if isinstance(value, complex) else value
-    return like(value, value._values_part.conj()) if is_sparse(value) else value.conj()
+    operand: Any = value
+    return like(operand, operand._values_part.conj()) if is_sparse(operand) else operand.conj()
 
 
 def _operands(input: Any, other: Any) -> tuple[Any, ...]:

@@ -35,6 +35,10 @@ class Refused(Node):
     __slots__ = ("error",)
     error: Exception
 
+    def name(self) -> str:
+        """The node's name."""
+        return "torch::autograd::CopySlices" if type(self).label == "CopySlices" else type(self).label
+
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """Raises the error."""
         raise self.error
@@ -66,15 +70,16 @@ def fitted(gradient: Any, like: Any) -> Any:
 
 def record(
     label: str, backward: Callable[..., Any], inputs: Sequence[Any], results: Sequence[Any], *rest: Any,
-    forward: Callable[..., Sequence[Any]] | None = None,
+    forward: Callable[..., Sequence[Any]] | None = None, needed: Sequence[int] | None = None,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Give results (tensors without history) ``backward(gradients, outputs, inputs, *rest)`` as their gradient.
 
+    ``needed`` says which outputs ``backward`` gets, where it does not need all of them; the others are None there.
     ``forward(tangents, outputs, inputs)`` gives their tangents, where they are not to be found by transposing ``backward``.
     """
     results = tuple(results)
     if modes.grad and modes.native is None and any(is_tracked(item) for item in inputs):
-        _attach(label, backward, inputs, results, rest)
+        _attach(label, backward, inputs, results, rest, range(len(results)) if needed is None else needed)
     if LEVELS and levels_of_all(inputs):
         refuse_native(*inputs)
         push(inputs, results, lambda edges, saved: _node(label, edges, backward, rest, len(results), saved), forward, True)
@@ -89,9 +94,12 @@ def _node(label: str, edges: list[Any], backward: Any, rest: Any, count: int, sa
     return node
 
 
-def _attach(label: str, backward: Callable[..., Any], inputs: Sequence[Any], results: tuple[Any, ...], rest: Any) -> None:
+def _attach(
+    label: str, backward: Callable[..., Any], inputs: Sequence[Any], results: tuple[Any, ...], rest: Any, needed: Sequence[int]
+) -> None:  # fmt: skip
     node = _node(label, [edge_of(item) for item in inputs], backward, rest, len(results), [])
     for number, item in enumerate(results):
         if item._dtype.category >= 2:
             item._node, item._number = node, number
-    node.saved = [*(Saved(item, True) for item in results), *(Saved(item) for item in inputs)]
+    kept = (Saved(item, True) if number in needed else None for number, item in enumerate(results))
+    node.saved = [*kept, *(Saved(item) for item in inputs)]

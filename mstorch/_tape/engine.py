@@ -30,7 +30,7 @@ from .._core.tensor_base import (
     touch,
     value_of,
 )
-from .counted import COUNTS, added, times_written
+from .counted import COUNTS, PER_CALL, added, times_written
 from .node import FREED, Accumulate, Edge, Node, bare_of, dressed
 from .replaced import all_replaced, replaced
 
@@ -436,7 +436,7 @@ def _in_order_of(gradient: Any, leaf: Any) -> Any:
 
 def _alone(gradient: np.ndarray, tensor: Any) -> bool:
     """Whether the callers' three names (and the argument here) are all that hold the array, in the order of the leaf's memory."""
-    if not gradient.flags.writeable or sys.getrefcount(gradient) > 5:
+    if not gradient.flags.writeable or sys.getrefcount(gradient) > 5 + 3 * PER_CALL:
         return False
     base = gradient.base
     if base is not None and (

@@ -12,7 +12,7 @@ import numpy as np
 from .._core.hooks import Hooks, RemovableHandle
 from .._core.modes import grad_set_to, modes
 from .._core.overriding import PLAIN, dispatches
-from .._core.promotion import WORDS
+from .._core.promotion import type_text
 from .._core.storage import Storage
 from .._core.tangents import LEVELS
 from .._core.tensor_base import (
@@ -359,13 +359,9 @@ def plain_name(node: Any) -> str:
     return re.sub(r"Backward\d*$", "", node.name())
 
 
-_WITHOUT_CLASS = ("Bool", "BFloat16", "ComplexFloat", "ComplexDouble")  # whose tensors torch's messages name in another way
-
-
 def changed_text(tensor: Any, version: int, maker: Any = None) -> str:
     """torch's message for a saved tensor that was written to."""
-    word = WORDS[tensor._dtype.name]
-    kind = f"CPU{word}Type" if word in _WITHOUT_CLASS else f"torch.{word}Tensor"
+    kind = type_text(tensor._dtype)
     node = maker or tensor._node
     where = f"is at version {tensor._counter.version}; expected version {version} instead"
     which = f", which is output {tensor._number} of {plain_name(node)}," if node is not None else ""

@@ -8,6 +8,7 @@ import numpy as np
 from .._backend.raw import NAME_OF_NP, NP_DTYPE, from_numpy
 from .._backend.table import kernel
 from .._core.dtype import OF_MS, dtype
+from .._core.storage import Storage
 from .._core.strides import elementwise_strides
 from .._core.tensor_base import TensorBase, strides_of, tensor_of
 from .apply import apply
@@ -66,12 +67,28 @@ def shape_of(value: Any) -> tuple[int, ...]:
     return value._shape if isinstance(value, TensorBase) else tuple(value.shape)
 
 
+_HALVES = frozenset(("float16", "bfloat16"))
+
+
+def factor(number: Any, like: Any) -> Any:
+    """A 0-d value to multiply another with: as a constant, but in single precision beside 16 bits in the host's memory."""
+    name = dtype_name(like)
+    if name not in _HALVES or not (like.__class__ is np.ndarray or (isinstance(like, TensorBase) and like._storage.__class__ is Storage)):
+        return constant(number, like)
+    array = np.asarray(number, np.float32)
+    return array if like.__class__ is np.ndarray else _wrapped_number(array)
+
+
+def _wrapped_number(array: np.ndarray) -> Any:
+    made = tensor_of(array)  # a number of the CPU, which any device takes
+    made.__dict__["_wrapped_number"] = True
+    return made
+
+
 def constant(number: Any, like: Any) -> Any:
     """A 0-d value of the dtype and kind of another."""
     name = dtype_name(like)
     array = np.asarray(number, NP_DTYPE[name])
     if isinstance(like, TensorBase):
-        made = tensor_of(array)  # a number of the CPU, which any device takes
-        made.__dict__["_wrapped_number"] = True
-        return made
+        return _wrapped_number(array)
     return array if like.__class__ is np.ndarray else from_numpy(array)

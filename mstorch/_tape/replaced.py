@@ -4,10 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._core.promotion import WORDS
+from .._core.promotion import WORDS, type_text
 from .._core.tensor_base import TensorBase, is_meta
-
-_PLAIN_TYPES = frozenset(("float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64"))  # torch.FloatTensor and so on
 
 
 def replaced(hook: Callable[..., Any] | str, held: Any, changed: Any) -> Any:
@@ -44,8 +42,6 @@ def _name(hook: Callable[..., Any] | str) -> str:
 def _type_of(tensor: Any) -> str:
     """The name of a tensor's type in this message: dtype, layout and, for what has no name of old, the device."""
     kind, layout = tensor.dtype, str(tensor.layout)
-    word = WORDS[kind.name]
-    sparse = "" if layout == "torch.strided" else "sparse." if layout == "torch.sparse_coo" else f"{layout.removeprefix('torch.')}."
-    if not sparse and is_meta(tensor):
-        return f"Meta{word}Type"
-    return f"torch.{sparse}{word}Tensor" if kind.name in _PLAIN_TYPES else f"{'Sparse' if sparse else ''}CPU{word}Type"
+    if layout == "torch.strided":
+        return f"Meta{WORDS[kind.name]}Type" if is_meta(tensor) else type_text(kind)
+    return type_text(kind, "sparse" if layout == "torch.sparse_coo" else layout.removeprefix("torch."))

@@ -35,8 +35,13 @@ class SavedTensor:
         item = self._kept[self._place]
         return None if item is None else item.value(self._node, True)
 
-    def register_hooks(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
-        """Keep what ``pack_hook`` makes of the tensor; ``unpack_hook`` gives it back."""
+    def register_hooks(self, *hooks: Callable[[Any], Any]) -> None:
+        """Keep what the first of two hooks makes of the tensor; the second gives it back."""
+        if len(hooks) != 2 or not all(callable(hook) for hook in hooks):
+            raise TypeError(
+                "register_hooks(): incompatible function arguments. The following argument types are supported:\n"
+                "    1. (self: torch._C._autograd.SavedTensor, arg0: collections.abc.Callable, arg1: collections.abc.Callable) -> None"
+            )
         if self._node.saved is None:
             raise RuntimeError(
                 "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are freed "
@@ -51,7 +56,7 @@ class SavedTensor:
                 "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed "
                 "at a time."
             )
-        modes.saved_hooks.append((pack_hook, unpack_hook))
+        modes.saved_hooks.append(hooks)
         try:
             self._kept[self._place] = Saved(item.value(self._node, True), item.output)
         finally:

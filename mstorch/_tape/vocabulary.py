@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.host._sums import sum_along
 from .._backend.host._ufunc import number
 from .._backend.host.matmul import two_products as array_products
 from .._backend.quiet import quiet
@@ -15,7 +16,7 @@ from .._core.storage import Value
 from .._core.tensor_base import TensorBase, is_tracked, on_device, tensor_of
 from . import movement
 from .node import bare, dressed
-from .primitives import Primitive, constant, dtype_name, shape_of
+from .primitives import Primitive, constant, dtype_name, factor, shape_of
 from .windows import linear
 
 add, sub, mul, div, neg = Primitive("add"), Primitive("sub"), Primitive("mul"), Primitive("div"), Primitive("neg")
@@ -61,7 +62,7 @@ def sum_array(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
         return array.reshape(shape)
     wide = np.float32 if array.dtype.itemsize == 2 else array.dtype
     with quiet():
-        found = np.add.reduce(array, axis=axes, dtype=wide, keepdims=True)
+        found = sum_along(array, axes, True, wide)
     return np.asarray(found).astype(array.dtype, copy=False).reshape(shape)
 
 
@@ -137,7 +138,7 @@ def total(value: Any, axes: tuple[int, ...], keepdim: bool = True) -> Any:
 
 def times(value: Any, number: Any) -> Any:
     """A value times a Python number."""
-    return mul(value, constant(number, value))
+    return mul(value, factor(number, value))
 
 
 def plus(value: Any, number: Any) -> Any:

@@ -32,7 +32,7 @@ from .._core.tensor_base import (
 from .._core.writable import check_view
 from .duals import tangent_of, write, write_into
 from .node import FREED, Node, dressed, edge_of, named, node_of, on_host
-from .windows import Map, linear, map_bare, window_maps
+from .windows import Map, linear, look_again, map_bare, window_maps
 
 _clone = kernel("clone")
 
@@ -47,6 +47,10 @@ class CopySlices(Node):
     same: Any
 
     label = "CopySlices"
+
+    def name(self) -> str:
+        """The node's name."""
+        return "torch::autograd::CopySlices"
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The gradient outside of the part, and that of the part."""
@@ -107,6 +111,11 @@ def snapshot(target: Any) -> Any:
     if modes.grad:
         node_of(target)
     made = twin(target)
+    node = target._node
+    if node is not None and node.marks is not None and modes.grad and target._auto is not None and target._auto.base is not None:
+        # A written view's history goes from its base to the part that was written, past the view and what users hang on it.
+        seen = look_again(target)
+        made._node, made._number = seen._node, seen._number
     if made._node is None and target._auto is not None and target._auto.leaf:
         made._auto = None
     if LEVELS:

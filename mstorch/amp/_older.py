@@ -1,8 +1,7 @@
 """What ``torch.cpu.amp`` and ``torch.cuda.amp`` have in common: classes of torch.amp for one device, which torch has replaced."""
 from __future__ import annotations
 
-import warnings
-
+from .._core.warned import warn
 from .grad_scaler import GradScaler
 
 
@@ -16,9 +15,8 @@ class DeviceGradScaler(GradScaler):
         enabled: bool = True,
     ) -> None:  # fmt: skip
         name = self._named
-        warnings.warn(
+        warn(
             f"`torch.{name}.amp.GradScaler(args...)` is deprecated. Please use `torch.amp.GradScaler('{name}', args...)` instead.",
             FutureWarning,
-            stacklevel=2,
         )
         super().__init__(name, init_scale, growth_factor, backoff_factor, growth_interval, enabled)

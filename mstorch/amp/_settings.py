@@ -1,12 +1,12 @@
 """The functions of the torch namespace that read and change what autocast does."""
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from .._core.device import device
 from .._core.dtype import dtype as _dtype
+from .._core.warned import warn
 from .._ops._autocast import DEVICE, fast_dtype, set_enabled, state
 
 _AVAILABLE = frozenset(("cpu", "cuda", "ipu", "xpu", "maia", "xla", "mps", "hpu", "mtia", "privateuseone", DEVICE))
@@ -98,8 +98,8 @@ def _deprecated(old: str, new: str, device_type: str, function: Callable[..., An
     call = f"{new}('{device_type}'{value and ', ' + value})"
 
     def deprecated(*args: Any) -> Any:
-        warnings.warn(
-            f"torch.{old}({value}) is deprecated. Please use torch.{call} instead.", DeprecationWarning, stacklevel=2
+        warn(
+            f"torch.{old}({value}) is deprecated. Please use torch.{call} instead.", DeprecationWarning
         )
         return function(device_type, *args)
 

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from .._backend import runtime
 from .._core.dtype import bfloat16, float16, float64
 from .._core.dtype import dtype as _dtype
+from .._core.warned import warn
 from .._tensor import Tensor
 from . import _settings
 from ._settings import is_autocast_available
@@ -37,14 +37,13 @@ class autocast:
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
         self._cache_enabled = _settings.is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         if enabled and device_type == "cuda" and runtime.device_type() != "cuda":
-            warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
+            warn("CUDA is not available or torch_xla is imported. Disabling autocast.")
             enabled = False
         elif enabled and device_type != "cuda" and self.fast_dtype not in _SUPPORTED:
             name = device_type.upper()
-            warnings.warn(
+            warn(
                 f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n"
                 f"{name} Autocast only supports dtypes of {', '.join(map(str, _SUPPORTED))} currently.",
-                stacklevel=2,
             )
             enabled = False
         self._enabled = enabled

@@ -2,14 +2,14 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable
 from enum import Enum
-from typing import Any
+from typing import Any, overload
 
 from .._backend import runtime
 from .._core.dtype import float16, float32, int32
+from .._core.warned import warn
 from .._ops.creation import full
 from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
@@ -41,7 +41,7 @@ class GradScaler:
         self._device = device
         self._enabled = enabled
         if device == "cuda" and enabled and runtime.device_type() != "cuda":
-            warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
+            warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.")
             self._enabled = False
         if not self._enabled:
             return
@@ -64,6 +64,18 @@ class GradScaler:
             raise AssertionError(f"Attempted {funcname} but _scale is None.  {fix}")
         if self._growth_tracker is None:
             raise AssertionError(f"Attempted {funcname} but _growth_tracker is None.  {fix}")
+
+    @overload
+    def scale(self, outputs: Tensor) -> Tensor: ...
+
+    @overload
+    def scale(self, outputs: list[Tensor]) -> list[Tensor]: ...
+
+    @overload
+    def scale(self, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]: ...
+
+    @overload
+    def scale(self, outputs: Iterable[Tensor]) -> Iterable[Tensor]: ...
 
     def scale(self, outputs: Any) -> Any:
         """A tensor, or the tensors of an iterable, multiplied by the scale."""
@@ -147,12 +159,11 @@ class GradScaler:
     def _step_that_unscales(self, optimizer: Any, state: dict[str, Any], args: Any, kwargs: dict[str, Any]) -> Any:
         """The step of an optimizer that says it divides by the scale itself."""
         if "grad_scaler" in inspect.signature(optimizer.step).parameters:
-            warnings.warn(
+            warn(
                 "GradScaler is going to stop passing itself as a keyword argument to the passed optimizer. In the near future "
                 "GradScaler registers `grad_scale: Tensor` and `found_inf: Tensor` to the passed optimizer and let the optimizer "
                 "use them directly.",
                 FutureWarning,
-                stacklevel=3,
             )
             return optimizer.step(*args, **kwargs, grad_scaler=self)
         if state["stage"] is OptState.READY:

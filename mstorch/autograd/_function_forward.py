@@ -19,6 +19,7 @@ def push(jvp: Callable[..., Any], ctx: Any, levels: Sequence[int], tensors: Sequ
     try:
         for level in levels:
             given = [_tangent(tensor, level, ctx.materialize_grads) for tensor in tensors]
+            versions = {id(tangent): tangent._version for tangent in given if tangent is not None}
             with below(level):
                 found = jvp(ctx, *given)
             found = found if isinstance(found, (tuple, list)) else (found,)
@@ -35,7 +36,7 @@ def push(jvp: Callable[..., Any], ctx: Any, levels: Sequence[int], tensors: Sequ
                             "a differentiable Tensor.You should return None at that position instead."
                         )
                     continue
-                _give(item, level, tangent, given, id(item) in dirty)
+                _give(item, level, tangent, versions, id(item) in dirty)
         for kept in ctx._saved or ():
             for item in outputs:
                 if kept is not None and kept.output and kept.tensor is not None and kept.number == item._number:
@@ -56,9 +57,9 @@ def _check(position: int, tangent: Any) -> None:
         raise RuntimeError(f"expected Variable or None (got {type(tangent).__name__}) for grad output {position}.")
 
 
-def _give(item: Any, level: int, tangent: Any, given: Sequence[Any], dirty: bool) -> None:
+def _give(item: Any, level: int, tangent: Any, versions: dict[int, int], dirty: bool) -> None:
     if dirty:
-        if not any(tangent is one for one in given):
+        if versions.get(id(tangent)) in (None, tangent._version):  # not among the given ones, or as it was
             raise RuntimeError(
                 "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input "
                 "inplace, then the jvp function must modify the corresponding gradient inplace."

@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from typing import Any
 
 import numpy as np
 
+from .._core.warned import warn
 from .._tape.engine import watch
 from .._tape.node import bare, dressed
 
@@ -45,9 +45,8 @@ class detect_anomaly:
     def __init__(self, check_nan: bool = True) -> None:
         self.prev, self.prev_check_nan = _state.enabled, _state.check_nan
         self.check_nan = check_nan
-        warnings.warn(
+        warn(
             "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
-            stacklevel=2,
         )
 
     def __enter__(self) -> None:

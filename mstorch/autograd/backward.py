@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from .._core.size import Size
 from .._core.storage import Storage
 from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked, laid_out, tensor_of
+from .._core.warned import warn_once
 from .._ops._dispatch import capturing, cast_tensor
 from .._ops.join import stack
 from .._ops.placing import is_elsewhere, moved
@@ -23,6 +24,9 @@ from .._tape import engine
 from .._tape.counted import COUNTS, times_written
 from .._tape.node import bare, bare_of, dressed, edge_of, node_of, repeats
 from .graph import GradientEdge, retain_grad
+
+if TYPE_CHECKING:
+    from .._tensor import Tensor
 
 
 class _Checkpoints:
@@ -177,6 +181,12 @@ def backward(
     roots = _as_tuple(tensors)
     if inputs is not None and not isinstance(inputs, (TensorBase, GradientEdge)) and len(inputs) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    if create_graph:
+        warn_once(
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause "
+            "a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, "
+            "make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak."
+        )
     keep = create_graph if retain_graph is None else retain_graph
     starts = _starts(roots, _as_tuple(grad_tensors), create_graph)
     if inputs is None:
@@ -200,7 +210,7 @@ def backward(
 def grad(
     outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
     only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False,
-) -> tuple[Any, ...]:  # fmt: skip
+) -> tuple[Tensor, ...]:  # fmt: skip
     """The gradients of ``outputs`` with respect to ``inputs``, as a tuple; no ``.grad`` is touched."""
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")

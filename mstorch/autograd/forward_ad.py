@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from typing_extensions import Self
+
 from .._core import tangents
 from .._core.modes import modes
 from .._core.overriding import state
@@ -112,7 +114,7 @@ class _set_fwd_grad_enabled(_Mode):
         self.prev = modes.forward
         modes.forward = mode
 
-    def _clone(self) -> _Mode:
+    def clone(self) -> Self:
         return type(self)(self.mode)
 
     def __enter__(self) -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from .._core.modes import modes
 from .._core.overriding import FUNCTION_TRANSFORMS, state
 from .._core.tangents import LEVELS, levels_of_all
 from .._core.tensor_base import OF_FUNCTION, TensorBase, is_tracked
+from .._core.warned import warn
 from .._core.writable import check_history
 from .._ops._dispatch import capturing
 from .._ops.creation import zeros
@@ -67,7 +67,7 @@ class FunctionCtx:
     @property
     def saved_variables(self) -> tuple[Any, ...]:
         """The old name of ``saved_tensors``."""
-        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning)
         return self.saved_tensors
 
     def mark_dirty(self, *args: Any) -> None:
@@ -114,26 +114,28 @@ class _FunctionNode(Node):
             full.append(gradient)
         given = self.cls._backward(self.ctx, *full)
         given = given if isinstance(given, tuple) else (given,)
-        count = len(self.edges)
+        count = len(self.likes)
         if len(given) < count or any(item is not None for item in given[count:]):
             raise RuntimeError(
                 f"function {self.name()} returned an incorrect number of gradients (expected {count}, got {len(given)})"
             )
         found: list[Any] = []
-        for position, (gradient, like, edge) in enumerate(zip(given, self.likes, self.edges)):
-            if gradient is None or edge is None or like is None:
-                if gradient is not None and like is None:
+        for position, (gradient, like) in enumerate(zip(given, self.likes)):
+            if like is None:
+                if gradient is not None:
                     raise RuntimeError(
                         f"function {self.name()} returned a gradient different than None at position {position + 1}, but the "
                         "corresponding forward input was not a Variable"
                     )
+                continue
+            if gradient is None or self.edges[len(found)] is None:
                 found.append(None)
                 continue
             if not isinstance(gradient, TensorBase):
                 raise RuntimeError(
                     f"expected Variable or None (got {type(gradient).__name__})"
                 )
-            found.append(bare_of(self._fitted(position, gradient, like), recorded))
+            found.append(bare_of(self._fitted(len(found), gradient, like), recorded))
         return found
 
     def _fitted(self, position: int, gradient: Any, like: Any) -> Any:
@@ -183,10 +185,10 @@ class Function:
     generate_vmap_rule = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        warnings.warn(
+        warn(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke them "
             "on the class itself. Instantiating an autograd function will raise an error in a future version of PyTorch.",
-            DeprecationWarning, stacklevel=2,
+            DeprecationWarning,
         )  # fmt: skip
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -269,7 +271,8 @@ class Function:
         needs = tuple(tensor is not None and is_tracked(tensor) for tensor in tensors)
         ctx = FunctionCtx(needs)
         record = modes.grad and any(needs)
-        edges = [edge_of(tensor) if needed else None for tensor, needed in zip(tensors, needs)] if record else []
+        given = zip(tensors, needs) if record else ()
+        edges = [edge_of(tensor) if needed else None for tensor, needed in given if tensor is not None]
         levels = levels_of_all(tensors) if LEVELS else []
         forward, modes.forward = modes.forward, False  # what happens inside has a derivative of its own
         try:
@@ -299,7 +302,7 @@ def _plain_output(tensors: list[Any], output: Any) -> Any:
         if modes.native is not None or output.layout is not strided:
             return output
         if any(output is tensor for tensor in tensors):
-            return output.view_as(output) if modes.grad else bare_twin(output)
+            return output.view_as(output) if modes.grad else bare_twin(output)  # type: ignore[arg-type]
         if output._auto is not None and output._auto.base is not None:
             output._auto.origin = OF_FUNCTION
         return output
@@ -340,9 +343,9 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
     dirty = {id(tensor) for tensor in ctx._dirty}
     given = {id(tensor) for tensor in tensors if tensor is not None}
     if dirty - given:
-        warnings.warn(
+        warn(
             "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed to "
-            "ctx.mark_dirty().", UserWarning, stacklevel=4,
+            "ctx.mark_dirty().", UserWarning,
         )  # fmt: skip
     if not dirty <= {id(item) for item in outputs}:
         raise RuntimeError(
@@ -384,7 +387,7 @@ def _record(cls: type[Function], ctx: FunctionCtx, tensors: list[Any], edges: li
             continue
         if id(item) in given:
             with no_grad():
-                item = outputs[position] = item.view_as(item)
+                item = outputs[position] = item.view_as(item)  # type: ignore[arg-type]
         elif item._node is not None or (item._auto is not None and item._auto.leaf):
             item = outputs[position] = bare_twin(item)
         if item._auto is not None and item._auto.base is not None:

@@ -5,10 +5,14 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
+
+from typing_extensions import Self
 
 from .._backend import tape
 from .._core.modes import modes
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _set(mode: bool) -> None:
@@ -24,46 +28,47 @@ class _Mode:
     def __init__(self) -> None:
         self._before: list[tuple[bool, bool]] = []
 
-    def _clone(self) -> _Mode:
+    def clone(self) -> Self:
+        """Another one that sets the same."""
         return type(self)()
 
     def __enter__(self) -> None:
         raise NotImplementedError("a mode says what it sets")
 
-    def __call__(self, orig_func: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, orig_func: F) -> F:
         if inspect.isclass(orig_func):
             cls: Any = orig_func
             cls.__init__ = self(cls.__init__)
             return cls
         if inspect.isgeneratorfunction(orig_func):
-            return self._around_generator(orig_func)
+            return self._around_generator(orig_func)  # type: ignore[return-value]
 
         @functools.wraps(orig_func)
         def decorated(*args: Any, **kwargs: Any) -> Any:
-            with self._clone():
+            with self.clone():
                 return orig_func(*args, **kwargs)
 
-        return decorated
+        return decorated  # type: ignore[return-value]
 
     def _around_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def decorated(*args: Any, **kwargs: Any) -> Any:
             generator = function(*args, **kwargs)
             try:
-                with self._clone():
+                with self.clone():
                     response = generator.send(None)
                 while True:
                     try:
                         request = yield response
                     except GeneratorExit:
-                        with self._clone():
+                        with self.clone():
                             generator.close()
                         raise
                     except BaseException as error:  # noqa: BLE001 - whatever is thrown in belongs to the generator
-                        with self._clone():
+                        with self.clone():
                             response = generator.throw(error)
                     else:
-                        with self._clone():
+                        with self.clone():
                             response = generator.send(request)
             except StopIteration as stop:
                 return stop.value
@@ -84,7 +89,13 @@ class _Mode:
 class no_grad(_Mode):
     """Operations are not recorded."""
 
-    def __new__(cls, orig_func: Callable[..., Any] | None = None) -> Any:
+    @overload
+    def __new__(cls, orig_func: F) -> F: ...
+
+    @overload
+    def __new__(cls, orig_func: None = None) -> Self: ...
+
+    def __new__(cls, orig_func: Any = None) -> Any:
         mode = super().__new__(cls)
         if orig_func is None:
             return mode
@@ -114,12 +125,12 @@ class set_grad_enabled(_Mode):
         self._before.append((modes.grad, modes.inference))
         _set(bool(mode))
 
-    def __call__(self, orig_func: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, orig_func: F) -> F:
         before, modes.inference = self._before[0]
         _set(before)
         return super().__call__(orig_func)
 
-    def _clone(self) -> _Mode:
+    def clone(self) -> Self:
         return type(self)(self.mode)
 
     def __enter__(self) -> None:
@@ -132,6 +143,12 @@ class set_grad_enabled(_Mode):
 class inference_mode(_Mode):
     """Like ``no_grad``. Differs from torch: tensors made inside may be used in autograd afterwards."""
 
+    @overload
+    def __new__(cls, mode: F) -> F: ...
+
+    @overload
+    def __new__(cls, mode: bool = True) -> Self: ...
+
     def __new__(cls, mode: Any = True) -> Any:
         if isinstance(mode, bool):
             return super().__new__(cls)
@@ -141,7 +158,7 @@ class inference_mode(_Mode):
         super().__init__()
         self.mode = mode
 
-    def _clone(self) -> _Mode:
+    def clone(self) -> Self:
         return type(self)(self.mode)
 
     def __enter__(self) -> None:
@@ -177,11 +194,11 @@ class _Policy(_Mode):
     def _set(cls, mode: bool) -> None:
         setattr(cls._chosen, cls.__name__, mode)
 
-    def __call__(self, orig_func: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, orig_func: F) -> F:
         self._set(self.prev)
         return super().__call__(orig_func)
 
-    def _clone(self) -> _Mode:
+    def clone(self) -> Self:
         return type(self)(self.mode)
 
     def __enter__(self) -> None:

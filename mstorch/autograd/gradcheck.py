@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from .._core.above import above
 from .._core.dtype import complex128, float64
 from .._core.formats import legacy_contiguous_format, sparse_coo, strided
 from .._core.tensor_base import TensorBase
+from .._core.warned import warn
 from .._ops.creation import empty, zeros_like
 from .._ops.from_data import made
 from .._ops.join import stack
@@ -151,10 +151,9 @@ def _check_inputs(inputs: Sequence[Any]) -> None:
     for position in positions:
         tensor = inputs[position]
         if tensor.dtype not in (float64, complex128):
-            warnings.warn(
+            warn(
                 f"Input #{position} requires gradient and is not a double precision floating point or complex. This check will "
                 "likely fail if all the inputs are not of double precision floating point or complex. ",
-                stacklevel=3,
             )
         content = tensor if tensor.layout == strided else values(tensor)
         if not all(stride > 0 or size <= 1 for stride, size in zip(content.stride(), content.size())):
@@ -419,13 +418,23 @@ def _check_undefined(func: Callable[..., Any], outputs: Sequence[Any], inputs: t
         try:
             found = above.autograd.grad(ends, leaves, seeds, allow_unused=True)
         except RuntimeError as error:
+            _warn_of_undefined()
             raise GradcheckError(
                 f"Expected backward function to handle undefined output grads. Please look at {_NOTES}"
             ) from error
         if any(gradient is not None and (array(gradient) != 0).any() for gradient in found):
+            _warn_of_undefined()
             raise GradcheckError(
                 "Expected all input grads to be undefined or zero when all output grads are undefined or zero. Please look at " + _NOTES
             )
+
+
+def _warn_of_undefined() -> None:
+    warn(
+        "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may break existing "
+        'callers of this function. If this is true for you, you can call this function with "check_undefined_grad=False" to disable the '
+        "feature",
+    )
 
 
 # Second derivatives
@@ -511,12 +520,11 @@ def _old(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def warned(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(
+        warn(
             f"`{function.__name__}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it will "
             "be removed in a future version of PyTorch. If you have a specific use for this or feature request for this to be a "
             "stable API, please file us an issue at https://github.com/pytorch/pytorch/issues/new",
             FutureWarning,
-            stacklevel=2,
         )
         return function(*args, **kwargs)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from .._core.formats import contiguous_format
 from .._core.hooks import Hooks, RemovableHandle
 from .._core.modes import modes
 from .._core.overriding import refuse_in_transform, state
@@ -75,7 +76,7 @@ def retain_grad(tensor: Any) -> None:
         kept = owner()
         if kept is not None:
             held = kept._auto.grad
-            kept._auto.grad = gradient.clone() if held is None else held + gradient
+            kept._auto.grad = gradient.clone(memory_format=contiguous_format) if held is None else held + gradient
 
     node.retained = {**(node.retained or {}), tensor._number: keep}
     auto.hooked = keep

@@ -1,7 +1,6 @@
 """Collectives on tensors: what all processes of a group do together."""
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -10,6 +9,7 @@ from mstorch import Tensor, view_as_real
 
 from .._core.dtype import complex64, float32, float64
 from .._core.overriding import dispatch, overrides
+from .._core.warned import warn
 from ._settings import (
     AllreduceOptions,
     AllToAllOptions,
@@ -121,7 +121,7 @@ def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op:
 
 def all_reduce_coalesced(tensors: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
     """``all_reduce`` of several tensors; a future with ``async_op``. Deprecated."""
-    warnings.warn(_COALESCED.format("all_reduce_coalesced"), FutureWarning, stacklevel=2)
+    warn(_COALESCED.format("all_reduce_coalesced"), FutureWarning)
     tensors = [tensors] if isinstance(tensors, Tensor) else tensors
     check_tensors(tensors, "tensor")
     _check_dtypes(*tensors)
@@ -165,7 +165,7 @@ def all_gather(tensor_list: Any, tensor: Any, group: Any = None, async_op: bool 
 
 def all_gather_coalesced(output_tensor_lists: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Any:
     """``all_gather`` of several tensors: a list for each process; a future with ``async_op``. Deprecated."""
-    warnings.warn(_COALESCED.format("all_gather_coalesced"), FutureWarning, stacklevel=2)
+    warn(_COALESCED.format("all_gather_coalesced"), FutureWarning)
     if outside(group):
         return warn_outside("all_gather_coalesced")
     check_tensors(input_tensor_list, "input_tensor_list")
@@ -195,7 +195,7 @@ def all_gather_single(output_tensor: Any, input_tensor: Any, group: Any = None, 
 
 def all_gather_into_tensor(output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False) -> Any:
     """The old name of ``all_gather_single``."""
-    warnings.warn(_SINGLE.format("all_gather_into_tensor", "all_gather_single"), FutureWarning, stacklevel=2)
+    warn(_SINGLE.format("all_gather_into_tensor", "all_gather_single"), FutureWarning)
     return all_gather_single(output_tensor, input_tensor, group, async_op)
 
 
@@ -276,7 +276,7 @@ def reduce_scatter_single(output: Any, input: Any, op: Any = ReduceOp.SUM, group
 
 def reduce_scatter_tensor(output: Any, input: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
     """The old name of ``reduce_scatter_single``."""
-    warnings.warn(_SINGLE.format("reduce_scatter_tensor", "reduce_scatter_single"), FutureWarning, stacklevel=2)
+    warn(_SINGLE.format("reduce_scatter_tensor", "reduce_scatter_single"), FutureWarning)
     return reduce_scatter_single(output, input, op, group, async_op)
 
 
@@ -324,8 +324,8 @@ def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bo
     if get_backend(group) != Backend.GLOO:
         raise ValueError("monitored_barrier is only implemented for GLOO backend.")
     if isinstance(timeout, float):
-        warnings.warn(
-            f"Please specify timeout arg as a timedelta. Converting current value of {timeout} assuming it represents seconds", stacklevel=2
+        warn(
+            f"Please specify timeout arg as a timedelta. Converting current value of {timeout} assuming it represents seconds"
         )
         timeout = timedelta(seconds=timeout)
     if timeout is not None and not isinstance(timeout, timedelta):

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import enum
 import os
-import warnings
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 from mstorch import device as _device
 
+from .._core.warned import warn
 from ._types import Backend, ReduceOp
 
 default_pg_timeout = timedelta(minutes=30)
@@ -92,8 +92,8 @@ class _OldReduceOp:
 
     def __getattribute__(self, name: str) -> Any:
         if not name.startswith("__"):
-            warnings.warn(
-                "`torch.distributed.reduce_op` is deprecated, please use `torch.distributed.ReduceOp` instead", FutureWarning, stacklevel=2
+            warn(
+                "`torch.distributed.reduce_op` is deprecated, please use `torch.distributed.ReduceOp` instead", FutureWarning
             )
             if name not in ReduceOp.__members__:
                 raise AttributeError(f"'_reduce_op' object has no attribute {name!r}")

@@ -1,9 +1,9 @@
 """The process groups of this process: the one of all processes, and those made of parts of it."""
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from .._core.warned import warn
 from ._group import ProcessGroup
 from ._types import Backend
 
@@ -84,7 +84,7 @@ class _OutsideGroup(int):
 def warn_outside(name: str) -> None:
     """Say that a process called an operation of a group that it does not belong to."""
     number = -1 if world.default is None else world.default.rank()
-    warnings.warn(f"Running {name} on global rank {number} which does not belong to the given group.", stacklevel=4)
+    warn(f"Running {name} on global rank {number} which does not belong to the given group.")
 
 
 def is_initialized() -> bool:

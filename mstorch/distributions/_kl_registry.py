@@ -1,9 +1,10 @@
 """Which function computes the divergence of which pair of distributions."""
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
+
+from .._core.warned import warn
 
 _KL_REGISTRY: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
 _KL_MEMOIZE: dict[tuple[type, type], Any] = {}
@@ -48,11 +49,10 @@ def _dispatch_kl(type_p: type, type_q: type) -> Any:
         return NotImplemented
     left, right = _nearest(matches, 0), _nearest(matches, 1)
     if _KL_REGISTRY[left] is not _KL_REGISTRY[right]:
-        warnings.warn(
+        warn(
             f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please register_kl({left[0].__name__}, "
             f"{right[1].__name__})",
             RuntimeWarning,
-            stacklevel=3,
         )
     return _KL_REGISTRY[left]
 

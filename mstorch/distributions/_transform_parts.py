@@ -87,7 +87,7 @@ class CatTransform(_Parts):
         return value.split(self.lengths, self.dim)
 
     def _joined(self, parts: Sequence[Any]) -> Any:
-        return torch.cat(parts, dim=self.dim)
+        return torch.cat(tuple(parts), dim=self.dim)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         stretches = [
@@ -123,7 +123,7 @@ class StackTransform(_Parts):
         return value.unbind(self.dim)
 
     def _joined(self, parts: Sequence[Any]) -> Any:
-        return torch.stack(parts, dim=self.dim)
+        return torch.stack(tuple(parts), dim=self.dim)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         return torch.stack(self._stretches(x, y), dim=self.dim)

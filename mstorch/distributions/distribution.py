@@ -1,13 +1,13 @@
 """The base of all distributions: shapes, validation, expansion."""
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from typing_extensions import deprecated
 
 import mstorch as torch
 
+from .._core.warned import warn
 from . import constraints
 from ._checks import holds
 from .utils import broadcast_all, lazy_property
@@ -55,10 +55,9 @@ class Distribution:
         try:
             checks = self.arg_constraints
         except NotImplementedError:
-            warnings.warn(
+            warn(
                 f"{self.__class__} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or initialize the "
                 "distribution with `validate_args=False` to turn off validation.",
-                stacklevel=3,
             )
             return
         for name, constraint in checks.items():
@@ -197,10 +196,9 @@ class Distribution:
         try:
             support = self.support
         except NotImplementedError:
-            warnings.warn(
+            warn(
                 f"{self.__class__} does not define `support` to enable sample validation. Please initialize the distribution "
                 "with `validate_args=False` to turn off validation.",
-                stacklevel=3,
             )
             return
         if support is None:

@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import mstorch as torch
 
+from .._core.warned import warn
 from . import constraints
 from ._triangular import log_diagonal
 from ._triangular import precision_to_scale_tril as _precision_to_scale_tril
@@ -64,8 +64,8 @@ class Wishart(ExponentialFamily):
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {size - 1}.")
         setattr(self, name, matrix.expand(batch_shape + (-1, -1)))
         if self.df.lt(size).any():
-            warnings.warn(
-                "Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.", stacklevel=2
+            warn(
+                "Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim."
             )
         super().__init__(batch_shape, matrix.shape[-2:], validate_args=validate_args)
         if name == "covariance_matrix":
@@ -146,7 +146,7 @@ class Wishart(ExponentialFamily):
         # torch takes the matrices that pass the check for the singular ones; its numbers follow from that.
         again = self._any_of_batch(self.support.check(sample))
         if again.any():
-            warnings.warn("Singular sample detected.", stacklevel=2)
+            warn("Singular sample detected.")
             for _ in range(10 if max_try_correction is None else max_try_correction):
                 fresh = self._bartlett_sampling(again[again].shape)
                 sample[again] = fresh

@@ -118,7 +118,7 @@ class _Program(Module):
             raise ValueError(f"Trying to call an exported program with inputs of another structure than {self._structure}")
         if self._form is not None and _form(args, kwargs) != self._form:
             raise RuntimeError(f"Inputs of an exported program have to be like those of the export: {self._form}")
-        return self._inner(*args, **kwargs)
+        return self._inner(*args, **kwargs)  # type: ignore[operator]
 
 
 def export(

@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from .._core.generator import randomness
 from .._core.tensor_base import TensorBase
 from .._core.trees import tree_flatten, tree_unflatten
+from .._core.warned import warn
 from ._batched import NO_BRANCH, NO_ITEM, BatchedTensor, Map, Op, batched, front, is_of, public
 
 # What ``torch._C._functorch`` sets: whether such calls are allowed, and whether they warn.
@@ -85,10 +85,10 @@ def by_slices(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if target is not None and not is_of(target, op.map):
         raise unmapped_error(op)
     if fallback["warned"]:
-        warnings.warn(
+        warn(
             "There is a performance drop because we have not yet implemented the batching rule for "
             f"aten::{op.name}. Please file us an issue on GitHub so that we can prioritize its implementation.",
-            UserWarning, stacklevel=5,
+            UserWarning,
         )  # fmt: skip
     return looped(op, args, kwargs, target)
 

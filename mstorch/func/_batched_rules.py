@@ -137,8 +137,24 @@ def pointwise(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     for place, value in zip(places, values):
         given[place] = value
     named = dict(kwargs, **dict(zip(names, values[len(places) :])))
+    if len(args) > 1 and (op.name in _BESIDE_NUMBERS or (op.name in ("pow", "copysign") and len(tensors) > 1)):
+        _refuse_no_slices(op, args)
     result = op(*given, **named)
     return args[0] if named.get("inplace") else as_batched(result, bdim, op.map)
+
+
+# torch asks for the dtype of the first slice where an operand that is no slice has no dimensions.
+_BESIDE_NUMBERS = set(
+    "add sub subtract mul multiply div divide true_divide floor_divide maximum minimum fmax fmin atan2 arctan2 hypot "
+    "__radd__ __rmul__ __rdiv__ __rtruediv__ __rfloordiv__ __floordiv__ __truediv__ __add__ __mul__ __sub__".split()
+)
+
+
+def _refuse_no_slices(op: Op, args: tuple[Any, ...]) -> None:
+    """Raise torch's error where there are no slices, of no dimensions, beside a number."""
+    for value, other in (args[:2], args[1::-1]):
+        if is_of(value, op.map) and not value._shape and not is_of(other, op.map) and value.value._shape[value.bdim] == 0:
+            raise IndexError(f"select(): index 0 out of range for tensor of size {list(value.value._shape)} at dimension {value.bdim}")
 
 
 def _alike(tensors: list[Any], map: Map) -> bool:

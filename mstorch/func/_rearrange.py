@@ -4,11 +4,11 @@ from __future__ import annotations
 import functools
 import keyword
 import math
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 from .._core.tensor_base import TensorBase
+from .._core.warned import warn
 from ._batched import public
 
 _DOTS = "…"
@@ -97,10 +97,10 @@ def _check_name(name: str) -> None:
     if reason:
         raise ValueError(f"Invalid axis identifier: {name}\n{reason}")
     if keyword.iskeyword(name):
-        warnings.warn(f"It is discouraged to use axes names that are keywords: {name}", RuntimeWarning, stacklevel=5)
+        warn(f"It is discouraged to use axes names that are keywords: {name}", RuntimeWarning)
     if name == "axis":
-        warnings.warn(
-            "It is discouraged to use 'axis' as an axis name and will raise an error in future", FutureWarning, stacklevel=5
+        warn(
+            "It is discouraged to use 'axis' as an axis name and will raise an error in future", FutureWarning
         )
 
 

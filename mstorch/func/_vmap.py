@@ -4,7 +4,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from .._core import generator
 from .._core.tensor_base import TensorBase
@@ -12,6 +12,9 @@ from .._core.trees import broadcast_to, tree_flatten, tree_unflatten
 from . import _batched_composed, _batched_function, _batched_index, _batched_products, _batched_views
 from ._batched import Map, batched, is_of, public, wrapped
 from ._batched_layers import draw
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # Rules are entered where they are defined.
 RULE_ROOMS = (_batched_composed, _batched_function, _batched_index, _batched_products, _batched_views)
@@ -114,12 +117,13 @@ def _unwrapped(name: str, value: Any, dim: Any, map: Map) -> Any:
         place = wrapped(dim, len(shape) + 1)
         return value.unsqueeze(place).expand(*shape[:place], map.size, *shape[place:])
     place = wrapped(dim, len(value._shape) + 1)
-    return value.value if place == value.bdim else value.value.movedim(value.bdim, place)
+    batched: Any = value
+    return batched.value if place == batched.bdim else batched.value.movedim(batched.bdim, place)
 
 
 def vmap(
-    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
-) -> Callable[..., Any]:
+    func: Callable[P, R], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
+) -> Callable[P, R]:
     """A function that applies ``func`` to each slice of its positional arguments along ``in_dims`` and stacks the results.
 
     ``func`` runs once, on tensors that hide the mapped dimension: it cannot branch on their values. ``in_dims`` and ``out_dims``

@@ -8,6 +8,8 @@ import linecache
 import sys
 from typing import Any
 
+from typing_extensions import Self
+
 from .._core.above import above
 from .._tensor import Tensor
 from ..nn.modules.module import Module
@@ -111,7 +113,7 @@ class GraphModule(Module):
 
     _is_own_class = False
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         # Each has a class of its own, for ``forward`` belongs to the class.
         if not cls._is_own_class:
             cls = type("GraphModuleImpl", (cls,), {"__module__": cls.__module__, "_is_own_class": True})
@@ -238,7 +240,7 @@ class GraphModule(Module):
     def __deepcopy__(self, memo: dict[int, Any]) -> GraphModule:
         members = {name: value for name, value in self.__getstate__().items() if name not in ("_graph", "_written")}
         fake = _CodeOnlyModule(copy.deepcopy(members, memo))
-        made = type(self).__new__(type(self).__mro__[1])
+        made: GraphModule = type(self).__new__(type(self).__mro__[1])
         GraphModule.__init__(made, fake, copy.deepcopy(self.graph), self._get_name())
         for name, value in fake.__getstate__().items():
             if name not in ("_parameters", "_buffers", "_modules", "_code", "training") and name not in made.__dict__:

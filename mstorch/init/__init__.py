@@ -2,18 +2,19 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
-from .._core.generator import engine_of
+from .._core.generator import Generator, engine_of
 from .._core.tensor_base import array_of
+from .._core.warned import warn
 from .._ops import random
 from .._ops.copying import copy_, is_contiguous
 from .._ops.creation import full_like, ones_like, zeros_like
 from .._ops.from_data import made
+from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
 
 _PLAIN = (
@@ -21,7 +22,7 @@ _PLAIN = (
 )  # fmt: skip
 
 
-def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+def calculate_gain(nonlinearity: str, param: int | float | None = None) -> float:
     """The recommended gain of a nonlinearity: 1 for linear ones, 5/3 for tanh, the square root of 2 for relu."""
     if nonlinearity in _PLAIN:
         return 1
@@ -47,26 +48,25 @@ def _shape(tensor: Any) -> tuple[int, ...]:
     return tuple(tensor.shape)
 
 
-def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Uniform numbers in [a, b)."""
     with no_grad():
         return random.uniform_(tensor, a, b, generator=generator)
 
 
-def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Normal numbers."""
     with no_grad():
         return random.normal_(tensor, mean, std, generator=generator)
 
 
 def trunc_normal_(
-    tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
-) -> Any:
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Generator | None = None
+) -> Tensor:
     """Normal numbers that lie in [a, b]."""
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn(
+        warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
-            stacklevel=2,
         )
     dense = is_contiguous(tensor)
     array = random.draw(
@@ -82,25 +82,25 @@ def _fill(tensor: Any, array: np.ndarray) -> Any:
         return copy_(tensor, made(np.asarray(array, order="C")))
 
 
-def constant_(tensor: Any, val: float) -> Any:
+def constant_(tensor: Tensor, val: float) -> Tensor:
     """One value everywhere."""
     with no_grad():
         return copy_(tensor, full_like(tensor, val))
 
 
-def ones_(tensor: Any) -> Any:
+def ones_(tensor: Tensor) -> Tensor:
     """Ones."""
     with no_grad():
         return copy_(tensor, ones_like(tensor))
 
 
-def zeros_(tensor: Any) -> Any:
+def zeros_(tensor: Tensor) -> Tensor:
     """Zeros."""
     with no_grad():
         return copy_(tensor, zeros_like(tensor))
 
 
-def eye_(tensor: Any) -> Any:
+def eye_(tensor: Tensor) -> Tensor:
     """The identity matrix (2-dimensional tensors)."""
     shape = _shape(tensor)
     if len(shape) != 2:
@@ -108,7 +108,7 @@ def eye_(tensor: Any) -> Any:
     return _fill(tensor, np.eye(*shape, dtype=np.float32))
 
 
-def dirac_(tensor: Any, groups: int = 1) -> Any:
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """The convolution weight that passes channels on as they are (3 to 5 dimensions)."""
     shape = _shape(tensor)
     if len(shape) not in (3, 4, 5):
@@ -140,7 +140,7 @@ def _calculate_correct_fan(tensor: Any, mode: str) -> int:
     return fan_in if mode == "fan_in" else fan_out
 
 
-def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Glorot's uniform: ±``gain * sqrt(6 / (fan_in + fan_out))``."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
@@ -148,7 +148,7 @@ def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> An
     return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Glorot's normal: standard deviation ``gain * sqrt(2 / (fan_in + fan_out))``."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
@@ -156,14 +156,14 @@ def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any
 
 def _warn_if_empty(tensor: Any) -> bool:
     if 0 in _shape(tensor):
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        warn("Initializing zero-element tensors is a no-op")
         return True
     return False
 
 
 def kaiming_uniform_(
-    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
-) -> Any:
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Generator | None = None
+) -> Tensor:
     """He's uniform: ±``gain * sqrt(3 / fan)``."""
     if _warn_if_empty(tensor):
         return tensor
@@ -174,8 +174,8 @@ def kaiming_uniform_(
 
 
 def kaiming_normal_(
-    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
-) -> Any:
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Generator | None = None
+) -> Tensor:
     """He's normal: standard deviation ``gain / sqrt(fan)``."""
     if _warn_if_empty(tensor):
         return tensor
@@ -183,7 +183,7 @@ def kaiming_normal_(
     return normal_(tensor, 0, calculate_gain(nonlinearity, a) / math.sqrt(fan), generator)
 
 
-def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
     """Orthogonal rows or columns, seen as a matrix (https://arxiv.org/abs/1312.6120)."""
     shape = _shape(tensor)
     if len(shape) < 2:
@@ -202,7 +202,7 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
     return _fill(tensor, (np.ascontiguousarray(q) * flat.dtype.type(gain)).reshape(shape))
 
 
-def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = None) -> Any:
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
     """Normal numbers with the share ``sparsity`` of each column set to zero (2-dimensional tensors)."""
     shape = _shape(tensor)
     if len(shape) != 2:
@@ -217,13 +217,16 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = No
     return _fill(tensor, array)
 
 
-def _deprecated(function: Callable[..., Any]) -> Callable[..., Any]:
+P = ParamSpec("P")
+
+
+def _deprecated(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
     new = function.__name__
     old = new[:-1]
 
-    def renamed(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(
-            f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2
+    def renamed(*args: P.args, **kwargs: P.kwargs) -> Tensor:
+        warn(
+            f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning
         )
         return function(*args, **kwargs)
 

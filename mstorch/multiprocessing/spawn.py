@@ -10,12 +10,12 @@ import sys
 import tempfile
 import time
 import traceback
-import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import wait
 from typing import Any
 
+from .._core.warned import warn
 from ._process import die_with_parent
 
 ENV_VAR_PARALLEL_START = "TORCH_MP_PARALLEL_START"
@@ -139,7 +139,7 @@ class SpawnContext(ProcessContext):
     """The old name of ProcessContext."""
 
     def __init__(self, processes: Sequence[Any], error_files: Sequence[str]) -> None:
-        warnings.warn("SpawnContext is renamed to ProcessContext since 1.4 release.", stacklevel=2)
+        warn("SpawnContext is renamed to ProcessContext since 1.4 release.")
         super().__init__(processes, error_files)
 
 
@@ -177,10 +177,9 @@ def spawn(
 ) -> ProcessContext | None:  # fmt: skip
     """`start_processes` with fresh interpreters, so that ``fn`` has to stand at the top of a module."""
     if start_method != "spawn":
-        warnings.warn(
+        warn(
             f"This method only supports start_method=spawn (got: {start_method}).\n"
             "To use a different start_method use:\n\t\t torch.multiprocessing.start_processes(...)",
             FutureWarning,
-            stacklevel=2,
         )
     return start_processes(fn, args, nprocs, join, daemon, start_method="spawn")

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from .._functions.entries import enter_functional as _enter
+from .._functions.in_place import rrelu_ as rrelu_
 from .._hook import missing as _missing
 from .._ops.activation import gelu as gelu
 from .._ops.activation import hardshrink as hardshrink
@@ -95,7 +96,6 @@ from ._functional.activation import (
     relu,
     relu6,
     rrelu,
-    rrelu_,
     selu,
     selu_,
     sigmoid,

@@ -104,8 +104,9 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     """A tensor that becomes a buffer of the Module it is assigned to; ``persistent`` ones are in its state_dict."""
 
     __slots__ = ()
+    persistent: bool
 
-    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
         made = creation.empty(0) if data is None else views.alias(data) if data.requires_grad else views.detach(data)
         made._is_buffer = True
         made.persistent = persistent

@@ -72,6 +72,12 @@ class Adagrad(Optimizer):
             for param in group["params"]:
                 self._state_of(param, group)
 
+    def share_memory(self) -> None:
+        """Move the sums of squares to memory that processes share."""
+        for group in self.param_groups:
+            for param in group["params"]:
+                self.state[param]["sum"].share_memory_()
+
     def __setstate__(self, state) -> None:
         super().__setstate__(state)
         _set_missing(self, foreach=None, maximize=False, differentiable=False, fused=None)

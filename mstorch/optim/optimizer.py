@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
@@ -12,6 +11,7 @@ from typing import Any
 
 from .._core.above import step_watchers
 from .._core.dtype import dtype, float32, float64, get_default_dtype
+from .._core.warned import warn
 from .._ops.complex_views import view_as_real
 from .._ops.creation import zeros_like as _zeros_like
 from .._ops.from_data import tensor
@@ -309,11 +309,10 @@ class Optimizer:
 
         ids = {id(param) for param in params}
         if len(ids) != len(params):
-            warnings.warn(
+            warn(
                 "optimizer contains a parameter group with duplicate parameters; "
                 "in future, this will cause an error; "
                 "see github.com/pytorch/pytorch/issues/40967 for more information",
-                stacklevel=3,
             )
         for group in self.param_groups:
             if ("param_names" in param_group) != ("param_names" in group):

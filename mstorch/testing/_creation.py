@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import mstorch as torch
+
+from .._core.warned import warn
 
 
 def _range(kind: Any, low: Any, high: Any) -> tuple[Any, Any]:
@@ -24,11 +25,10 @@ def _range(kind: Any, low: Any, high: Any) -> tuple[Any, Any]:
     if any(isinstance(value, float) and math.isnan(value) for value in (low, high)):
         raise ValueError(f"`low` and `high` cannot be NaN, but got low={low!r} and high={high!r}")
     if low == high and continuous:
-        warnings.warn(
+        warn(
             "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated since 2.1 and will be "
             "removed in 2.3. Use `torch.full(...)` instead.",
             FutureWarning,
-            stacklevel=3,
         )
     elif low >= high:
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
@@ -68,7 +68,7 @@ def make_tensor(
         else:
             numbers.uniform_(low, high)
     else:
-        result = torch.randint(low, high, size, device=device, dtype=dtype)
+        result = torch.randint(int(low), int(high), size, device=device, dtype=dtype)
     if gaps:
         result = result[..., 1::2]
     elif memory_format is not None:

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from .. import amp, random
 from .._core import generator
 from .._core.tensor_base import TensorBase
 from .._core.trees import tree_flatten
+from .._core.warned import warn
 from .._tape import engine
 from ..amp import _settings
 from ..autograd import backward
@@ -44,7 +44,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 def check_backward_validity(inputs: Iterable[Any]) -> None:
     """Warn if no tensor requires a gradient."""
     if not any(value.requires_grad for value in inputs if isinstance(value, TensorBase)):
-        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+        warn("None of the inputs have requires_grad=True. Gradients will be None")
 
 
 def _accelerated(args: Any) -> list[Any]:
@@ -97,7 +97,7 @@ class _Surroundings:
         """The surroundings as they were, for a block."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(random.fork_rng(devices=self.devices, enabled=self.preserve))
-            if self.preserve:
+            if self.preserve and self.state is not None:
                 random.set_rng_state(self.state)
                 set_device_states(self.devices, self.device_states)
             for name, dtype, enabled in self.autocast:
@@ -182,6 +182,7 @@ class _Frame:
         self.again, self.check, self.early_stop = again, check, early_stop
         self.expected: list[Any] = []
         self.found: dict[int, list[Any]] = {}
+        self.complete = False  # whether the function has ended: it may call backward itself, for part of what it will save
 
     def pack(self, tensor: Any) -> int:
         """The number that stands for a tensor."""
@@ -211,6 +212,8 @@ class _Frame:
                 self.again()
         except _Stop:
             pass
+        if not self.complete:
+            del kept[len(self.expected) :]
         if len(kept) != len(self.expected):
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
@@ -247,7 +250,9 @@ def _not_reentrant(
 
     frame = _Frame(again, _CHECKS[determinism_check], early_stop)
     with saved_tensors_hooks(frame.pack, frame.unpack), first:
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+    frame.complete = True
+    return result
 
 
 def checkpoint(
@@ -260,12 +265,11 @@ def checkpoint(
     Differs from torch: there is no ``debug=True``.
     """
     if use_reentrant is None:
-        warnings.warn(
+        warn(
             "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling "
             "checkpoint without use_reentrant will raise an exception. use_reentrant=False is recommended, but if you need to "
             "preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for more details on the "
             "differences between the two variants.",
-            stacklevel=2,
         )
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
@@ -287,12 +291,11 @@ def checkpoint_sequential(
 ) -> Any:
     """The functions (or the layers of a Sequential) one after the other, with a checkpoint for each segment but the last."""
     if use_reentrant is None:
-        warnings.warn(
+        warn(
             "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. In version "
             "2.9 we will raise an exception if use_reentrant is not passed. use_reentrant=False is recommended, but if you need "
             "to preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for more details on the "
             "differences between the two variants.",
-            stacklevel=2,
         )
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)

@@ -5,13 +5,13 @@ A multiplication and an addition count as two. Differs from torch: operators who
 from __future__ import annotations
 
 import functools
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 from .._core.tensor_base import TensorBase
+from .._core.warned import warn
 from ..ops import OpOverloadPacket, aten
 from ._python_dispatch import TorchDispatchMode
 from ._pytree import tree_leaves, tree_map
@@ -155,7 +155,7 @@ class FlopCounterMode:
         self.display = display
         self.mode: _Counting | None = None
         if mods is not None:
-            warnings.warn("mods argument is not needed anymore, you can stop passing it", stacklevel=2)
+            warn("mods argument is not needed anymore, you can stop passing it")
         own = {key: value if getattr(value, "_get_raw", False) else shape_wrapper(value) for key, value in (custom_mapping or {}).items()}
         self.flop_registry = {**flop_registry, **own}
         self.mod_tracker = ModuleTracker()

@@ -118,6 +118,20 @@ def test_hooks(both: Both) -> None:
     both(lambda torch: torch.ones(2).register_hook(print), message="cannot register a hook on a tensor that doesn't require gradient")
 
 
+def test_modes_are_cloned(both: Both) -> None:
+    def body(torch: Any) -> Any:
+        seen = []
+        for mode in (torch.no_grad(), torch.enable_grad(), torch.inference_mode(False), torch.inference_mode(), torch.set_grad_enabled(False)):
+            other = mode.clone()
+            assert other is not mode
+            with other:
+                seen.append((type(other).__name__, torch.is_grad_enabled(), torch.is_inference_mode_enabled()))
+        torch.set_grad_enabled(True)
+        return seen
+
+    both(body)
+
+
 def test_modes(both: Both) -> None:
     def body(torch: Any) -> Any:
         x = torch.ones(2, requires_grad=True)

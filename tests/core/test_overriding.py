@@ -524,6 +524,26 @@ def test_stubs_ask_for_what_their_functions_need():
             stubs[function](1)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_stubs_take_the_calls_that_torchs_take():
+    """What each of torch's needs; those of writes in place have the parameters of the function."""
+    named = [{}, {}]
+    for stubs, library in zip(named, (real_torch, mstorch)):
+        for function, stub in library.overrides.get_testing_overrides().items():
+            name = library.overrides.resolve_name(function)
+            stubs[name.replace("mstorch", "torch") if name else None] = stub
+    theirs, ours = named
+    both = theirs.keys() & ours.keys() - {None}
+    assert len(both) > 1300
+    for name in both:
+        needed = [p for p in inspect.signature(theirs[name]).parameters.values() if p.default is p.empty]
+        named = {p.name: 0 for p in needed if p.kind is p.KEYWORD_ONLY}
+        assert ours[name](*(0 for p in needed if p.kind is p.POSITIONAL_OR_KEYWORD), **named) == -1, name
+    for name in ("add_", "addmm_", "lerp_", "scatter_add_", "masked_fill_"):
+        wanted = {p for p in inspect.signature(theirs[f"torch.Tensor.{name}"]).parameters if p != "out"}
+        assert wanted <= set(inspect.signature(ours[f"torch.Tensor.{name}"]).parameters), name
+
+
 def test_deep_copies_ask_the_tensor_alone(both):
     def body(torch):
         class Duck:

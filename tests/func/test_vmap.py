@@ -199,3 +199,13 @@ def test_draws_in_place(both):
         return t.vmap(lambda x: x.clone().normal_().uniform_() + t.rand(3), randomness="different")(t.zeros(5, 3))
 
     both(body)
+
+
+@pytest.mark.parametrize("text", ["z * 2", "2 + z", "z / 2", "z ** 2", "z > 0", "z + z", "z * y", "y * z", "z % 2", "z - 1", "z.maximum(y)", "z.pow(y)"])
+@pytest.mark.parametrize("shape", [(0,), (0, 2)])
+def test_no_slices_beside_a_number(text, shape, both):
+    def body(torch):
+        y = torch.tensor(2.0)
+        return torch.vmap(lambda z: eval(text, {"z": z, "y": y}))(torch.ones(shape))
+
+    both(body)

@@ -159,3 +159,19 @@ def test_the_way_that_torch_would_take():
     for library in (real_torch, mstorch):
         with library.nn.attention.sdpa_kernel(library.nn.attention.SDPBackend.MATH):
             assert _choice(library, *((2, 2, 4, 8),) * 3) == 0
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("boolean", [False, True])
+def test_rows_that_attend_to_nothing_with_values_of_another_width(both, kind, boolean):
+    def body(torch):
+        torch.manual_seed(0)
+        q, k, v = (torch.randn(2, 3, length, width).to(getattr(torch, kind)).requires_grad_() for length, width in ((4, 8), (5, 8), (5, 6)))
+        allowed = torch.ones(4, 5, dtype=torch.bool)
+        allowed[1] = False
+        mask = allowed if boolean else torch.zeros(4, 5, dtype=q.dtype).masked_fill(~allowed, float("-inf"))
+        found = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        found.float().sum().backward()
+        return found, q.grad, k.grad, v.grad
+
+    both(body, rtol=0.02 if kind != "float32" else 1e-5, atol=0.02 if kind != "float32" else 1e-6, strides=False)

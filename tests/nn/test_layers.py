@@ -145,6 +145,29 @@ def test_packed_sequences(both):
     both(body, strides=False, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("text", ["RNN(3, 4, 2)", "GRU(3, 4, bidirectional=True, batch_first=True)", "LSTM(3, 4, 2)", "LSTM(3, 4, proj_size=2)"])
+def test_sizes_of_states_are_checked(both, text):
+    def body(torch):
+        layer = eval(f"nn.{text}", {"nn": torch.nn})
+        x = torch.ones(5, 2, 3)
+        packed = torch.ones(7, 3), torch.tensor([4, 3])
+        found = [layer.get_expected_hidden_size(x, None), layer.get_expected_hidden_size(*packed)]
+        state, other = torch.zeros(found[0]), torch.zeros(found[1])
+        if layer.mode == "LSTM":
+            found += [layer.get_expected_cell_size(x, None), layer.get_expected_cell_size(*packed)]
+            state, other = (state, torch.zeros(found[2])), (other, torch.zeros(found[2]))
+        layer.check_forward_args(x, state, None)
+        for given in ((x, other, None), (torch.ones(2, 3), state, None), (torch.ones(5, 2, 4), state, None), (packed[0], state, torch.tensor([6, 1]))):
+            with pytest.raises(RuntimeError) as error:
+                layer.check_forward_args(*given)
+            found.append(str(error.value))
+        with pytest.raises(RuntimeError) as error:
+            layer.check_hidden_size(x, expected_hidden_size=(1, 2, 3), msg="{} is not {}")
+        return *found, str(error.value)
+
+    both(body)
+
+
 def test_a_padded_batch_in_inference(both):
     def body(torch):
         torch.manual_seed(0)

@@ -3,7 +3,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch as reference
 
+# A build of torch for GPUs takes it, and makes every tensor there from then on.
+ON_GPUS = pytest.param(
+    "set_default_tensor_type(torch.cuda.FloatTensor)", marks=pytest.mark.skipif(reference.version.cuda is not None, reason="torch's CPU build")
+)
 REDUCTIONS = [
     "prod(torch.tensor([[1.0, 0], [1, 1]]), 1, dtype=torch.bool)", "prod(torch.tensor([1, 2]), dtype=torch.bool)",
     "cumsum(torch.tensor([1.0, 2]), 0, dtype=torch.bool)", "all(torch.ones(2), dim=0, out=torch.ones(()))",
@@ -28,7 +33,7 @@ OTHERS = [
     "corrcoef(torch.tensor(1 + 2j))", "bernoulli(torch.full((10,), 0.5), out=torch.ones(10, dtype=torch.int64))",
     "normal(torch.zeros(120), torch.ones(2, 3, 4, 5))", "empty((3, 3), memory_format=torch.channels_last)",
     "empty((3, 3, 3, 3), memory_format=torch.preserve_format)", "use_deterministic_algorithms(1)",
-    "use_deterministic_algorithms(False, warn_only=1)", "arange(1, 6).apply_(lambda k: 'str')", "set_default_tensor_type(torch.cuda.FloatTensor)",
+    "use_deterministic_algorithms(False, warn_only=1)", "arange(1, 6).apply_(lambda k: 'str')", ON_GPUS,
     "ones(3, dtype=torch.complex64).scatter_reduce(0, i, torch.tensor([1 + 1j, 2]), 'mean')",
     "ones(3, dtype=torch.complex64).scatter_(0, i, torch.tensor([1 + 1j, 2]), reduce='multiply')",
     "ones(3, dtype=torch.complex64).scatter_reduce(0, i, torch.tensor([1 + 1j, 2]), 'amax')",

@@ -347,3 +347,26 @@ def test_views_among_several_that_changed_unseen(both: Both, change: str, made: 
         return eval(f"view.{asked}", {"view": view})
 
     both(body)
+
+
+@pytest.mark.parametrize("how", [
+    "t[...] = v", "t.fill_(v)", "t[1:] = v", "t[0] = v", "t[[0, 1]] = v", "t[torch.tensor([True, False, True])] = v", "t.view(-1)[...] = v",
+    "t[torch.tensor([False, False, False])] = v", "t[:] = v.expand(3)", "t.copy_(v)", "t[None] = v", "t.detach()[...] = v", "t[:] = v * 2",
+])  # fmt: skip
+@pytest.mark.parametrize("kind", ["int64", "uint8", "bool"])
+def test_integers_that_a_tensor_of_gradients_is_put_into(both: Both, how: str, kind: str) -> None:
+    def body(torch: Any) -> Any:
+        t, v = torch.zeros(3, dtype=getattr(torch, kind)), torch.tensor(2.5).requires_grad_()
+        exec(how, {"t": t, "v": v, "torch": torch})
+        return t.requires_grad, t.is_leaf, t.grad_fn and t.grad_fn.name(), t._version, t.detach()
+
+    both(body)
+
+
+@pytest.mark.parametrize("name", ["hardtanh", "relu6"])
+def test_strides_of_what_is_clamped(both: Both, name: str) -> None:
+    def body(torch: Any) -> Any:
+        inputs = (torch.zeros(0, 2, 3, 0)[:, 0, :, 0::1], torch.arange(3.0)[::3], torch.zeros(2, 2, 3, 4)[:, 0, :, ::2].transpose(0, 2))
+        return [getattr(torch.nn.functional, name)(t) for t in inputs]
+
+    both(body)

@@ -67,3 +67,25 @@ def test_a_nan_at_the_padding(both):
         return weight.grad
 
     both(body)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "bfloat16"])
+def test_rows_are_scaled_to_the_greatest_norm(both, kind):
+    """In place and outside of autograd: a derivative takes the rows as they are."""
+
+    def body(torch):
+        forward = torch.autograd.forward_ad
+        indices = torch.tensor([[0, 3], [3, 2]])
+        weight = (torch.arange(12.0).reshape(4, 3) / 3).to(getattr(torch, kind)).requires_grad_()
+        before = weight._version
+        torch.nn.functional.embedding(indices, weight, max_norm=1.0).sum().backward()
+        with forward.dual_level():
+            dual = forward.make_dual(torch.ones(4, 3) * 2, torch.ones(4, 3))
+            parts = forward.unpack_dual(torch.nn.functional.embedding(indices, dual, max_norm=1.0))
+        try:
+            torch.nn.functional.embedding(torch.tensor([9]), weight, max_norm=1.0)
+        except IndexError as error:
+            words = str(error)
+        return weight.detach(), weight._version - before, weight.grad, parts.primal, parts.tangent, words
+
+    both(body)

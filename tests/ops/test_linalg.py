@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch as reference
 
 LOOSE = {"rtol": 2e-4, "atol": 2e-5, "strides": False}
 
@@ -179,6 +180,7 @@ def test_many_small_matrices(both, dtype):
     both(lambda torch: torch.tensor(square) @ torch.tensor(right), **LOOSE)
 
 
+@pytest.mark.skipif(reference.version.cuda is not None, reason="what a build for GPUs has besides")
 def test_preferred_libraries(both):
     for name in ("preferred_linalg_library", "preferred_blas_library"):
         for value in (None, "default", "magma", "cublaslt", "none", 3):
@@ -294,3 +296,43 @@ def test_sums_row_by_row(both):
         return torch.baddbmm(torch.ones(2, 2, 2).mT, x, x.mT), torch.baddbmm(torch.ones(2, 2, 2).mT, x, x.mT, beta=2, alpha=3)
 
     both(body)
+
+
+@pytest.mark.parametrize("kind", ["float64", "complex128"])
+@pytest.mark.parametrize("upper", [False, True])
+def test_gradients_of_cholesky_of_what_is_not_hermitian(both, kind, upper):
+    random = np.random.RandomState(0)
+    parts = [random.standard_normal((4, 4)) + (1j * random.standard_normal((4, 4)) if kind == "complex128" else 0) for _ in range(2)]
+    matrix = parts[0] @ parts[0].conj().T + 2 * np.eye(4)
+
+    def body(torch):
+        found = []
+        for start in (matrix, matrix + np.triu(parts[1], 1), matrix + np.diag(parts[1][0] * 0.1)):
+            x = torch.tensor(start, requires_grad=True)
+            y = (torch.linalg.cholesky(x, upper=upper) * torch.tensor(parts[1])).sum()
+            (y.real if y.is_complex() else y).backward()
+            found.append(torch.view_as_real(x.grad.resolve_conj()) if y.is_complex() else x.grad)
+        return found
+
+    both(body, strides=False)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", "complex64"])
+@pytest.mark.parametrize("alpha,beta", [(0, 1), (1, 0), (0, 0), (0, 2)])
+@pytest.mark.parametrize("name", ["addmm", "addmv", "addbmm", "baddbmm", "addr"])
+def test_factors_of_zero(both, name, alpha, beta, kind):
+    shapes = {
+        "addmm": ((2, 2), (2, 2), (2, 2)), "addmv": ((2,), (2, 2), (2,)), "addbmm": ((2, 2), (3, 2, 2), (3, 2, 2)),
+        "baddbmm": ((3, 2, 2), (3, 2, 2), (3, 2, 2)), "addr": ((2, 2), (2,), (2,)),
+    }[name]  # fmt: skip
+
+    def body(torch):
+        tensors = [torch.ones(shape, dtype=getattr(torch, kind)) for shape in shapes]
+        for tensor in tensors:
+            tensor.view(-1)[0] = float("nan")
+            tensor.requires_grad_()
+        found = getattr(torch, name)(*tensors, alpha=alpha, beta=beta)
+        parts = [found, *torch.autograd.grad(found, tensors, torch.ones_like(found))]
+        return [torch.view_as_real(part.resolve_conj()) if part.is_complex() else part for part in parts]
+
+    both(body, strides=False)

@@ -113,3 +113,32 @@ def test_convolution_of_many_images(both: Both, stride: int) -> None:
         return y, x.grad, w.grad
 
     both(body, rtol=1e-4, atol=1e-5)
+
+
+def test_sums_of_many_numbers_keep_their_digits():
+    """Along outer dimensions, too, and of long vectors: what torch's sums in blocks are right to."""
+    x = np.random.default_rng(0).random((1 << 20, 3), np.float32)
+    wide = x.astype(np.float64)
+    t = mstorch.tensor(x)
+    want = {
+        "sum": wide.sum(0), "mean": wide.mean(0), "var": wide.var(0), "std": wide.std(0), "logsumexp": np.log(np.exp(wide).sum(0)),
+        "norm": np.sqrt((wide * wide).sum(0)), "both": wide.sum(0), "bias": np.sin(wide).sum(0), "dot": wide[:, 0] @ wide[:, 1],
+    }  # fmt: skip
+    bias = mstorch.zeros(3, requires_grad=True)
+    ((t + bias) * mstorch.sin(t)).sum().backward()
+    got = {
+        "sum": t.sum(0), "mean": t.mean(0), "var": t.var(0, correction=0), "std": t.std(0, correction=0),
+        "logsumexp": mstorch.logsumexp(t, 0), "norm": t.norm(dim=0), "both": t.reshape(1024, 1024, 3).sum((0, 1)), "bias": bias.grad,
+        "dot": mstorch.dot(t[:, 0].contiguous(), t[:, 1].contiguous()),
+    }  # fmt: skip
+    for name, value in want.items():
+        np.testing.assert_allclose(got[name].numpy(), value, rtol=1e-6, err_msg=name)
+
+
+def test_long_rows_are_normalised_exactly():
+    x = np.random.default_rng(0).random((2, 1 << 21), np.float32)
+    wide = x.astype(np.float64)
+    want = (wide - wide.mean(1, keepdims=True)) / np.sqrt(wide.var(1, keepdims=True) + 1e-5)
+    t = mstorch.tensor(x)
+    np.testing.assert_allclose(mstorch.nn.functional.layer_norm(t, t.shape[1:]).numpy(), want, atol=2e-6)
+    np.testing.assert_allclose(mstorch.nn.functional.group_norm(t.reshape(2, 4, -1), 1).reshape(2, -1).numpy(), want, atol=2e-6)

@@ -78,6 +78,24 @@ def test_statistics_of_constants(both):
     both(body)
 
 
+def test_norms_of_nothing(both):
+    def body(torch):
+        found = []
+        for shape in ((2, 4, 0), (0, 4, 3), (2, 4, 3)):
+            layer = torch.nn.GroupNorm(2, 4)
+            layer(torch.ones(shape)).sum().backward()
+            found += [layer.weight.grad, layer.bias.grad]
+        return found
+
+    def stray(torch):
+        return torch.nn.InstanceNorm1d(4, track_running_stats=True)(torch.ones(2, 4))
+
+    both(body)
+    both(stray)
+    both(lambda torch: torch.nn.InstanceNorm1d(4)(torch.ones(0, 4, 3)))
+    both(lambda torch: torch.nn.InstanceNorm1d(4, affine=True)(torch.ones(0, 4, 3)))
+
+
 @pytest.mark.parametrize("p", [0, 0.5, 1, 1.5, 2, 3, math.inf, -math.inf, -1])
 @pytest.mark.parametrize("kind", ["float64", "float16", "complex128"])
 def test_slopes_of_vector_norms(p, kind, both):

@@ -113,3 +113,63 @@ def test_windows_that_share_places_are_written_in_turn(window, kind, both):
         return found
 
     both(body)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod"])
+@pytest.mark.parametrize("window", ["t[0]", "t[...]", "t[..., 0]", "t[:1]"])
+@pytest.mark.parametrize("dim", [0, -1])
+def test_reductions_into_their_input_start_anew(name, window, dim, both):
+    def body(torch):
+        t = torch.arange(6.0).reshape(2, 3) + 1
+        found = getattr(torch, name)(t, dim, window == "t[:1]", out=eval(window, {"t": t}))
+        s = torch.tensor(2.0)
+        return found, t, getattr(torch, name)(torch.atleast_2d(s), dim=-2, out=s[...]) if name != "prod" else None, s
+
+    both(body)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod"])
+def test_outputs_that_require_gradients_are_refused_first(name, both):
+    both(lambda torch: getattr(torch, name)(torch.ones(2, 3), 4, out=torch.zeros(3).requires_grad_()))
+
+
+def test_masked_scatter_of_itself_with_a_history(both):
+    def body(torch):
+        leaf = (torch.arange(6.0) - 2).reshape(2, 3).requires_grad_()
+        t = leaf * 1
+        t.masked_scatter_(t > 0, t)
+        t.sum().backward()
+        return t, leaf.grad, t._version
+
+    both(body)
+
+
+@pytest.mark.parametrize("window", [*WINDOWS, "b.expand(2, 3, 4)", "b[:, :1].expand(3, 4)", "b.T"])
+@pytest.mark.parametrize("name", ["cumsum_", "cumprod_"])
+@pytest.mark.parametrize("dim", [0, 1, -1, 5])
+def test_rows_that_share_places_are_scanned_in_turn(window, name, dim, both):
+    def body(torch):
+        b = torch.arange(12.0).reshape(3, 4) + 1
+        getattr(eval(window, {"b": b}), name)(dim)
+        return b, b._version
+
+    both(body)
+
+
+@pytest.mark.parametrize("text", ["t[...] = v", "t[:] = v", "t[0:2] = v", "t.fill_(v)", "t[...] = 2", "t[0] = v"])
+def test_a_number_of_a_tensor_into_an_expanded_one(text, both):
+    def body(torch):
+        t = torch.zeros(1).expand(3)
+        exec(text, {"t": t, "v": torch.tensor(1.0)})
+        return t
+
+    both(body)
+
+
+@pytest.mark.parametrize("window", ["t.as_strided((3,), (0,))", "t[:, -1::3, -1]", "t[...]", "t[:1]"])
+def test_sorted_into_the_input(window, both):
+    def body(torch):
+        t = torch.arange(8.0).reshape(2, 2, 2)
+        return torch.sort(t, out=(eval(window, {"t": t}), torch.zeros(0, dtype=torch.int64)))
+
+    both(body)

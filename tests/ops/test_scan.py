@@ -157,3 +157,20 @@ def test_running_sums_of_rows(shape, turned):
         return (x.transpose(0, -1) if turned else x).cumsum(-1).numpy()
 
     np.testing.assert_array_equal(sums(mstorch), sums(real_torch))
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_gradients_of_logcumsumexp_at_infinity(both, kind):
+    inf, nan = float("inf"), float("nan")
+
+    def body(torch):
+        found = []
+        for values in ([-inf, -inf, 1, 2, -inf], [nan, 1, 2], [1, inf, -inf], [1, -2, 3], [-inf, 1.0]):
+            x = torch.tensor(values, dtype=getattr(torch, kind), requires_grad=True)
+            y = torch.logcumsumexp(x, 0)
+            found += [y, *torch.autograd.grad((y * torch.linspace(-1, 2, len(values), dtype=x.dtype)).sum(), x)]
+        x = torch.tensor([[0.5, 1, -2], [3, 0, 1]], dtype=getattr(torch, kind), requires_grad=True)
+        (first,) = torch.autograd.grad(torch.logcumsumexp(x, 1).square().sum(), x, create_graph=True)
+        return [*found, first, *torch.autograd.grad(first.square().sum(), x)]
+
+    both(body)

@@ -402,3 +402,12 @@ def test_updates_are_done_in_portions(name, monkeypatch):
     for (whole, version), (parts, other) in zip(from_whole, from_parts, strict=True):
         np.testing.assert_array_equal(whole, parts)
         assert version == other
+
+
+@pytest.mark.parametrize("torch", LIBRARIES)
+def test_adagrads_sums_are_shared(torch):
+    weight = torch.nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.Adagrad([weight])
+    assert not optimizer.state[weight]["sum"].is_shared()
+    assert optimizer.share_memory() is None
+    assert optimizer.state[weight]["sum"].is_shared()

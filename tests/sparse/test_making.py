@@ -168,6 +168,16 @@ def test_invariants_switch() -> None:
     check.disable()
 
 
+def test_copies_keep_gradients(both: Callable[..., Any]) -> None:
+    def body(torch: Any) -> Any:
+        s = torch.eye(2).to_sparse()
+        s.grad = torch.ones(2, 2).to_sparse()
+        first, second = copy.deepcopy([s, s.grad])
+        return first.grad is second, first.grad is not s.grad, first.grad.to_dense()
+
+    both(body)
+
+
 def test_copies_and_pickles() -> None:
     x = Samples(mstorch, requires_grad=True)
     for tensor in (x.s, x.c):

@@ -153,6 +153,27 @@ def test_nested(both):
     both(body)
 
 
+@pytest.mark.parametrize("early_stop", [True, False])
+def test_backward_within_the_function(both, early_stop):
+    """Part of what the function saves is needed before it has saved all of it."""
+
+    def body(torch):
+        checkpoint = torch.utils.checkpoint
+
+        def function(x):
+            (inner,) = torch.autograd.grad(x.sin().exp().sin(), x)
+            return x.sin() * inner
+
+        def nested(x):
+            return checkpoint.checkpoint(function, x, use_reentrant=False)
+
+        x = torch.tensor(0.3, requires_grad=True)
+        with checkpoint.set_checkpoint_early_stop(early_stop):
+            return [torch.autograd.grad(checkpoint.checkpoint(f, x, use_reentrant=False), x) for f in (function, nested)]
+
+    both(body)
+
+
 def test_autocast(both):
     def body(t):
         net = _net(t)

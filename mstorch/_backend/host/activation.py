@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import erf
 
 from ..onednn import elementwise
+from ..processor import flags
 from ..quiet import QUIET, quiet
 from ..table import define_host
 from ._blocks import blocked
@@ -17,7 +18,7 @@ from .math import numpy_sigmoid, share_blocks
 
 def numpy_relu(x: np.ndarray) -> np.ndarray:
     """The positive part; NaN stays."""
-    return np.asarray(np.maximum(x, number(0, x)))
+    return np.asarray(np.maximum(number(0, x), x))  # of two zeros NumPy gives the second, torch x
 
 
 def _by_onednn(kind: int, spare: Callable[[np.ndarray], np.ndarray], least: int = 0) -> Callable[[np.ndarray], np.ndarray]:
@@ -137,7 +138,22 @@ def gelu_slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
     return np.asarray(share)
 
 
-define_host("gelu", _by_onednn(elementwise.GELU, numpy_gelu), FLOATS, HALF)
+_gelu = _by_onednn(elementwise.GELU, numpy_gelu)
+
+
+def gelu(x: np.ndarray) -> np.ndarray:
+    """GELU; of float16, for which torch takes oneDNN only where the processor computes in it, infinity stays, which is NaN to oneDNN."""
+    if x.dtype != np.float16:
+        return _gelu(x)
+    wide = x.astype(np.float32)
+    found = _gelu(wide)
+    if "avx512_fp16" not in flags():
+        found[wide == np.inf] = np.inf
+    with quiet():
+        return found.astype(np.float16)
+
+
+define_host("gelu", gelu, (*FLOATS, "float16"), HALF)
 define_host("gelu_tanh", _by_onednn(elementwise.GELU_TANH, numpy_gelu_tanh), FLOATS, HALF)
 define_host("relu", numpy_relu, (*FLOATS, *INTS), HALF)
 define_host("silu", _by_onednn(elementwise.SWISH, numpy_silu, 1 << 10), FLOATS, HALF)
@@ -160,12 +176,12 @@ def _enter(op: str, function: Any, dtypes: tuple[str, ...] = FLOATS) -> None:
     define_host(op, kernel, dtypes, HALF)
 
 
-_enter("hardtanh", lambda x, low, high: np.minimum(np.maximum(x, low), high), (*FLOATS, *INTS))
+_enter("hardtanh", lambda x, low, high: np.minimum(high, np.maximum(low, x)), (*FLOATS, *INTS))
 _enter("prelu", lambda x, weight: np.where(x > 0, x, x * weight))
-_enter("elu", lambda x, alpha, scale, inner: np.where(x > 0, x * scale, np.expm1(np.minimum(x, x.dtype.type(0)) * inner) * (alpha * scale)))
+_enter("elu", lambda x, alpha, scale, inner: np.where(x > 0, x * scale, np.expm1(np.minimum(x.dtype.type(0), x) * inner) * (alpha * scale)))
 _enter("mish", lambda x: x * np.tanh(_softplus_one(x)))
-_enter("softplus", lambda x, beta, bound: np.where(x * beta > bound, x, _softplus_one(x * beta) / beta))
-_enter("logsigmoid", lambda x: -_softplus_one(-x))
+_enter("softplus", lambda x, beta, bound: np.where(x * beta > bound, x, np.log1p(np.exp(x * beta)) / beta))
+_enter("logsigmoid", lambda x: np.minimum(number(0, x), x) - np.log1p(np.exp(-np.abs(x))))
 _enter("hardsigmoid", lambda x: np.clip(x + number(3, x), number(0, x), number(6, x)) / number(6, x))
 _enter("hardswish", lambda x: x * np.clip(x + number(3, x), number(0, x), number(6, x)) / number(6, x))
 _enter("softshrink", lambda x, bound: np.maximum(x - bound, number(0, x)) + np.minimum(x + bound, number(0, x)))

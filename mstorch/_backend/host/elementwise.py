@@ -23,6 +23,17 @@ def numpy_pow(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def numpy_scalar_power(x: np.ndarray, exponent: Any) -> np.ndarray:
     """The power with a number; the common ones by arithmetic, as torch does."""
+    if x.dtype.itemsize == 2:  # as torch, of the number as 16 bits have it
+        rounded = float(np.float32(exponent).astype(x.dtype))
+        wide = x.astype(np.float32)
+        if x.dtype == np.float16:
+            return np.asarray(np.power(wide, np.float32(rounded), extobj=QUIET)).astype(x.dtype)
+        if rounded in (3, -2, -0.5):  # torch rounds in between
+            inner = np.sqrt(wide, extobj=QUIET) if rounded == -0.5 else np.multiply(wide, wide, extobj=QUIET)
+            inner = inner.astype(x.dtype).astype(np.float32)
+            found = np.multiply(inner, wide, extobj=QUIET) if rounded == 3 else np.reciprocal(inner, extobj=QUIET)
+            return np.asarray(found).astype(x.dtype)
+        return numpy_scalar_power(wide, rounded).astype(x.dtype)
     if exponent == 2:
         return np.asarray(np.multiply(x, x, extobj=QUIET))
     if exponent == 0.5:
@@ -61,10 +72,10 @@ def numpy_clamp(x: np.ndarray, low: Any, high: Any) -> np.ndarray:
     """Between the bounds, of which one may be None; NaN stays, and a NaN bound gives NaN."""
     found = x
     if low is not None:
-        found = np.maximum(found, low, extobj=QUIET)
+        found = np.maximum(low, found, extobj=QUIET)  # of two equal ones, zeros of both signs, NumPy gives the second
     if high is not None:
         into = found if found is not x and found.__class__ is np.ndarray and getattr(high, "ndim", 0) == 0 else None
-        found = np.minimum(found, high, out=into, extobj=QUIET)
+        found = np.minimum(high, found, out=into, extobj=QUIET)
     return np.array(found) if found is x else np.asarray(found)
 
 
@@ -85,13 +96,14 @@ def numpy_square(x: np.ndarray) -> np.ndarray:
 
 define_host("add", numpy_add, (*_ALL, "bool"), _BFLOAT16)
 define_host("sub", numpy_sub, _ALL, _BFLOAT16)
-define_host("mul", numpy_mul, (*_ALL, "bool"), _BFLOAT16)
-define_host("div", numpy_div, ("float16", *FLOATS, *COMPLEX), _BFLOAT16)
+# By way of single precision, as wide as the number that may stand beside 16 bits.
+define_host("mul", numpy_mul, ("bool", *INTS, *FLOATS, *COMPLEX), HALF)
+define_host("div", numpy_div, (*FLOATS, *COMPLEX), HALF)
 define_host("neg", numpy_neg, _ALL, _BFLOAT16)
 define_host("pow", numpy_pow, FLOATS, HALF)
-define_host("scalar_power", numpy_scalar_power, FLOATS, HALF)
+define_host("scalar_power", numpy_scalar_power, (*HALF, *FLOATS))
 define_host("where", numpy_where)
-define_host("clamp", numpy_clamp, REAL, _BFLOAT16)
+define_host("clamp", numpy_clamp, ("bool", *INTS, *FLOATS), HALF)
 define_host("abs", numpy_abs, (*INTS, "float16", *FLOATS, *COMPLEX), _BFLOAT16)
 define_host("square", numpy_square, _ALL, _BFLOAT16)
 define_host("sqrt", one(np.sqrt), FLOATS, HALF)
@@ -111,7 +123,10 @@ def _counted(how: str) -> Any:
     def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """A remainder, or a quotient from the exact remainder and not by rounding."""
         with quiet():
-            return np.asarray(np.fmod(x, y) if how == "fmod" else np.remainder(x, y))
+            rest = np.fmod(x, y)
+            if how == "remainder":  # NumPy's own gives a zero the divisor's sign
+                rest = np.where((rest != 0) & ((y < 0) != (rest < 0)), rest + y, rest)
+            return np.asarray(rest)
 
     return kernel
 
@@ -133,6 +148,12 @@ def numpy_trunc_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The quotient without what comes after the point."""
     with quiet():
         return np.asarray(np.trunc(np.divide(x, y)))
+
+
+def _first_of_equal(function: Any) -> Any:
+    """A kernel that gives the first of two equal ones (zeros of both signs), where NumPy gives the second."""
+    kernel = two(function)
+    return lambda x, y: kernel(y, x)
 
 
 def numpy_sign(x: np.ndarray) -> np.ndarray:
@@ -170,7 +191,7 @@ define_host("fmod", _counted("fmod"), FLOATS, HALF)
 define_host("remainder", _counted("remainder"), FLOATS, HALF)
 define_host("floor_divide", numpy_floor_divide, FLOATS, HALF)
 define_host("trunc_divide", numpy_trunc_divide, FLOATS, HALF)
-define_host("fmax", two(np.fmax), (*INTS, "float16", *FLOATS), _SMALL)
-define_host("fmin", two(np.fmin), (*INTS, "float16", *FLOATS), _SMALL)
+define_host("fmax", _first_of_equal(np.fmax), (*INTS, *FLOATS), {**HALF, **_SMALL})
+define_host("fmin", _first_of_equal(np.fmin), (*INTS, *FLOATS), {**HALF, **_SMALL})
 define_host("sign", numpy_sign, (*INTS, "float16", *FLOATS), _SMALL)
 define_host("sgn", lambda x: numpy_sgn(x) if x.dtype.kind == "c" else numpy_sign(x), (*INTS, "float16", *FLOATS, *COMPLEX), _SMALL)

@@ -85,8 +85,11 @@ def numpy_logit(x: np.ndarray, low: float | None = None, high: float | None = No
     """``log(x / (1 - x))``, of x between ``low`` and ``high``."""
     with quiet():
         if low is not None:
-            x = np.clip(x, number(low, x), number(high, x))
-        return np.asarray(np.log(x / (number(1, x) - x)))
+            x = np.clip(x, number(low, x), number(high, x)).astype(x.dtype)
+        odds = (x / (number(1, x) - x)).astype(x.dtype)
+        if x.dtype.itemsize > 2:
+            return np.asarray(np.log(odds))
+        return np.asarray(np.log(odds.astype(np.float32))).astype(x.dtype)  # torch rounds each step
 
 
 for _name, _function in {"asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "exp2": np.exp2}.items():
@@ -99,6 +102,6 @@ for _name, _function in {
 define_host("round", numpy_round, FLOATS, HALF)
 define_host("frac", numpy_frac, FLOATS, HALF)
 define_host("sinc", lambda x: np.asarray(np.sinc(x)).astype(x.dtype, copy=False), FLOATS, HALF)
-define_host("logit", numpy_logit, FLOATS, HALF)
+define_host("logit", numpy_logit, (*FLOATS, *HALF))
 define_host("nextafter", two(np.nextafter), FLOATS, HALF)
 define_host("frexp", numpy_frexp, (*FLOATS, "float16"))

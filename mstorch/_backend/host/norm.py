@@ -8,6 +8,7 @@ from ..onednn.library import FOUND
 from ..quiet import quiet
 from ..table import define_host
 from ._blocks import by_rows, share
+from ._sums import sum_along
 from ._ufunc import FLOATS, HALF, number
 
 
@@ -17,15 +18,16 @@ def standardised(x: np.ndarray, axes: tuple[int, ...], eps: float) -> tuple[np.n
     for axis in axes:
         count *= x.shape[axis]
     with quiet():
-        mean = np.add.reduce(x, axis=axes, keepdims=True) / number(count, x)
+        mean = sum_along(x, axes, True) / number(count, x)
         centred = x - mean
-        var = np.add.reduce(centred * centred, axis=axes, keepdims=True) / number(count, x)
+        var = sum_along(centred * centred, axes, True) / number(count, x)
         inverse = number(1, x) / np.sqrt(var + number(eps, x))
         centred *= inverse
     return centred, mean, var, inverse
 
 
 _COST = 0.5  # nanoseconds that oneDNN takes for an element
+_LONG = 1 << 18  # elements of a row from which on oneDNN's sums are less exact than NumPy's, which add pairs
 
 
 def _flat(x: np.ndarray, begin: int) -> np.ndarray:
@@ -43,6 +45,8 @@ def layer_norm_slope(
     if not (FOUND and g.dtype == x.dtype == weight.dtype == np.float32):
         return None
     values, slopes = _flat(x, begin), _flat(g, begin)
+    if values.shape[1] >= _LONG:
+        return None
     scale = np.ascontiguousarray(weight).reshape(-1)
     out, found = np.empty(values.shape, np.float32), []
 
@@ -63,7 +67,7 @@ def numpy_layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, begin:
     flat = _flat(x, begin)
     scale, shift = np.ascontiguousarray(weight).reshape(-1), np.ascontiguousarray(bias).reshape(-1)
     out = np.empty(flat.shape, x.dtype)
-    if FOUND and x.dtype == np.float32:
+    if FOUND and x.dtype == np.float32 and flat.shape[1] < _LONG:
 
         def part(start: int, end: int) -> None:
             rows.layer_norm(flat[start:end], scale, shift, eps, out[start:end])

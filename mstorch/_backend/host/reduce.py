@@ -7,6 +7,7 @@ import numpy as np
 
 from ..quiet import quiet
 from ..table import define_host
+from ._sums import sum_along
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS, number
 
 Dims = tuple[int, ...]
@@ -17,25 +18,24 @@ def numpy_sum(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
     with quiet():
         if not dims or not x.ndim:
             return np.array(x, order="C")
-        return np.asarray(np.add.reduce(x, axis=dims if len(dims) < x.ndim else None, dtype=x.dtype, keepdims=keepdim))
+        return np.asarray(sum_along(x, dims if len(dims) < x.ndim else None, keepdim, x.dtype))
 
 
 def numpy_mean(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
     """The mean along dimensions."""
-    total = numpy_sum(x, dims, keepdim)
+    found = numpy_sum(x, dims, keepdim)
     count = 1
     for dim in dims if x.ndim else ():
         count *= x.shape[dim]
     with quiet():
-        return np.asarray(total / number(count, x))
+        return np.asarray(found / number(count, x))
 
 
 def numpy_variance(x: np.ndarray, dims: Dims, keepdim: bool, divisor: float) -> tuple[np.ndarray, np.ndarray]:
     """The sum of squared distances to the mean over ``divisor``, and the distances."""
     with quiet():
         away = x - numpy_mean(x, dims, True)
-        total = np.add.reduce(away * away, axis=dims, keepdims=keepdim)
-        return np.asarray(np.divide(total, number(divisor, x))), away
+        return np.asarray(np.divide(sum_along(away * away, dims, keepdim), number(divisor, x))), away
 
 
 def variance_slope(g: np.ndarray, away: np.ndarray, dims: Dims, keepdim: bool, divisor: float | None) -> np.ndarray:
@@ -117,8 +117,8 @@ def numpy_p_norm(x: np.ndarray, p: float, dims: Dims, keepdim: bool, share: bool
             return np.asarray((np.maximum if p > 0 else np.minimum).reduce(size, axis=axes or (), keepdims=keepdim))
         if p == 0:
             return np.asarray((size != 0).sum(axis=axes, keepdims=keepdim), x.dtype)
-        total = np.add.reduce(size if p == 1 else np.power(size, number(p, x)), axis=axes or (), keepdims=keepdim)
-        return np.asarray(total if p == 1 else np.power(total, number(1 / p, x)), x.dtype)
+        found = sum_along(size if p == 1 else np.power(size, number(p, x)), axes or (), keepdim)
+        return np.asarray(found if p == 1 else np.power(found, number(1 / p, x)), x.dtype)
 
 
 define_host("p_norm", numpy_p_norm, FLOATS, HALF)

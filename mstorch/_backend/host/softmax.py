@@ -10,6 +10,7 @@ from ..onednn.library import FOUND
 from ..quiet import quiet
 from ..table import define_host
 from ._blocks import LONG, by_rows, share
+from ._sums import sum_along
 from ._ufunc import FLOATS, HALF
 
 
@@ -73,7 +74,7 @@ def numpy_softmax(x: np.ndarray, dim: int) -> np.ndarray:
     with quiet():
         powers = _shifted(x, dim)
         np.exp(powers, out=powers)
-        powers /= np.add.reduce(powers, axis=dim, keepdims=True)
+        powers /= sum_along(powers, dim, True)
     return powers
 
 
@@ -85,7 +86,7 @@ def numpy_log_softmax(x: np.ndarray, dim: int) -> np.ndarray:
         return x.copy()
     with quiet():
         values = _shifted(x, dim)
-        values -= np.log(np.add.reduce(np.exp(values), axis=dim, keepdims=True))
+        values -= np.log(sum_along(np.exp(values), dim, True))
     return values
 
 

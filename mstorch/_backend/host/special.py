@@ -17,8 +17,8 @@ def numpy_lgamma(x: np.ndarray) -> np.ndarray:
 
 
 for _name, _function in {
-    "erfc": special.erfc, "lgamma": numpy_lgamma, "ndtr": special.ndtr, "log_ndtr": special.log_ndtr, "i0": special.i0,
-    "i0e": special.i0e, "i1": special.i1, "i1e": special.i1e, "entr": special.entr, "bessel_j0": special.j0, "bessel_j1": special.j1,
+    "erfc": special.erfc, "lgamma": numpy_lgamma, "log_ndtr": special.log_ndtr, "i0": special.i0,
+    "i0e": special.i0e, "i1": special.i1, "i1e": special.i1e, "bessel_j0": special.j0, "bessel_j1": special.j1,
     "bessel_y0": special.y0, "bessel_y1": special.y1, "modified_bessel_k0": special.k0, "modified_bessel_k1": special.k1,
     "scaled_modified_bessel_k0": special.k0e, "scaled_modified_bessel_k1": special.k1e,
 }.items():  # fmt: skip
@@ -48,6 +48,29 @@ def numpy_polygamma(x: np.ndarray, order: int) -> np.ndarray:
     if order < 2:
         return np.asarray(_trigamma(x) if order else special.psi(x))
     return np.asarray((-1.0) ** (order + 1) * special.gamma(order + 1.0) * special.zeta(order + 1.0, x))
+
+
+def _rounded_steps(function: Any, steps: Any) -> Any:
+    """A kernel that takes half precision through ``steps``, each of which is rounded, as torch does."""
+
+    def kernel(x: np.ndarray) -> np.ndarray:
+        if x.dtype.itemsize > 2:
+            return np.asarray(function(x))
+        with quiet():
+            for step in steps(x.astype(np.float32)):
+                x = np.asarray(step(x.astype(np.float32)), np.float32).astype(x.dtype)
+        return x
+
+    return kernel
+
+
+_ROOT_HALF = np.float32(0.7071067811865476)
+define_host("ndtr", _rounded_steps(special.ndtr, lambda _: (
+    lambda x: x * _ROOT_HALF, special.erf, lambda x: x + np.float32(1), lambda x: x * np.float32(0.5),
+)), (*FLOATS, *HALF))  # fmt: skip
+define_host("entr", _rounded_steps(special.entr, lambda x: (
+    lambda _: np.log(x), lambda log: np.where(x > 0, -x * log, np.where(x == 0, np.float32(0), np.where(x < 0, -np.float32(np.inf), x))),
+)), (*FLOATS, *HALF))  # fmt: skip
 
 
 for _name, _function in {

@@ -25,6 +25,11 @@ def silu(node: Any, g: Any) -> Any:
     found = activation_slope(SWISH, x, g) if g.__class__ is np.ndarray else None
     if found is not None:
         return found
+    return _silu_slope(g, x)
+
+
+@v.wide
+def _silu_slope(g: Any, x: Any) -> Any:
     share = v.sigmoid(x)
     return v.mul(g, v.mul(share, v.plus(v.mul(x, v.plus(v.neg(share), 1)), 1)))
 
@@ -41,6 +46,11 @@ def gelu(node: Any, g: Any) -> Any:
     if g.__class__ is np.ndarray and g.dtype.char in "fd" and g.ndim:
         found = activation_slope(GELU, x, g)
         return found if found is not None else gelu_slope(x, g)
+    return _gelu_slope(g, x)
+
+
+@v.wide
+def _gelu_slope(g: Any, x: Any) -> Any:
     share = v.times(v.plus(v.erf(v.times(x, 0.7071067811865476)), 1), 0.5)
     density = v.times(v.exp(v.times(v.mul(x, x), -0.5)), 0.3989422804014327)
     return v.mul(g, v.add(share, v.mul(x, density)))
@@ -50,8 +60,11 @@ def gelu(node: Any, g: Any) -> Any:
 def gelu_tanh(node: Any, g: Any) -> Any:
     x = node.kept(g)
     found = activation_slope(GELU_TANH, x, g) if g.__class__ is np.ndarray else None
-    if found is not None:
-        return found
+    return found if found is not None else _gelu_tanh_slope(g, x)
+
+
+@v.wide
+def _gelu_tanh_slope(g: Any, x: Any) -> Any:
     squared = v.mul(x, x)
     inner = v.tanh(v.times(v.mul(x, v.plus(v.times(squared, 0.044715), 1)), 0.7978845608028654))
     slope = v.times(v.plus(v.times(squared, 3 * 0.044715), 1), 0.7978845608028654)
@@ -97,26 +110,42 @@ def mish(node: Any, g: Any) -> Any:
     return _mish_slope(g, node.kept(g))
 
 
+def _growth(g: Any, z: Any) -> Any:
+    return v.div(v.mul(g, z), v.plus(z, 1))
+
+
 @rule("softplus", keep=(0,))
 def softplus(node: Any, g: Any) -> Any:
     beta, bound = node.args
     x = node.kept(g)
-    slope = v.wide(lambda g, x: v.mul(g, v.sigmoid(v.times(x, beta))))
+    slope = v.wide(lambda g, x: _growth(g, v.exp(v.times(x, beta))))
     return v.where(v.above(v.times(x, beta), bound), g, slope(g, x))
 
 
 @rule("logsigmoid", keep=(0,), label="LogSigmoidBackward0")
 def logsigmoid(node: Any, g: Any) -> Any:
-    return v.wide(lambda g, x: v.mul(g, v.sigmoid(v.neg(x))))(g, node.kept(g))
+    x = node.kept(g)
+    if x.__class__ is not np.ndarray:
+        return v.mul(g, v.sigmoid(v.neg(x)))
+    return v.wide(_below)(g, v.exp(v.neg(v.abs_(x))), x)
+
+
+def _below(g: Any, z: Any, x: Any) -> Any:
+    """From ``z = exp(-|x|)``, which torch keeps in x's precision."""
+    share = v.div(z, v.plus(z, 1))
+    return v.mul(g, v.where(v.less_than(x, 0), v.plus(v.neg(share), 1), share))
 
 
 def _within(x: Any, low: float, high: float) -> np.ndarray:
     return v.above(x, low) & v.less_than(x, high)
 
 
+_SIXTH = float(np.float32(1 / 6))  # as torch has it for double precision too
+
+
 @rule("hardsigmoid", keep=(0,))
 def hardsigmoid(node: Any, g: Any) -> Any:
-    return v.where(_within(node.kept(g), -3, 3), v.wide(lambda g: v.times(g, 1 / 6))(g), 0)
+    return v.where(_within(node.kept(g), -3, 3), v.wide(lambda g: v.times(g, _SIXTH))(g), 0)
 
 
 @rule("hardswish", keep=(0,))

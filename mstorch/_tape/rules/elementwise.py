@@ -28,7 +28,7 @@ def sub(node: Any, g: Any) -> Any:
 @rule("mul", keep=(0, 1), crosswise=(0, 1))
 def mul(node: Any, g: Any) -> Any:
     first, second = node.edges
-    if g.__class__ is np.ndarray and g.dtype.kind == "f" and g.ndim and second is None and g.shape == node.shapes[0]:
+    if g.__class__ is np.ndarray and g.dtype.char in "fd" and g.ndim and second is None and g.shape == node.shapes[0]:
         return np.multiply(g, node.saved[1].value(node, False), extobj=QUIET), None  # the usual case at the least cost
     return (
         None if first is None else v.fit(v.mul(g, v.conj(node.kept(g, 1))), node.shapes[0]),
@@ -40,10 +40,9 @@ def mul(node: Any, g: Any) -> Any:
 def div(node: Any, g: Any) -> Any:
     first, second = node.edges
     y = node.kept(g, 1)
-    part = v.div(g, v.conj(y))
     return (
-        None if first is None else v.fit(part, node.shapes[0]),
-        None if second is None else v.fit(v.neg(v.mul(part, v.conj(v.div(node.kept(g, 0), y)))), node.shapes[1]),
+        None if first is None else v.fit(v.div(g, v.conj(y)), node.shapes[0]),
+        None if second is None else v.fit(v.mul(v.neg(g), v.conj(v.div(v.div(node.kept(g, 0), y), y))), node.shapes[1]),
     )
 
 
@@ -95,7 +94,7 @@ def sqrt(node: Any, g: Any) -> Any:
 @rule("rsqrt", keep=("result",))
 def rsqrt(node: Any, g: Any) -> Any:
     y = v.conj(node.kept(g))
-    return v.mul(v.times(g, -0.5), v.mul(v.mul(y, y), y))
+    return v.mul(v.times(g, -0.5), v.scalar_power(y, 3))
 
 
 @rule("reciprocal", keep=("result",))

@@ -16,20 +16,13 @@ def _acosh_slope(x: Any) -> Any:
     return v.rsqrt(v.plus(v.mul(x, x), -1))
 
 
-# By the result where that is cheaper, as torch does; else by the argument.
+# By the result where that is cheaper, as torch does; else by the argument. What the gradient is divided by comes last.
 OF_RESULT: dict[str, Callable[[Any], Any]] = {
     "exp": lambda y: y,
     "expm1": lambda y: v.plus(y, 1),
     "tan": lambda y: v.plus(v.mul(y, y), 1),
-    "tanh": lambda y: v.plus(v.neg(v.mul(y, y)), 1),
-    "sigmoid": lambda y: v.mul(y, v.plus(v.neg(y), 1)),
-    "exp2": lambda y: v.times(y, math.log(2)),
 }
 OF_ARGUMENT: dict[str, Callable[[Any], Any]] = {
-    "log": v.reciprocal,
-    "log1p": lambda x: v.reciprocal(v.plus(x, 1)),
-    "log2": lambda x: v.reciprocal(v.times(x, math.log(2))),
-    "log10": lambda x: v.reciprocal(v.times(x, math.log(10))),
     "erf": lambda x: v.times(v.exp(v.neg(v.mul(x, x))), 2 / math.sqrt(math.pi)),
     "sin": v.cos,
     "cos": lambda x: v.neg(v.sin(x)),
@@ -37,26 +30,51 @@ OF_ARGUMENT: dict[str, Callable[[Any], Any]] = {
     "cosh": v.sinh,
     "asin": lambda x: v.rsqrt(v.plus(v.neg(v.mul(x, x)), 1)),
     "acos": lambda x: v.neg(v.rsqrt(v.plus(v.neg(v.mul(x, x)), 1))),
-    "atan": lambda x: v.reciprocal(v.plus(v.mul(x, x), 1)),
     "asinh": lambda x: v.rsqrt(v.plus(v.mul(x, x), 1)),
     "acosh": _acosh_slope,
-    "atanh": lambda x: v.reciprocal(v.plus(v.neg(v.mul(x, x)), 1)),
+}
+OVER_ARGUMENT: dict[str, Callable[[Any], Any]] = {
+    "log": lambda x: x,
+    "log1p": lambda x: v.plus(x, 1),
+    "log2": lambda x: v.times(x, math.log(2)),
+    "log10": lambda x: v.times(x, math.log(10)),
+    "atan": lambda x: v.plus(v.mul(x, x), 1),
+    "atanh": lambda x: v.plus(v.neg(v.mul(x, x)), 1),
 }
 LABELS = {"log1p": "Log1PBackward0", "expm1": "Expm1Backward0"}
 
 
-def _enter(op: str, keep: Any, derivative: Callable[[Any], Any]) -> None:
-    slope = v.wide(lambda g, value: v.mul(g, v.conj(derivative(value))))
-
+def _enter(op: str, keep: Any, slope: Callable[[Any, Any], Any]) -> None:
     @rule(op, keep=(keep,), label=LABELS.get(op))
     def chained(node: Any, g: Any) -> Any:
         return slope(g, node.kept(g))
 
 
+def _factor(derivative: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda g, value: v.mul(g, v.conj(derivative(value)))
+
+
+def _divisor(divisor: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda g, value: v.div(g, v.conj(divisor(value)))
+
+
 for _op, _derivative in OF_RESULT.items():
-    _enter(_op, "result", _derivative)
+    _enter(_op, "result", _factor(_derivative))
 for _op, _derivative in OF_ARGUMENT.items():
-    _enter(_op, 0, _derivative)
+    _enter(_op, 0, _factor(_derivative))
+for _op, _derivative in OVER_ARGUMENT.items():
+    _enter(_op, 0, _divisor(_derivative))
+_enter("tanh", "result", v.wide(_factor(lambda y: v.plus(v.neg(v.mul(y, y)), 1))))  # torch computes it in one step
+_enter("exp2", "result", lambda g, y: v.times(v.mul(g, v.conj(y)), math.log(2)))
+
+
+def _sigmoid_slope(g: Any, y: Any) -> Any:
+    y = v.conj(y)
+    return v.mul(v.mul(g, v.plus(v.neg(y), 1)), y)
+
+
+# Of the two half precisions torch rounds float16 in between.
+_enter("sigmoid", "result", lambda g, y: (_sigmoid_slope if dtype_name(g) == "float16" else v.wide(_sigmoid_slope))(g, y))
 
 
 def _flat(op: str) -> None:
@@ -74,7 +92,6 @@ def frac(node: Any, g: Any) -> Any:
     return g
 
 
-@v.wide
 def _sinc_slope(g: Any, x: Any) -> Any:
     turned = v.times(x, math.pi)
     below = v.mul(turned, x)
@@ -91,7 +108,7 @@ def sinc(node: Any, g: Any) -> Any:
 @rule("logit", keep=(0,))
 def logit(node: Any, g: Any) -> Any:
     x, (low, high) = node.kept(g), node.args
-    slope = v.wide(lambda g, x: v.div(g, v.mul(v.plus(x, 0), v.plus(v.neg(x), 1))))(g, x)
+    slope = v.div(g, v.mul(v.plus(x, 0), v.plus(v.neg(x), 1)))
     if low is None:
         return v.where(v.less_than(x, 0) | v.less_than(v.neg(x), -1), math.nan, slope)
     return v.where(v.less_than(x, low) | v.less_than(v.neg(x), -high), 0, slope)
@@ -101,7 +118,7 @@ def _of_two(
     op: str, slopes: Callable[[Any, Any, Any, Any], tuple[Any, Any]], label: str | None = None, *, result: bool = False
 ) -> None:  # fmt: skip
     """A rule of two operands from their slopes, which are functions of the operands, the result (if it is asked for) and the gradient."""
-    first_slope, second_slope = (v.wide(lambda *values, place=place: slopes(*values)[place]()) for place in (0, 1))
+    first_slope, second_slope = (lambda *values, place=place: slopes(*values)[place]() for place in (0, 1))
 
     @rule(op, keep=(0, 1, "result") if result else (0, 1), label=label)
     def chained(node: Any, g: Any) -> Any:
@@ -139,7 +156,7 @@ def _log_where(x: Any, other: Any, logarithm: Any, least: float) -> Any:
 
 
 _of_two("atan2", lambda g, x, y, _: (
-    lambda: v.mul(v.mul(g, y), _inverse_square(x, y)), lambda: v.mul(v.mul(g, v.neg(x)), _inverse_square(x, y)),
+    lambda: v.mul(g, v.mul(y, _inverse_square(x, y))), lambda: v.mul(g, v.mul(v.neg(x), _inverse_square(x, y))),
 ))  # fmt: skip
 _of_two("hypot", lambda g, x, y, result: (lambda: v.mul(g, v.div(x, result)), lambda: v.mul(g, v.div(y, result))), result=True)
 

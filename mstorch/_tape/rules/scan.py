@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend.table import kernel
+from ..._core.dtype import finfo
 from .. import vocabulary as v
 from ..apply import rule
 from ..primitives import Primitive, dtype_name
@@ -31,6 +32,29 @@ def cumsum(node: Any, g: Any) -> Any:
 @rule("running_sum", label="CumsumBackward0")
 def running_sum(node: Any, g: Any) -> Any:
     return _from_behind(g, node.args[0])
+
+
+_logcumsumexp = Primitive("logcumsumexp")
+
+
+@rule("logcumsumexp", keep=(0, "result"))
+def logcumsumexp(node: Any, g: Any) -> Any:
+    """Of real numbers; by logarithms of the gradients above and below zero, as torch computes it: NaN at minus infinity."""
+    (dim,) = node.args
+    if not node.shapes[0]:
+        return g
+    x, y = node.kept(g, 0), node.kept(g, 1)
+    lowest = float(finfo(node.kind).min)
+    size = v.log(v.abs_(g))
+
+    def flipped(value: Any) -> Any:
+        return v.mapped(value, lambda array: np.flip(array, dim), lambda array: np.flip(array, dim), "FlipBackward0")
+
+    def share(where: Any) -> Any:
+        behind = flipped(_logcumsumexp(flipped(v.sub(v.where(where, size, lowest), y)), dim))
+        return v.exp(v.add(behind, x))
+
+    return v.sub(share(v.above(g, 0)), share(v.less_than(g, 0)))
 
 
 def _part(value: Any, dim: int, start: int, stop: int) -> Any:

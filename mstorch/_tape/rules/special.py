@@ -59,13 +59,14 @@ _SLOPES: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
 
 
 def _enter(op: str, label: str, slope: Callable[[Any, Any], Any]) -> None:
-    whole = v.wide(lambda g, x, y: v.mul(g, slope(x, y)))
-
     kept = op in _KEEP_RESULT
 
     @rule(op, keep=(0, "result") if kept else (0,), label=label)
     def chained(node: Any, g: Any) -> Any:
-        return whole(g, node.kept(g, 0), node.kept(g, 1) if kept else None)
+        if op == "ndtr":  # in torch's order
+            x = node.kept(g, 0)
+            return v.mul(v.times(g, 1 / _ROOT_TWO_PI), v.exp(v.times(v.mul(x, x), -0.5)))
+        return v.mul(g, slope(node.kept(g, 0), node.kept(g, 1) if kept else None))
 
 
 for _op, (_label, _slope) in _SLOPES.items():

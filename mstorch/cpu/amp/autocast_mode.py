@@ -1,10 +1,10 @@
 """Names that torch.amp has replaced."""
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ..._core.dtype import bfloat16
+from ..._core.warned import warn
 from ...amp import autocast_mode
 
 
@@ -12,10 +12,9 @@ class autocast(autocast_mode.autocast):
     """Deprecated: ``torch.amp.autocast("cpu", …)``."""
 
     def __init__(self, enabled: bool = True, dtype: Any = bfloat16, cache_enabled: bool = True) -> None:
-        warnings.warn(
+        warn(
             "`torch.cpu.amp.autocast(args...)` is deprecated. Please use `torch.amp.autocast('cpu', args...)` instead.",
             FutureWarning,
-            stacklevel=2,
         )
         super().__init__("cpu", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)
 

@@ -1,10 +1,10 @@
 """Names that torch.amp has replaced."""
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ..._core.dtype import float16
+from ..._core.warned import warn
 from ...amp import autocast_mode
 
 
@@ -12,32 +12,29 @@ class autocast(autocast_mode.autocast):
     """Deprecated: ``torch.amp.autocast("cuda", …)``."""
 
     def __init__(self, enabled: bool = True, dtype: Any = float16, cache_enabled: bool = True) -> None:
-        warnings.warn(
+        warn(
             "`torch.cuda.amp.autocast(args...)` is deprecated. Please use `torch.amp.autocast('cuda', args...)` instead.",
             FutureWarning,
-            stacklevel=2,
         )
         super().__init__("cuda", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)
 
 
 def custom_fwd(fwd: Any = None, *, cast_inputs: Any = None) -> Any:
     """Deprecated: ``torch.amp.custom_fwd(…, device_type="cuda")``."""
-    warnings.warn(
+    warn(
         "`torch.cuda.amp.custom_fwd(args...)` is deprecated. Please use `torch.amp.custom_fwd(args..., device_type='cuda')` "
         "instead.",
         FutureWarning,
-        stacklevel=2,
     )
     return autocast_mode.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
 
 
 def custom_bwd(bwd: Any) -> Any:
     """Deprecated: ``torch.amp.custom_bwd(…, device_type="cuda")``."""
-    warnings.warn(
+    warn(
         "`torch.cuda.amp.custom_bwd(args...)` is deprecated. Please use `torch.amp.custom_bwd(args..., device_type='cuda')` "
         "instead.",
         FutureWarning,
-        stacklevel=2,
     )
     return autocast_mode.custom_bwd(bwd, device_type="cuda")
 

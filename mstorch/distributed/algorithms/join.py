@@ -1,11 +1,11 @@
 """torch.distributed.algorithms.join: processes with different numbers of inputs."""
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 from mstorch import ones, zeros
 
+from ..._core.warned import warn
 from .._collectives import all_reduce
 
 _EARLY = "Detected at least one rank that exhausted inputs. Throwing across all ranks."
@@ -85,11 +85,10 @@ class Join:
             last = False
             count += 1
             if count == 1000:
-                warnings.warn(
+                warn(
                     "Detected uneven input skew of greater than 1000. This means that rank "
                     f"{self._group.rank()} has at least 1000 fewer inputs than other currently-active ranks. This level of skew could "
                     "lead to performance degradation during training.",
-                    stacklevel=2,
                 )
             if self._throws_possible():
                 self._notify()

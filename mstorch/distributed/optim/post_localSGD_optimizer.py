@@ -1,9 +1,9 @@
 """An optimiser of each process's own, whose parameters become their mean from time to time (https://arxiv.org/abs/1808.07217)."""
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from ..._core.warned import warn
 from ...optim import Optimizer
 from ..algorithms.model_averaging.averagers import ModelAverager
 
@@ -31,8 +31,8 @@ class PostLocalSGDOptimizer(Optimizer):
         """Take a state; without a step, the averager begins anew, with a warning."""
         self.optim.load_state_dict(state_dict)
         if "step" not in state_dict:
-            warnings.warn(
-                "Loaded state dict does not contain a step counter for an averager. Setting step counter to 0.", stacklevel=2
+            warn(
+                "Loaded state dict does not contain a step counter for an averager. Setting step counter to 0."
             )
         self.averager.step = state_dict.get("step", 0)
 

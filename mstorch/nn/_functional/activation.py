@@ -1,7 +1,6 @@
 """Activation functions under torch.nn.functional's signatures, most with ``inplace``."""
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ from ..._backend.cast import numpy_cast
 from ..._backend.raw import from_numpy
 from ..._core.generator import engine_of
 from ..._core.tensor_base import array_of, tensor_of, value_of, wrap
+from ..._core.warned import warn
 from ..._ops import activation as acts
 from ..._ops import math as maths
 from ..._ops import softmax as soft
@@ -176,20 +176,14 @@ def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:
     return leaky_relu(input, negative_slope, True)
 
 
-def rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Any:
-    """In-place version of ``rrelu``."""
-    return rrelu(input, lower, upper, training, True)
-
-
 def threshold_(input: Any, threshold: float, value: float) -> Any:
     """In-place version of ``threshold``."""
     return _done(acts.threshold, input, True, threshold, value)
 
 
 def _get_softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
-    warnings.warn(
+    warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
-        stacklevel=stacklevel,
     )
     return 0 if ndim in (0, 1, 3) else 1
 
@@ -215,7 +209,7 @@ def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype:
 def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
     """Samples of the Gumbel-softmax distribution (https://arxiv.org/abs/1611.01144); ``hard`` makes them one-hot."""
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+        warn("`eps` parameter is deprecated and has no effect.")
     gumbels = neg(maths.log(exponential_(empty_like(logits).detach())))
     soft_sample = soft.softmax(div(logits + gumbels, tau), dim)
     if not hard:

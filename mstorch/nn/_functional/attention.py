@@ -2,18 +2,18 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
 from ..._core.dtype import bfloat16, bool_, float16, float32
 from ..._core.tensor_base import array_of, value_of
+from ..._core.warned import warn
 from ..._functions.attention_choice import goes_in_one_piece, refuse_what_is_not_allowed
 from ..._ops import views
 from ..._ops._autocast import follow
 from ..._ops._dispatch import cast_tensor, cpp_word, shape_of
-from ..._ops.compare import logical_and, where
+from ..._ops.compare import logical_and, ne, where
 from ..._ops.creation import zeros
 from ..._ops.dropout import dropout
 from ..._ops.elementwise import add, mul
@@ -92,6 +92,7 @@ def _composed(
 ) -> Any:  # fmt: skip
     """Attention by single operations."""
     q, k = shape_of(query), shape_of(key)
+    in_steps = not goes_in_one_piece(query, key, value, attn_mask, dropout_p, enable_gqa)
     if is_causal:
         attn_mask = beside(made(np.tril(np.ones((q[-2], k[-2]), bool))), query)
     if enable_gqa:
@@ -103,7 +104,11 @@ def _composed(
         query, key, value = (cast_tensor(item, float32) for item in (query, key, value))
         if attn_mask is not None and attn_mask._dtype is not bool_:
             attn_mask = cast_tensor(attn_mask, float32)
-    weights = mul(matmul(query, views.transpose(key, -2, -1)), factor)
+    if in_steps and factor > 0:  # queries and keys are scaled each, as torch's composition does
+        root = math.sqrt(factor)
+        weights = matmul(mul(query, root), views.transpose(mul(key, root), -2, -1))
+    else:
+        weights = mul(matmul(query, views.transpose(key, -2, -1)), factor)
     empty = None
     if attn_mask is not None:
         if attn_mask._dtype is bool_:
@@ -111,6 +116,9 @@ def _composed(
             empty, attn_mask = without_empty_rows(attn_mask)
             weights = where(attn_mask, weights, float("-inf"))
         else:
+            if not reads_are_dear(attn_mask):
+                empty, _ = without_empty_rows(ne(attn_mask, float("-inf")))
+                attn_mask = attn_mask if empty is None else where(empty, attn_mask, 0.0)
             weights = add(weights, attn_mask)
     weights = softmax(weights, -1)
     if empty is not None:
@@ -130,8 +138,8 @@ def _canonical_mask(
     if mask._dtype is not bool_ and not mask.is_floating_point():
         raise AssertionError(f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask._dtype is not other_type:
-        warnings.warn(
-            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.", stacklevel=2
+        warn(
+            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead."
         )
     if mask._dtype is bool_:
         if mask.is_meta:

@@ -1,10 +1,10 @@
 """Dropout under torch.nn.functional's signatures."""
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ..._core.warned import warn
 from ..._ops import dropout as drops
 from ..._ops import views
 from ..._ops._dispatch import in_place
@@ -63,20 +63,18 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     _checked(p)
     rank = input.dim()
     if rank not in (3, 4):
-        warnings.warn(
+        warn(
             f"dropout2d: Received a {rank}-D input to dropout2d, which is deprecated and will result in an error in a future "
             "release. To retain the behavior and silence this warning, please use dropout instead. Note that dropout2d exists to "
             "provide channel-wise dropout on inputs with 2 spatial dimensions, a channel dimension, and an optional batch "
             "dimension (i.e. 3D or 4D inputs).",
-            stacklevel=2,
         )
     if rank == 3:
-        warnings.warn(
+        warn(
             "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is "
             "interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to "
             "interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout "
             "behavior, please switch to using dropout1d instead.",
-            stacklevel=2,
         )
     return _channels(input, p, training, inplace, False)
 
@@ -86,11 +84,10 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     _checked(p)
     rank = input.dim()
     if rank not in (4, 5):
-        warnings.warn(
+        warn(
             f"dropout3d: Received a {rank}-D input to dropout3d, which is deprecated and will result in an error in a future "
             "release. To retain the behavior and silence this warning, please use dropout instead. Note that dropout3d exists to "
             "provide channel-wise dropout on inputs with 3 spatial dimensions, a channel dimension, and an optional batch "
             "dimension (i.e. 4D or 5D inputs).",
-            stacklevel=2,
         )
     return _channels(input, p, training, inplace, rank == 4)

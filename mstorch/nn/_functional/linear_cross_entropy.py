@@ -3,10 +3,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import warnings
 from typing import Any
 
 from ..._core.dtype import bfloat16, by_name, dtype, float16, float32, float64, int64
+from ..._core.warned import warn
 from ..._ops.creation import zeros, zeros_like
 from ..._ops.join import cat
 from ..._ops.loss_class import cross_entropy
@@ -174,13 +174,12 @@ def linear_cross_entropy(
             settings = (weight, reduction, ignore_index, rows, kind)
             result = _Chunked.apply(wide, linear_weight, linear_bias, classes_of, settings)
             return result.squeeze(0) if single and reduction == "none" else result
-        warnings.warn(
+        warn(
             "linear_cross_entropy: ``options`` ignored; chunked path needs reduction in {'mean','sum','none'}, "
             "label_smoothing == 0, target.dtype == int64, out_features == (). Got "
             f"reduction={reduction!r}, label_smoothing={label_smoothing}, target.dtype={target.dtype}, "
             f"out_features={tuple(rest)}, tracing=False, linear_bias.shape="
             f"{tuple(linear_bias.shape) if linear_bias is not None else None}.",
-            stacklevel=2,
         )
     count = math.prod(rest, start=classes)
     bias = linear_bias.reshape(count) if linear_bias is not None else None

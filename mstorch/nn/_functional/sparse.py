@@ -1,13 +1,13 @@
 """Embeddings under torch.nn.functional's signatures."""
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from ..._core.dtype import int64
 from ..._core.tensor_base import array_of, value_of
+from ..._core.warned import warn
 from ..._ops import embedding as emb
 from ..._ops import views
 from ..._ops._dispatch import shape_of
@@ -40,10 +40,9 @@ def embedding_bag(
 ) -> Any:  # fmt: skip
     """Sums, means or maxima of rows of ``weight`` for bags of indices: (B, N), or (N) with ``offsets`` (B)."""
     if weight._dtype is int64 and input._dtype.category >= 2:
-        warnings.warn(
+        warn(
             "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, "
             "and should now be `embedding_bag(input, weight, ...)`.",
-            stacklevel=2,
         )
         input, weight = weight, input
     if per_sample_weights is not None and shape_of(input) != shape_of(per_sample_weights):

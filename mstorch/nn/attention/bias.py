@@ -1,11 +1,12 @@
 """Causal masks for ``scaled_dot_product_attention``, from either corner."""
 from __future__ import annotations
 
-import warnings
 from enum import IntEnum, auto
 from typing import Any
 
 import mstorch as torch
+
+from ..._core.warned import warn
 
 
 class CausalVariant(IntEnum):
@@ -28,8 +29,8 @@ class CausalBias(torch.Tensor):
             raise AssertionError(f"variant must be a CausalVariant, got {type(variant).__name__}")
         lower = variant == CausalVariant.LOWER_RIGHT
         if lower and seq_len_q > seq_len_kv:
-            warnings.warn(
-                "Lower right causal bias will produce NaNs in the output when seq_len_q > seq_len_kv!", stacklevel=3
+            warn(
+                "Lower right causal bias will produce NaNs in the output when seq_len_q > seq_len_kv!"
             )
         every = torch.ones(seq_len_q, seq_len_kv, dtype=torch.bool)
         made = torch.tril(every, diagonal=seq_len_kv - seq_len_q if lower else 0).as_subclass(cls)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from ..._backend.cell import Cell
@@ -57,7 +57,12 @@ def _cell_names() -> dict[str, CellName]:
 # Where MindSpore writes what it knows of a network.
 STATE_OF_CELLS = frozenset(name for name in vars(Cell()) if name.startswith("_") and name != "_buffers")
 
-CellNames: Any = type("CellNames", (), {"__module__": __name__, "__doc__": __doc__, **_cell_names()})
+if TYPE_CHECKING:
+
+    class CellNames:
+        """What type checkers are to know of Cell's names: nothing."""
+else:
+    CellNames = type("CellNames", (), {"__module__": __name__, "__doc__": __doc__, **_cell_names()})
 
 
 def is_free(module: Any, name: str) -> bool:

@@ -1,16 +1,17 @@
 """Conversions of modules: dtype, device, memory."""
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 from typing_extensions import Self
 
 from ... import __future__ as switches
 from ..._core import device as devices
+from ..._core import dtype as dtypes
 from ..._core.swap import swap_tensors
 from ..._core.tensor_base import auto_of, is_meta, is_tracked
+from ..._core.warned import warn
 from ..._ops.copying import parse_to
 from ..._ops.creation import empty_like
 from ..._tensor import Tensor, replace_data
@@ -39,6 +40,15 @@ class ConversionMixin:
                 self._buffers[name] = fn(buffer)
         return self
 
+    @overload
+    def to(self, device: devices.device | str | int | None = ..., dtype: dtypes.dtype | None = ..., non_blocking: bool = ...) -> Self: ...
+
+    @overload
+    def to(self, dtype: dtypes.dtype, non_blocking: bool = ...) -> Self: ...
+
+    @overload
+    def to(self, tensor: Tensor, non_blocking: bool = ...) -> Self: ...
+
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Convert floating parameters and buffers: ``to(dtype)``, ``to(device)``, ``to(tensor)``; returns the module."""
         kind, target, copied, format_ = parse_to(args, kwargs)
@@ -48,12 +58,11 @@ class ConversionMixin:
             raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={kind}")
 
         if kind is not None and kind.is_complex:
-            warnings.warn(
+            warn(
                 "Complex modules are a new feature under active development whose design may change, and some modules might not work "
                 "as expected when using complex tensors as parameters or buffers. Please file an issue at "
                 "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a complex module does not work as "
                 "expected.",
-                stacklevel=2,
             )
 
         def convert(tensor: Tensor) -> Tensor:
@@ -69,11 +78,11 @@ class ConversionMixin:
 
         return self._apply(convert)
 
-    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+    def to_empty(self, *, device: devices.device | str | int | None, recurse: bool = True) -> Self:
         """Move to a device without copying values."""
         return self._apply(lambda tensor: empty_like(tensor, device=device), recurse)
 
-    def type(self, dst_type: Any) -> Self:
+    def type(self, dst_type: dtypes.dtype | str) -> Self:
         """Convert all parameters and buffers to a dtype."""
         return self._apply(lambda tensor: tensor.type(dst_type))
 
@@ -97,25 +106,25 @@ class ConversionMixin:
         """Move to the CPU."""
         return self._apply(lambda tensor: tensor.cpu())
 
-    def cuda(self, device: Any = None) -> Self:
+    def cuda(self, device: devices.device | int | None = None) -> Self:
         """Move to a GPU; raises if there is none."""
         return self._apply(lambda tensor: tensor.cuda(device))
 
     if devices.current().type == "npu":
 
-        def npu(self, device: Any = None) -> Self:
+        def npu(self, device: devices.device | int | None = None) -> Self:
             """Move to an Ascend device."""
             return self._apply(lambda tensor: tensor.npu(device))
 
-    def xpu(self, device: Any = None) -> Self:
+    def xpu(self, device: devices.device | int | None = None) -> Self:
         """Move to an Intel GPU; raises, for MindSpore runs on none."""
         return self._apply(lambda tensor: tensor.xpu(device))
 
-    def mtia(self, device: Any = None) -> Self:
+    def mtia(self, device: devices.device | int | None = None) -> Self:
         """Move to an MTIA device; raises, for MindSpore runs on none."""
         return self._apply(lambda tensor: tensor.mtia(device))
 
-    def ipu(self, device: Any = None) -> Self:
+    def ipu(self, device: devices.device | int | None = None) -> Self:
         """Move to an IPU; raises, for MindSpore runs on none."""
         return self._apply(lambda tensor: tensor.ipu(device))
 

@@ -1,7 +1,6 @@
 """Hooks of modules: before and after forward, around backward, around registration."""
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +8,7 @@ from ..._backend import tape
 from ..._core.hooks import Hooks, RemovableHandle
 from ..._core.modes import modes
 from ..._core.tensor_base import TensorBase, is_tracked
+from ..._core.warned import warn
 from ..._ops._dispatch import capturing
 from ..._tape.node import Node, bare_of, bare_twin, dressed, edge_of
 from ..._tape.replaced import replaced
@@ -129,10 +129,9 @@ def _call_always_called(
                 given = hook(module, args, kwargs, result) if key in with_kwargs else hook(module, args, result)
                 result = result if given is None else given
             except Exception as error:  # noqa: BLE001 - whatever a hook of the user raises
-                warnings.warn(
+                warn(
                     f"{kind} forward hook with ``always_call=True`` raised an exception that was silenced as another error was "
                     f"raised in forward: {error}",
-                    stacklevel=2,
                 )
 
 
@@ -201,13 +200,12 @@ class _BackwardHooks:
     def watch_outputs(self, result: Any) -> Any:
         """The result with a node of the tape behind it."""
         if not isinstance(result, (TensorBase, tuple)):
-            warnings.warn(
+            warn(
                 "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
                 f"{type(result)}",
-                stacklevel=2,
             )
             return result
-        items = list(result) if isinstance(result, tuple) else [result]
+        items: list[Any] = list(result) if isinstance(result, tuple) else [result]
         positions = [i for i, item in enumerate(items) if isinstance(item, TensorBase) and is_tracked(item)]
         if not positions:
             return result
@@ -240,11 +238,10 @@ class _BackwardHooks:
 
     def _call_without_inputs(self, grads: Any) -> None:
         """Call the hooks of a module none of whose inputs has a gradient."""
-        warnings.warn(
+        warn(
             "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require "
             "gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module."
             "register_full_backward_hook for more details.",
-            stacklevel=5,
         )
         for hook in self.after:
             given = hook(self.module, (None,) * self.count, grads)

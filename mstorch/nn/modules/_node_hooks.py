@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 import functools
-import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any
 
+from ..._core.warned import warn
 from ..._tensor import Tensor
 
 _BE = "is deprecated and will be removed in future versions. This hook will be missing some"
@@ -25,7 +25,7 @@ def hook_node(module: Any, args: Any, result: Any, hooks: list[Callable[..., Any
         node.register_hook(functools.update_wrapper(functools.partial(_of_living, weakref.ref(module), hook), hook))
     text = _incomplete(args, result, node)
     if text is not None:
-        warnings.warn(text, FutureWarning, stacklevel=2)
+        warn(text, FutureWarning)
 
 
 def _of_living(module: weakref.ref[Any], hook: Callable[..., Any], grad_input: Any, grad_output: Any) -> Any:

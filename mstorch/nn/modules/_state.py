@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 import weakref
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Mapping
@@ -12,6 +11,7 @@ from ... import __future__ as switches
 from ..._core.hooks import RemovableHandle
 from ..._core.swap import swap_tensors
 from ..._core.tensor_base import TensorBase, is_meta, is_tracked
+from ..._core.warned import warn
 from ...autograd.grad_mode import no_grad
 from ..parameter import Parameter, is_lazy
 from ._native import is_native, native_state
@@ -135,7 +135,7 @@ class StateMixin:
         if self._has_extra("get_extra_state"):
             destination[prefix + _EXTRA] = self.get_extra_state()
 
-    def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
+    def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
         """Parameters and persistent buffers by dotted name; the tensors share memory with the module's."""
         for value, name in zip(args, ("destination", "prefix", "keep_vars")):
             destination = value if name == "destination" else destination
@@ -280,10 +280,10 @@ def _load_one(
             )
             return
     if is_meta(value) and not is_meta(given) and not assign and not is_lazy(value):
-        warnings.warn(
+        warn(
             f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a no-op. "
             "(Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in the module instead "
-            "of copying them in place?)", UserWarning, stacklevel=2,
+            "of copying them in place?)", UserWarning,
         )  # fmt: skip
     swap = own and switches.get_swap_module_params_on_conversion()
     try:

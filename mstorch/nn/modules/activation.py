@@ -1,10 +1,10 @@
 """Activation layers."""
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ... import init
+from ..._core.warned import warn
 from ..._tensor import Tensor
 from .. import functional as F
 from ._made import parameter_of
@@ -85,13 +85,13 @@ class Hardtanh(Module):
     ) -> None:  # fmt: skip
         super().__init__()
         if min_value is not None:
-            warnings.warn(
-                "keyword argument `min_value` is deprecated and rename to `min_val`", FutureWarning, stacklevel=2
+            warn(
+                "keyword argument `min_value` is deprecated and rename to `min_val`", FutureWarning
             )
             min_val = min_value
         if max_value is not None:
-            warnings.warn(
-                "keyword argument `max_value` is deprecated and rename to `max_val`", FutureWarning, stacklevel=2
+            warn(
+                "keyword argument `max_value` is deprecated and rename to `max_val`", FutureWarning
             )
             max_val = max_value
         self.min_val = min_val

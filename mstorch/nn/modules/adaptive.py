@@ -60,7 +60,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def reset_parameters(self) -> None:
         """Draw all parameters."""
         self.head.reset_parameters()
-        for first, second in self.tail:  # type: ignore[misc]
+        for pair in self.tail:
+            first: Any
+            second: Any
+            first, second = pair  # type: ignore[misc]
             first.reset_parameters()
             second.reset_parameters()
 

@@ -3,14 +3,14 @@ from __future__ import annotations
 
 import itertools
 import operator
-import warnings
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import Any, overload
 
 from typing_extensions import Self
 
 from ..._core.tensor_base import TensorBase
+from ..._core.warned import warn
 from ..._tensor import Tensor
 from ..parameter import Parameter
 from .module import Module, _addindent
@@ -27,10 +27,9 @@ class Container(Module):
     """The modules given by name; Module itself does as much, so that torch warns (FutureWarning)."""
 
     def __init__(self, **kwargs: Any) -> None:
-        warnings.warn(
+        warn(
             "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that instead.",
             FutureWarning,
-            stacklevel=2,
         )
         super().__init__()
         for name, module in kwargs.items():
@@ -60,6 +59,12 @@ class Sequential(Module):
         numbered = OrderedDict((str(i), module) for i, module in enumerate(self._modules.values()))
         self._modules.clear()
         self._modules.update(numbered)
+
+    @overload
+    def __getitem__(self, idx: slice) -> Self: ...
+
+    @overload
+    def __getitem__(self, idx: int) -> Module: ...
 
     def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, slice):
@@ -160,6 +165,12 @@ class ModuleList(Module):
     def _place(self, idx: Any) -> str:
         return str(_position(idx, len(self)))
 
+    @overload
+    def __getitem__(self, idx: slice) -> Self: ...
+
+    @overload
+    def __getitem__(self, idx: int) -> Module: ...
+
     def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, slice):
             modules: Any = list(self._modules.values())[idx]
@@ -247,8 +258,8 @@ class ModuleDict(Module):
         if modules is not None:
             self.update(modules)
 
-    def __getitem__(self, key: str) -> Any:
-        return self._modules[key]
+    def __getitem__(self, key: str) -> Module:
+        return self._modules[key]  # type: ignore[return-value]
 
     def __setitem__(self, key: str, module: Module) -> None:
         self.add_module(key, module)
@@ -269,21 +280,21 @@ class ModuleDict(Module):
         """Take all modules out."""
         self._modules.clear()
 
-    def pop(self, key: str) -> Any:
+    def pop(self, key: str) -> Module:
         """Take a module out."""
-        return self._modules.pop(key)
+        return self._modules.pop(key)  # type: ignore[return-value]
 
-    def keys(self) -> Any:
+    def keys(self) -> KeysView[str]:
         """The names."""
         return self._modules.keys()
 
-    def items(self) -> Any:
+    def items(self) -> ItemsView[str, Module]:
         """Names and modules."""
-        return self._modules.items()
+        return self._modules.items()  # type: ignore[return-value]
 
-    def values(self) -> Any:
+    def values(self) -> ValuesView[Module]:
         """The modules."""
-        return self._modules.values()
+        return self._modules.values()  # type: ignore[return-value]
 
     def update(self, modules: Any) -> None:
         """Add modules from a mapping or from pairs."""
@@ -448,7 +459,7 @@ class ParameterDict(Module):
         """A dictionary with one value for all keys."""
         return ParameterDict((key, default) for key in keys)
 
-    def keys(self) -> Any:
+    def keys(self) -> KeysView[str]:
         """The keys."""
         return self._keys.keys()
 

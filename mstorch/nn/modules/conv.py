@@ -23,6 +23,7 @@ class _ConvNd(Module):
         "stride", "padding", "dilation", "groups", "padding_mode", "output_padding", "in_channels", "out_channels",
         "kernel_size",
     ]  # fmt: skip
+    weight: Tensor
     bias: Tensor | None
 
     def __init__(
@@ -131,6 +132,7 @@ class Conv1d(_Conv):
 
     _rank = 1
     _function = staticmethod(F.conv1d)
+    padding: str | tuple[int, ...]
 
 
 class Conv2d(_Conv):
@@ -138,6 +140,7 @@ class Conv2d(_Conv):
 
     _rank = 2
     _function = staticmethod(F.conv2d)
+    padding: str | tuple[int, ...]
 
 
 class Conv3d(_Conv):
@@ -145,6 +148,7 @@ class Conv3d(_Conv):
 
     _rank = 3
     _function = staticmethod(F.conv3d)
+    padding: str | tuple[int, ...]
 
 
 class _ConvTransposeNd(_ConvNd):
@@ -203,6 +207,7 @@ class ConvTranspose1d(_ConvTransposeNd):
 
     _rank = 1
     _function = staticmethod(F.conv_transpose1d)
+    padding: str | tuple[int, ...]
 
 
 class ConvTranspose2d(_ConvTransposeNd):
@@ -210,6 +215,7 @@ class ConvTranspose2d(_ConvTransposeNd):
 
     _rank = 2
     _function = staticmethod(F.conv_transpose2d)
+    padding: str | tuple[int, ...]
 
 
 class ConvTranspose3d(_ConvTransposeNd):
@@ -217,6 +223,7 @@ class ConvTranspose3d(_ConvTransposeNd):
 
     _rank = 3
     _function = staticmethod(F.conv_transpose3d)
+    padding: str | tuple[int, ...]
 
 
 class _LazyConvMixin(LazyModuleMixin):

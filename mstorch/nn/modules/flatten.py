@@ -30,6 +30,8 @@ class Unflatten(Module):
     """Makes several dimensions of one."""
 
     __constants__ = ["dim", "unflattened_size"]
+    dim: int
+    unflattened_size: list[int] | tuple[int, ...]
 
     def __init__(self, dim: Any, unflattened_size: Any) -> None:
         super().__init__()

@@ -12,6 +12,11 @@ class Fold(Module):
     """(N, C * kernel elements, windows) → (N, C, *output_size): overlapping windows add up."""
 
     __constants__ = ["output_size", "kernel_size", "dilation", "padding", "stride"]
+    dilation: int | tuple[int, ...]
+    kernel_size: int | tuple[int, ...]
+    output_size: int | tuple[int, ...]
+    padding: int | tuple[int, ...]
+    stride: int | tuple[int, ...]
 
     def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
         super().__init__()
@@ -37,6 +42,10 @@ class Unfold(Module):
     """(N, C, *) → (N, C * kernel elements, windows): each window a column."""
 
     __constants__ = ["kernel_size", "dilation", "padding", "stride"]
+    dilation: int | tuple[int, ...]
+    kernel_size: int | tuple[int, ...]
+    padding: int | tuple[int, ...]
+    stride: int | tuple[int, ...]
 
     def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
         super().__init__()

@@ -1,9 +1,9 @@
 """Instance normalisation layers (https://arxiv.org/abs/1607.08022)."""
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from ..._core.warned import warn
 from ..._tensor import Tensor
 from .. import functional as F
 from .batchnorm import _LazyNormBase, _NormBase
@@ -62,10 +62,9 @@ class _InstanceNorm(_NormBase):
                     f"expected input's size at dim={channel} to match num_features ({self.num_features}), but got: "
                     f"{input.size(channel)}."
                 )
-            warnings.warn(
+            warn(
                 f"input's size at dim={channel} does not match num_features. You can silence this warning by not passing in "
                 "num_features, which is not used because affine=False",
-                stacklevel=2,
             )
         if channel == 0:
             return self._apply_instance_norm(input.unsqueeze(0)).squeeze(0)

@@ -68,6 +68,7 @@ class Bilinear(Module):
     """``y = x1 @ weight @ x2 + bias``, weight (out, in1, in2) uniform in ±1/sqrt(in1_features)."""
 
     __constants__ = ["in1_features", "in2_features", "out_features"]
+    weight: Tensor
 
     def __init__(
         self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
@@ -108,6 +109,8 @@ class LazyLinear(LazyModuleMixin, Linear):
     """Linear that learns in_features from the first input."""
 
     cls_to_become = Linear
+    weight: UninitializedParameter
+    bias: UninitializedParameter
 
     def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__(0, 0, False)

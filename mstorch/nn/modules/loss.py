@@ -158,6 +158,9 @@ class BCELoss(_WeightedLoss):
 class BCEWithLogitsLoss(_Loss):
     """The binary cross entropy of logits."""
 
+    weight: Tensor | None
+    pos_weight: Tensor | None
+
     def __init__(
         self, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
         reduction: str = "mean", pos_weight: Tensor | None = None,

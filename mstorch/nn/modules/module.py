@@ -4,11 +4,11 @@ from __future__ import annotations
 import abc
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Self
 
-from ..._backend.cell import Cell, init_cell
+from ..._backend.cell import init_cell
 from ..._core.hooks import Hooks
 from ..._core.tensor_base import TensorBase
 from ..._tensor import Tensor
@@ -33,6 +33,16 @@ from ._making import made
 from ._native import adopt, has_native, is_buffer, native_state
 from ._state import _EXTRA as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401 - a name of torch's
 from ._state import StateMixin, _IncompatibleKeys  # noqa: F401
+
+if TYPE_CHECKING:  # MindSpore has no types: anything would be an attribute
+    class Cell:
+        compile_cache: Any
+        total_instance_count: int
+
+        def __del__(self) -> None: ...
+
+else:
+    from ..._backend.cell import Cell
 
 __all__ = [
     "register_module_forward_pre_hook", "register_module_forward_hook", "register_module_full_backward_pre_hook",
@@ -70,15 +80,19 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
     dump_patches: bool = False
     _version: int = 1
     call_super_init: bool = False
+    __call__: Callable[..., Any]
     training: bool
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Module | None]
+    _forward_pre_hooks: dict[int, Callable[..., Any]]
+    _forward_hooks: dict[int, Callable[..., Any]]
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        if getattr(cls, "__abstractmethods__", None):
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        abstract: Any = getattr(cls, "__abstractmethods__", None)
+        if abstract:
             # Cell's constructor does not look at them: a class with the same ones raises Python's error.
-            abc.ABCMeta(cls.__name__, (), dict.fromkeys(cls.__abstractmethods__, abc.abstractmethod(lambda self: None)))()
+            abc.ABCMeta(cls.__name__, (), dict.fromkeys(abstract, abc.abstractmethod(lambda self: None)))()
         return made(cls, Module, args, kwargs)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -196,7 +210,7 @@ class Module(StateMixin, HookMixin, ConversionMixin, CellNames, CellMixin, Cell)
         """The same as ``add_module``."""
         self.add_module(name, module)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Tensor | Module:
         for kind in ("_parameters", "_buffers", "_modules"):
             members = self.__dict__.get(kind)
             if members is not None and name in members:

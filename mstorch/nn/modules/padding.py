@@ -49,18 +49,21 @@ class ConstantPad1d(_ConstantPadNd):
     """A constant around (N, C, W) or (C, W)."""
 
     _rank = 1
+    padding: tuple[int, int]
 
 
 class ConstantPad2d(_ConstantPadNd):
     """A constant around (N, C, H, W) or (C, H, W)."""
 
     _rank = 2
+    padding: tuple[int, int, int, int]
 
 
 class ConstantPad3d(_ConstantPadNd):
     """A constant around (N, C, D, H, W) or (C, D, H, W)."""
 
     _rank = 3
+    padding: tuple[int, int, int, int, int, int]
 
 
 class _ZeroPadNd(_ConstantPadNd):
@@ -76,54 +79,63 @@ class ZeroPad1d(_ZeroPadNd):
     """Zeros around (N, C, W) or (C, W)."""
 
     _rank = 1
+    padding: tuple[int, int]
 
 
 class ZeroPad2d(_ZeroPadNd):
     """Zeros around (N, C, H, W) or (C, H, W)."""
 
     _rank = 2
+    padding: tuple[int, int, int, int]
 
 
 class ZeroPad3d(_ZeroPadNd):
     """Zeros around (N, C, D, H, W) or (C, D, H, W)."""
 
     _rank = 3
+    padding: tuple[int, int, int, int, int, int]
 
 
 class ReflectionPad1d(_PadNd):
     """The mirror image around (N, C, W) or (C, W)."""
 
     _rank, _mode = 1, "reflect"
+    padding: tuple[int, int]
 
 
 class ReflectionPad2d(_PadNd):
     """The mirror image around (N, C, H, W) or (C, H, W)."""
 
     _rank, _mode = 2, "reflect"
+    padding: tuple[int, int, int, int]
 
 
 class ReflectionPad3d(_PadNd):
     """The mirror image around (N, C, D, H, W) or (C, D, H, W)."""
 
     _rank, _mode = 3, "reflect"
+    padding: tuple[int, int, int, int, int, int]
 
 
 class ReplicationPad1d(_PadNd):
     """The edge repeated around (N, C, W) or (C, W)."""
 
     _rank, _mode = 1, "replicate"
+    padding: tuple[int, int]
 
 
 class ReplicationPad2d(_PadNd):
     """The edge repeated around (N, C, H, W) or (C, H, W)."""
 
     _rank, _mode = 2, "replicate"
+    padding: tuple[int, int, int, int]
 
 
 class ReplicationPad3d(_PadNd):
     """The edge repeated around (N, C, D, H, W) or (C, D, H, W)."""
 
     _rank, _mode = 3, "replicate"
+    padding: tuple[int, int, int, int, int, int]
 
 
 class _CircularPadNd(_PadNd):
@@ -144,18 +156,21 @@ class CircularPad1d(_CircularPadNd):
     """The other side's elements around (N, C, W) or (C, W)."""
 
     _rank = 1
+    padding: tuple[int, int]
 
 
 class CircularPad2d(_CircularPadNd):
     """The other side's elements around (N, C, H, W) or (C, H, W)."""
 
     _rank = 2
+    padding: tuple[int, int, int, int]
 
 
 class CircularPad3d(_CircularPadNd):
     """The other side's elements around (N, C, D, H, W) or (C, D, H, W)."""
 
     _rank = 3
+    padding: tuple[int, int, int, int, int, int]
 
 
 __all__ = [

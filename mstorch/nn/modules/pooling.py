@@ -44,24 +44,39 @@ class MaxPool1d(_MaxPoolNd):
     """The largest value of each window of (N, C, L) or (C, L)."""
 
     _function = staticmethod(F.max_pool1d)
+    dilation: int | tuple[int]
+    kernel_size: int | tuple[int]
+    padding: int | tuple[int]
+    stride: int | tuple[int]
 
 
 class MaxPool2d(_MaxPoolNd):
     """The largest value of each window of (N, C, H, W) or (C, H, W)."""
 
     _function = staticmethod(F.max_pool2d)
+    dilation: int | tuple[int, int]
+    kernel_size: int | tuple[int, int]
+    padding: int | tuple[int, int]
+    stride: int | tuple[int, int]
 
 
 class MaxPool3d(_MaxPoolNd):
     """The largest value of each window of (N, C, D, H, W) or (C, D, H, W)."""
 
     _function = staticmethod(F.max_pool3d)
+    dilation: int | tuple[int, int, int]
+    kernel_size: int | tuple[int, int, int]
+    padding: int | tuple[int, int, int]
+    stride: int | tuple[int, int, int]
 
 
 class AvgPool1d(Module):
     """The mean of each window of (N, C, L) or (C, L)."""
 
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
+    kernel_size: int | tuple[int]
+    padding: int | tuple[int]
+    stride: int | tuple[int]
 
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
@@ -113,12 +128,18 @@ class AvgPool2d(_AvgPoolNd):
     """The mean of each window of (N, C, H, W) or (C, H, W)."""
 
     _function = staticmethod(F.avg_pool2d)
+    kernel_size: int | tuple[int, int]
+    padding: int | tuple[int, int]
+    stride: int | tuple[int, int]
 
 
 class AvgPool3d(_AvgPoolNd):
     """The mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
 
     _function = staticmethod(F.avg_pool3d)
+    kernel_size: int | tuple[int, int, int]
+    padding: int | tuple[int, int, int]
+    stride: int | tuple[int, int, int]
 
 
 class _LPPoolNd(Module):
@@ -147,18 +168,24 @@ class LPPool1d(_LPPoolNd):
     """The p-norm of each window of (N, C, L) or (C, L)."""
 
     _function = staticmethod(F.lp_pool1d)
+    kernel_size: int | tuple[int]
+    stride: int | tuple[int]
 
 
 class LPPool2d(_LPPoolNd):
     """The p-norm of each window of (N, C, H, W) or (C, H, W)."""
 
     _function = staticmethod(F.lp_pool2d)
+    kernel_size: int | tuple[int, int]
+    stride: int | tuple[int, int]
 
 
 class LPPool3d(_LPPoolNd):
     """The p-norm of each window of (N, C, D, H, W) or (C, D, H, W)."""
 
     _function = staticmethod(F.lp_pool3d)
+    kernel_size: int | tuple[int, int, int]
+    stride: int | tuple[int, int, int]
 
 
 class _AdaptiveMaxPoolNd(Module):
@@ -183,18 +210,21 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     """Largest values of windows that divide (N, C, L) or (C, L)."""
 
     _function = staticmethod(F.adaptive_max_pool1d)
+    output_size: int | tuple[int]
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """Largest values of windows that divide (N, C, H, W) or (C, H, W)."""
 
     _function = staticmethod(F.adaptive_max_pool2d)
+    output_size: int | None | tuple[int | None, int | None]
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """Largest values of windows that divide (N, C, D, H, W) or (C, D, H, W)."""
 
     _function = staticmethod(F.adaptive_max_pool3d)
+    output_size: int | None | tuple[int | None, int | None, int | None]
 
 
 class _AdaptiveAvgPoolNd(Module):
@@ -218,23 +248,29 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """Means of windows that divide (N, C, L) or (C, L)."""
 
     _function = staticmethod(F.adaptive_avg_pool1d)
+    output_size: int | tuple[int]
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """Means of windows that divide (N, C, H, W) or (C, H, W)."""
 
     _function = staticmethod(F.adaptive_avg_pool2d)
+    output_size: int | None | tuple[int | None, int | None]
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """Means of windows that divide (N, C, D, H, W) or (C, D, H, W)."""
 
     _function = staticmethod(F.adaptive_avg_pool3d)
+    output_size: int | None | tuple[int | None, int | None, int | None]
 
 
 class _MaxUnpoolNd(Module):
     _rank: int
     _function: Any
+    kernel_size: Any
+    stride: Any
+    padding: Any
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
         super().__init__()
@@ -256,6 +292,9 @@ class MaxUnpool1d(_MaxUnpoolNd):
 
     _rank = 1
     _function = staticmethod(F.max_unpool1d)
+    kernel_size: int | tuple[int]
+    padding: int | tuple[int]
+    stride: int | tuple[int]
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
@@ -263,6 +302,9 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
     _rank = 2
     _function = staticmethod(F.max_unpool2d)
+    kernel_size: int | tuple[int, int]
+    padding: int | tuple[int, int]
+    stride: int | tuple[int, int]
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
@@ -270,12 +312,18 @@ class MaxUnpool3d(_MaxUnpoolNd):
 
     _rank = 3
     _function = staticmethod(F.max_unpool3d)
+    kernel_size: int | tuple[int, int, int]
+    padding: int | tuple[int, int, int]
+    stride: int | tuple[int, int, int]
 
 
 class _FractionalMaxPoolNd(Module):
     __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
     _rank: int
     _function: Any
+    kernel_size: Any
+    output_size: Any
+    output_ratio: Any
 
     def __init__(
         self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
@@ -308,6 +356,9 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
 
     _rank = 2
     _function = staticmethod(F.fractional_max_pool2d)
+    kernel_size: int | tuple[int, int]
+    output_ratio: float | tuple[float, float]
+    output_size: int | tuple[int, int]
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
@@ -315,6 +366,9 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
 
     _rank = 3
     _function = staticmethod(F.fractional_max_pool3d)
+    kernel_size: int | tuple[int, int, int]
+    output_ratio: float | tuple[float, float, float]
+    output_size: int | tuple[int, int, int]
 
 
 __all__ = [

@@ -3,11 +3,11 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
-from typing import Any
+from typing import Any, overload
 
 from ... import init
 from ..._core.overriding import for_maps
+from ..._core.warned import warn
 from ..._ops import rnn
 from ..._ops.creation import zeros
 from ..._tape.windows import no_view
@@ -78,10 +78,9 @@ class RNNBase(Module):
                 "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
             )
         if self.dropout > 0 and self.num_layers == 1:
-            warnings.warn(
+            warn(
                 "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater "
                 f"than 1, but got dropout={dropout} and num_layers={self.num_layers}",
-                stacklevel=4,
             )
         for name in ("bias", "batch_first"):
             value = getattr(self, name)
@@ -131,10 +130,24 @@ class RNNBase(Module):
     def _expected(self, size: int, batch: int) -> tuple[int, int, int]:
         return self.num_layers * (2 if self.bidirectional else 1), batch, size
 
-    def check_hidden_size(self, hx: Tensor, expected: tuple[int, int, int], msg: str = "Expected hidden size {}, got {}") -> None:
+    def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
+        """The size of the state (the first of two) for an input, which is packed where ``batch_sizes`` are given."""
+        return self._expected(self.proj_size if self.proj_size > 0 else self.hidden_size, self._batch_of(input, batch_sizes))
+
+    def _batch_of(self, input: Tensor, batch_sizes: Tensor | None) -> int:
+        return input.size(0 if self.batch_first else 1) if batch_sizes is None else int(batch_sizes[0])
+
+    def check_hidden_size(
+        self, hx: Tensor, expected_hidden_size: tuple[int, int, int], msg: str = "Expected hidden size {}, got {}"
+    ) -> None:
         """RuntimeError unless a state has the size that is expected."""
-        if tuple(hx.size()) != expected:
-            raise RuntimeError(msg.format(expected, list(hx.size())))
+        if tuple(hx.size()) != expected_hidden_size:
+            raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
+
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
+        """RuntimeError unless input and states have the sizes that are expected."""
+        self.check_input(input, batch_sizes)
+        self._check_states(hidden if isinstance(hidden, tuple) else (hidden,), self._batch_of(input, batch_sizes))
 
     def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
         """The states with the batch in another order."""
@@ -259,6 +272,12 @@ class RNN(RNNBase):
         super().__init__("RNN_TANH" if self_nonlinearity == "tanh" else "RNN_RELU", *args, **kwargs)
         self.nonlinearity = self_nonlinearity
 
+    @overload
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]: ...
+
+    @overload
+    def forward(self, input: PackedSequence, hx: Tensor | None = None) -> tuple[PackedSequence, Tensor]: ...
+
     def forward(self, input: Any, hx: Tensor | None = None) -> Any:
         """(L, N, H_in), (D * layers, N, H) → (L, N, D * H), (D * layers, N, H); batch first, without N, or packed."""
         output, last = self._forward(input, None if hx is None else (hx,))
@@ -270,6 +289,18 @@ class LSTM(RNNBase):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
+
+    def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
+        """The size of the second state for an input, which is packed where ``batch_sizes`` are given."""
+        return self._expected(self.hidden_size, self._batch_of(input, batch_sizes))
+
+    @overload
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]: ...
+
+    @overload
+    def forward(
+        self, input: PackedSequence, hx: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[PackedSequence, tuple[Tensor, Tensor]]: ...
 
     def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None) -> Any:
         """(L, N, H_in), two states (D * layers, N, H) → (L, N, D * H), two states; batch first, without N, or packed."""
@@ -284,6 +315,12 @@ class GRU(RNNBase):
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         super().__init__("GRU", *args, **kwargs)
 
+    @overload
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]: ...
+
+    @overload
+    def forward(self, input: PackedSequence, hx: Tensor | None = None) -> tuple[PackedSequence, Tensor]: ...
+
     def forward(self, input: Any, hx: Tensor | None = None) -> Any:
         """(L, N, H_in), (D * layers, N, H) → (L, N, D * H), (D * layers, N, H); batch first, without N, or packed."""
         output, last = self._forward(input, None if hx is None else (hx,))
@@ -294,6 +331,8 @@ class RNNCellBase(Module):
     """One step: weight_ih (chunks * H, in), weight_hh (chunks * H, H), biases, uniform in ±1/sqrt(hidden_size)."""
 
     __constants__ = ["input_size", "hidden_size", "bias"]
+    weight_hh: Tensor
+    weight_ih: Tensor
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
@@ -358,6 +397,8 @@ class RNNCell(RNNCellBase):
     """One step of a RNN."""
 
     __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
+    weight_hh: Tensor
+    weight_ih: Tensor
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: Any = None,
@@ -376,16 +417,22 @@ class RNNCell(RNNCellBase):
 class LSTMCell(RNNCellBase):
     """One step of a LSTM."""
 
+    weight_hh: Tensor
+    weight_ih: Tensor
+
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=4, device=device, dtype=dtype)
 
-    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, ...]:
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         """(N, in), two states (N, H) → two states (N, H), also without N."""
-        return self._step("LSTM", input, None if hx is None else tuple(hx))
+        return self._step("LSTM", input, None if hx is None else tuple(hx))  # type: ignore[return-value]
 
 
 class GRUCell(RNNCellBase):
     """One step of a GRU."""
+
+    weight_hh: Tensor
+    weight_ih: Tensor
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=3, device=device, dtype=dtype)

@@ -15,6 +15,7 @@ class Embedding(Module):
     """A table of ``num_embeddings`` rows, drawn from the standard normal; the row ``padding_idx`` is zero and stays so."""
 
     __constants__ = ["num_embeddings", "embedding_dim", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse"]
+    weight: Tensor
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
@@ -95,6 +96,7 @@ class EmbeddingBag(Module):
         "num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq", "mode", "sparse",
         "include_last_offset", "padding_idx",
     ]  # fmt: skip
+    weight: Tensor
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,

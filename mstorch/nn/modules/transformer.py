@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ from ..._core import device as devices
 from ..._core.dtype import get_default_dtype
 from ..._core.modes import modes
 from ..._core.tensor_base import array_of
+from ..._core.warned import warn
 from ..._ops.from_data import made
 from ..._ops.placing import beside
 from ..._tensor import Tensor
@@ -135,8 +135,8 @@ class TransformerEncoder(Module):
         self.mask_check = mask_check
         reason = _why_dense(encoder_layer)
         if enable_nested_tensor and reason:
-            warnings.warn(
-                f"enable_nested_tensor is True, but self.use_nested_tensor is False because {reason}", stacklevel=2
+            warn(
+                f"enable_nested_tensor is True, but self.use_nested_tensor is False because {reason}"
             )
             self.use_nested_tensor = False
 
@@ -146,7 +146,7 @@ class TransformerEncoder(Module):
         """(S, N, E), batch first or without N → the same."""
         padding = F._canonical_mask(src_key_padding_mask, "src_key_padding_mask", _kind(mask), "mask", src.dtype)
         mask = F._canonical_mask(mask, "mask", None, "", src.dtype, False)
-        first = self.layers[0]
+        first: Any = self.layers[0]
         zeroed = self._zeroed(src, mask, padding, first)
         is_causal = _detect_is_causal_mask(mask, is_causal, _get_seq_len(src, first.self_attn.batch_first))
         output = src
@@ -266,7 +266,8 @@ class TransformerDecoder(Module):
         tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
         """(T, N, E), memory (S, N, E), batch first or without N → (T, N, E)."""
-        length = _get_seq_len(tgt, self.layers[0].self_attn.batch_first)
+        first: Any = self.layers[0]
+        length = _get_seq_len(tgt, first.self_attn.batch_first)
         tgt_is_causal = _detect_is_causal_mask(tgt_mask, tgt_is_causal, length)
         output = tgt
         for layer in self.layers:

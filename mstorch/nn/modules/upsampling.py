@@ -12,6 +12,8 @@ class Upsample(Module):
     """``interpolate`` as a layer."""
 
     __constants__ = ["size", "scale_factor", "mode", "align_corners", "name", "recompute_scale_factor"]
+    scale_factor: float | tuple[float, ...] | None
+    size: int | tuple[int, ...] | None
 
     def __init__(
         self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
@@ -45,12 +47,18 @@ class Upsample(Module):
 class UpsamplingNearest2d(Upsample):
     """The nearest element of (N, C, H, W)."""
 
+    scale_factor: float | tuple[float, ...] | None
+    size: int | tuple[int, ...] | None
+
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
     """Bilinear interpolation of (N, C, H, W) with corners aligned."""
+
+    scale_factor: float | tuple[float, ...] | None
+    size: int | tuple[int, ...] | None
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

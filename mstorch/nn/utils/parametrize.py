@@ -82,7 +82,7 @@ class ParametrizationList(ModuleList):
         shape, dtype = original.shape, original.dtype
         new: Any = original
         with no_grad():
-            for module in reversed(list(self)):
+            for module in reversed(list[Any](self)):
                 if hasattr(module, "right_inverse"):
                     # A right_inverse that is not implemented counts as the identity.
                     with contextlib.suppress(NotImplementedError):
@@ -128,7 +128,7 @@ class ParametrizationList(ModuleList):
     def right_inverse(self, value: Any) -> None:
         """Let the parametrized tensor be ``value``: the originals are set to what the right inverses give."""
         with no_grad():
-            for module in reversed(list(self)):
+            for module in reversed(list[Any](self)):
                 if not hasattr(module, "right_inverse"):
                     raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse.")
                 value = module.right_inverse(value)

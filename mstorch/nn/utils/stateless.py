@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 from ..._core.tensor_base import TensorBase
+from ..._core.warned import warn
 from ..modules.module import Module
 from ..parallel import DataParallel
 
@@ -114,10 +114,9 @@ def functional_call(
     tie_weights: bool = True, strict: bool = False,
 ) -> Any:  # fmt: skip
     """``module(*args, **kwargs)`` with the given tensors; torch warns (FutureWarning) in favour of torch.func's."""
-    warnings.warn(
+    warn(
         "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future version of "
         "PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.",
         FutureWarning,
-        stacklevel=2,
     )
     return called(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)

@@ -1,9 +1,9 @@
 """Weight normalisation by a hook before forward (https://arxiv.org/abs/1602.07868)."""
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from ..._core.warned import warn
 from ..._ops.native import norm_except_dim
 from ..modules.module import Module
 from ..parameter import Parameter, UninitializedParameter
@@ -33,10 +33,9 @@ class WeightNorm:
     @staticmethod
     def apply(module: Module, name: str, dim: int | None) -> WeightNorm:
         """Add the hook to a module; RuntimeError if there is one of that name already."""
-        warnings.warn(
+        warn(
             "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
             FutureWarning,
-            stacklevel=3,
         )
         for hook in module._forward_pre_hooks.values():
             if isinstance(hook, WeightNorm) and hook.name == name:

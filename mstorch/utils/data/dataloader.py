@@ -10,10 +10,10 @@ import os
 import pickle
 import queue
 import time
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
+from ..._core.warned import warn
 from ...accelerator import is_available
 from ._collate import default_collate, default_convert
 from ._pipes import draw_shared_seed, is_pipe, new_group, reseed, world, wrapped
@@ -135,12 +135,11 @@ class DataLoader(Generic[_T_co]):
         """Warn if there are to be more workers than CPUs for them."""
         cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         if self.num_workers and (cpus is None or self.num_workers > cpus):
-            warnings.warn(
+            warn(
                 f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max number "
                 f"of worker in current system is {cpus}, which is smaller than what this DataLoader is going to "
                 "create. Please be aware that excessive worker creation might get DataLoader running slow or even "
                 "freeze, lower the worker number to avoid potential slowness/freeze if necessary.",
-                stacklevel=3,
             )
 
     @property
@@ -252,10 +251,9 @@ class _BaseDataLoaderIter:
     def __init__(self, loader: DataLoader) -> None:
         self._pinning = loader.pin_memory and is_available()
         if loader.pin_memory and not self._pinning:
-            warnings.warn(
+            warn(
                 "'pin_memory' argument is set as true but no accelerator is found, "
                 "then device pinned memory won't be used.",
-                stacklevel=4,
             )
         self._dataset = loader.dataset
         self._iterable = loader._dataset_kind == _DatasetKind.Iterable
@@ -316,7 +314,7 @@ class _BaseDataLoaderIter:
                     "IterableDataset replica at each worker. Please see "
                     "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples."
                 )
-            warnings.warn(message, stacklevel=2)
+            warn(message)
         return data
 
     def __len__(self) -> int:

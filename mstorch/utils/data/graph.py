@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import pickle
-import warnings
 from collections.abc import Collection
 from typing import Any, TypeAlias
 
+from ..._core.warned import warn
 from .._import_utils import dill_available, import_dill
 from .datapipes.datapipe import IterDataPipe, MapDataPipe
 
@@ -78,7 +78,7 @@ def traverse(datapipe: DataPipe, only_datapipe: bool | None = None) -> DataPipeG
     message = "`traverse` function is deprecated and will be removed after 1.13. Please use `traverse_dps` instead."
     if not only_datapipe:
         message += " And, the behavior will be changed to the equivalent of `only_datapipe=True`."
-    warnings.warn(message, FutureWarning, stacklevel=2)
+    warn(message, FutureWarning)
     return _traverse_helper(datapipe, bool(only_datapipe), cache=set())
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from typing import Any
 
 from typing_extensions import deprecated
 
+from ..._core.warned import warn
 from ...random import Generator
 from .datapipes.iter.sharding import SHARDING_PRIORITIES, _ShardingIterDataPipe
 from .graph import DataPipe, DataPipeGraph, traverse_dps
@@ -92,10 +92,9 @@ def apply_shuffle_settings(datapipe: DataPipe, shuffle: bool | None = None) -> D
         return datapipe
     shufflers: list[Any] = [pipe for pipe in get_all_graph_pipes(traverse_dps(datapipe)) if _is_shuffle_datapipe(pipe)]
     if shuffle and not shufflers:
-        warnings.warn(
+        warn(
             "`shuffle=True` was set, but the datapipe does not contain a `Shuffler`. Adding one at the end. "
             "Be aware that the default buffer size might not be sufficient for your task.",
-            stacklevel=2,
         )
         datapipe = datapipe.shuffle()
         shufflers = [datapipe]

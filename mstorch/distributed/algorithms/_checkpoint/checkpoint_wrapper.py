@@ -48,7 +48,7 @@ class ActivationWrapper(Module):
             return getattr(self._checkpoint_wrapped_module, name)
 
     def __getitem__(self, key: int) -> Any:
-        return self._checkpoint_wrapped_module[key]
+        return self._checkpoint_wrapped_module[key]  # type: ignore[index]
 
     def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
         """Parameters by the names that they have without the wrapper."""

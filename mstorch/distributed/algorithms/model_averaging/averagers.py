@@ -1,10 +1,10 @@
 """When parameters become their mean."""
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from typing import Any
 
+from ...._core.warned import warn
 from ..._world import chosen
 from . import utils
 
@@ -32,11 +32,10 @@ class PeriodicModelAverager(ModelAverager):
         if period < 1:
             raise ValueError("Arg ``period`` must be a positive value.")
         if period == 1:
-            warnings.warn(
+            warn(
                 "When period is 1, no need to use model averaging because the communication cost of all-reducing parameters will be no "
                 "less than the cost of all-reducing gradients by DistributedDataParallel in the backward pass. Therefore, only "
                 "DistributedDataParallel should be used for this case.",
-                stacklevel=2,
             )
         self.warmup_steps, self.period = warmup_steps, period
 

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import fnmatch
-import warnings
 from typing import Any
 
+from ...._core.warned import warn
 from ...device_mesh import DeviceMesh
 from .style import ParallelStyle
 
@@ -18,7 +18,7 @@ def parallelize_module(
     if device_mesh.ndim != 1:
         raise ValueError("parallelize_module takes a mesh of one dimension: slice it by a name")
     if parallelize_plan is None:
-        warnings.warn("No parallelize_plan is provided and auto-parallel is not supported at the moment, so this parallelize_module call will do nothing.")  # fmt: skip  # noqa: E501
+        warn("No parallelize_plan is provided and auto-parallel is not supported at the moment, so this parallelize_module call will do nothing.")  # fmt: skip  # noqa: E501
         return module
     if isinstance(parallelize_plan, ParallelStyle):
         parallelize_plan.src_data_rank = src_data_rank
@@ -28,7 +28,7 @@ def parallelize_module(
     for path, style in parallelize_plan.items():
         parts = [module] if not path else list(_matches([module], path.split(".")))
         if not parts:
-            warnings.warn(f"Parallelize plan key '{path}' could not be resolved: no submodule matching.", stacklevel=2)
+            warn(f"Parallelize plan key '{path}' could not be resolved: no submodule matching.")
         for part in parts:
             parallelize_module(part, device_mesh, style, src_data_rank=src_data_rank)
     return module

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy as copying
-import warnings
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, TypeVar
 
+from ....._core.warned import warn
 from .._decorator import functional_datapipe
 from .._hook_iterator import _SnapshotState
 from ..datapipe import PASS, IterDataPipe, PartlyKept
@@ -80,7 +80,7 @@ _COPIES: dict[str | None, Callable[[Any], Any]] = {None: _no_op, "shallow": copy
 def _warn_unlimited(name: str, buffer_size: int) -> None:
     if buffer_size < 0:
         message = f"Unlimited buffer size is set for `{name}`, please be aware of OOM at random places"
-        warnings.warn(message, UserWarning, stacklevel=3)
+        warn(message, UserWarning)
 
 
 def _check_instances(num_instances: int) -> None:
@@ -247,11 +247,10 @@ class _ChildDataPipe(IterDataPipe):
         elif main._valid_iterator_id == self._valid_iterator_id:
             main._valid_iterator_id += 1
             if not main.is_every_instance_exhausted():
-                warnings.warn(
+                warn(
                     "Some child DataPipes are not exhausted when __iter__ is called. We are resetting "
                     "the buffer and each child DataPipe will read from the start again.",
                     UserWarning,
-                    stacklevel=2,
                 )
             main.reset()
         self._valid_iterator_id = main._valid_iterator_id

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
+from ....._core.warned import warn
 from ..datapipe import IterDataPipe
 from ..utils._lengths import length_of
 
@@ -31,10 +31,9 @@ class IterableWrapperIterDataPipe(IterDataPipe[_T]):
             try:
                 source = copy.deepcopy(self.iterable)
             except TypeError:
-                warnings.warn(
+                warn(
                     "The input iterable can not be deepcopied, "
                     "please be aware of in-place modification would affect source data.",
-                    stacklevel=2,
                 )
         yield from source
 

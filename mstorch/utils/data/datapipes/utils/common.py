@@ -6,11 +6,11 @@ import fnmatch
 import functools
 import inspect
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from io import IOBase
 from typing import Any, NoReturn
 
+from ....._core.warned import warn
 from ...._import_utils import dill_available
 
 __all__ = [
@@ -72,9 +72,8 @@ def _check_unpickable_fn(fn: Callable) -> None:
         return
     kind = "Local" if _is_local_fn(fn) else "Lambda" if getattr(fn, "__name__", "") == "<lambda>" else None
     if kind is not None:
-        warnings.warn(
+        warn(
             f"{kind} function is not supported by pickle, please use regular python function or functools.partial instead.",
-            stacklevel=2,
         )
 
 
@@ -85,7 +84,7 @@ def match_masks(name: str, masks: str | list[str]) -> bool:
 
 
 def _refused(error: OSError) -> NoReturn:
-    warnings.warn(f"{error.filename} : {error.strerror}", stacklevel=2)
+    warn(f"{error.filename} : {error.strerror}")
     raise error
 
 
@@ -184,7 +183,7 @@ def _deprecation_warning(
         lines.append(f"Please use {' or '.join(instead)} instead.")
     if new_argument_name:
         lines.append(f"Please use `{old_class_name}({new_argument_name}=)` instead.")
-    warnings.warn("\n".join(lines), FutureWarning, stacklevel=2)
+    warn("\n".join(lines), FutureWarning)
 
 
 class StreamWrapper:

@@ -1,0 +1,14 @@
+"""What the processor can do, by the names that Linux gives its instructions."""
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+
+@functools.cache
+def flags() -> frozenset[str]:
+    """The names; none where the system does not tell."""
+    try:
+        return frozenset(Path("/proc/cpuinfo").read_text().split())
+    except OSError:
+        return frozenset()

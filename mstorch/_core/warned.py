@@ -1,0 +1,35 @@
+"""Warnings are given at the user's line: the last one outside of mstorch."""
+from __future__ import annotations
+
+import sys
+import warnings
+
+_ROOM = __name__.partition(".")[0]
+_given: set[str] = set()
+_always = [False]  # ``set_warn_always``
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line that called mstorch, however deep in it the warning arises."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _ROOM:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def warn_once(message: str, category: type[Warning] = UserWarning, key: str | None = None, strictly: bool = False) -> None:
+    """``warn``, the first time in the process for the key (the message); each time if ``set_warn_always`` asks for it, unless strictly."""
+    key = message if key is None else key
+    if key not in _given or _always[0] and not strictly:
+        _given.add(key)
+        warn(message, category)
+
+
+def is_warn_always_enabled() -> bool:
+    """Whether ``set_warn_always`` is on."""
+    return _always[0]
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Let what is told once in a process be told each time."""
+    _always[0] = bool(b)

@@ -1,0 +1,60 @@
+"""What torch deprecates and says so, once in a process."""
+from __future__ import annotations
+
+from .._core.warned import warn_once
+
+TEXTS = {
+    "storage": (
+        "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. "
+        "This should only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
+        "tensor.untyped_storage() instead of tensor.storage()"
+    ),
+    "T": (
+        "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
+        "error in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, "
+        "-1, -1))` to reverse the dimensions of a tensor."
+    ),
+    "chain_matmul": (
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
+        "instead, which accepts a list of two or more tensors rather than multiple parameters."
+    ),
+    "where": (
+        "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of "
+        "PyTorch. Use a boolean condition instead."
+    ),
+    "lu": (
+        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a "
+        "future PyTorch release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\nLU, pivots = "
+        "torch.linalg.lu_factor(A, compute_pivots)\nand\nLU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\n"
+        "should be replaced with\nLU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)"
+    ),
+    "meshgrid": (
+        "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
+    ),
+    "cross": (
+        "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply "
+        "use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future "
+        "release."
+    ),
+    "lu_solve": (
+        "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch release.\n"
+        "Note that torch.linalg.lu_solve has its arguments reversed.\nX = torch.lu_solve(B, LU, pivots)\nshould be replaced "
+        "with\nX = torch.linalg.lu_solve(LU, pivots, B)"
+    ),
+    "cholesky": (
+        "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release.\nL "
+        "= torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = torch.cholesky(A, upper=True)\n"
+        "should be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will produce equivalent results for all "
+        "valid (symmetric positive definite) inputs."
+    ),
+    "qr": (
+        "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\nThe boolean "
+        "parameter 'some' has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\nshould be replaced "
+        "with\nQ, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"
+    ),
+}
+
+
+def warn_of(name: str) -> None:
+    """Tell of what is used, the first time. torch's warning of storages is Python's own, which ``set_warn_always`` does not concern."""
+    warn_once(TEXTS[name], strictly=name == "storage")

@@ -1,0 +1,24 @@
+"""What torch's autograd makes of integers that a tensor of gradients was put into."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._core.modes import modes
+from .._core.tensor_base import is_tracked
+from .._tape.composite import refuse
+
+_ERROR = (
+    'isDifferentiableType(grad.scalar_type()) INTERNAL ASSERT FAILED at "torch/csrc/autograd/engine.cpp", please report a bug to PyTorch. '
+)
+
+
+def follow_fill(target: Any, value: Any, label: str) -> None:
+    """Let integers that were filled with a 0-d tensor take part in autograd, as they do in torch, which cannot go back through them."""
+    if target._dtype.category >= 2 or not modes.grad or modes.native is not None or not is_tracked(value):
+        return
+    base = None if target._auto is None else target._auto.base
+    if base is None:
+        refuse(label, "fill_", value, target, RuntimeError(_ERROR))
+        return
+    refuse("CopySlices", "fill_", value, base, RuntimeError(_ERROR))
+    target._auto.seen = -1

@@ -1,0 +1,36 @@
+"""What the keys of an index hold: lists that stand for tuples, masks."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core.dtype import bool_, uint8
+from .._core.tensor_base import TensorBase
+
+
+def stands_for_a_tuple(key: Any) -> bool:
+    """Whether torch reads a list as a tuple of indices: a short one that has a sequence, slice, None or tensor in it."""
+    return (
+        isinstance(key, list)
+        and len(key) < 32
+        and any(item is None or item is Ellipsis or isinstance(item, (slice, list, tuple, TensorBase, np.ndarray)) for item in key)
+    )
+
+
+def has_mask(key: Any) -> bool:
+    items = key if isinstance(key, tuple) else (key,)
+    return any(
+        isinstance(item, (bool, np.bool_))
+        or (isinstance(item, TensorBase) and item._dtype in (bool_, uint8))
+        or (isinstance(item, np.ndarray) and item.dtype.kind == "b")
+        or (isinstance(item, list) and bool(item) and isinstance(item[0], bool))
+        for item in items
+    )
+
+
+def refuse_mask_of_bytes(key: Any) -> None:
+    """torch fills where the only mask of a key holds, and takes none of bytes for that."""
+    items = [item for item in (key if isinstance(key, tuple) else (key,)) if isinstance(item, (TensorBase, np.ndarray, list))]
+    if len(items) == 1 and getattr(items[0], "dtype", None) in (uint8, np.uint8):
+        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")

@@ -1,0 +1,63 @@
+"""Python numbers as 0-d arrays, and how wide a number stands beside half precision."""
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from .._backend.cast import numpy_cast
+from .._backend.quiet import quiet
+from .._core.dtype import dtype, float32
+from .._core.modes import modes
+from .._core.storage import Storage
+from .._core.tensor_base import TensorBase
+from .._tape.windows import linear
+
+_SCALARS: dict[tuple[Any, Any, str], np.ndarray] = {}
+_SCALARS_LIMIT = 4096
+
+
+def scalar_array(value: Any, kind: dtype) -> np.ndarray:
+    """A 0-d array of a Python number, kept for the next time; nobody writes to it."""
+    # Zeros of either sign are equal, alone and as parts of complex numbers.
+    key = (value.__class__, value if value and value.__class__ is not complex else repr(value), kind.name)
+    found = _SCALARS.get(key)
+    if found is None:
+        if kind.category == 1 and isinstance(value, float):
+            if value - value != 0:  # infinite, or no number
+                raise RuntimeError(f"value cannot be converted to type {_cpp_name(kind)} without overflow")
+            value = int(value)
+        if kind.category < 3 and isinstance(value, complex):
+            raise RuntimeError(f"value cannot be converted to type {_cpp_name(kind)} without overflow")
+        if kind.category == 0:
+            found = np.asarray(bool(value))
+        elif kind.category == 1:
+            found = np.asarray(int(value)).astype(kind.np)
+        else:
+            with quiet():
+                found = np.asarray(numpy_cast(np.asarray(value, np.complex128 if kind.category == 3 else np.float64), kind.np))
+        if value == value and len(_SCALARS) < _SCALARS_LIMIT:  # NaN never equals its key
+            _SCALARS[key] = found
+    return found
+
+
+def _cpp_name(kind: dtype) -> str:
+    return {"float32": "float", "float64": "double", "int64": "int64_t", "int32": "int", "float16": "at::Half"}.get(
+        kind.name, kind.name
+    )
+
+# Beside 16 bits torch takes the second operand of these, where it is one number, as single precision; numbers elsewhere are rounded.
+WIDE_SECOND = frozenset(("mul", "div", "floor_divide", "trunc_divide"))
+
+
+def widened(second: Any, tensors: list[Any], kind: dtype) -> Any:
+    """The number, or the 0-d tensor of another dtype, in single precision; None where there is neither, or no host memory."""
+    if modes.native is not None or any(tensor._storage.__class__ is not Storage for tensor in tensors):
+        return None
+    if not isinstance(second, TensorBase):
+        return scalar_array(second.item() if isinstance(second, np.generic) else second, float32)
+    if second._shape or second._dtype is kind:
+        return None
+    there = functools.partial(numpy_cast, target=float32.np)
+    return linear(second, there, functools.partial(numpy_cast, target=second._dtype.np), "ToCopyBackward0")

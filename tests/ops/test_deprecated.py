@@ -1,0 +1,65 @@
+"""Warnings beside torch: which there are, how often, and that they name the user's line."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mstorch
+
+CALLS: dict[str, Callable[[Any], Any]] = {
+    "T of three dimensions": lambda t: t.ones(2, 2, 2).T, "T of one": lambda t: t.ones(2).T, "T of two": lambda t: t.ones(2, 2).T,
+    "storage": lambda t: t.ones(2).storage(), "meshgrid": lambda t: t.meshgrid(t.ones(2), t.ones(2)),
+    "meshgrid with indexing": lambda t: t.meshgrid(t.ones(2), t.ones(2), indexing="ij"),
+    "complex to real": lambda t: t.ones(2, dtype=t.complex64).float(), "complex to bool": lambda t: t.ones(2, dtype=t.complex64).bool(),
+    "complex to int": lambda t: t.ones(2, dtype=t.complex64).to(t.int32),
+    "complex copied": lambda t: t.ones(2).copy_(t.ones(2, dtype=t.complex64)),
+    "cross": lambda t: t.cross(t.ones(3, 3), t.ones(3, 3)), "cross along": lambda t: t.cross(t.ones(3, 3), t.ones(3, 3), dim=1),
+    "chain_matmul": lambda t: t.chain_matmul(t.ones(2, 2), t.ones(2, 2)), "lu": lambda t: t.lu(t.ones(2, 2)),
+    "lu of Tensor": lambda t: t.eye(2).lu(), "cholesky": lambda t: t.cholesky(t.eye(2)), "qr": lambda t: t.qr(t.eye(2)),
+    "lu_solve": lambda t: t.lu_solve(t.ones(2, 1), *t.linalg.lu_factor(t.eye(2))),
+    "where": lambda t: t.where(t.ones(2, dtype=t.uint8), t.ones(2), t.ones(2)),
+    "index of bytes": lambda t: t.ones(2)[t.ones(2, dtype=t.uint8)], "list of lists": lambda t: t.ones(2, 2)[[[0, 1], [1, 0]]],
+    "list": lambda t: t.ones(2, 2)[[0, 1]],
+    "backward with graph": lambda t: (t.ones(2, requires_grad=True) ** 2).sum().backward(create_graph=True),
+    "read-only array": lambda t: t.from_numpy(np.broadcast_to(np.ones(1), (3,))), "variance of one": lambda t: t.ones(1).var(),
+    "deviation": lambda t: t.std(t.ones(1)), "variance and mean": lambda t: t.var_mean(t.ones(1)),
+    "broadcast loss": lambda t: t.nn.functional.mse_loss(t.ones(2, 1), t.ones(2)),
+    "searchsorted": lambda t: t.searchsorted(t.ones(2, 2).t(), t.ones(2, 2).t()), "range": lambda t: t.range(0, 3),
+    "resized out": lambda t: t.add(t.ones(2), 1, out=t.empty(3)), "grad of no leaf": lambda t: (t.ones(2, requires_grad=True) * 2).grad,
+}  # fmt: skip
+
+
+def _given(torch: Any, name: str, always: bool) -> list[list[tuple[str, str, bool]]]:
+    torch.set_warn_always(always)
+    found = []
+    try:
+        for _ in range(2):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                CALLS[name](torch)
+            found.append([(w.category.__name__, str(w.message).partition(" (Triggered")[0], w.filename == __file__) for w in caught])
+    finally:
+        torch.set_warn_always(False)
+    return found
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_warnings(both: Callable[..., Any], name: str) -> None:
+    """Each time, if asked for; otherwise as often as torch says so (the first time may have been in another test)."""
+    both(lambda torch: [[(kind, text) for kind, text, _ in given] for given in _given(torch, name, True)])
+    both(lambda torch: [[(kind, text) for kind, text, _ in given] for given in _given(torch, name, False)][1])
+    assert all(here for given in _given(mstorch, name, True) for _, _, here in given)
+
+
+def test_asking_for_all(both: Callable[..., Any]) -> None:
+    def body(torch: Any) -> Any:
+        before = torch.is_warn_always_enabled()
+        torch.set_warn_always(True)
+        torch.set_warn_always(False)
+        return before, torch.is_warn_always_enabled()
+
+    both(body)
