@@ -10,7 +10,11 @@ import numpy as np
 from .. import return_types
 from .._backend.table import Kernel, kernel
 from .._core.dtype import float32, get_default_dtype
-from .._core.tensor_base import TensorBase, array_of, in_order, tensor_of
+from .._core.modes import modes
+from .._core.promotion import can_cast
+from .._core.storage import Storage
+from .._core.tensor_base import array_of, in_order, recording, tensor_of
+from .._tape.composite import record
 from ._autocast import follow
 from ._dispatch import (
     binary,
@@ -242,11 +246,43 @@ def xlogy(input: Any, other: Any, *, out: Any = None) -> Any:
 
 
 def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
-    """``input * 2**other``."""
+    """``input * 2**other``; by an integer the exponent moves, so that the power itself may be too large or too small for the dtype."""
     expect_tensors("ldexp", input, other)
-    if isinstance(other, TensorBase) and other._dtype.category < 2 and input._dtype.category == 2:
-        other = to_dtype(other, input._dtype)
-    return mul(input, pow(2.0, other), out=out)
+    moved = other._dtype.category < 2 and input._dtype.category == 2
+    if moved and other._dtype.name not in ("uint8", "int8", "int16", "int32", "int64"):
+        raise NotImplementedError(f"\"ldexp_cpu_exp\" not implemented for '{type_word(other._dtype)}'")
+    if modes.native is not None or any(item._storage.__class__ is not Storage for item in (input, other)):
+        return mul(input, pow(2.0, to_dtype(other, input._dtype) if moved else other), out=out)
+    if out is not None and recording((input, other, out)):
+        raise RuntimeError(
+            "ldexp(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+        )
+    first, second = input.detach(), other.detach()
+    found = _moved(first, second) if moved else mul(first, pow(2.0, second))
+    if out is not None and not can_cast(found._dtype, out._dtype):
+        raise RuntimeError(f"ldexp can't be cast to the desired output type {type_word(out._dtype)}")
+    return finish(record("LdexpBackward0", _ldexp_backward, (input, other), (found,))[0], out, input, other)
+
+
+def _moved(input: Any, other: Any) -> Any:
+    """Numbers whose exponents are moved; as in torch, by the lower 32 bits of longer integers."""
+    kind = input._dtype
+    strides = result_strides((input, other), broadcast_shape(input._shape, other._shape))
+    numbers = array_of(cast_tensor(input, float32) if kind.itemsize == 2 else input)
+    with np.errstate(all="ignore"):
+        found = tensor_of(np.asarray(np.ldexp(numbers, array_of(other).astype(np.int32))))
+    return in_order(found if found._dtype is kind else cast_tensor(found, kind), strides)
+
+
+def _ldexp_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+    """The gradient, made of the exponents and the result."""
+    (g,), (result,), (input, other) = gradients, outputs, inputs
+    if g is None:
+        return None, None
+    first = to_dtype(ldexp(g, other.conj()), input._dtype) if input._dtype.category >= 2 else None
+    if other._dtype.category < 2:
+        return first, None
+    return first, to_dtype(mul(mul(g, result.conj()), math.log(2)), other._dtype)
 
 
 def frexp(input: Any, *, out: Any = None) -> Any:

@@ -119,6 +119,62 @@ def test_heaviside_ldexp_frexp(both):
     both(lambda torch: repr(torch.frexp(torch.tensor([1.0]))))
 
 
+@pytest.mark.parametrize("kind", ["float64", "float32", "float16", "bfloat16"])
+def test_ldexp_moves_exponents(both, kind):
+    """A power of two that the dtype does not hold is no obstacle; of longer integers the lower 32 bits count."""
+
+    def body(torch):
+        x = torch.tensor(
+            [1e-38, 1e38, 1.0, 1.0, float("inf"), 0.0, float("nan"), 3.0, 1e-30, 0.0], dtype=torch.float64
+        ).to(getattr(torch, kind))
+        powers = torch.tensor([128, 127, -126, -149, -150, 1023, 1024, -1074, 2000, 3])
+        longer = torch.tensor([2**33, -(2**33), 2**32 + 1] * 3 + [0])
+        return [
+            torch.ldexp(x, other)
+            for other in (
+                powers,
+                powers.int(),
+                powers.clamp(-100, 100).to(torch.int8),
+                longer,
+                powers[3],
+                powers[:, None],
+            )
+        ]
+
+    both(body)
+    both(lambda torch: torch.ldexp(torch.ones(2, dtype=getattr(torch, kind)), torch.ones(2, dtype=torch.bool)))
+
+
+def test_ldexp_is_one_node(both):
+    def body(torch, first, second):
+        x = torch.tensor([1.0, 2, 3], dtype=getattr(torch, first), requires_grad=True)
+        y = torch.tensor([[2.0, 0, 1]], dtype=getattr(torch, second), requires_grad=True)
+        result = torch.ldexp(x, y)
+        once = torch.autograd.grad(result.pow(2).sum(), (x, y), create_graph=True)
+        twice = torch.autograd.grad(once[1].sum(), x)
+        return result, once, twice, type(result.grad_fn).__name__
+
+    for kinds in (("float64", "float64"), ("float32", "float32"), ("float32", "float64"), ("float64", "float32")):
+        both(lambda torch, kinds=kinds: body(torch, *kinds))
+
+    def written(torch):
+        result = torch.ldexp(torch.ones(3, requires_grad=True), torch.tensor([1, 2, 3]))
+        after = result * 1
+        result.mul_(2)
+        try:
+            after.sum().backward()
+            return "not refused"
+        except RuntimeError as error:
+            return str(error)[:90]
+
+    both(written)
+    both(
+        lambda torch: torch.func.jvp(
+            torch.ldexp, (torch.ones(3), torch.full((3,), 0.5)), (torch.ones(3), torch.full((3,), 2.0))
+        )[1]
+    )
+
+
 def test_logit_with_eps(with_gradients):
     with_gradients(lambda torch, x: torch.logit(x, eps=0.1), np.array([0.05, 0.1, 0.5, 0.97]))
 
