@@ -110,7 +110,7 @@ def _factored(A: Any, name: str) -> tuple[Any, Any, Any, Any]:
         raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(shape_of(A))} instead")
     found, pivots, info = _lu[A._dtype.name](value_of(A))
     permutation = permutation_of(pivots, shape_of(A)[-2], A._dtype)
-    factors = attach("LinalgLuFactorExBackward0", _lu_backward, (A,), (by_columns(found),), permutation)[0]
+    factors = attach("LinalgLuFactorExBackward0", _lu_backward, (A,), (by_columns(found),), permutation, kept=())[0]
     return factors, wrap(pivots), permutation, info
 
 

@@ -36,8 +36,13 @@ LinAlgError = _LinAlgError
 Backward = Callable[..., Any]
 
 
-def attach(name: str, backward: Backward, inputs: Sequence[Any], results: Sequence[Any], *rest: Any) -> tuple[Any, ...]:
-    """The results of a kernel (or tensors without history), with ``backward(gradients, outputs, inputs, *rest)`` as gradient."""
+def attach(
+    name: str, backward: Backward, inputs: Sequence[Any], results: Sequence[Any], *rest: Any, kept: Sequence[int] | None = None
+) -> tuple[Any, ...]:
+    """The results of a kernel (or tensors without history), with ``backward(gradients, outputs, inputs, *rest)`` as gradient.
+
+    ``kept`` says which inputs ``backward`` needs more of than the shape, where it does not need all.
+    """
     made = tuple(item.detach() if isinstance(item, TensorBase) else wrap(item) for item in results)
 
     def filled(gradients: Any, outputs: Any, inputs: Any, *rest: Any) -> Any:
@@ -45,7 +50,7 @@ def attach(name: str, backward: Backward, inputs: Sequence[Any], results: Sequen
         found = backward(gradients, outputs, inputs, *rest)
         return tuple(zeros_like(like.detach()) if gradient is None else gradient for gradient, like in zip(found, inputs))
 
-    return record(name, filled, inputs, made, *rest)
+    return record(name, filled, inputs, made, *rest, kept=kept)
 
 
 def check_floating(tensor: Any, name: str, low: bool = False) -> None:
@@ -134,7 +139,7 @@ def solve_matrices(matrix: Any, right: Any) -> tuple[Any, Any]:
     batch = broadcast_shape(shape_of(matrix)[:-2], shape_of(right)[:-2])
     matrix, right = batch_of(matrix, batch), batch_of(right, batch)
     found, info = _solve[matrix._dtype.name](value_of(matrix), value_of(right))
-    return attach("LinalgSolveExBackward0", _solve_backward, (matrix, right), (by_columns(found),))[0], info
+    return attach("LinalgSolveExBackward0", _solve_backward, (matrix, right), (by_columns(found),), kept=(0,))[0], info
 
 
 def is_vector(matrix: Any, right: Any) -> bool:
@@ -197,7 +202,13 @@ _NO_INVERSE = (
 def _inverse(A: Any, name: str) -> tuple[Any, Any]:
     check_floating(A, name)
     check_square(A, name)
-    return solve_matrices(A, eye(shape_of(A)[-1], dtype=A._dtype, device=A.device))
+    found, info = solve_matrices(A.detach(), eye(shape_of(A)[-1], dtype=A._dtype, device=A.device))
+    return attach("LinalgInvExBackward0", _inverse_backward, (A,), (found,), kept=())[0], info
+
+
+def _inverse_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
+    (gradient,), (inverse,) = gradients, outputs
+    return (None if gradient is None else -(inverse.mH @ gradient @ inverse.mH),)
 
 
 def inv(A: Any, *, out: Any = None) -> Any:
@@ -228,7 +239,7 @@ def triangular(matrix: Any, right: Any, upper: bool, unit: bool = False) -> Any:
     batch = broadcast_shape(shape_of(matrix)[:-2], shape_of(right)[:-2])
     matrix, right = batch_of(matrix, batch), batch_of(right, batch)
     found = _triangular[matrix._dtype.name](value_of(matrix), value_of(right), upper, unit)
-    return attach("LinalgSolveTriangularBackward0", _triangle_backward, (matrix, right), (by_columns(found),), upper, unit)[0]
+    return attach("LinalgSolveTriangularBackward0", _triangle_backward, (matrix, right), (by_columns(found),), upper, unit, kept=(0,))[0]
 
 
 def solve_triangular(
@@ -276,7 +287,7 @@ def cholesky_factor(A: Any, upper: bool) -> tuple[Any, Any]:
         A = A.mH
     found, info = _run(_cholesky, A)
     # The adjoint of rows lies by columns too.
-    factor = attach("LinalgCholeskyExBackward0", _cholesky_backward, (A,), (found if upper else by_columns(found),), upper)[0]
+    factor = attach("LinalgCholeskyExBackward0", _cholesky_backward, (A,), (found if upper else by_columns(found),), upper, kept=())[0]
     return (factor.mH if upper else factor), info
 
 
@@ -335,7 +346,7 @@ def _qr_backward(gradients: Any, outputs: Any, inputs: Any, mode: str) -> Any:
         return (None,)
     if rows >= columns:
         return (_qr_square(q, r, gq, gr),)
-    first, rest = r[..., :rows], inputs[0][..., rows:]
+    first, rest = r[..., :rows], q @ r[..., rows:]  # of the input itself nothing is kept
     if gr is None:
         found = _qr_square(q, first, gq, None)
         return (_joined(found, zeros_like(rest), -1),)
@@ -357,7 +368,7 @@ def qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
         )
     parts = [by_columns(item) if len(item.shape) > 1 else item for item in _run(_qr, A, mode)]
-    found = attach("LinalgQrBackward0", _qr_backward, (A,), parts, mode)
+    found = attach("LinalgQrBackward0", _qr_backward, (A,), parts, mode, kept=())
     return finish_exactly(return_types.linalg_qr(found), out)
 
 
@@ -403,7 +414,7 @@ def eigh_pair(A: Any, UPLO: str, name: str) -> tuple[Any, ...]:
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     values, vectors = _run(_eigh, A, UPLO.upper())
-    return attach("LinalgEighBackward0", _eigh_backward, (A,), (values, by_columns(vectors)), UPLO)
+    return attach("LinalgEighBackward0", _eigh_backward, (A,), (values, by_columns(vectors)), UPLO, kept=())
 
 
 def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
@@ -440,7 +451,7 @@ def eig_pair(A: Any, name: str) -> tuple[Any, ...]:
     if not finite(A):
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     values, vectors = _run(_eig, A)
-    return attach("LinalgEigBackward0", _eig_backward, (A,), (values, by_columns(vectors)))
+    return attach("LinalgEigBackward0", _eig_backward, (A,), (values, by_columns(vectors)), kept=())
 
 
 def eig(A: Any, *, out: Any = None) -> Any:
@@ -503,7 +514,7 @@ def svd_parts(A: Any, full: bool, name: str) -> tuple[Any, ...]:
             f"{name}: The algorithm failed to converge because the input matrix contained non-finite values."
         )
     u, s, vh = _run(_svd, A, full)
-    return attach("LinalgSvdBackward0", _svd_backward, (A,), (by_columns(u), s, by_columns(vh)))
+    return attach("LinalgSvdBackward0", _svd_backward, (A,), (by_columns(u), s, by_columns(vh)), kept=())
 
 
 def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .._core.modes import modes
 from .._core.tangents import LEVELS, is_dual, levels_of_all
 from .._core.tensor_base import is_tracked
@@ -27,6 +29,19 @@ class Composite(Node):
         full = [dressed(gradient) for gradient in gradients] + [None] * (self.count - len(gradients))
         found = self.backward(full, outputs, inputs, *self.rest)
         return tuple(bare_of(fitted(gradient, like), recorded) for gradient, like in zip(found, inputs))
+
+
+class _Like:
+    """In the place of an input of which backward needs the shape and the dtype."""
+
+    __slots__ = ("shape", "dtype")
+
+    def __init__(self, tensor: Any) -> None:
+        self.shape, self.dtype = tensor._shape, tensor._dtype
+
+    def value(self, node: Any, recorded: bool) -> Any:
+        """Zeros, which take no memory."""
+        return dressed(np.broadcast_to(np.zeros((), self.dtype.np), self.shape))
 
 
 class Refused(Node):
@@ -70,16 +85,17 @@ def fitted(gradient: Any, like: Any) -> Any:
 
 def record(
     label: str, backward: Callable[..., Any], inputs: Sequence[Any], results: Sequence[Any], *rest: Any,
-    forward: Callable[..., Sequence[Any]] | None = None, needed: Sequence[int] | None = None,
+    forward: Callable[..., Sequence[Any]] | None = None, needed: Sequence[int] | None = None, kept: Sequence[int] | None = None,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Give results (tensors without history) ``backward(gradients, outputs, inputs, *rest)`` as their gradient.
 
-    ``needed`` says which outputs ``backward`` gets, where it does not need all of them; the others are None there.
+    ``needed`` says which outputs ``backward`` gets, where it does not need all of them; the others are None there. ``kept`` says
+    the same of the inputs: of others ``backward`` sees the shape and dtype, so that they may be written to and are not kept alive.
     ``forward(tangents, outputs, inputs)`` gives their tangents, where they are not to be found by transposing ``backward``.
     """
     results = tuple(results)
     if modes.grad and modes.native is None and any(is_tracked(item) for item in inputs):
-        _attach(label, backward, inputs, results, rest, range(len(results)) if needed is None else needed)
+        _attach(label, backward, inputs, results, rest, range(len(results)) if needed is None else needed, kept)
     if LEVELS and levels_of_all(inputs):
         refuse_native(*inputs)
         push(inputs, results, lambda edges, saved: _node(label, edges, backward, rest, len(results), saved), forward, True)
@@ -95,11 +111,12 @@ def _node(label: str, edges: list[Any], backward: Any, rest: Any, count: int, sa
 
 
 def _attach(
-    label: str, backward: Callable[..., Any], inputs: Sequence[Any], results: tuple[Any, ...], rest: Any, needed: Sequence[int]
+    label: str, backward: Callable[..., Any], inputs: Sequence[Any], results: tuple[Any, ...], rest: Any, needed: Sequence[int],
+    kept: Sequence[int] | None,
 ) -> None:  # fmt: skip
     node = _node(label, [edge_of(item) for item in inputs], backward, rest, len(results), [])
     for number, item in enumerate(results):
         if item._dtype.category >= 2:
             item._node, item._number = node, number
-    kept = (Saved(item, True) if number in needed else None for number, item in enumerate(results))
-    node.saved = [*kept, *(Saved(item) for item in inputs)]
+    outputs = (Saved(item, True) if number in needed else None for number, item in enumerate(results))
+    node.saved = [*outputs, *(Saved(item) if kept is None or number in kept else _Like(item) for number, item in enumerate(inputs))]
