@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import copy
 import copyreg
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from .._core.above import above
 from .._core.device import device as Device
 from .._core.dtype import get_default_dtype
 from .._core.overriding import PLAIN, WITHOUT_SUBCLASSES, disabled, dispatches, level_set_to
@@ -121,7 +123,10 @@ def default_handler(cls: type, func: Callable[..., Any], types: Any, args: Any =
         return NotImplemented
     if _running.functions[-1:] == [func]:
         # A function of another library asks __torch_function__ again and again: it does not know our way of switching that off.
-        raise TypeError(f"{getattr(func, '__name__', func)} is no function of mstorch and does not take its tensors")
+        own = _counterpart(func)
+        if own is None:
+            raise TypeError(f"{getattr(func, '__name__', func)} is no function of mstorch and does not take its tensors")
+        return own(*args, **(kwargs or {}))
     _running.functions.append(func)
     try:
         with level_set_to(WITHOUT_SUBCLASSES):
@@ -129,6 +134,16 @@ def default_handler(cls: type, func: Callable[..., Any], types: Any, args: Any =
             return result if func in UNWRAPPED else convert(result, cls)
     finally:
         _running.functions.pop()
+
+
+def _counterpart(func: Callable[..., Any]) -> Any:
+    """What has the name here that a function has in an installed torch, or None."""
+    naming = getattr(sys.modules.get("torch"), "overrides", None)
+    name = None if naming is None else naming.resolve_name(func)
+    found = None if name is None else above.torch
+    for part in (name or "").split(".")[1:]:
+        found = getattr(found, part, None)
+    return None if found is func else found
 
 
 class _Running(threading.local):
