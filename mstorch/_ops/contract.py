@@ -339,6 +339,8 @@ def kron(input: Any, other: Any, *, out: Any = None) -> Any:
 
 def trace(input: Any) -> Any:
     """The sum of the diagonal of a matrix."""
+    if input._dtype.category == 0:
+        raise NotImplementedError("\"trace\" not implemented for 'Bool'")
     if len(shape_of(input)) != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {len(shape_of(input))}")
     return views.diagonal(input).sum()

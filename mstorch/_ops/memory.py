@@ -165,10 +165,16 @@ def new(self: Any, *args: Any, device: Any = None) -> Any:
     return empty(*(args or (0,)), dtype=self._dtype, device=self.device)
 
 
-def _integer(value: Any) -> int:
-    if isinstance(value, str) or value is None:
+def _integer(value: Any, kind: Any) -> int:
+    """A number as one of a dtype; of unsigned ones torch takes what lies as far below zero, too."""
+    if isinstance(value, (str, complex)) or value is None:
         raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as an integer")
-    return int(value)
+    found, limits = int(value), np.iinfo(kind.np)
+    if not -(1 << 63) <= found < 1 << 63:
+        raise ValueError("Overflow when unpacking long long")
+    if not (limits.min or -limits.max) <= found <= limits.max:
+        raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
+    return found
 
 
 def _elementwise(self: Any, name: str, function: Callable[..., Any], others: tuple[Any, ...]) -> Any:
@@ -194,7 +200,7 @@ def _elementwise(self: Any, name: str, function: Callable[..., Any], others: tup
 def _as_elements(values: list[Any], kind: Any) -> np.ndarray:
     """What a Python function gave, as an array of a dtype."""
     if kind.category < 2:
-        values = [bool(value) if kind.category == 0 else _integer(value) for value in values]
+        values = [bool(value) if kind.category == 0 else _integer(value, kind) for value in values]
     else:
         values = [complex(value) if kind.category == 3 else _real(value) for value in values]
     plain = {0: np.bool_, 1: np.int64, 2: np.float64, 3: np.complex128}[kind.category]
@@ -210,7 +216,7 @@ def _in_turn(self: Any, function: Callable[..., Any], others: list[Any]) -> Any:
 
 
 def _real(value: Any) -> float:
-    if isinstance(value, (str, bytes)):
+    if isinstance(value, (str, bytes, complex)):
         raise TypeError(f"must be real number, not {type(value).__name__}")
     return float(value)
 

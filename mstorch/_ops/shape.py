@@ -352,7 +352,8 @@ def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
 
 def ravel(input: Any) -> Any:
     """All elements in one dimension; a copy only if they are not contiguous."""
-    return views.reshape(input, (views.numel_of(shape_of(input)),))
+    whole = input if input._stride is None or input.is_contiguous() else contiguous_copy(input)
+    return views.reshape(whole, (views.numel_of(shape_of(input)),))
 
 
 def numel(input: Any) -> int:

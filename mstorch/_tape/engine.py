@@ -398,7 +398,9 @@ def _add_to(auto: Any, tensor: Any, gradient: Any, recorded: bool) -> None:
             put_raw(held, value_of(total))  # the same tensor goes on
         else:
             auto.grad = total
-    elif held._auto is held._node is None and held._storage.__class__ is Storage and gradient.dtype == held._dtype.np:
+    elif held._auto is held._node is None and held._storage.__class__ is Storage and (
+        gradient.dtype == held._dtype.np and gradient.shape == held._shape  # a leaf that changed shape meanwhile gets torch's error
+    ):
         array = array_of(held)
         np.add(array, gradient, out=array, extobj=QUIET)
         touch(held)

@@ -172,3 +172,24 @@ def test_counts_do_not_outlive_gradients(counts: Any) -> None:
     """Memory that is used again begins at none."""
     ours, theirs = counts["used memory"]
     assert ours == theirs
+
+
+@pytest.mark.parametrize("change", ["unsqueeze", "transpose", "squeeze", "data"])
+def test_a_leaf_that_changed_shape_between_backwards(both, change):
+    def body(torch):
+        leaf = torch.arange(6.0).reshape(1, 2, 3).requires_grad_()
+        leaf.sum().backward()
+        with torch.no_grad():
+            if change == "data":
+                leaf.data = torch.ones(2, 2)
+            elif change == "transpose":
+                leaf.transpose_(1, 2)
+            else:
+                getattr(leaf, f"{change}_")(0)
+        try:
+            (leaf * leaf).sum().backward()
+        except RuntimeError as error:
+            return str(error), leaf.grad
+        return leaf.grad
+
+    both(body)
