@@ -23,7 +23,7 @@ def has_mask(key: Any) -> bool:
     return any(
         isinstance(item, (bool, np.bool_))
         or (isinstance(item, TensorBase) and item._dtype in (bool_, uint8))
-        or (isinstance(item, np.ndarray) and item.dtype.kind == "b")
+        or (isinstance(item, np.ndarray) and item.dtype in (np.bool_, np.uint8))
         or (isinstance(item, list) and bool(item) and isinstance(item[0], bool))
         for item in items
     )

@@ -337,13 +337,15 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     if value.__class__ is complex:
         number_as(value, self)
     current, advanced = _basic(self, key)
-    whole = current._shape == self._shape and current._offset == self._offset and strides_of(current) == strides_of(self)
-    if whole and (advanced or self._dtype.category < 2):
+    if current is not self and (advanced or self._dtype.category < 2) and (
+        current._shape == self._shape and current._offset == self._offset and strides_of(current) == strides_of(self)
+    ):
         current = self  # as in torch, what shows all of a tensor is the tensor
     if advanced:
-        if is_number(value) or isinstance(value, TensorBase) and count_of(value._shape) == 1:
+        masked = has_mask(key)
+        if masked and (is_number(value) or isinstance(value, TensorBase) and count_of(value._shape) == 1):
             refuse_mask_of_bytes(key)
-        _put_advanced(current, advanced, value, masked=has_mask(key))
+        _put_advanced(current, advanced, value, masked=masked)
         return
     part = current
     if is_number(value):
