@@ -8,7 +8,7 @@ import numpy as np
 from .._backend.quiet import quiet
 from .._backend.table import kernel
 from .._core import determinism
-from .._core.dtype import bool_, int64
+from .._core.dtype import bool_, int64, uint8
 from .._core.formats import contiguous_format
 from .._core.storage import Storage
 from .._core.strides import normalize, overlaps, preserved_strides
@@ -256,12 +256,30 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
         return self
     check_writable(self, uniform=True)  # torch only warns of memory that stands in several places
     shape = shape_of(self)
+    if count_of(shape) > _MANY and self._storage.__class__ is Storage and not recording((self, values)):
+        return _add_without_places(self, key, values)
     every = beside(tensor_of(np.arange(views.numel_of(shape)).reshape(shape)), self)
     places = indexing.getitem(every, key)
     spread = views.expand(values, shape_of(places))
     if self._storage.__class__ is Storage and self._stride is not None and overlaps(shape, self._stride) and not recording((self, values)):
         return _add_in_turn(self, array_of(places), array_of(spread))
     return _put_anywhere(self, places, spread, accumulate=True)
+
+
+_MANY = 1 << 22  # elements whose positions take more memory than they are worth
+
+
+def _add_without_places(target: Any, key: tuple[Any, ...], values: Any) -> Any:
+    """Add values at index tensors without a table of all positions; returns the tensor."""
+    shape = shape_of(target)
+    shown = indexing.getitem(views.expand(tensor_of(np.zeros((1,) * len(shape), np.int8)), shape), key)  # checks the key
+    spread = views.expand(values, shape_of(shown))
+    places = tuple(
+        item if isinstance(item, slice) else array_of(item).astype(bool) if item._dtype is uint8 else array_of(item) for item in key
+    )
+    np.add.at(array_of(target), places, array_of(spread).astype(target._dtype.np, copy=False))
+    touch(target)
+    return target
 
 
 def _add_in_turn(target: Any, places: np.ndarray, values: np.ndarray) -> Any:

@@ -186,3 +186,36 @@ def test_one_value_by_a_mask(both: Callable[..., Any], value: str) -> None:
 @pytest.mark.parametrize("weight", [(1, 2, 2), (2, 2)])
 def test_linear_checks_its_parameters(both: Callable[..., Any], weight: tuple[int, ...]) -> None:
     both(lambda torch: torch.nn.functional.linear(torch.ones(2, 2), torch.ones(weight), torch.ones(3)))
+
+
+@pytest.mark.parametrize("kind", ["int8", "float32", "bfloat16", "bool"])
+def test_adding_at_indices_of_many_elements(both, kind):
+    """No table of all positions is made: over two billions of int8 it took 17 GB."""
+
+    def body(torch):
+        x = torch.ones(3, (1 << 21) + 5, dtype=getattr(torch, kind))
+        rows, columns = torch.tensor([0, -1, 0, 2, 0]), torch.tensor([-2, -1, 0, 1, 0])
+        before = x._version
+        values = torch.tensor([1, 1, 0, 1, 1]).to(x.dtype)
+        x.index_put_((rows, columns), values, accumulate=True)
+        x.t().index_put_((columns[:2],), torch.ones((), dtype=x.dtype), accumulate=True)
+        x.index_put_((torch.tensor([True, False, True]), torch.tensor([4])), torch.ones(2, dtype=x.dtype), accumulate=True)
+        try:
+            x.index_put_((torch.tensor([7]),), values[:1], accumulate=True)
+        except IndexError as error:
+            words = str(error)
+        return x[:, :8], x[:, -8:], x._version - before, words
+
+    both(body)
+
+
+@pytest.mark.filterwarnings("ignore:indexing with dtype torch.uint8")
+@pytest.mark.parametrize("mask", [0, 1])
+def test_numbers_of_bytes_select_all_or_nothing(both, mask):
+    def body(torch):
+        x = torch.zeros(2, 2)
+        x[torch.tensor(mask, dtype=torch.uint8)] = 3
+        x[torch.tensor(mask, dtype=torch.uint8), 0] = torch.ones(1, 2)[:, :1]
+        return x
+
+    both(body)
