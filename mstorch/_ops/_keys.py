@@ -32,5 +32,6 @@ def has_mask(key: Any) -> bool:
 def refuse_mask_of_bytes(key: Any) -> None:
     """torch fills where the only mask of a key holds, and takes none of bytes for that."""
     items = [item for item in (key if isinstance(key, tuple) else (key,)) if isinstance(item, (TensorBase, np.ndarray, list))]
-    if len(items) == 1 and getattr(items[0], "dtype", None) in (uint8, np.uint8) and len(items[0].shape):  # a number selects all or nothing
+    only: Any = items[0] if len(items) == 1 else None
+    if getattr(only, "dtype", None) in (uint8, np.uint8) and len(only.shape):  # a number selects all or nothing
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")

@@ -274,7 +274,7 @@ def _add_without_places(target: Any, key: tuple[Any, ...], values: Any) -> Any:
     shape = shape_of(target)
     shown = indexing.getitem(views.expand(tensor_of(np.zeros((1,) * len(shape), np.int8)), shape), key)  # checks the key
     spread = views.expand(values, shape_of(shown))
-    places = tuple(
+    places: Any = tuple(
         item if isinstance(item, slice) else array_of(item).astype(bool) if item._dtype is uint8 else array_of(item) for item in key
     )
     np.add.at(array_of(target), places, array_of(spread).astype(target._dtype.np, copy=False))
