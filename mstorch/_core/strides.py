@@ -91,6 +91,16 @@ def overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return 0 not in shape and any(length > 1 and stride == 0 for length, stride in zip(shape, strides))
 
 
+def may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether two indices may name one element: not where each dimension steps over all that the smaller steps reach."""
+    reach = 1
+    for step, length in sorted((step, length) for length, step in zip(shape, strides) if length > 1):
+        if step < reach:
+            return True
+        reach = step * (length - 1) + reach
+    return False
+
+
 def dense_order(shape: Sequence[int], strides: Sequence[int]) -> list[int] | None:
     """The order of dimensions from outermost to innermost if the elements fill memory without gaps, else None."""
     order = sorted(range(len(shape)), key=lambda i: (strides[i], shape[i] != 1), reverse=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._core.modes import modes
 from .._core.storage import Storage
-from .._core.strides import iteration_order
+from .._core.strides import iteration_order, may_overlap
 from .._core.tensor_base import TensorBase, recording, strides_of
 from . import views
 
@@ -23,21 +23,10 @@ def _blocks(shape: tuple[int, ...], strides: Sequence[int]) -> list[int]:
     return []
 
 
-def _apart(shape: tuple[int, ...], strides: Sequence[int]) -> bool:
-    """Whether all elements lie apart for sure, as those of transposed tensors and slices do."""
-    reach = 1
-    for step, length in sorted(zip(strides, shape)):
-        if length != 1:
-            if step < reach:
-                return False
-            reach += step * (length - 1)
-    return True
-
-
 def written_in_turn(form: Callable[..., Any], input: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Write a tensor of shared places block by block, each seeing what the ones before it wrote; False if it has none."""
     shape = input._shape
-    if input._storage.__class__ is not Storage or modes.native is not None or _apart(shape, strides_of(input)) or 0 in shape:
+    if input._storage.__class__ is not Storage or modes.native is not None or 0 in shape or not may_overlap(shape, strides_of(input)):
         return False
     outer = _blocks(shape, strides_of(input))
     tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]

@@ -256,12 +256,14 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
         return self
     check_writable(self, uniform=True)  # torch only warns of memory that stands in several places
     shape = shape_of(self)
-    if count_of(shape) > _MANY and self._storage.__class__ is Storage and not recording((self, values)):
+    plain = self._storage.__class__ is Storage and not recording((self, values))
+    shared = self._stride is not None and overlaps(shape, self._stride)
+    if plain and not shared and count_of(shape) > _MANY:
         return _add_without_places(self, key, values)
     every = beside(tensor_of(np.arange(views.numel_of(shape)).reshape(shape)), self)
     places = indexing.getitem(every, key)
     spread = views.expand(values, shape_of(places))
-    if self._storage.__class__ is Storage and self._stride is not None and overlaps(shape, self._stride) and not recording((self, values)):
+    if plain and shared:
         return _add_in_turn(self, array_of(places), array_of(spread))
     return _put_anywhere(self, places, spread, accumulate=True)
 

@@ -347,24 +347,23 @@ def setitem(self: Any, key: Any, value: Any) -> None:
             refuse_mask_of_bytes(key)
         _put_advanced(current, advanced, value, masked=masked)
         return
-    part = current
     if is_number(value):
-        write_array(part, number_as(value, part))
+        write_array(current, number_as(value, current))
         return
-    if isinstance(value, TensorBase) and value._storage is part._storage:
-        same = stands_in(value, part)
-        if same and not (modes.grad and (is_tracked(value) or is_tracked(part))):
-            check_history(part)
-            touch(part)
+    if isinstance(value, TensorBase) and value._storage is current._storage:
+        same = stands_in(value, current)
+        if same and not (modes.grad and (is_tracked(value) or is_tracked(current))):
+            check_history(current)
+            touch(current)
             return
-        if value._shape != part._shape and value._shape and part._shape and count_of(value._shape) == count_of(part._shape) == 1:
-            refuse_partial_overlap(part, value, alike=False)  # torch compares the steps of windows of one element, too
-        if same or not value._shape and part._shape:  # the latter is a number, to torch
+        if value._shape != current._shape and value._shape and current._shape and count_of(value._shape) == count_of(current._shape) == 1:
+            refuse_partial_overlap(current, value, alike=False)  # torch compares the steps of windows of one element, too
+        if same or not value._shape and current._shape:  # the latter is a number, to torch
             value = contiguous_copy(value)
-    check_writable(part)
-    assign(part, fitted(value, part, part._shape), given=True)
-    if part._dtype.category < 2 and isinstance(value, TensorBase) and not value._shape and part._shape:
-        follow_fill(part, value, "FillBackward3")
+    check_writable(current)
+    assign(current, fitted(value, current, current._shape), given=True)
+    if current._dtype.category < 2 and isinstance(value, TensorBase) and not value._shape and current._shape:
+        follow_fill(current, value, "FillBackward3")
 
 
 def stands_in(value: Any, target: Any) -> bool:

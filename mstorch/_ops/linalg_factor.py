@@ -346,11 +346,11 @@ def _qr_backward(gradients: Any, outputs: Any, inputs: Any, mode: str) -> Any:
         return (None,)
     if rows >= columns:
         return (_qr_square(q, r, gq, gr),)
-    first, rest = r[..., :rows], q @ r[..., rows:]  # of the input itself nothing is kept
+    first, rest = r[..., :rows], r[..., rows:]
     if gr is None:
         found = _qr_square(q, first, gq, None)
         return (_joined(found, zeros_like(rest), -1),)
-    part = rest @ gr[..., rows:].mH
+    part = q @ rest @ gr[..., rows:].mH  # the input's own columns there, of which nothing is kept, are q @ rest
     found = _qr_square(q, first, part if gq is None else gq + part, gr[..., :rows])
     return (_joined(found, q @ gr[..., rows:], -1),)
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from .._backend import tape
-from .._backend.host._sums import sum_along
 from .._backend.table import kernel
 from .._core.dtype import dtype
 from .._core.promotion import type_text
 from .._core.strides import contiguous_strides, view_strides
 from .._core.tensor_base import TensorBase, make_view, strides_of, whole_storage
 from .._tape import windows
+from .._tape.vocabulary import sum_array
 from ._dispatch import accept_numpy_names, call, shape_args, shape_of, wrap_dim
 from ._forms import accept_forms
 from ._view_dtype import view_dtype
@@ -25,17 +25,6 @@ _slice = kernel("slice")
 _select = kernel("select")
 _clone = kernel("clone")
 
-
-
-def sum_to(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The sum over what expanding repeated."""
-    lead = array.ndim - len(shape)
-    axes = tuple(i for i in range(array.ndim) if i < lead or (shape[i - lead] == 1 and array.shape[i] != 1))
-    found = array
-    if axes:
-        wide = np.float32 if array.dtype.itemsize == 2 else array.dtype
-        found = sum_along(array, axes, True, wide).astype(array.dtype, copy=False)
-    return np.asarray(found).reshape(shape)
 
 
 def numel_of(shape: Sequence[int]) -> int:
@@ -304,7 +293,7 @@ def expand(input: Any, *size: Any, implicit: bool = False) -> Any:
 
 
 def _repeated(own: tuple[int, ...], shape: tuple[int, ...]) -> Any:
-    return lambda array: np.broadcast_to(array, shape), lambda array: sum_to(array, own)
+    return lambda array: np.broadcast_to(array, shape), lambda array: sum_array(array, own)
 
 
 _EXPANDED = windows.Sort(lambda name, shape: lambda raw: _expand[name](raw, shape), _repeated)

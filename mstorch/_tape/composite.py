@@ -50,10 +50,6 @@ class Refused(Node):
     __slots__ = ("error",)
     error: Exception
 
-    def name(self) -> str:
-        """The node's name."""
-        return "torch::autograd::CopySlices" if type(self).label == "CopySlices" else type(self).label
-
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """Raises the error."""
         raise self.error

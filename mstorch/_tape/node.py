@@ -62,6 +62,10 @@ def _mark(name: str) -> Any:
     return property(get, put)
 
 
+# The nodes that are torch's engine's own, by the names that it gives them.
+_OF_ENGINE = {label: f"torch::autograd::{label}" for label in ("AccumulateGrad", "CopySlices")}
+
+
 class Node:
     """A recorded operation. Shown to users as ``tensor.grad_fn``.
 
@@ -101,7 +105,8 @@ class Node:
 
     def name(self) -> str:
         """The node's name: ``AddBackward0``."""
-        return type(self).label
+        label = type(self).label
+        return _OF_ENGINE.get(label, label)
 
     @property
     def next_functions(self) -> tuple[Any, ...]:
@@ -160,10 +165,6 @@ class Accumulate(Node):
         super().__init__(())
         self.tensor = tensor
         self.sequence = _LAST
-
-    def name(self) -> str:
-        """The node's name."""
-        return "torch::autograd::AccumulateGrad"
 
     @property
     def variable(self) -> Any:

@@ -11,7 +11,7 @@ from .._backend.table import kernel
 from .._core.dtype import OF_NP, dtype
 from .._core.modes import grad_set_to, modes, shapes_only
 from .._core.storage import Counter, Storage, Value
-from .._core.strides import Strides, flat_index
+from .._core.strides import Strides, flat_index, may_overlap
 from .._core.tangents import LEVELS, below, keep, levels_of_all
 from .._core.tensor_base import (
     DEFAULT,
@@ -279,10 +279,8 @@ def window_maps(base: Any, shape: tuple[int, ...], strides: Strides, offset: int
     own_shape, own_strides, own_offset = base._shape, strides_of(base), base._offset
     low = min(own_offset, offset)
     high = max(_end(own_shape, own_strides, own_offset), _end(shape, strides, offset))
-    overlapping = any(length > 1 and step == 0 for length, step in zip(shape, strides)) or _may_overlap(shape, strides)
-    own_overlapping = any(length > 1 and step == 0 for length, step in zip(own_shape, own_strides)) or _may_overlap(
-        own_shape, own_strides
-    )
+    overlapping = may_overlap(shape, strides)
+    own_overlapping = may_overlap(own_shape, own_strides)
 
     def part(flat: np.ndarray, lengths: tuple[int, ...], steps: Strides, start: int) -> np.ndarray:
         size = flat.itemsize
@@ -315,15 +313,6 @@ def _end(shape: Sequence[int], strides: Sequence[int], offset: int) -> int:
     if 0 in shape:
         return offset
     return offset + sum((length - 1) * step for length, step in zip(shape, strides)) + 1
-
-
-def _may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    reach = 1
-    for step, length in sorted((step, length) for length, step in zip(shape, strides) if length > 1):
-        if step < reach:
-            return True
-        reach = step * (length - 1) + reach
-    return False
 
 
 def no_view(tensor: Any) -> Any:

@@ -48,10 +48,6 @@ class CopySlices(Node):
 
     label = "CopySlices"
 
-    def name(self) -> str:
-        """The node's name."""
-        return "torch::autograd::CopySlices"
-
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The gradient outside of the part, and that of the part."""
         gradient = gradients[0]

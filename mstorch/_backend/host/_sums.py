@@ -12,13 +12,14 @@ _PART = 256
 def sum_along(x: np.ndarray, axes: int | tuple[int, ...] | None = None, keepdims: bool = False, dtype: Any = None) -> Any:
     """``np.add.reduce`` along dimensions (None: all), as exact along outer ones as it is along the innermost."""
     if x.size >= _SERIAL and x.dtype.kind in "fc":
-        chosen = range(x.ndim) if axes is None else (axes % x.ndim,) if axes.__class__ is int else [axis % x.ndim for axis in axes]  # type: ignore[union-attr,operator]
+        given = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
+        chosen = tuple(axis % x.ndim for axis in given)
         outer = _outer(x, set(chosen))
         serial = 1
         for axis in outer:
             serial *= x.shape[axis]
         if serial >= _SERIAL:
-            return sum_along(_shortened(x, max(outer, key=x.shape.__getitem__), dtype), tuple(chosen), keepdims, dtype)
+            return sum_along(_shortened(x, max(outer, key=x.shape.__getitem__), dtype), chosen, keepdims, dtype)
     return np.add.reduce(x, axis=axes, dtype=dtype, keepdims=keepdims)
 
 

@@ -400,7 +400,7 @@ class _Softmax(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """(*) → (*)."""
-        return type(self)._function(input, self.dim, _stacklevel=5)
+        return type(self)._function(input, self.dim)
 
     def extra_repr(self) -> str:
         """The arguments."""
@@ -432,7 +432,7 @@ class Softmax2d(Module):
         """(N, C, H, W) → (N, C, H, W), also without N."""
         if input.dim() not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
-        return F.softmax(input, -3, _stacklevel=5)
+        return F.softmax(input, -3)
 
 
 __all__ = [
