@@ -34,6 +34,8 @@ from ._ops.special import (
     laguerre_polynomial_l,
     legendre_polynomial_p,
     log_ndtr,
+    modified_bessel_i0,
+    modified_bessel_i1,
     modified_bessel_k0,
     modified_bessel_k1,
     ndtr,
@@ -49,8 +51,6 @@ from ._ops.special import (
     xlog1py,
     zeta,
 )  # fmt: skip
-from ._ops.special import i0 as modified_bessel_i0
-from ._ops.special import i1 as modified_bessel_i1
 from ._ops.special import lgamma as gammaln
 from ._ops.special import mvlgamma as multigammaln
 

@@ -346,9 +346,12 @@ def nan_to_num(
         result = complex(nan_to_num(real(input), nan, posinf, neginf), nan_to_num(imag(input), nan, posinf, neginf))
         return result if out is None else deliver(result, out)
     limits = finfo(kind)
-    result = where(isnan(input), 0.0 if nan is None else nan, input)
-    result = where(eq(input, math.inf), limits.max if posinf is None else posinf, result)
-    result = where(eq(input, -math.inf), limits.min if neginf is None else neginf, result)
+    fillers = (0.0 if nan is None else nan, limits.max if posinf is None else posinf, limits.min if neginf is None else neginf)
+    # One beyond the dtype's range is infinite to torch.
+    first, high, low = (v if v != v or limits.min <= v <= limits.max else math.copysign(math.inf, v) for v in fillers)
+    result = where(isnan(input), first, input)
+    result = where(eq(input, math.inf), high, result)
+    result = where(eq(input, -math.inf), low, result)
     return finish(result, out, input)
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from .. import return_types
 from .._backend.table import kernel
 from .._core.dtype import bool_, float32, float64, int32, int64
-from .._core.promotion import promote_types
 from .._core.strides import contiguous_strides, normalize
 from .._core.tensor_base import TensorBase, array_of, in_order, tensor_of, value_of, wrap
 from .._core.warned import warn_once
@@ -233,7 +232,7 @@ def searchsorted(
             "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether "
             f"out_int32 flag is True, but we got output tensor's dtype {type_word(out._dtype)} and out_int32 flag is {out_int32}"
         )
-    kind = promote_types(sorted_sequence._dtype, input._dtype)
+    kind = result_dtype((sorted_sequence, input))  # numbers that do not fit wrap, as in torch
     found = call(_searchsorted, (sorted_sequence.detach(), input.detach()), after, dtype=kind)
     return finish(found.to(int32) if out_int32 else found, out)
 
@@ -252,6 +251,9 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None) -> Any:
     """Whether each element is among ``test_elements``."""
     kind = result_dtype((elements, test_elements))
+    for operand in (elements, test_elements):
+        if operand._dtype.category == 0 if isinstance(operand, TensorBase) else isinstance(operand, bool):
+            raise RuntimeError("Unsupported input type encountered for isin(): Bool")
     one = elements if isinstance(elements, TensorBase) else beside(_scalar(elements), test_elements)
     other = test_elements if isinstance(test_elements, TensorBase) else beside(_scalar(test_elements), elements)
     one, other = one.detach().to(kind), views.reshape(other.detach().to(kind), (views.numel_of(shape_of(other)),))

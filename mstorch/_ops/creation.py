@@ -310,6 +310,7 @@ def arange(
     if dtype is None and out is not None:
         dtype = out._dtype
     kind = dtype or (get_default_dtype() if any(isinstance(v, float) for v in (start, end, step)) else int64)
+    _refuse_row("arange", kind)
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if dtype is not None and dtype.category <= 1 and int(step) == 0:
@@ -346,10 +347,13 @@ def arange(
     return _placed(made(values, requires_grad), meta)
 
 
+def _refuse_row(name: str, kind: dtype) -> None:
+    if kind.category in (0, 3) and name in ("arange", "range") or not kind.category:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(kind)}'")
+
+
 def _deliver_in_order(name: str, result: Any, out: Any, requires_grad: bool) -> Any:
     """Store a row of elements in ``out``, whatever its shape; one of another size is resized."""
-    if result._dtype.category in (0, 3) and name in ("arange", "range") or not result._dtype.category:
-        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(result._dtype)}'")
     return fresh_out(name, result, out, requires_grad, _in_order)
 
 
@@ -380,6 +384,7 @@ def range(
     kind = dtype or get_default_dtype()
     if out is None and devices.is_meta(device):
         return meta_tensor((int((float(end) - float(start)) / float(step)) + 1,), kind, None, requires_grad)
+    _refuse_row("range", kind)
     array = float(start) + float(step) * np.arange(int((float(end) - float(start)) / float(step)) + 1, dtype=np.float64)
     values = made(numpy_cast(array, (out._dtype if out is not None and dtype is None else kind).np), requires_grad)
     return values if out is None else _deliver_in_order("range", values, out, requires_grad)
@@ -432,6 +437,8 @@ def linspace(
     meta = devices.is_meta(device)
     steps = _steps("linspace", start, end, steps)
     start, end, kind = _ends(start, end, steps, dtype or (out._dtype if out is not None else None))
+    if steps > 1:
+        _refuse_row("linspace", kind)
     values = evenly_spaced(start, end, steps, kind)
     if out is not None:
         return _deliver_in_order("linspace", made(values), out, requires_grad)
@@ -448,6 +455,8 @@ def logspace(
     meta = devices.is_meta(device)
     steps = _steps("logspace", start, end, steps)
     start, end, kind = _ends(start, end, steps, dtype or (out._dtype if out is not None else None))
+    if steps > 1:
+        _refuse_row("logspace", kind)
     wide = float64 if kind.category <= 1 or kind.name == "float64" else kind
     exponents = evenly_spaced(start, end, steps, by_name("float64") if not kind.is_complex else by_name("complex128"))
     if wide.category <= 1:

@@ -10,7 +10,17 @@ from .._backend.table import kernel
 from .._core.dtype import get_default_dtype
 from .._core.tensor_base import TensorBase, array_of
 from ._autocast import follow
-from ._dispatch import binary, deliver, expect_a_tensor, expect_tensors, in_place, in_place_form, result_dtype, unary
+from ._dispatch import (
+    binary,
+    deliver,
+    expect_a_tensor,
+    expect_tensors,
+    in_place,
+    in_place_form,
+    result_dtype,
+    type_word,
+    unary,
+)
 from .compare import eq, gt, isinf, lt, where
 from .copying import to_dtype
 from .elementwise import add, div, mul, scalar_like, sub, with_args
@@ -36,6 +46,12 @@ _polygamma, _gammainc, _gammaincc, _zeta, _xlog1py = (
 )
 
 
+def _refuse_half(name: str, *operands: Any) -> None:
+    kind = result_dtype(operands)
+    if kind.itemsize == 2 and kind.category == 2:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(kind)}'")
+
+
 def erf(input: Any, *, out: Any = None) -> Any:
     """The error function."""
     return unary(_erf, input, out, to_float=True)
@@ -53,6 +69,7 @@ def erfinv(input: Any, *, out: Any = None) -> Any:
 
 def erfcx(input: Any, *, out: Any = None) -> Any:
     """``exp(x^2) * erfc(x)``."""
+    _refuse_half("erfcx", input)
     return unary(_erfcx, input, out, to_float=True)
 
 
@@ -63,11 +80,13 @@ def ndtr(input: Any, *, out: Any = None) -> Any:
 
 def ndtri(input: Any, *, out: Any = None) -> Any:
     """The inverse of the normal distribution function."""
+    _refuse_half("ndtri", input)
     return unary(_ndtri, input, out, to_float=True)
 
 
 def log_ndtr(input: Any, *, out: Any = None) -> Any:
     """The logarithm of the normal distribution function."""
+    _refuse_half("log_ndtr", input)
     return unary(_log_ndtr, input, out, to_float=True)
 
 
@@ -153,6 +172,7 @@ def gammaincc(input: Any, other: Any, *, out: Any = None) -> Any:
 def zeta(input: Any, other: Any, *, out: Any = None) -> Any:
     """Hurwitz's zeta function. Differs from torch: the gradient of ``input`` is zero."""
     expect_a_tensor("zeta", input, other)
+    _refuse_half("zeta", input, other)
     return binary(_zeta, input, other, out, to_float=True)
 
 
@@ -164,6 +184,7 @@ def xlog1py(input: Any, other: Any, *, out: Any = None) -> Any:
 
 def spherical_bessel_j0(x: Any, *, out: Any = None) -> Any:
     """The spherical Bessel function of the first kind, order 0: ``sin(x) / x``."""
+    _refuse_half("spherical_bessel_j0", x)
     x = _floating(x)
     zero = eq(x, 0)
     result = div(sin(x), where(zero, 1, x))
@@ -181,10 +202,11 @@ def _series(square: Any) -> Any:
     return total
 
 
-def _kernel_function(name: str, words: str) -> Callable[..., Any]:
-    row = kernel(name)
+def _kernel_function(name: str, words: str, op: str | None = None) -> Callable[..., Any]:
+    row = kernel(op or name)
 
     def function(input: Any, *, out: Any = None) -> Any:
+        _refuse_half(name, input)
         return unary(row, input.detach(), out, to_float=True)
 
     function.__name__ = function.__qualname__ = name
@@ -197,6 +219,8 @@ bessel_j1 = _kernel_function("bessel_j1", "The Bessel function of the first kind
 bessel_y0 = _kernel_function("bessel_y0", "The Bessel function of the second kind, order 0.")
 bessel_y1 = _kernel_function("bessel_y1", "The Bessel function of the second kind, order 1.")
 airy_ai = _kernel_function("airy_ai", "Airy's function Ai.")
+modified_bessel_i0 = _kernel_function("modified_bessel_i0", "The modified Bessel function of the first kind, order 0.", "i0")
+modified_bessel_i1 = _kernel_function("modified_bessel_i1", "The modified Bessel function of the first kind, order 1.", "i1")
 modified_bessel_k0 = _kernel_function("modified_bessel_k0", "The modified Bessel function of the second kind, order 0.")
 modified_bessel_k1 = _kernel_function("modified_bessel_k1", "The modified Bessel function of the second kind, order 1.")
 scaled_modified_bessel_k0 = _kernel_function("scaled_modified_bessel_k0", "``exp(x) * modified_bessel_k0(x)``.")
@@ -208,6 +232,7 @@ def _polynomial(name: str, words: str, first: Callable[[Any], Any], step: Callab
 
     def function(x: Any, n: Any, *, out: Any = None) -> Any:
         expect_a_tensor(name, x, n)
+        _refuse_half(name, x, n)
         kind = result_dtype((x, n))
         if kind.category < 2:
             kind = get_default_dtype()

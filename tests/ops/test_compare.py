@@ -252,3 +252,13 @@ def test_isclose_of_small_integers(both: Any) -> None:
         return [torch.isclose(*pair, rtol=0.5, atol=0.5) for one in pairs for pair in (one, one[::-1])]
 
     both(body)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("value", [1e39, -1e39, 65520.0, float("inf"), float("nan")])
+def test_fillers_beyond_the_dtype(both, kind, value):
+    def body(torch):
+        x = torch.tensor([float("nan"), float("inf"), -float("inf"), 1.0]).to(getattr(torch, kind))
+        return x.nan_to_num(value), x.nan_to_num(0, value), x.nan_to_num(0, 0, value)
+
+    both(body)

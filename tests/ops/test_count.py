@@ -156,3 +156,21 @@ def test_unravel_index(both):
         torch.unravel_index(torch.tensor([[3, 7, 9], [1, 2, 3]]), (3, 4)), torch.unravel_index(torch.tensor(5), (2, 2, 2)),
         torch.unravel_index(torch.tensor([], dtype=torch.int64), (3, 4)),
     ))  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["int64", "int32", "uint8", "float16", "float64"])
+@pytest.mark.parametrize("value", [2**40, 2**32 + 3, 257, -1, 3.7, 1e10, -1e30])
+def test_numbers_beyond_the_boundaries_dtype(both, kind, value):
+    """Integers wrap."""
+    both(lambda torch: (
+        torch.searchsorted(torch.arange(5).to(getattr(torch, kind)), value), torch.bucketize(value, torch.arange(5).to(getattr(torch, kind))),
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize("elements, others", [("b", "n"), ("n", True), (True, "n"), ("n", "b"), ("b", 1)])
+def test_isin_takes_no_bool(both, elements, others):
+    def body(torch):
+        tensors = {"b": torch.tensor([True, False]), "n": torch.arange(3)}
+        return torch.isin(tensors.get(elements, elements), tensors.get(others, others))
+
+    both(body)

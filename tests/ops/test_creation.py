@@ -183,3 +183,12 @@ def test_pinned_memory(both, name):
 @pytest.mark.parametrize("array", ["np.ones((3, 2))[:, :1]", "np.ones((1, 3)).T", "np.ones((4, 2, 1)).transpose(2, 0, 1)", "np.ones((1, 3))"])
 def test_steps_of_arrays_are_kept(both, array):
     both(lambda torch: [torch.from_numpy(eval(array, {"np": np})), torch.as_tensor(eval(array, {"np": np}))])
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_rows_of_truth_values(both, steps):
+    """Only the shortest there are."""
+    both(lambda torch: torch.arange(0, steps, dtype=torch.bool))
+    both(lambda torch: torch.arange(0, steps, dtype=torch.complex64))
+    both(lambda torch: torch.linspace(0, 1, steps, dtype=torch.bool))
+    both(lambda torch: torch.logspace(0, 1, steps, dtype=torch.bool))

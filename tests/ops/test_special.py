@@ -124,3 +124,35 @@ def test_in_place_and_out(both):
         ]
 
     both(body)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("op", ["erfcx", "ndtri", "log_ndtr", *FIXED])
+def test_halves_are_refused(both, op, dtype):
+    both(lambda torch: getattr(torch.special, op)(torch.ones(2, dtype=getattr(torch, dtype))))
+
+
+@pytest.mark.parametrize("op", ["zeta", *POLYNOMIALS])
+def test_halves_beside_others(both, op):
+    both(lambda torch: getattr(torch.special, op)(torch.ones(2).half(), 3))
+    both(lambda torch: getattr(torch.special, op)(torch.ones(2).half(), torch.full((2,), 3.0)).dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("op", ["xlogy", "xlog1py"])
+def test_logarithms_are_rounded_in_halves(both, op, dtype):
+    def body(torch):
+        kind = getattr(torch, dtype)
+        x, y = torch.linspace(-4, 4, 257).to(kind), torch.linspace(0.01, 8, 257).to(kind)
+        function = getattr(torch.special, op)
+        return function(x, y), function(x, 0.1), function(0.1, y), function(x, 3), function(x, torch.tensor(0.1))
+
+    both(body, rtol=0, atol=0)
+
+
+def test_signs_of_zero(both):
+    both(lambda torch: torch.erfinv(torch.tensor([-0.0, 0.0])).signbit())
+
+
+def test_modified_bessel_functions_have_no_gradient(both):
+    both(lambda torch: torch.special.modified_bessel_i0(torch.ones(2, requires_grad=True)).requires_grad)

@@ -75,8 +75,10 @@ def numpy_heaviside(x: np.ndarray, values: np.ndarray) -> np.ndarray:
 def _xlog(function: Any) -> Any:
     def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         with quiet():
-            found = np.where(x == 0, number(0, x), x * function(y))
-            return np.asarray(np.where(np.isnan(y), y, found), x.dtype)
+            # In half precision torch rounds the logarithm, too.
+            logarithm = function(y) if y.dtype.itemsize > 2 else np.asarray(function(y.astype(np.float32))).astype(y.dtype)
+            nothing = number(0, x)
+            return np.asarray(np.where(y != y, y, np.where(x == nothing, nothing, x * logarithm)), x.dtype)
 
     return kernel
 
@@ -96,9 +98,11 @@ for _name, _function in {"asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.a
     define_host(_name, one(_function), FLOATS, HALF)
 for _name, _function in {
     "atan2": np.arctan2, "hypot": np.hypot, "copysign": np.copysign, "heaviside": numpy_heaviside, "logaddexp": np.logaddexp,
-    "logaddexp2": np.logaddexp2, "xlogy": _xlog(np.log), "xlog1py": _xlog(np.log1p),
+    "logaddexp2": np.logaddexp2,
 }.items():  # fmt: skip
     define_host(_name, two(_function) if isinstance(_function, np.ufunc) else _function, FLOATS, HALF)
+define_host("xlogy", _xlog(np.log), (*FLOATS, *HALF))
+define_host("xlog1py", _xlog(np.log1p), (*FLOATS, *HALF))
 define_host("round", numpy_round, FLOATS, HALF)
 define_host("frac", numpy_frac, FLOATS, HALF)
 define_host("sinc", lambda x: np.asarray(np.sinc(x)).astype(x.dtype, copy=False), FLOATS, HALF)

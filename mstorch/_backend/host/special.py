@@ -74,7 +74,8 @@ define_host("entr", _rounded_steps(special.entr, lambda x: (
 
 
 for _name, _function in {
-    "erfinv": special.erfinv, "erfcx": special.erfcx, "ndtri": special.ndtri, "digamma": special.psi, "polygamma": numpy_polygamma,
+    "erfinv": lambda x: np.copysign(special.erfinv(x), x),
+    "erfcx": special.erfcx, "ndtri": special.ndtri, "digamma": special.psi, "polygamma": numpy_polygamma,
     "gammainc": special.gammainc, "gammaincc": special.gammaincc, "zeta": special.zeta, "airy_ai": lambda x: special.airy(x)[0],
 }.items():  # fmt: skip
     define_host(_name, _in_double(_function), FLOATS, HALF)
