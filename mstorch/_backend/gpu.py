@@ -6,7 +6,7 @@ from typing import Any
 
 from .ascend._primitives import one, run
 from .kernels._nodes import constant
-from .kernels.sort import ops_argsort
+from .kernels.sort import ops_argsort, ops_kth_index, ops_topk_indices
 from .raw import Raw
 from .table import absent_on, define_on, same_on
 
@@ -42,7 +42,7 @@ same(
 same(
     "older primitives along dimensions",
     "sum", "mean", "prod", "amax", "amin", "argmax", "argmin", "all", "any", "p_norm", "cumsum", "running_sum", "cumprod",
-    "cummax_indices", "cummin_indices", "logcumsumexp", "argsort", "topk_indices", "searchsorted",
+    "cummax_indices", "cummin_indices", "logcumsumexp", "searchsorted",
 )  # fmt: skip
 same(
     "one older primitive each, or composed of them",
@@ -133,7 +133,8 @@ _OWN: dict[str, Any] = {
     "softmax": lambda x, dim: run("Softmax", x, at=(dim,)), "log_softmax": lambda x, dim: run("LogSoftmax", x, at=(dim,)),
     "cross_entropy": _cross_entropy,
     "binary_cross_entropy": lambda x, target: run("BinaryCrossEntropy", x, target, None, at=("none",)),
-    "lstm_cell": _lstm_cell, "gru_cell": _gru_cell, "argsort_double": ops_argsort,
+    "lstm_cell": _lstm_cell, "gru_cell": _gru_cell, "argsort": ops_argsort, "topk_indices": ops_topk_indices,
+    "kth_index": ops_kth_index,
     "logical_xor": lambda x, y: run("NotEqual", run("NotEqual", x, constant(0, x)), run("NotEqual", y, constant(0, y))),
     "clone": lambda x: run("Identity", x),
 }  # fmt: skip

@@ -9,7 +9,6 @@ import numpy as np
 from .. import return_types
 from .._backend.table import kernel
 from .._core.dtype import bool_, by_name, float32, float64, int64
-from .._core.formats import contiguous_format
 from .._core.tensor_base import TensorBase, array_of, is_tracked, recording, tensor_of
 from .._tape.whole import in_one_piece, record
 from . import views
@@ -36,8 +35,8 @@ from .reduce import max
 from .scan import cummax
 
 _argsort = kernel("argsort")
-_argsort_double = kernel("argsort_double")
 _topk = kernel("topk_indices")
+_kth = kernel("kth_index")
 
 
 
@@ -47,19 +46,26 @@ def _bare(input: Any) -> Any:
     return input.detach() if input._node is not None or is_tracked(input) else input
 
 
-def _order(input: Any, dim: int, descending: bool) -> Any:
-    """The indices of a stable sort."""
-    name = input._dtype.name
+def _order(input: Any, dim: int, descending: bool, stable: Any, exact: bool = False) -> Any:
+    """The indices of a sort; equal elements stand as torch has them. ``exact`` is for what never sorts by digits."""
     if input._dtype.category == 3:
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
-    kernel_ = _argsort_double if name in ("float64", "uint64") else _argsort
-    if name not in ("float64", "uint64", "float32") and name not in _SORTED:
-        # Only the order is asked for: the index tensor must not be cast with the values.
-        input = cast_tensor(input.detach(), by_name(_WIDER[name]))
-    return call(kernel_, (_bare(input),), dim, descending)
+    shape = input._shape
+    if not exact and len(shape) == 1 and shape[0] >= _BY_DIGITS and not descending and input._dtype.category == 1:
+        if input._dtype.name in _UNSIGNED and input.device.type == "cpu":
+            raise NotImplementedError(f"\"parallel_sort1d_kernel\" not implemented for '{type_word(input._dtype)}'")
+        stable = True
+    return call(_argsort, (_ranked(input),), dim, descending, bool(stable))
 
 
-_SORTED = ("uint8", "int8", "int16", "int32", "int64")
+def _ranked(input: Any) -> Any:
+    """What has the order of the input, in a dtype that kernels sort; the index tensor must not be cast with the values."""
+    name = input._dtype.name
+    return cast_tensor(input.detach(), by_name(_WIDER[name])) if name in _WIDER else _bare(input)
+
+
+_BY_DIGITS = 32768  # from so many on torch sorts vectors of integers by their digits, which is stable
+_UNSIGNED = ("uint16", "uint32", "uint64")
 _WIDER = {"float16": "float32", "bfloat16": "float32", "bool": "uint8", "uint16": "int32", "uint32": "int64"}
 
 
@@ -72,13 +78,13 @@ def _expect_kinds(name: str, input: Any, out: Any) -> None:
 
 
 def sort(input: Any, dim: Any = -1, descending: bool = False, stable: Any = False, *, out: Any = None) -> Any:
-    """The values in order along ``dim`` and their indices; equal ones keep their order, NaN is largest."""
+    """The values in order along ``dim`` and their indices; NaN is largest; ``stable`` keeps the order of equal ones."""
     if not isinstance(dim, int) and dim is None:
         dim = -1
     axis = wrap_dim(dim, len(shape_of(input)))
     _expect_kinds("sort", input, out)
     refuse_parts(out, input, input._shape)
-    indices = _order(input, axis, bool(descending))
+    indices = _order(input, axis, bool(descending), stable)
     shown = keep_layout(input, indices)
     values = values_at(input, axis, indices, "SortBackward0", shown)
     return finish(return_types.sort((keep_layout(input, values), shown)), out)
@@ -88,7 +94,7 @@ def argsort(
     input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, out: Any = None
 ) -> Any:
     """The indices that put the values in order along ``dim``."""
-    return finish(keep_layout(input, _order(input, wrap_dim(dim, len(shape_of(input))), descending)), out)
+    return finish(keep_layout(input, _order(input, wrap_dim(dim, len(shape_of(input))), bool(descending), stable)), out)
 
 
 def msort(input: Any, *, out: Any = None) -> Any:
@@ -119,9 +125,7 @@ def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool =
         if 0 in target:
             indices = beside(tensor_of(_zeros(target)), input)
         else:
-            name = input._dtype.name
-            ranked = cast_tensor(input.detach(), by_name(_WIDER[name])) if name in _WIDER else _bare(input)
-            indices = call(_topk, (ranked,), k, dim, largest)
+            indices = call(_topk, (_ranked(input),), k, dim, bool(largest), bool(sorted))
         found = return_types.topk((values_at(input, dim, indices, "TopkBackward0", indices), indices))
     return finish(found, out)
 
@@ -162,10 +166,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False, *, out: A
             raise RuntimeError("output values must be of same type as input")
         if out[1]._dtype is not int64:
             raise RuntimeError("output indices must be of scalar type Long")
-    order = _order(input, dim, False)
-    if shape:
-        order = views.slice_dim(order, dim, k - 1, k, 1)
-    return finish(_picked(input, dim, order.clone(memory_format=contiguous_format), keepdim, return_types.kthvalue), out)
+    return finish(_picked(input, dim, call(_kth, (_ranked(input),), k - 1, dim), keepdim, return_types.kthvalue), out)
 
 
 def _median_of_all(input: Any, ignore_nan: bool) -> Any:
@@ -218,7 +219,7 @@ def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> 
             f"equal {input.type()} (while checking arguments for median)"
         )
     length = shape[dim] if shape else 1
-    order = _order(input, dim, False)
+    order = _order(input, dim, False, True, True)
     if not shape:
         return finish(_picked(input, dim, order, keepdim, kind), out)
     middle = (length - 1) // 2
@@ -257,11 +258,11 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False, *, out: Any = None) -
             raise RuntimeError(f"expected scalar type '{type_word(kind)}' but got '{type_word(target._dtype)}' for {word} output")
     refuse_parts(out, input)
     if not shape or 0 in shape:
-        order = _order(input, dim, False) if not shape else input.new_zeros(
+        order = _order(input, dim, False, False, True) if not shape else input.new_zeros(
             tuple(1 if d == dim else n for d, n in enumerate(shape)), dtype=int64
         )
         return finish(_picked(input, dim, order, keepdim, return_types.mode), out)
-    order = _order(input, dim, False)
+    order = _order(input, dim, False, False, True)
     values = gather(input.detach(), dim, order)
     length = shape[dim]
     place = views.reshape(arange(length, device=input.device), (1,) * dim + (length,) + (1,) * (len(shape) - dim - 1))

@@ -82,12 +82,16 @@ def _cummin_indices(x: Raw, dim: int) -> Raw:
     return run("CumminExt", x, dim)[1]
 
 
-def _argsort(x: Raw, dim: int, descending: bool) -> Raw:
-    return run("SortExt", x, dim, descending, True)[1]
+def _argsort(x: Raw, dim: int, descending: bool, stable: bool) -> Raw:
+    return run("SortExt", x, dim, descending, stable)[1]
 
 
-def _topk_indices(x: Raw, k: int, dim: int, largest: bool) -> Raw:
-    return run("TopkExt", x, k, dim, largest, True)[1]
+def _topk_indices(x: Raw, k: int, dim: int, largest: bool, in_order: bool) -> Raw:
+    return run("TopkExt", x, k, dim, largest, in_order)[1]
+
+
+def _kth_index(x: Raw, k: int, dim: int) -> Raw:
+    return run("SliceExt", run("SortExt", x, dim, False, True)[1], dim, k, k + 1, 1)
 
 
 def _searchsorted(sequence: Raw, values: Raw, right: bool) -> Raw:
@@ -107,7 +111,7 @@ enter_all({
     "all": _all, "any": _any, "p_norm": _p_norm, "cumsum": of_vectors(_cumsum),
     "running_sum": _cumsum, "cumprod": of_vectors(_cumprod),
     "cummax_indices": of_vectors(_cummax_indices), "cummin_indices": of_vectors(_cummin_indices),
-    "argsort": of_vectors(_argsort), "argsort_double": of_vectors(_argsort), "topk_indices": _topk_indices, "searchsorted": _searchsorted,
+    "argsort": of_vectors(_argsort), "topk_indices": _topk_indices, "kth_index": of_vectors(_kth_index), "searchsorted": _searchsorted,
     "segment_sum": _segment_sum, "count_positions": _count_positions,
 })  # fmt: skip
 absent("no kernel of the device adds up exponentials along the way: CumulativeLogsumexp keeps no NaN", "logcumsumexp")

@@ -4,47 +4,47 @@ from __future__ import annotations
 import numpy as np
 
 from ..table import define_host
+from ._order import sort_rows, stable_rows
+from ._select import kth_of_rows, top_of_rows
 
-_KINDS = ("float32", "float64", "uint8", "int8", "int16", "int32", "int64")
+_KINDS = ("float32", "float64", "uint8", "int8", "int16", "int32", "int64", "uint64")
 _WIDE = {"float16": "float32", "bfloat16": "float32", "bool": "uint8", "uint16": "int32", "uint32": "int64"}
 
 
-def numpy_argsort(x: np.ndarray, dim: int, descending: bool) -> np.ndarray:
-    """The indices of a stable sort, int64; NaN counts as larger than every number."""
+def numpy_argsort(x: np.ndarray, dim: int, descending: bool, stable: bool) -> np.ndarray:
+    """The indices of a sort, int64; NaN counts as larger than every number. What ``stable`` does not ask for is torch's."""
     if not x.size or not x.ndim:
         return np.zeros(x.shape, np.int64)
-    if descending:
-        # Sorting the reversed sequence and reversing the result keeps equal elements in order.
-        backward = (*[slice(None)] * (dim % x.ndim), slice(None, None, -1))
-        order = np.subtract(x.shape[dim] - 1, x[backward].argsort(dim, kind="stable")[backward])
-    else:
-        order = x.argsort(dim, kind="stable")
-    return np.asarray(order, np.int64, order="C")
+    rows, shape = _rows(x, dim)
+    return _shaped((stable_rows if stable else sort_rows)(rows, descending), shape, dim)
 
 
-def numpy_topk_indices(x: np.ndarray, k: int, dim: int, largest: bool) -> np.ndarray:
-    """The indices of the ``k`` largest (or smallest) elements in order; NaN counts as larger than every number."""
-    count = x.shape[dim] if x.ndim else 1
-    if not x.size or not x.ndim or count < 64 or 4 * k > count or (x.dtype.kind == "f" and np.isnan(x).any()):
-        order = numpy_argsort(x, dim, largest)
-        return np.array(order[(*[slice(None)] * (dim % order.ndim), slice(k))] if order.ndim else order.reshape(1)[:k], order="C")
-    if not k:
-        return np.zeros([k if d == dim else n for d, n in enumerate(x.shape)], np.int64)
-    rows = np.moveaxis(x, dim, -1)
-    order = rows if not largest else _reversed_order(rows)
-    # The k-th decides: all below it count, and of those equal to it the first, as many as are left.
-    bound = np.partition(order, k - 1, -1)[..., k - 1 : k]
-    below, equal = order < bound, order == bound
-    chosen = below | (equal & (np.cumsum(equal, -1) <= k - below.sum(-1, keepdims=True)))
-    places = np.nonzero(chosen)[-1].reshape(*rows.shape[:-1], k)
-    values = np.take_along_axis(order, places, -1)
-    found = np.take_along_axis(places, np.argsort(values, -1, kind="stable"), -1)
-    return np.array(np.moveaxis(found, -1, dim), np.int64, order="C")
+def _rows(x: np.ndarray, dim: int) -> tuple[np.ndarray, tuple[int, ...]]:
+    """A matrix whose rows lie along the dimension, and the shape with the dimension last."""
+    moved = np.moveaxis(x, dim, -1)
+    return np.ascontiguousarray(moved).reshape(-1, x.shape[dim]), moved.shape[:-1]
 
 
-def _reversed_order(x: np.ndarray) -> np.ndarray:
-    """Numbers in whose order the largest come first; of integers the complement, which cannot overflow."""
-    return -x if x.dtype.kind == "f" else ~x
+def _shaped(found: np.ndarray, lead: tuple[int, ...], dim: int) -> np.ndarray:
+    """What was found for each row, along the dimension again."""
+    found = found.reshape(*lead, -1)
+    return np.asarray(found if dim in (-1, len(lead)) else np.moveaxis(found, -1, dim), np.int64, order="C")
+
+
+def numpy_topk_indices(x: np.ndarray, k: int, dim: int, largest: bool, in_order: bool) -> np.ndarray:
+    """The indices of the ``k`` largest (or smallest) elements; NaN counts as larger than every number."""
+    if not x.size or not x.ndim or not k:
+        return np.zeros([k if d == dim % x.ndim else n for d, n in enumerate(x.shape)], np.int64)
+    rows, lead = _rows(x, dim)
+    return _shaped(top_of_rows(rows, k, largest, in_order), lead, dim)
+
+
+def numpy_kth_index(x: np.ndarray, k: int, dim: int) -> np.ndarray:
+    """The index of the ``k``-th smallest element, counted from 0; ``dim`` stays with length 1."""
+    if not x.ndim:
+        return np.zeros((), np.int64)
+    rows, lead = _rows(x, dim)
+    return _shaped(kth_of_rows(rows, k), lead, dim)
 
 
 def numpy_searchsorted(sequence: np.ndarray, values: np.ndarray, right: bool) -> np.ndarray:
@@ -62,4 +62,5 @@ def numpy_searchsorted(sequence: np.ndarray, values: np.ndarray, right: bool) ->
 
 define_host("argsort", numpy_argsort, _KINDS, _WIDE)
 define_host("topk_indices", numpy_topk_indices, _KINDS, _WIDE)
+define_host("kth_index", numpy_kth_index, _KINDS, _WIDE)
 define_host("searchsorted", numpy_searchsorted, (*_KINDS, "bool"), {"float16": "float32", "bfloat16": "float32"})

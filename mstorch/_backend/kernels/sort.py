@@ -7,6 +7,7 @@ import numpy as np
 from mindspore import ops
 
 from ..cast import cast
+from ..host import sort as host
 from ..raw import MS_DTYPE, NAME_OF, Raw, from_numpy
 from ..table import HALVES, INTS, VIA_SMALL_INT, define
 from ._nodes import prim_neg, prim_select
@@ -30,7 +31,7 @@ def _sorted(raw: Raw, dim: int, descending: bool) -> Raw:
     return prim(raw)[1]
 
 
-def ops_argsort(raw: Raw, dim: int, descending: bool) -> Raw:
+def ops_argsort(raw: Raw, dim: int, descending: bool, stable: bool) -> Raw:
     """The indices of a stable sort; NaN counts as larger than every number."""
     if raw.size == 0 or not raw.shape:
         return from_numpy(np.zeros(raw.shape, np.int64))
@@ -42,24 +43,32 @@ def ops_argsort(raw: Raw, dim: int, descending: bool) -> Raw:
     return cast(_gather_dim(first, dim, second), "int64")
 
 
-def numpy_argsort(raw: Raw, dim: int, descending: bool) -> Raw:
-    """The same for float64 and 64-bit unsigned numbers."""
-    array = raw.asnumpy()
-    if not array.shape:
-        return from_numpy(np.zeros((), np.int64))
-    if descending:
-        # Sorting the reversed sequence and reversing the result keeps equal elements in order.
-        order = np.flip(array.shape[dim] - 1 - np.argsort(np.flip(array, dim), axis=dim, kind="stable"), dim)
-    else:
-        order = np.argsort(array, axis=dim, kind="stable")
-    return from_numpy(np.ascontiguousarray(order, np.int64))
+def numpy_argsort(raw: Raw, dim: int, descending: bool, stable: bool) -> Raw:
+    """The same on the host, with torch's order of equal elements."""
+    return from_numpy(host.numpy_argsort(raw.asnumpy(), dim, descending, stable))
 
 
-def ops_topk_indices(raw: Raw, k: int, dim: int, largest: bool) -> Raw:
+def numpy_topk_indices(raw: Raw, k: int, dim: int, largest: bool, in_order: bool) -> Raw:
+    """The indices of the ``k`` largest (or smallest) elements, equal ones as torch finds them."""
+    return from_numpy(host.numpy_topk_indices(raw.asnumpy(), k, dim, largest, in_order))
+
+
+def numpy_kth_index(raw: Raw, k: int, dim: int) -> Raw:
+    """The index of the ``k``-th smallest element, of equal ones that which torch finds."""
+    return from_numpy(host.numpy_kth_index(raw.asnumpy(), k, dim))
+
+
+def ops_kth_index(raw: Raw, k: int, dim: int) -> Raw:
+    """The index of the ``k``-th smallest element, counted from 0, of a stable sort; ``dim`` stays with length 1."""
+    order = ops_argsort(raw, dim, False, True)
+    return order if not raw.shape else order.narrow(dim, k, 1)
+
+
+def ops_topk_indices(raw: Raw, k: int, dim: int, largest: bool, in_order: bool) -> Raw:
     """The indices of the ``k`` largest (or smallest) elements in order; NaN counts as larger than every number."""
     shape = tuple(raw.shape)
     if has_nan(raw):
-        order = (numpy_argsort if NAME_OF[raw.dtype] == "float64" else ops_argsort)(raw, dim, largest)
+        order = ops_argsort(raw, dim, largest, True)
         return from_numpy(np.ascontiguousarray(np.take(order.asnumpy(), range(k), dim)))
     if not largest:
         raw = prim_neg(raw) if NAME_OF[raw.dtype] in ("float32", "float64") else _invert(raw)
@@ -88,12 +97,11 @@ def numpy_lexicographic_order(raw: Raw) -> Raw:
 
 
 _WIDE = {"float16": "float32", "bfloat16": "float32", "bool": "uint8", "uint16": "int32", "uint32": "int64"}
-define("argsort", cpu=ops_argsort, dtypes=("float32", *INTS), via=_WIDE)
-define(
-    "argsort_double", cpu=numpy_argsort,
-    numpy_reason="Sort orders float64 by float32 values on CPU (MindSpore 2.10)",
-)  # fmt: skip
-define("topk_indices", cpu=ops_topk_indices, dtypes=("float32", "float64", *INTS), via=_WIDE)
+_TIES = "the order of equal elements is that of torch's sort, which no primitive has"
+_KINDS = ("float32", "float64", "uint64", *INTS)
+define("argsort", cpu=numpy_argsort, dtypes=_KINDS, via=_WIDE, numpy_reason=_TIES)
+define("topk_indices", cpu=numpy_topk_indices, dtypes=_KINDS, via=_WIDE, numpy_reason=_TIES)
+define("kth_index", cpu=numpy_kth_index, dtypes=_KINDS, via=_WIDE, numpy_reason=_TIES)
 define(
     "searchsorted", cpu=ops_searchsorted, dtypes=("float32", "float64", "int8", "int16", "int32", "int64"),
     via={**dict.fromkeys(HALVES, "float32"), **VIA_SMALL_INT, "bool": "int32", "uint16": "int32", "uint32": "int64"},

@@ -1,0 +1,90 @@
+"""Sorting by a heap (J. W. J. Williams, "Heapsort", 1964; the holes sink to the leaves first, as R. W. Floyd does it).
+
+Introspective sorting takes it where its partitions go astray, and for the few largest of many elements.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def sink(keys: list[Any], items: list[Any], hole: int, count: int, key: Any, item: Any) -> None:
+    """Put an element into the heap of the first ``count``, whose largest is on top, below ``hole``."""
+    top = child = hole
+    while child < (count - 1) // 2:
+        child = 2 * child + 2
+        if keys[child] < keys[child - 1]:
+            child -= 1
+        keys[hole], items[hole] = keys[child], items[child]
+        hole = child
+    if count % 2 == 0 and child == (count - 2) // 2:
+        child = 2 * child + 1
+        keys[hole], items[hole] = keys[child], items[child]
+        hole = child
+    parent = (hole - 1) // 2
+    while hole > top and keys[parent] < key:
+        keys[hole], items[hole] = keys[parent], items[parent]
+        hole = parent
+        parent = (hole - 1) // 2
+    keys[hole], items[hole] = key, item
+
+
+def make_heap(keys: list[Any], items: list[Any]) -> None:
+    """Order the elements as a heap whose largest is on top."""
+    count = len(keys)
+    for parent in range((count - 2) // 2, -1, -1):
+        sink(keys, items, parent, count, keys[parent], items[parent])
+
+
+def sort_heap(keys: list[Any], items: list[Any]) -> None:
+    """Order a heap ascending."""
+    for last in range(len(keys) - 1, 0, -1):
+        key, item = keys[last], items[last]
+        keys[last], items[last] = keys[0], items[0]
+        sink(keys, items, 0, last, key, item)
+
+
+def sort_by_heap(ranks: Array, low: Array, first: int, last: int) -> None:
+    """Sort a segment of ranks in place; ``low`` tells which are equal."""
+    items = ranks[first:last].tolist()
+    keys = low[ranks[first:last]].tolist()
+    make_heap(keys, items)
+    sort_heap(keys, items)
+    ranks[first:last] = items
+
+
+def few_smallest(keys: Array, k: int) -> Array:
+    """The indices of the ``k`` smallest of each row in order, as a heap of them finds them."""
+    found = np.empty((len(keys), k), np.int64)
+    for row, into in zip(keys, found):
+        heap, items = row[:k].tolist(), list(range(k))
+        make_heap(heap, items)
+        start, step = k, 256
+        while start < len(row):
+            part = row[start : start + step]
+            spots = np.flatnonzero(part < heap[0])
+            for spot, key in zip((spots + start).tolist(), part[spots].tolist()):
+                if key < heap[0]:
+                    sink(heap, items, 0, k, key, spot)
+            start += step
+            step = min(2 * step, 1 << 16)
+        sort_heap(heap, items)
+        into[:] = items
+    return found
+
+
+def select_by_heap(keys: Array, places: Array, nth: int) -> None:
+    """Put the ``nth`` of a row into its place: the last of a heap of those up to it, whose top changes places with it."""
+    rest, items = keys.tolist(), places.tolist()
+    heap, inside = rest[: nth + 1], items[: nth + 1]
+    make_heap(heap, inside)
+    for spot in range(nth + 1, len(rest)):
+        if rest[spot] < heap[0]:
+            key, item = rest[spot], items[spot]
+            rest[spot], items[spot] = heap[0], inside[0]
+            sink(heap, inside, 0, nth + 1, key, item)
+    heap[0], heap[nth], inside[0], inside[nth] = heap[nth], heap[0], inside[nth], inside[0]
+    keys[:], places[:] = heap + rest[nth + 1 :], inside + items[nth + 1 :]

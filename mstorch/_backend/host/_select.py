@@ -1,0 +1,162 @@
+"""Which of equal elements a selection finds: the k smallest of rows, and the k-th.
+
+torch takes C++'s selections: for few of many a heap (``_heap.py``), else introspective selection (Musser 1997), which follows
+Hoare's partition (``_order.py``) into the part that has the k-th. Its k-th value comes from a quickselect of its own
+(R. Sedgewick, "Implementing Quicksort Programs", 1978). They move elements and their indices together; so here.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._heap import few_smallest, select_by_heap
+from ._order import Sides, equal_neighbours, exchange, partition_many, sort_rows
+
+Array = np.ndarray[Any, Any]
+_BLOCK = 1 << 18  # so many elements of rows at once
+
+
+def keys_of(rows: Array, descending: bool) -> Array:
+    """Whole numbers in the order of the elements: one for both zeros, one for all NaN, the largest."""
+    if rows.dtype.kind == "f":
+        bits = np.dtype(f"i{rows.itemsize}")
+        found = (rows + 0.0).view(bits)  # no negative zero is left
+        largest = np.iinfo(bits).max
+        found ^= (found >> (8 * rows.itemsize - 1)) & largest
+        nan = np.isnan(rows)
+        if nan.any():
+            found[nan] = largest
+        return np.invert(found, out=found) if descending else found
+    return ~rows if descending else rows.copy()
+
+
+def top_of_rows(rows: Array, k: int, descending: bool, in_order: bool) -> Array:
+    """The indices of the ``k`` first elements of each row in torch's order, or as its selection leaves them."""
+    if not in_order and 64 * k > rows.shape[1]:
+        return first_of_rows(rows, k, descending, False)
+    found, tied = _first_untied(rows, k, descending)
+    if len(tied):
+        found[tied] = first_of_rows(rows[tied], k, descending, True)
+    return found
+
+
+def _first_untied(rows: Array, k: int, descending: bool) -> tuple[Array, Array]:
+    """The indices of the ``k`` first elements in order, and in which rows that order leaves a choice."""
+    count, width = rows.shape
+    if width < 64 or 4 * k > width or (rows.dtype.kind == "f" and np.isnan(rows).any()):
+        order = rows.argsort(-1, kind="stable" if rows.itemsize <= 2 else None)
+        same = equal_neighbours(rows, order)
+        found = order[:, : -k - 1 : -1] if descending else order[:, :k]
+        if same is None:
+            return found.astype(np.int64, "C"), np.empty(0, np.int64)
+        return found.astype(np.int64, "C"), np.flatnonzero((same[:, -k:] if descending else same[:, :k]).any(-1))
+    keys = rows if not descending else -rows if rows.dtype.kind == "f" else ~rows
+    # The k-th decides: all below it count, and of those equal to it some, as many as are left.
+    places = np.argpartition(keys, k - 1, -1)[:, :k]
+    values = np.take_along_axis(keys, places, -1)
+    order = values.argsort(-1)
+    values = np.take_along_axis(values, order, -1)
+    tied = (values[:, 1:] == values[:, :-1]).any(-1) | (np.count_nonzero(keys <= values[:, -1:], -1) > k)
+    return np.take_along_axis(places, order, -1), np.flatnonzero(tied)
+
+
+def first_of_rows(rows: Array, k: int, descending: bool, in_order: bool) -> Array:
+    """The indices of the ``k`` first elements of each row in torch's order, or as its selection leaves them."""
+    count, width = rows.shape
+    found = np.empty((count, k), np.int64)
+    step = max(1, _BLOCK // width)
+    for start in range(0, count, step):
+        keys = keys_of(rows[start : start + step], descending)
+        if 64 * k <= width:
+            found[start : start + step] = few_smallest(keys, k)
+            continue
+        places = np.broadcast_to(np.arange(width), keys.shape).copy()
+        select(keys, places, k - 1)
+        if in_order and k > 2:
+            order = sort_rows(np.ascontiguousarray(keys[:, : k - 1]), False)
+            places[:, : k - 1] = np.take_along_axis(places[:, : k - 1], order, -1)
+        found[start : start + step] = places[:, :k]
+    return found
+
+
+def select(keys: Array, places: Array, nth: int) -> None:
+    """Rearrange rows so that the ``nth`` is in its place, none before it is larger, none after it smaller."""
+    count, width = keys.shape
+    flat, beside = keys.reshape(-1), places.reshape(-1)
+    first = np.arange(0, count * width, width)
+    last, wanted = first + width, first + nth
+    depth = 2 * (width.bit_length() - 1)
+    while True:
+        length = last - first
+        if (ended := length <= 3).any():
+            for size in (2, 3):
+                some = first[length == size]
+                if len(some):
+                    spots = some[:, None] + np.arange(size)
+                    order = np.take_along_axis(spots, flat[spots].argsort(-1, kind="stable"), -1)
+                    flat[spots], beside[spots] = flat[order], beside[order]
+            going = ~ended
+            first, last, wanted, length = first[going], last[going], wanted[going], length[going]
+        if not len(first):
+            return
+        if not depth:
+            for start, end, target in zip(first.tolist(), last.tolist(), wanted.tolist()):
+                select_by_heap(flat[start:end], beside[start:end], target - start)
+            return
+        depth -= 1
+        cut = partition_many(flat, None, first, last, length, beside)
+        right = cut <= wanted
+        first, last = np.where(right, cut, first), np.where(right, last, cut)
+
+
+def kth_of_rows(rows: Array, k: int) -> Array:
+    """The index of the ``k``-th smallest element of each row, from 0, that torch's quickselect finds."""
+    count, width = rows.shape
+    found = np.empty(count, np.int64)
+    step = max(1, _BLOCK // width)
+    for start in range(0, count, step):
+        keys = keys_of(rows[start : start + step], False)
+        places = np.broadcast_to(np.arange(width), keys.shape).copy()
+        _quickselect(keys, places, k)
+        found[start : start + step] = places[:, k]
+    return found
+
+
+def _quickselect(keys: Array, places: Array, k: int) -> None:
+    count, width = keys.shape
+    arrays = keys.reshape(-1), places.reshape(-1)
+    flat = arrays[0]
+    low = np.arange(0, count * width, width)
+    high, wanted = low + width - 1, low + k
+
+    def swap(here: Array, there: Array) -> None:
+        for array in arrays:
+            exchange(array, here, there)
+
+    def put_in_order(here: Array, there: Array) -> None:
+        wrong = flat[here] > flat[there]
+        swap(here[wrong], there[wrong])
+
+    while True:
+        two = high == low + 1
+        put_in_order(low[two], high[two])
+        going = high > low + 1
+        low, high, wanted = low[going], high[going], wanted[going]
+        if not len(low):
+            return
+        swap(low + (high - low) // 2, low + 1)
+        put_in_order(low + 1, high)
+        put_in_order(low, high)
+        put_in_order(low + 1, low)
+        pivot = flat[low]
+        sides = Sides(flat, low + 2, high, pivot, pivot)
+        pairs, here, there = sides.pairs(True)
+        swap(here, there)
+        # Where the two scans stop after the last pair; one that met itself leaves nothing between them.
+        final_left, final_right = sides.left_at(pairs - 1, low + 1), sides.right_at(pairs - 1, high)
+        met = (pairs > 0) & (final_left == final_right)
+        i = np.where(met, final_right + 1, np.minimum(sides.left_at(pairs, high), final_right))
+        j = np.where(met, final_left - 1, np.maximum(sides.right_at(pairs, low + 1), final_left))
+        swap(low, j)
+        low, high = np.where(j <= wanted, i, low), np.where(j >= wanted, j - 1, high)
