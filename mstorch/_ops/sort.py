@@ -153,6 +153,11 @@ def _refuse_kinds(kernel_: str, input: Any, *others: str) -> None:
         raise NotImplementedError(f"\"{kernel_}\" not implemented for '{type_word(input._dtype)}'")
 
 
+def _without(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
+    """The shape with length 1 along a dimension."""
+    return (*shape[:dim], 1, *shape[dim + 1 :]) if shape else shape
+
+
 def _check_rows(name: str, shape: tuple[int, ...], dim: int) -> None:
     if shape and shape[dim] == 0:
         raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
@@ -234,6 +239,7 @@ def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> 
             f"Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; but type {out[0].type()} does not "
             f"equal {input.type()} (while checking arguments for median)"
         )
+    refuse_parts(out, input, _without(shape, dim))
     length = shape[dim] if shape else 1
     order = _order(input, dim, False)
     if not shape:
@@ -272,7 +278,7 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False, *, out: Any = None) -
     for word, target, kind in zip(("values", "indices"), out or (), (input._dtype, int64)):
         if target._dtype is not kind:
             raise RuntimeError(f"expected scalar type '{type_word(kind)}' but got '{type_word(target._dtype)}' for {word} output")
-    refuse_parts(out, input)
+    refuse_parts(out, input, _without(shape, dim))
     if shape:
         _refuse_kinds("mode_cpu", input)
     if not shape or 0 in shape:
