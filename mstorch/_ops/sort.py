@@ -9,6 +9,7 @@ import numpy as np
 from .. import return_types
 from .._backend.table import kernel
 from .._core.dtype import bool_, by_name, float32, float64, int64
+from .._core.storage import Storage
 from .._core.tensor_base import TensorBase, array_of, is_tracked, recording, tensor_of
 from .._tape.whole import in_one_piece, record
 from . import views
@@ -41,31 +42,34 @@ _kth = kernel("kth_index")
 
 
 
-def _bare(input: Any) -> Any:
-    """The input as what an order is asked of: without its history."""
+def _sortable(input: Any) -> Any:
+    """The input as what an order is asked of: without its history, of a dtype that kernels take (only the order is asked for)."""
+    wider = _WIDER.get(input._dtype.name)
+    if wider is not None and not (input._dtype is bool_ and input._storage.__class__ is Storage):  # the host sorts truth values
+        return cast_tensor(input.detach(), by_name(wider))
     return input.detach() if input._node is not None or is_tracked(input) else input
 
 
-def _order(input: Any, dim: int, descending: bool, stable: Any, exact: bool = False) -> Any:
-    """The indices of a sort; equal elements stand as torch has them. ``exact`` is for what never sorts by digits."""
+def _order(input: Any, dim: int, descending: bool, stable: bool = True) -> Any:
+    """The indices of a sort."""
     if input._dtype.category == 3:
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
-    shape = input._shape
-    if not exact and len(shape) == 1 and shape[0] >= _BY_DIGITS and not descending and input._dtype.category == 1:
+    return call(_argsort, (_sortable(input),), dim, descending, stable)
+
+
+def _sorted_order(input: Any, dim: int, descending: bool, stable: bool) -> Any:
+    """The indices of torch's sort, which takes vectors of many integers by their digits: that is stable."""
+    shape = shape_of(input)
+    if len(shape) == 1 and shape[0] >= _BY_DIGITS and not descending and input._dtype.category == 1:
         if input._dtype.name in _UNSIGNED and input.device.type == "cpu":
             raise NotImplementedError(f"\"parallel_sort1d_kernel\" not implemented for '{type_word(input._dtype)}'")
         stable = True
-    return call(_argsort, (_ranked(input),), dim, descending, bool(stable))
+    return _order(input, dim, descending, stable)
 
 
-def _ranked(input: Any) -> Any:
-    """What has the order of the input, in a dtype that kernels sort; the index tensor must not be cast with the values."""
-    name = input._dtype.name
-    return cast_tensor(input.detach(), by_name(_WIDER[name])) if name in _WIDER else _bare(input)
+_BY_DIGITS = 32768
 
 
-_BY_DIGITS = 32768  # from so many on torch sorts vectors of integers by their digits, which is stable
-_UNSIGNED = ("uint16", "uint32", "uint64")
 _WIDER = {"float16": "float32", "bfloat16": "float32", "bool": "uint8", "uint16": "int32", "uint32": "int64"}
 
 
@@ -78,13 +82,13 @@ def _expect_kinds(name: str, input: Any, out: Any) -> None:
 
 
 def sort(input: Any, dim: Any = -1, descending: bool = False, stable: Any = False, *, out: Any = None) -> Any:
-    """The values in order along ``dim`` and their indices; NaN is largest; ``stable`` keeps the order of equal ones."""
+    """The values in order along ``dim`` and their indices; equal ones keep their order if ``stable``; NaN is largest."""
     if not isinstance(dim, int) and dim is None:
         dim = -1
     axis = wrap_dim(dim, len(shape_of(input)))
     _expect_kinds("sort", input, out)
     refuse_parts(out, input, input._shape)
-    indices = _order(input, axis, bool(descending), stable)
+    indices = _sorted_order(input, axis, bool(descending), bool(stable))
     shown = keep_layout(input, indices)
     values = values_at(input, axis, indices, "SortBackward0", shown)
     return finish(return_types.sort((keep_layout(input, values), shown)), out)
@@ -94,7 +98,8 @@ def argsort(
     input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, out: Any = None
 ) -> Any:
     """The indices that put the values in order along ``dim``."""
-    return finish(keep_layout(input, _order(input, wrap_dim(dim, len(shape_of(input))), bool(descending), stable)), out)
+    order = _sorted_order(input, wrap_dim(dim, len(shape_of(input))), bool(descending), bool(stable))
+    return finish(keep_layout(input, order), out)
 
 
 def msort(input: Any, *, out: Any = None) -> Any:
@@ -104,7 +109,7 @@ def msort(input: Any, *, out: Any = None) -> Any:
 
 
 def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Any = None) -> Any:
-    """The ``k`` largest (or smallest) values along ``dim``, in order, and their indices."""
+    """The ``k`` largest (or smallest) values along ``dim`` and their indices: in order, unless ``sorted`` is False."""
     if isinstance(dim, bool):
         raise TypeError("topk(): argument 'dim' (position 2) must be int, not bool")
     shape = shape_of(input)
@@ -118,6 +123,7 @@ def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool =
         raise RuntimeError("topk does not support bool dtypes on CPU")
     if input._dtype.category == 3:
         raise RuntimeError(" topk does not support complex dtypes on CPU")
+    _refuse_kinds("topk_cpu", input)
     if not shape:
         found = return_types.topk((input.clone(), beside(tensor_of(_zeros(())), input)))
     else:
@@ -125,7 +131,7 @@ def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool =
         if 0 in target:
             indices = beside(tensor_of(_zeros(target)), input)
         else:
-            indices = call(_topk, (_ranked(input),), k, dim, bool(largest), bool(sorted))
+            indices = call(_topk, (_sortable(input),), k, dim, bool(largest), bool(sorted))
         found = return_types.topk((values_at(input, dim, indices, "TopkBackward0", indices), indices))
     return finish(found, out)
 
@@ -147,6 +153,21 @@ _LABELS = {
 }  # fmt: skip
 
 
+_UNSIGNED = ("uint16", "uint32", "uint64")
+
+
+def _refuse_kinds(kernel_: str, input: Any, *others: str) -> None:
+    """Raise torch's error for dtypes that its selections lack."""
+    name = input._dtype.name
+    if input._dtype.category == 3 or name in _UNSIGNED or name in others:
+        raise NotImplementedError(f"\"{kernel_}\" not implemented for '{type_word(input._dtype)}'")
+
+
+def _without(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
+    """The shape with length 1 along a dimension."""
+    return (*shape[:dim], 1, *shape[dim + 1 :]) if shape else shape
+
+
 def _check_rows(name: str, shape: tuple[int, ...], dim: int) -> None:
     if shape and shape[dim] == 0:
         raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
@@ -166,7 +187,9 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False, *, out: A
             raise RuntimeError("output values must be of same type as input")
         if out[1]._dtype is not int64:
             raise RuntimeError("output indices must be of scalar type Long")
-    return finish(_picked(input, dim, call(_kth, (_ranked(input),), k - 1, dim), keepdim, return_types.kthvalue), out)
+    if shape:
+        _refuse_kinds("kthvalue_cpu", input, "bool")
+    return finish(_picked(input, dim, call(_kth, (_sortable(input),), k - 1, dim), keepdim, return_types.kthvalue), out)
 
 
 def _median_of_all(input: Any, ignore_nan: bool) -> Any:
@@ -194,9 +217,11 @@ def _median_of_all(input: Any, ignore_nan: bool) -> Any:
 def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> Any:
     name = "nanmedian" if ignore_nan else "median"
     kind = return_types.nanmedian if ignore_nan else return_types.median
-    if input._dtype.category == 3 or input._dtype is bool_:
-        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(input._dtype)}'")
     shape = shape_of(input)
+    if dim is not None:
+        _check_rows(name, shape, wrap_dim(dim, len(shape)))
+    if dim is not None or views.numel_of(shape):
+        _refuse_kinds("median_cpu" if dim is None else "median_out", input, "bool")
     if dim is None:
         if views.numel_of(shape) == 0:
             if input._node is not None or input.requires_grad:
@@ -206,7 +231,6 @@ def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> 
             return input.new_full((), math.nan)
         return finish(_median_of_all(input, ignore_nan), out)
     dim = wrap_dim(dim, len(shape))
-    _check_rows(name, shape, dim)
     expect_parts(name, out)
     if out is not None and out[1]._dtype is not int64:
         raise RuntimeError(
@@ -218,8 +242,9 @@ def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> 
             f"Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; but type {out[0].type()} does not "
             f"equal {input.type()} (while checking arguments for median)"
         )
+    refuse_parts(out, input, _without(shape, dim))
     length = shape[dim] if shape else 1
-    order = _order(input, dim, False, True, True)
+    order = _order(input, dim, False)
     if not shape:
         return finish(_picked(input, dim, order, keepdim, kind), out)
     middle = (length - 1) // 2
@@ -256,13 +281,15 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False, *, out: Any = None) -
     for word, target, kind in zip(("values", "indices"), out or (), (input._dtype, int64)):
         if target._dtype is not kind:
             raise RuntimeError(f"expected scalar type '{type_word(kind)}' but got '{type_word(target._dtype)}' for {word} output")
-    refuse_parts(out, input)
+    refuse_parts(out, input, _without(shape, dim))
+    if shape:
+        _refuse_kinds("mode_cpu", input)
     if not shape or 0 in shape:
-        order = _order(input, dim, False, False, True) if not shape else input.new_zeros(
+        order = _order(input, dim, False) if not shape else input.new_zeros(
             tuple(1 if d == dim else n for d, n in enumerate(shape)), dtype=int64
         )
         return finish(_picked(input, dim, order, keepdim, return_types.mode), out)
-    order = _order(input, dim, False, False, True)
+    order = _order(input, dim, False, False)
     values = gather(input.detach(), dim, order)
     length = shape[dim]
     place = views.reshape(arange(length, device=input.device), (1,) * dim + (length,) + (1,) * (len(shape) - dim - 1))

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ._few import FEW, sort_few
 from ._heap import sort_by_heap
 
 SHORT = 16  # segments of so many elements are left to an insertion sort, which is stable
@@ -34,10 +35,11 @@ class Ranks:
     def __init__(self, same: Array) -> None:
         """``same`` says of each rank whether it is in the group of the one before."""
         count = len(same)
-        self.equal = np.cumsum(same, dtype=np.int32 if count < 2**31 else np.int64)
-        places = np.arange(count, dtype=self.equal.dtype)
+        kind = np.int32 if count < 2**31 else np.int64
+        self.equal: Array = np.cumsum(same, dtype=kind)
+        places: Array = np.arange(count, dtype=kind)
         group = places - self.equal  # numbers the groups; a group's first rank is where its number first stands
-        starts = np.flatnonzero(~same).astype(places.dtype)
+        starts = np.flatnonzero(~same).astype(kind)
         self.low = starts[group]
         ends = np.empty_like(starts)
         np.subtract(starts[1:], 1, out=ends[:-1])
@@ -282,7 +284,7 @@ def sort_rows(rows: Array, descending: bool) -> Array:
     step = max(1, _BLOCK // width)
     for start in range(0, len(tied), step):
         some = tied[start : start + step]
-        order[some] = settled(order[some], same[some])
+        order[some] = _settled(order[some], same[some])
     return order
 
 
@@ -296,9 +298,13 @@ def equal_neighbours(rows: Array, order: Array) -> Array | None:
     return same if same.any() else None
 
 
-def settled(order: Array, same: Array) -> Array:
+def _settled(order: Array, same: Array) -> Array:
     """An order of rows in which equal elements stand as introspective sorting puts them."""
     count, width = order.shape
+    if order.size <= FEW:
+        found = sort_few(ranks_of(order, same))
+        if found is not None:
+            return found
     flags = np.zeros((count, width), np.bool_)
     flags[:, 1:] = same
     flags = flags.reshape(-1)
@@ -309,10 +315,17 @@ def settled(order: Array, same: Array) -> Array:
     ranks = np.empty(len(source), kind)
     ranks[source] = np.arange(len(source), dtype=kind)
     arrange(ranks, groups, width)
-    return in_order_of(ranks, groups, source, flags).reshape(count, width) - offsets
+    return _in_order_of(ranks, groups, source, flags).reshape(count, width) - offsets
 
 
-def in_order_of(ranks: Array, groups: Ranks, source: Array, flags: Array) -> Array:
+def ranks_of(order: Array, same: Array) -> Array:
+    """The rank of each element of rows, equal ones with the same."""
+    ranks = np.zeros(order.shape, np.int64)
+    np.put_along_axis(ranks, order[:, 1:], np.cumsum(~same, -1), -1)
+    return ranks
+
+
+def _in_order_of(ranks: Array, groups: Ranks, source: Array, flags: Array) -> Array:
     """``source`` (elements by rank) with each group in the order in which its ranks stand: what the insertion sort does."""
     tied = flags.copy()
     tied[:-1] |= flags[1:]

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ._few import FEW, select_few
 from ._heap import few_smallest, select_by_heap
-from ._order import Sides, equal_neighbours, exchange, partition_many, sort_rows
+from ._order import Sides, equal_neighbours, exchange, partition_many, ranks_of, sort_rows
 
 Array = np.ndarray[Any, Any]
 _BLOCK = 1 << 18  # so many elements of rows at once
@@ -64,6 +65,16 @@ def _first_untied(rows: Array, k: int, descending: bool) -> tuple[Array, Array]:
 def first_of_rows(rows: Array, k: int, descending: bool, in_order: bool) -> Array:
     """The indices of the ``k`` first elements of each row in torch's order, or as its selection leaves them."""
     count, width = rows.shape
+    if rows.size <= FEW and 64 * k > width:
+        order = rows.argsort(-1)
+        same = equal_neighbours(rows, order)
+        if same is None:
+            same = np.zeros((count, width - 1), np.bool_)
+        if descending:
+            order, same = order[:, ::-1], same[:, ::-1]
+        few = select_few(ranks_of(order, same), k, in_order)
+        if few is not None:
+            return few
     found = np.empty((count, k), np.int64)
     step = max(1, _BLOCK // width)
     for start in range(0, count, step):
@@ -112,6 +123,15 @@ def select(keys: Array, places: Array, nth: int) -> None:
 
 def kth_of_rows(rows: Array, k: int) -> Array:
     """The index of the ``k``-th smallest element of each row, from 0, that torch's quickselect finds."""
+    equal = rows == np.partition(rows, k, -1)[:, k : k + 1]
+    found = equal.argmax(-1)
+    chosen = np.flatnonzero(np.count_nonzero(equal, -1) != 1)  # none equals NaN
+    if len(chosen):
+        found[chosen] = _kth_of_tied(rows[chosen], k)
+    return found
+
+
+def _kth_of_tied(rows: Array, k: int) -> Array:
     count, width = rows.shape
     found = np.empty(count, np.int64)
     step = max(1, _BLOCK // width)

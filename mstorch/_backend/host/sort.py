@@ -7,8 +7,8 @@ from ..table import define_host
 from ._order import sort_rows, stable_rows
 from ._select import kth_of_rows, top_of_rows
 
-_KINDS = ("float32", "float64", "uint8", "int8", "int16", "int32", "int64", "uint64")
-_WIDE = {"float16": "float32", "bfloat16": "float32", "bool": "uint8", "uint16": "int32", "uint32": "int64"}
+_KINDS = ("float32", "float64", "uint8", "int8", "int16", "int32", "int64", "uint64", "bool")
+_WIDE = {"float16": "float32", "bfloat16": "float32", "uint16": "int32", "uint32": "int64"}
 
 
 def numpy_argsort(x: np.ndarray, dim: int, descending: bool, stable: bool) -> np.ndarray:

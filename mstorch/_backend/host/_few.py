@@ -1,0 +1,90 @@
+"""Introspective sorting and selection of a few elements, one by one: they are not worth passes over arrays (see ``_order.py``).
+
+A rank and a place stand in one number, so that lists of numbers are moved.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+FEW = 4096
+_BITS = 20
+_SHORT = 16
+
+Array = np.ndarray[Any, Any]
+
+
+def sort_few(ranks: Array) -> Array | None:
+    """The indices that sort rows of ranks; None where partitions go too deep."""
+    rows = _numbered(ranks)
+    return _places(rows) if all(_sort(row, len(row)) for row in rows) else None
+
+
+def select_few(ranks: Array, k: int, in_order: bool) -> Array | None:
+    """The indices of the ``k`` smallest of rows of ranks, as selected or in order; None where partitions go too deep."""
+    rows = _numbered(ranks)
+    if not all(_select(row, k - 1) and (not in_order or _sort(row, k - 1)) for row in rows):
+        return None
+    return _places([row[:k] for row in rows])
+
+
+def _numbered(ranks: Array) -> list[list[int]]:
+    return ((ranks << _BITS) + np.arange(ranks.shape[1])).tolist()
+
+
+def _places(rows: list[list[int]]) -> Array:
+    return np.array(rows, np.int64) & ((1 << _BITS) - 1)
+
+
+def _rank_of(item: int) -> int:
+    return item >> _BITS
+
+
+def _partition(items: list[int], first: int, last: int) -> int:
+    """Partition a range around the median of three elements; where the second part begins."""
+    a, b, c = first + 1, first + (last - first) // 2, last - 1
+    x, y, z = items[a] >> _BITS, items[b] >> _BITS, items[c] >> _BITS
+    chosen = (b if y < z else c if x < z else a) if x < y else (a if x < z else c if y < z else b)
+    items[first], items[chosen] = items[chosen], items[first]
+    low = items[first] >> _BITS << _BITS
+    high = low + (1 << _BITS)
+    i, j = first + 1, last - 1
+    while True:
+        while items[i] < low:
+            i += 1
+        while items[j] >= high:
+            j -= 1
+        if i >= j:
+            return i
+        items[i], items[j] = items[j], items[i]
+        i, j = i + 1, j - 1
+
+
+def _sort(items: list[int], count: int) -> bool:
+    """Sort the first ``count``; False where partitions go too deep."""
+    ranges = [(0, count, 2 * (max(count, 1).bit_length() - 1))]
+    while ranges:
+        first, last, depth = ranges.pop()
+        while last - first > _SHORT:
+            if not depth:
+                return False
+            depth -= 1
+            cut = _partition(items, first, last)
+            ranges.append((cut, last, depth))
+            last = cut
+    items[:count] = sorted(items[:count], key=_rank_of)
+    return True
+
+
+def _select(items: list[int], nth: int) -> bool:
+    """Bring the ``nth`` to its place; False where partitions go too deep."""
+    first, last, depth = 0, len(items), 2 * (len(items).bit_length() - 1)
+    while last - first > 3:
+        if not depth:
+            return False
+        depth -= 1
+        cut = _partition(items, first, last)
+        first, last = (cut, last) if cut <= nth else (first, cut)
+    items[first:last] = sorted(items[first:last], key=_rank_of)
+    return True
