@@ -22,6 +22,7 @@ from ._heap import sort_by_heap
 
 SHORT = 16  # segments of so many elements are left to an insertion sort, which is stable
 _LONG = 8192  # longer segments are partitioned one by one
+_DIGITS = 1 << 16  # rows that are not longer have ranks of 16 bits, which NumPy sorts by their digits
 _BLOCK = 1 << 17  # so many elements of short segments at once: their arrays fit the cache
 
 Array = np.ndarray[Any, Any]
@@ -315,6 +316,10 @@ def _settled(order: Array, same: Array) -> Array:
     ranks = np.empty(len(source), kind)
     ranks[source] = np.arange(len(source), dtype=kind)
     arrange(ranks, groups, width)
+    if width <= _DIGITS and np.count_nonzero(flags) > len(flags) >> 1:
+        ranks = ranks.reshape(count, width)
+        keys = (groups.low[ranks] - offsets.astype(kind)).astype(np.uint8 if width <= 256 else np.uint16)
+        return source[np.take_along_axis(ranks, keys.argsort(-1, kind="stable"), -1)] - offsets
     return _in_order_of(ranks, groups, source, flags).reshape(count, width) - offsets
 
 
