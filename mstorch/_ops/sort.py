@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
+from .._backend.host.sort import first_selected, numpy_loose_order
 from .._backend.table import kernel
 from .._core.dtype import bool_, by_name, float32, float64, int64
+from .._core.formats import contiguous_format
 from .._core.storage import Storage
 from .._core.tensor_base import TensorBase, array_of, is_tracked, recording, tensor_of
 from .._tape.whole import in_one_piece, record
@@ -255,10 +257,14 @@ def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> 
         count = nan.sum(dim, True)
         if ignore_nan:
             place = (length - 1 - count).clamp(min=0).div(2, rounding_mode="floor")
+            place = place.masked_fill(count == length, first_selected(length))
         else:
             # With a NaN in the row the result is the first of them, which stands right after the numbers.
             place = (length - count).masked_fill(count == 0, middle)
-    chosen = views.slice_dim(order, dim, middle, middle + 1, 1).clone() if place is None else gather(order, dim, place)
+    if place is None:
+        chosen = views.slice_dim(order, dim, middle, middle + 1, 1).clone(memory_format=contiguous_format)
+    else:
+        chosen = gather(order, dim, place)
     return finish(_picked(input, dim, chosen, keepdim, kind), out)
 
 
@@ -289,7 +295,10 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False, *, out: Any = None) -
             tuple(1 if d == dim else n for d, n in enumerate(shape)), dtype=int64
         )
         return finish(_picked(input, dim, order, keepdim, return_types.mode), out)
-    order = _order(input, dim, False, False)
+    if input._storage.__class__ is Storage and input._dtype.category == 2 and bool(isnan(input.detach()).any()):
+        order = beside(tensor_of(numpy_loose_order(array_of(_sortable(input)), dim)), input)
+    else:
+        order = _order(input, dim, False, False)
     values = gather(input.detach(), dim, order)
     length = shape[dim]
     place = views.reshape(arange(length, device=input.device), (1,) * dim + (length,) + (1,) * (len(shape) - dim - 1))

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ._heap import make_heap, sort_heap
+
 FEW = 4096
 _BITS = 20
 _SHORT = 16
@@ -88,3 +90,51 @@ def _select(items: list[int], nth: int) -> bool:
         first, last = (cut, last) if cut <= nth else (first, cut)
     items[first:last] = sorted(items[first:last], key=_rank_of)
     return True
+
+
+def sort_loosely(values: list[float]) -> list[int]:
+    """The indices of a list that is sorted by a comparison which holds for no NaN, comparison by comparison."""
+    items = list(range(len(values)))
+    keys = list(values)
+
+    def move(here: int, there: int) -> None:
+        keys[here], keys[there] = keys[there], keys[here]
+        items[here], items[there] = items[there], items[here]
+
+    ranges = [(0, len(keys), 2 * (max(len(keys), 1).bit_length() - 1))]
+    while ranges:
+        first, last, depth = ranges.pop()
+        while last - first > _SHORT:
+            if not depth:
+                heap, inside = keys[first:last], items[first:last]
+                make_heap(heap, inside)
+                sort_heap(heap, inside)
+                keys[first:last], items[first:last] = heap, inside
+                break
+            depth -= 1
+            a, b, c = first + 1, first + (last - first) // 2, last - 1
+            x, y, z = keys[a], keys[b], keys[c]
+            move(first, (b if y < z else c if x < z else a) if x < y else (a if x < z else c if y < z else b))
+            pivot, i, j = keys[first], first + 1, last - 1
+            while True:
+                while i < last and keys[i] < pivot:
+                    i += 1
+                while pivot < keys[j]:
+                    j -= 1
+                if i >= j:
+                    break
+                move(i, j)
+                i, j = i + 1, j - 1
+            ranges.append((i, last, depth))
+            last = i
+    # The insertion sort: an element before all goes to the front at once, others pass what they are smaller than.
+    for place in range(1, len(keys)):
+        key, item, to = keys[place], items[place], place
+        if place < _SHORT and key < keys[0]:
+            to = 0
+        else:
+            while to and key < keys[to - 1]:
+                to -= 1
+        keys[to + 1 : place + 1], keys[to] = keys[to:place], key
+        items[to + 1 : place + 1], items[to] = items[to:place], item
+    return items

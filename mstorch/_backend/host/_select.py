@@ -121,6 +121,17 @@ def select(keys: Array, places: Array, nth: int) -> None:
         first, last = np.where(right, cut, first), np.where(right, last, cut)
 
 
+def first_selected(count: int) -> int:
+    """Which of ``count`` equal elements a selection of the first finds."""
+    order = np.arange(count)
+    while count > 3:
+        middle = count // 2
+        order[0], order[middle] = order[middle], order[0]
+        order[1:count] = order[1:count][::-1].copy()
+        count = 1 + (count - 1) // 2
+    return int(order[0])
+
+
 def kth_of_rows(rows: Array, k: int) -> Array:
     """The index of the ``k``-th smallest element of each row, from 0, that torch's quickselect finds."""
     equal = rows == np.partition(rows, k, -1)[:, k : k + 1]

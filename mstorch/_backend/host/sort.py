@@ -4,8 +4,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..table import define_host
+from ._few import sort_loosely
 from ._order import sort_rows, stable_rows
-from ._select import kth_of_rows, top_of_rows
+from ._select import first_selected, kth_of_rows, top_of_rows
+
+__all__ = ["first_selected", "numpy_loose_order"]
 
 _KINDS = ("float32", "float64", "uint8", "int8", "int16", "int32", "int64", "uint64", "bool")
 _WIDE = {"float16": "float32", "bfloat16": "float32", "uint16": "int32", "uint32": "int64"}
@@ -45,6 +48,15 @@ def numpy_kth_index(x: np.ndarray, k: int, dim: int) -> np.ndarray:
         return np.zeros((), np.int64)
     rows, lead = _rows(x, dim)
     return _shaped(kth_of_rows(rows, k), lead, dim)
+
+
+def numpy_loose_order(x: np.ndarray, dim: int) -> np.ndarray:
+    """The indices that torch's sort gives with a comparison that holds for no NaN, as that of ``mode``: not all is in order then."""
+    rows, lead = _rows(x, dim)
+    order = sort_rows(rows, False)
+    loose = np.flatnonzero(np.isnan(rows).any(-1))
+    order[loose] = [sort_loosely(row) for row in rows[loose].tolist()]
+    return _shaped(order, lead, dim)
 
 
 def numpy_searchsorted(sequence: np.ndarray, values: np.ndarray, right: bool) -> np.ndarray:
