@@ -1,6 +1,7 @@
 """Pooling: windows of padding alone, integers, sizes that do not fit."""
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import mstorch
@@ -63,3 +64,26 @@ def test_a_single_volume_keeps_its_memory_format(both):
         return [*single, torch.nn.functional.max_pool3d(x[0], 2), torch.nn.functional.max_pool3d(x, 2)]
 
     both(pooled)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("name, args", [
+    ("max_pool2d", ((3, 2), 2, 1)), ("max_pool2d", (2, 1, 0, 2)), ("max_pool3d", (2, 1, 1)), ("max_pool1d", (3, 2, 1)),
+    ("adaptive_max_pool2d", ((3, 4),)), ("adaptive_max_pool1d", (4,)),
+])  # fmt: skip
+def test_the_last_nan_of_a_window_is_taken(both, name, args, dtype):
+    """Of equal numbers the first; positions and gradients."""
+    values = np.random.RandomState(0).choice([0.0, 1.0, 2.0, np.nan, -np.inf], (2, 3, 8, 9), p=[0.3, 0.3, 0.1, 0.25, 0.05])
+    values = values[0] if name.endswith("1d") else values
+
+    def body(torch):
+        found = []
+        for indices in (False, True):
+            x = torch.tensor(values).to(getattr(torch, dtype)).requires_grad_()
+            y = getattr(torch.nn.functional, name)(x, *args, return_indices=indices)
+            first = y[0] if indices else y
+            first.backward(torch.arange(1.0, first.numel() + 1).to(first.dtype).reshape(first.shape) % 7)
+            found += [y, x.grad]
+        return found
+
+    both(body)

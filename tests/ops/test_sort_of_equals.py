@@ -143,3 +143,18 @@ def test_gradients(both, name, dim):
         return x.grad
 
     both(body)
+
+
+@pytest.mark.parametrize("count", [5, 17, 60])
+def test_packed_sequences_of_equal_lengths(both, count):
+    """They are sorted as ``sort`` does it, down."""
+    lengths = drawn(9, count, 4) + 1
+
+    def body(torch):
+        rnn = torch.nn.utils.rnn
+        x = torch.arange(5.0 * count).reshape(count, 5)
+        packed = rnn.pack_padded_sequence(x, torch.tensor(lengths), batch_first=True, enforce_sorted=False)
+        listed = rnn.pack_sequence([x[i, :n] for i, n in enumerate(lengths.tolist())], enforce_sorted=False)
+        return tuple(packed), tuple(listed), rnn.pad_packed_sequence(packed)
+
+    both(body)

@@ -21,7 +21,7 @@ Sizes = tuple[int, ...]
 def _pick(
     x: np.ndarray, table: np.ndarray, out: Sizes, outside: tuple[np.ndarray, np.ndarray] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The largest value of each window, the first of equals, NaN above all, and its position among the input's."""
+    """The largest value of each window, the first of equals, above all a NaN, the last of them, and its position among the input's."""
     n, c = x.shape[:2]
     if not x.size or not table.shape[1]:
         return np.zeros((n, c, *out), x.dtype), np.zeros((n, c, *out), np.int64)
@@ -31,12 +31,22 @@ def _pick(
     if outside is not None or (table < 0).any() and (columns.max(2) == lowest).any():  # what is as low as the padding
         hit = (columns == columns.max(2, keepdims=True)) & (table >= 0)
         place = np.where(hit.any(2), hit.argmax(2), place)
+    if x.dtype.kind == "f":
+        place = last_nan(columns, place)
     index = np.asarray(table[place, np.arange(table.shape[1])], np.int64, order="C")
     values = np.take_along_axis(np.ascontiguousarray(x).reshape(n, c, -1), index, 2)
     if outside is not None:
         empty, first = outside
         values, index = np.where(empty, x.dtype.type(lowest), values), np.where(empty, first, index)
     return values.reshape(n, c, *out), index.reshape(n, c, *out)
+
+
+def last_nan(columns: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """Where the last NaN of each column (along dimension 2) stands, or ``place`` where there is none."""
+    missing = np.isnan(columns)
+    if not missing.any():
+        return place
+    return np.where(missing.any(2), columns.shape[2] - 1 - missing[:, :, ::-1].argmax(2), place)
 
 
 def lowest_of(x: np.ndarray) -> Any:
@@ -98,7 +108,7 @@ def numpy_max_pool(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, 
 def largest_places(
     x: np.ndarray, y: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes
 ) -> list[np.ndarray]:
-    """For each place in the windows, where it is the one that ``max_pool`` took: the first of equals, a NaN before all."""
+    """For each place in the windows, where it is the one that ``max_pool`` took: the first of equals, of NaN the last."""
     low = lowest_of(x)
     whole = padded(x, kernel, stride, padding, dilation, out, low)
     inside = None
@@ -109,10 +119,9 @@ def largest_places(
         missing = None
     taken: np.ndarray | None = None
     places = []
-    for key in slices(kernel, stride, dilation, out):
+    keys = list(slices(kernel, stride, dilation, out))
+    for key in keys:
         hit = whole[key] == y
-        if missing is not None:
-            hit |= missing & np.isnan(whole[key])
         if inside is not None:
             hit &= inside[key]
         if taken is None:
@@ -121,6 +130,10 @@ def largest_places(
             hit &= ~taken
             taken |= hit
         places.append(hit)
+    if missing is not None:
+        for key, hit in zip(reversed(keys), reversed(places)):
+            hit |= missing & np.isnan(whole[key])
+            missing = missing & ~hit
     return places
 
 

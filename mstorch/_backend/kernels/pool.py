@@ -11,6 +11,7 @@ from mindspore.ops.operations._grad_ops import AvgPoolGrad, MaxPoolGrad
 
 from .. import tape
 from ..cast import cast
+from ..host.pool import last_nan
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy, full
 from ..table import FLOATS, INTS, VIA_HALF, define
 from ._empty import filled
@@ -61,13 +62,17 @@ def _first_largest(columns: Raw, table: np.ndarray) -> Raw:
     if tape.tracing() is None:
         values = columns.asnumpy()
         values = np.where(table < 0, values.dtype.type(lowest), values)
-        return from_numpy(np.asarray(table[values.argmax(2), np.arange(table.shape[1])], order="C"))
+        place = values.argmax(2)
+        if values.dtype.kind == "f":
+            place = last_nan(values, place)
+        return from_numpy(np.asarray(table[place, np.arange(table.shape[1])], order="C"))
     padding = from_numpy(np.broadcast_to(table < 0, columns.shape).copy())
     number = prim_equal(columns, columns)
     values = prim_select(prim_or(padding, prim_not(number)), full(tuple(columns.shape), lowest, NAME_OF[columns.dtype]), columns)
     missing = prim_and(prim_not(padding), prim_not(number))
-    # A NaN is above all: the first of them counts, if there is one.
-    score = cast(missing, "float32")
+    # A NaN is above all: the last of them counts, if there is one.
+    steps = np.arange(1.0, columns.shape[2] + 1, dtype=np.float32)[:, None]
+    score = _mul(cast(missing, "float32"), from_numpy(np.broadcast_to(steps, columns.shape).copy()))
     first = prim_select(cast(_sum(score, 2), "bool"), _argmax(score), _argmax(values))
     flat = _reshape(first, (*first.shape[:2], 1, first.shape[2]))
     every = from_numpy(np.broadcast_to(table, columns.shape).copy())
@@ -77,7 +82,7 @@ def _first_largest(columns: Raw, table: np.ndarray) -> Raw:
 def _pick(
     x: Raw, table: np.ndarray, out: Sizes, outside: tuple[np.ndarray, np.ndarray] | None = None
 ) -> tuple[Raw, Raw]:
-    """The largest value of each window, the first of equals, NaN above all, and its position among the input's.
+    """The largest value of each window, the first of equals, above all a NaN, the last of them, and its position among the input's.
 
     ``outside`` has the windows of padding alone, whose largest value is the lowest there is.
     """

@@ -10,6 +10,7 @@ from ..._core.tensor_base import TensorBase, array_of
 from ..._ops.creation import full
 from ..._ops.from_data import made
 from ..._ops.join import cat, stack
+from ..._ops.sort import argsort
 from ..._tensor import Tensor
 
 
@@ -113,9 +114,8 @@ def pack_padded_sequence(
     if enforce_sorted:
         sorted_indices = None
     else:
-        order = np.argsort(-sizes, kind="stable")
-        sizes = sizes[order]
-        sorted_indices = made(order.astype(np.int64))
+        sorted_indices = argsort(made(sizes), 0, True)
+        sizes = sizes[array_of(sorted_indices)]
         input = input.index_select(0 if batch_first else 1, sorted_indices)
     x = input.transpose(0, 1) if batch_first else input
     if sizes.size == 0 or len(sizes) != x.size(1):
