@@ -18,9 +18,11 @@ from .._core.promotion import WORDS, can_cast, combine, promote_types, scalar_dt
 from .._core.storage import Absent, Storage
 from .._core.strides import (
     channels_last_strides,
+    contiguous_strides,
     dense_order,
     elementwise_strides,
     normalize,
+    preserved_strides,
     suggests_channels_last,
 )
 from .._core.tangents import LEVELS, is_dual
@@ -149,25 +151,53 @@ def _unary(kernel: Kernel, input: Any, args: tuple[Any, ...], out: Any, to_float
     kind = input._dtype
     if out is None and not args and input._stride is None and (kind.category >= 2 or not to_float):
         return apply_one(kernel, kind, input)
-    _refuse_operands(out, (input,))
+    refuse_operands(out, (input,))
     if to_float and kind.category < 2:
         kind = get_default_dtype()
-    strides = None if input._stride is None else result_strides((input,), input._shape)
+    strides = None if input._stride is None else result_strides((input,), input._shape, kind=kind)
     if kind is not input._dtype:
         input = cast_tensor(input, kind)
     result = apply(kernel, kind, (input,), args, strides=strides)
     return result if out is None else deliver(result, out)
 
 
-def result_strides(operands: Sequence[Any], shape: tuple[int, ...], with_numbers: bool = False) -> Any:
-    """The strides that torch gives the result of an elementwise operation; None for row-major ones."""
+def result_strides(operands: Sequence[Any], shape: tuple[int, ...], with_numbers: bool = False, kind: dtype | None = None) -> Any:
+    """The strides that torch gives the result of an elementwise operation; None for row-major ones.
+
+    With ``kind``, it is computed in this dtype: operands of others are converted before, and their copies have no gaps.
+    """
     for operand in operands:
         if operand._stride is not None:
             break
     else:
         if 0 not in shape or not (with_numbers or len(operands) > 1):
             return None
-    return elementwise_strides(shape, [(operand._shape, strides_of(operand)) for operand in operands], with_numbers)
+    return elementwise_strides(
+        shape, [(item._shape, strides_of(item) if kind in (None, item._dtype) else _converted(item)) for item in operands], with_numbers
+    )
+
+
+def kept_order(found: Any, input: Any) -> Any:
+    """A fresh result of the size of ``input`` in the order of memory that a copy of this has."""
+    if found._stride is input._stride is None:
+        return found
+    return in_order(found, preserved_strides(input._shape, strides_of(input)) or contiguous_strides(input._shape))
+
+
+def row_major(found: Any) -> Any:
+    """A fresh result with just row-major strides, where those of single or no elements say nothing, too."""
+    return found if found._stride is None else in_order(found, contiguous_strides(found._shape))
+
+
+def in_order_of(found: Any, *operands: Any, with_numbers: bool = False) -> Any:
+    """A fresh result of several operations in the order of memory that one elementwise operation of the operands gives."""
+    strides = result_strides(operands, found._shape, with_numbers)
+    return found if found._stride is strides is None else in_order(found, strides or contiguous_strides(found._shape))
+
+
+def _converted(tensor: Any) -> Any:
+    """The strides of a conversion of a tensor."""
+    return preserved_strides(tensor._shape, strides_of(tensor)) or contiguous_strides(tensor._shape)
 
 
 def binary(kernel: Kernel, input: Any, other: Any, out: Any = None, *, to_float: bool = False) -> Any:
@@ -187,7 +217,7 @@ def elementwise(kernel: Kernel, operands: Sequence[Any], out: Any = None, *, to_
     kind = result_dtype(operands)
     if to_float and kind.category < 2:
         kind = get_default_dtype()
-    _refuse_operands(out, operands)
+    refuse_operands(out, operands)
     result = elementwise_in(kind, kernel, operands, args)
     return result if out is None else deliver(result, out)
 
@@ -204,7 +234,7 @@ def elementwise_in(
     shape = tensors[0]._shape
     for tensor in tensors[1:]:
         shape = broadcast_shape(shape, tensor._shape)
-    strides = result_strides(tensors, shape, numbers_as_tensors and len(tensors) < len(operands))
+    strides = result_strides(tensors, shape, numbers_as_tensors and len(tensors) < len(operands), kind)
     inputs = []
     for operand in operands:
         if operand is None:
@@ -335,7 +365,7 @@ def write_array(target: Any, array: np.ndarray, uniform: bool = False) -> None:
         write_tangents(target, None)
 
 
-def _refuse_operands(out: Any, operands: Sequence[Any]) -> None:
+def refuse_operands(out: Any, operands: Sequence[Any]) -> None:
     """Raise torch's error if ``out`` overlaps in part with an operand of an elementwise operation, or is one that must grow."""
     if isinstance(out, TensorBase) and operands:
         refuse_shared_places(out)  # before it gets another size
@@ -377,7 +407,7 @@ def finish(result: Any, out: Any, *operands: Any) -> Any:
                 no_view(item)
             return result
         return no_view(result)
-    _refuse_operands(out, operands)
+    refuse_operands(out, operands)
     return deliver(result, out)
 
 

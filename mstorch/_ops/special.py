@@ -18,6 +18,7 @@ from ._dispatch import (
     in_place,
     in_place_form,
     result_dtype,
+    row_major,
     type_word,
     unary,
 )
@@ -155,7 +156,7 @@ def mvlgamma(input: Any, p: int, *, out: Any = None) -> Any:
     for i in range(p):
         term = lgamma(sub(values, 0.5 * i))
         total = term if total is None else add(total, term)
-    result = add(total, p * (p - 1) / 4 * math.log(math.pi))
+    result = row_major(add(total, p * (p - 1) / 4 * math.log(math.pi)))
     return result if out is None else deliver(result, out)
 
 
