@@ -18,11 +18,8 @@ from .._core.promotion import WORDS, can_cast, combine, promote_types, scalar_dt
 from .._core.storage import Absent, Storage
 from .._core.strides import (
     channels_last_strides,
-    contiguous_strides,
     dense_order,
-    elementwise_strides,
     normalize,
-    preserved_strides,
     suggests_channels_last,
 )
 from .._core.tangents import LEVELS, is_dual
@@ -36,7 +33,6 @@ from .._core.tensor_base import (
     meta_tensor,
     put_array,
     resize,
-    strides_of,
     tensor_of,
     turn_into,
     value_of,
@@ -47,10 +43,11 @@ from .._core.writable import check_writable, refuse_partial_overlap, refuse_shar
 from .._tape.apply import Applied, apply, apply_one, apply_pair
 from .._tape.duals import mapped
 from .._tape.duals import write as write_tangents
-from .._tape.node import bare_twin
+from .._tape.node import bare_twin, repeats
 from .._tape.places import check_copy, onto_meta
 from .._tape.windows import linear, linear_node, no_view
 from .._tape.writes import assign, detach_snapshot, settle, snapshot
+from ._order import result_strides
 from ._parts import expect_parts
 from ._scalars import WIDE_SECOND, scalar_array, widened
 
@@ -128,7 +125,7 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
         return made
     source, target = tensor._dtype.np, kind.np
     if kind.category >= 2 and ((modes.grad and is_tracked(tensor)) or (LEVELS and is_dual(tensor))):
-        there, back = functools.partial(numpy_cast, target=target, order="K"), functools.partial(numpy_cast, target=source, order="K")
+        there, back = functools.partial(_cast_in_order, target=target), functools.partial(_cast_in_order, target=source)
         made = linear(tensor, there, back, "ToCopyBackward0")
         if meta or made._stride == strides:
             return made
@@ -138,6 +135,14 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
             mapped(made, laid, lambda tangent: tangent)
         return laid
     return meta_tensor(tensor._shape, kind, strides) if meta else laid_out(numpy_cast(array_of(tensor), target), strides)
+
+
+def _cast_in_order(array: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
+    """An array in another dtype in the same order of memory; one that is expanded from one element stays so where it has no more."""
+    found = numpy_cast(array, target=target, order="K")
+    if found.size == 1 and found.ndim and repeats(array):
+        found.flags.writeable = False
+    return found
 
 
 def unary(kernel: Kernel, input: Any, out: Any = None, *, to_float: bool = False) -> Any:
@@ -159,45 +164,6 @@ def _unary(kernel: Kernel, input: Any, args: tuple[Any, ...], out: Any, to_float
         input = cast_tensor(input, kind)
     result = apply(kernel, kind, (input,), args, strides=strides)
     return result if out is None else deliver(result, out)
-
-
-def result_strides(operands: Sequence[Any], shape: tuple[int, ...], with_numbers: bool = False, kind: dtype | None = None) -> Any:
-    """The strides that torch gives the result of an elementwise operation; None for row-major ones.
-
-    With ``kind``, it is computed in this dtype: operands of others are converted before, and their copies have no gaps.
-    """
-    for operand in operands:
-        if operand._stride is not None:
-            break
-    else:
-        if 0 not in shape or not (with_numbers or len(operands) > 1):
-            return None
-    return elementwise_strides(
-        shape, [(item._shape, strides_of(item) if kind in (None, item._dtype) else _converted(item)) for item in operands], with_numbers
-    )
-
-
-def kept_order(found: Any, input: Any) -> Any:
-    """A fresh result of the size of ``input`` in the order of memory that a copy of this has."""
-    if found._stride is input._stride is None:
-        return found
-    return in_order(found, preserved_strides(input._shape, strides_of(input)) or contiguous_strides(input._shape))
-
-
-def row_major(found: Any) -> Any:
-    """A fresh result with just row-major strides, where those of single or no elements say nothing, too."""
-    return found if found._stride is None else in_order(found, contiguous_strides(found._shape))
-
-
-def in_order_of(found: Any, *operands: Any, with_numbers: bool = False) -> Any:
-    """A fresh result of several operations in the order of memory that one elementwise operation of the operands gives."""
-    strides = result_strides(operands, found._shape, with_numbers)
-    return found if found._stride is strides is None else in_order(found, strides or contiguous_strides(found._shape))
-
-
-def _converted(tensor: Any) -> Any:
-    """The strides of a conversion of a tensor."""
-    return preserved_strides(tensor._shape, strides_of(tensor)) or contiguous_strides(tensor._shape)
 
 
 def binary(kernel: Kernel, input: Any, other: Any, out: Any = None, *, to_float: bool = False) -> Any:

@@ -13,8 +13,9 @@ from .._core.tensor_base import TensorBase, count_of, is_tracked
 from .._core.writable import refuse_partial_overlap
 from . import views
 from ._autocast import follow
-from ._dispatch import call, finish, in_order_of, in_place, result_strides, type_word, unary, wrap_dim
+from ._dispatch import call, finish, in_place, type_word, unary, wrap_dim
 from ._numbers import fitting
+from ._order import in_order_of, result_strides
 from .compare import where
 from .copying import to_dtype
 from .elementwise import abs as magnitude

@@ -21,17 +21,15 @@ from ._dispatch import (
     expect_tensor,
     expect_tensors,
     finish,
-    in_order_of,
     in_place_form,
-    kept_order,
     python_number,
     result_dtype,
-    result_strides,
     type_word,
     unary,
-)  # fmt: skip
+)
 from ._forms import accept_forms
 from ._numbers import fitting
+from ._order import in_order_of, kept_order, result_strides
 from ._scalars import scalar_array
 from .complex_views import complex, imag, real
 from .copying import clone, to_dtype

@@ -13,8 +13,9 @@ from .._core.dtype import dtype
 from .._core.tensor_base import count_of, strides_of
 from .._tape import windows
 from ._autocast import follow
-from ._dispatch import deliver, elementwise, in_place, kept_order, type_word, unary
+from ._dispatch import deliver, elementwise, in_place, type_word, unary
 from ._forms import accept_forms
+from ._order import kept_order
 from .copying import copy_
 
 _conj, _complex, _polar, _reinterpret = kernel("conj"), kernel("complex"), kernel("polar"), kernel("view_dtype")

@@ -17,8 +17,9 @@ from .._core.tensor_base import TensorBase, array_of, in_order, tensor_of, value
 from .._core.warned import warn_once
 from .._tape.composite import refuse
 from . import views
-from ._dispatch import call, cpp_word, finish, is_number, result_dtype, row_major, shape_of, type_word, wrap_dim
+from ._dispatch import call, cpp_word, finish, is_number, result_dtype, shape_of, type_word, wrap_dim
 from ._forms import accept_forms
+from ._order import row_major
 from .creation import linspace
 from .from_data import tensor
 from .index import gather, index_select, nonzero

@@ -27,23 +27,20 @@ from ._dispatch import (
     expect_a_tensor,
     expect_tensor,
     finish,
-    in_order_of,
     in_place,
     in_place_form,
     is_number,
-    kept_order,
     python_number,
     readable,
     refuse_dtype,
     refuse_operands,
     result_dtype,
-    result_strides,
-    row_major,
     type_word,
     unary,
-)  # fmt: skip
+)
 from ._forms import accept_forms
 from ._numbers import fitting
+from ._order import in_order_of, kept_order, result_strides, row_major
 from ._scalars import scalar_array
 from .copying import to_dtype
 from .creation import scalar_tensor
@@ -205,9 +202,9 @@ def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input // other``, elementwise, rounded down. As in torch it has no gradient: backward through it raises RuntimeError."""
     found = div(input, other, rounding_mode="floor", out=out)
     error = RuntimeError("derivative for aten::floor_divide is not implemented")
-    for operand in (input, other) if out is None else ():
-        if isinstance(operand, TensorBase):
-            refuse("NotImplemented", "floor_divide", operand, found, error)
+    operands = [item for item in (input, other) if isinstance(item, TensorBase)]
+    if out is None and operands:
+        refuse("NotImplemented", "floor_divide", operands[0], found, error, operands[-1])
     return found
 
 

@@ -12,14 +12,13 @@ from ._autocast import follow
 from ._dispatch import (
     broadcast_shape,
     call,
-    in_order_of,
-    kept_order,
     readable,
     refuse_dtype,
     result_dtype,
     shape_of,
     type_word,
 )
+from ._order import in_order_of, kept_order
 from .activation import logsigmoid
 from .compare import clamp_min, where
 from .creation import full as filled

@@ -28,14 +28,12 @@ from ._dispatch import (
     expect_tensors,
     finish,
     in_place_form,
-    kept_order,
     result_dtype,
-    result_strides,
-    row_major,
     type_word,
     unary,
 )
 from ._forms import accept_forms
+from ._order import kept_order, result_strides, row_major
 from ._parts import expect_parts
 from ._scalars import scalar_array
 from .copying import to_dtype

@@ -15,12 +15,12 @@ from ._dispatch import (
     finish,
     finish_exactly,
     readable,
-    row_major,
     shape_of,
     type_word,
     wrap_dim,
 )
 from ._forms import accept_forms
+from ._order import row_major
 from .compare import where
 from .complex_views import complex, imag, real
 from .join import roll

@@ -8,7 +8,8 @@ from typing import Any
 from .._core.dtype import bool_
 from .._tape.composite import record
 from . import views
-from ._dispatch import finish, in_order_of, kept_order, shape_of, with_format, without_grad, wrap_dim
+from ._dispatch import finish, shape_of, with_format, without_grad, wrap_dim
+from ._order import in_order_of, kept_order
 from .creation import empty, full, ones, zeros
 from .dropout import dropout
 from .elementwise import mul

@@ -6,8 +6,9 @@ from typing import Any
 from .._backend.table import kernel, torch_type_name
 from .._core.dtype import dtype
 from ._autocast import follow
-from ._dispatch import accept_numpy_names, call, deliver, finish, row_major, wrap_dim
+from ._dispatch import accept_numpy_names, call, deliver, finish, wrap_dim
 from ._forms import accept_forms
+from ._order import row_major
 from .elementwise import neg
 
 _softmax = kernel("softmax")

@@ -18,10 +18,10 @@ from ._dispatch import (
     in_place,
     in_place_form,
     result_dtype,
-    row_major,
     type_word,
     unary,
 )
+from ._order import row_major
 from .compare import eq, gt, isinf, lt, where
 from .copying import to_dtype
 from .elementwise import add, div, mul, scalar_like, sub, with_args
