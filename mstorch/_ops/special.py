@@ -22,6 +22,7 @@ from ._dispatch import (
     unary,
     without_grad,
 )
+from ._order import row_major
 from .compare import eq, gt, isinf, lt, where
 from .copying import to_dtype
 from .elementwise import add, div, mul, scalar_like, sub, with_args
@@ -156,7 +157,7 @@ def mvlgamma(input: Any, p: int, *, out: Any = None) -> Any:
     for i in range(p):
         term = lgamma(sub(values, 0.5 * i))
         total = term if total is None else add(total, term)
-    result = add(total, p * (p - 1) / 4 * math.log(math.pi))
+    result = row_major(add(total, p * (p - 1) / 4 * math.log(math.pi)))
     return result if out is None else deliver(result, out)
 
 
