@@ -12,7 +12,19 @@ from .._core.dtype import bool_, int64, uint8
 from .._core.formats import contiguous_format
 from .._core.storage import Storage
 from .._core.strides import normalize, overlaps, preserved_strides
-from .._core.tensor_base import TensorBase, array_of, count_of, in_order, recording, strides_of, tensor_of, touch
+from .._core.tangents import is_dual
+from .._core.tensor_base import (
+    TensorBase,
+    array_of,
+    count_of,
+    in_order,
+    recording,
+    strides_of,
+    tensor_of,
+    touch,
+    whole_storage,
+    window,
+)
 from .._core.writable import check_history, check_writable
 from .._tape.apply import apply
 from . import indexing, views
@@ -21,6 +33,7 @@ from ._dispatch import (
     accept_numpy_names,
     broadcast_shape,
     call,
+    capturing,
     cast_tensor,
     contiguous_copy,
     cpp_word,
@@ -62,6 +75,19 @@ def keep_layout(input: Any, found: Any) -> Any:
     if input._stride is None:
         return found
     return in_order(found, preserved_strides(found._shape, input._stride))
+
+
+def keep_gaps(input: Any, found: Any) -> Any:
+    """As ``keep_layout``, but where memory has gaps, those of ``input`` are kept, in a copy of all of its memory."""
+    storage, strides = input._storage, strides_of(input)
+    on_host = storage.__class__ is Storage is found._storage.__class__ and not capturing()
+    if not on_host or overlaps(input._shape, strides) or is_dual(found) or (input._stride is None and not input._offset):
+        return keep_layout(input, found)
+    whole = tensor_of(np.array(array_of(whole_storage(input))))
+    made = window(whole._storage, input._dtype, input._shape, strides, input._offset)
+    array_of(made)[...] = array_of(found)
+    made._node, made._number = found._node, found._number
+    return made
 
 
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: Any = None) -> Any:

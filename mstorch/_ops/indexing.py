@@ -111,6 +111,8 @@ def _expanded(key: Any, rank: int) -> list[Any]:
                 "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
                 "tensor to a number"
             )
+        if key.__class__ is slice:
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         raise IndexError(f"too many indices for tensor of dimension {rank}")
     if ellipsis is not None:
         items[ellipsis : ellipsis + 1] = [slice(None)] * (rank - used)
@@ -237,6 +239,7 @@ _BOUND = (int, type(None))
 
 def window_of(self: Any, key: Any) -> Any:
     """The view of host memory for a key of ints, slices and None within bounds; None for every other key."""
+    given = key
     if key.__class__ is not tuple:
         key = (key,)
     if modes.native is not None or self._storage.__class__ is not Storage:
@@ -281,7 +284,7 @@ def window_of(self: Any, key: Any) -> Any:
             return None
     lengths.extend(shape[dim:])
     steps.extend(strides[dim:])
-    return sorted_view(self, label, tuple(lengths), tuple(steps), offset, PART, key)
+    return sorted_view(self, label, tuple(lengths), tuple(steps), offset, PART, given)
 
 
 def getitem(self: Any, key: Any) -> Any:

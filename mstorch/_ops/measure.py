@@ -20,6 +20,7 @@ from ._dispatch import (
     wrap_dim,
 )
 from ._forms import accept_forms
+from ._order import row_major
 from .compare import where
 from .complex_views import complex, imag, real
 from .join import roll
@@ -67,7 +68,7 @@ def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: Any = None) -> An
     others = tuple(d for d in range(len(shape)) if d != dim)
     sizes = vector_norm(input, p, others, True)
     scale = where(sizes.gt(maxnorm), maxnorm / (sizes + 1e-7), 1.0)
-    return finish(input * scale, out)
+    return finish(row_major(input * scale), out)
 
 
 def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
@@ -164,7 +165,7 @@ def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) ->
     shape = broadcast_shape(a, b)
     first, second = views.expand(input, shape), views.expand(other, shape)
     made = roll(first, -1, axis) * roll(second, -2, axis) - roll(first, -2, axis) * roll(second, -1, axis)
-    return finish_exactly(made, out)
+    return finish_exactly(row_major(made), out)
 
 
 follow(globals())

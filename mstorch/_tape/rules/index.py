@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend.host.index import index_key, row_places
-from ..._backend.host.scatter import add_rows
+from ..._backend.host.scatter import add_rows, wide
 from .. import vocabulary as v
 from ..apply import rule
 from ..counted import written
@@ -43,16 +43,17 @@ def take(node: Any, g: Any) -> Any:
 
 
 def _rows(index: np.ndarray, count: int) -> tuple[Any, Any]:
-    """Rows of a table by index, and the sums of rows that share one."""
+    """Rows of a table by index, and the sums of rows that share one (of numbers torch rounds each sum, of rows once)."""
     flat = np.where(index < 0, index + count, index).reshape(-1)
 
     def taken(array: np.ndarray) -> np.ndarray:
         return np.take(array, flat, axis=0)
 
     def given(array: np.ndarray) -> np.ndarray:
-        whole = np.zeros((count, *array.shape[1:]), array.dtype)
-        add_rows(whole, flat, array)
-        return whole
+        rows = wide(array) if array.ndim > 1 else array
+        whole = np.zeros((count, *array.shape[1:]), rows.dtype)
+        add_rows(whole, flat, rows)
+        return np.asarray(whole, array.dtype)
 
     return taken, given
 
@@ -82,9 +83,9 @@ def gather(node: Any, g: Any) -> Any:
         return v.mapped(g, lambda array: np.zeros(shape, array.dtype), lambda array: np.zeros(own, array.dtype), "GatherBackward0")
     if not shape or not index_.ndim:
         flat = (int(np.prod(shape)),)
-        return v.reshape(Places((np.reshape(index_, -1),), flat, v.shape_of(g), True).add(g, "GatherBackward0"), shape)
+        return v.reshape(Places((np.reshape(index_, -1),), flat, v.shape_of(g), True, True).add(g, "GatherBackward0"), shape)
     flat = (math.prod(shape),)
-    return v.reshape(Places(row_places(shape, dim, index_), flat, v.shape_of(g)).add(g, "GatherBackward0"), shape)
+    return v.reshape(Places(row_places(shape, dim, index_), flat, v.shape_of(g), rounded_once=True).add(g, "GatherBackward0"), shape)
 
 
 @rule("embedding")

@@ -1,0 +1,73 @@
+"""Gradients of tensors with one element or none, of flat operations, and of what is gone through twice."""
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.skipif(bool(os.environ.get("MSTORCH_FAKE_DEVICE")), reason="values of a device have no order of memory")
+
+Both = Callable[..., Any]
+
+SHOWN: dict[str, Callable[[Any, Any], Any]] = {
+    "itself": lambda torch, x: x,
+    "float64": lambda torch, x: x.double(),
+    "half": lambda torch, x: x.half().float(),
+    "a dimension more": lambda torch, x: x[..., None],
+    "two more": lambda torch, x: torch.atleast_3d(x),
+    "flat": lambda torch, x: x.reshape(-1),
+    "turned": lambda torch, x: x.transpose(0, -1),
+    "all of it": lambda torch, x: x[..., :],
+    "all of a dimension": lambda torch, x: x[:, ::1] if x.dim() > 1 else x[::1],
+    "a slice": lambda torch, x: x[0:1],
+    "the largest": lambda torch, x: torch.maximum(x, x),
+}
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1), (2, 1, 3)], ids=str)
+@pytest.mark.parametrize("shown", SHOWN)
+def test_order_and_writes_of_gradients(both: Both, shown: str, shape: tuple[int, ...]) -> None:
+    def body(torch: Any) -> Any:
+        found = []
+        for create in (False, True, None):
+            x = torch.full(shape, 0.5).requires_grad_()
+            total = SHOWN[shown](torch, x).sum()
+            if create is None:
+                total.backward()
+                found.append((x.grad, x.grad._version))
+            else:
+                (gradient,) = torch.autograd.grad(total, x, create_graph=create)
+                found.append((gradient, gradient._version))
+        return found
+
+    both(body)
+
+
+FLAT: dict[str, Callable[[Any, Any], Any]] = {
+    **{name: lambda torch, x, name=name: getattr(torch, name)(x) for name in ("floor", "ceil", "trunc", "round", "sign", "sgn", "angle")},
+    "decimals": lambda torch, x: x.round(decimals=1),
+    "quotient": lambda torch, x: torch.div(x, 2, rounding_mode="floor"),
+    "power": lambda torch, x: x**0,
+}
+
+
+@pytest.mark.parametrize("flat", FLAT)
+def test_flat_operations_give_zeros_that_depend_on_nothing(both: Both, flat: str) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.tensor([[0.5, -1.5, 3.0], [2.0, float("inf"), -0.25]]).t().requires_grad_()
+        (first,) = torch.autograd.grad((FLAT[flat](torch, x) ** 2).sum(), x, create_graph=True)
+        (second,) = torch.autograd.grad(FLAT[flat](torch, x), x, torch.full((3, 2), float("inf")))
+        return first, second
+
+    both(body)
+
+
+def test_rounded_division_with_two_kinds_has_no_gradient(both: Both) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.ones(2, dtype=torch.float16).requires_grad_()
+        y = torch.tensor(2.0, dtype=torch.bfloat16).requires_grad_()
+        torch.autograd.backward([(x // y).float().sum()], inputs=[x])
+
+    both(body)
