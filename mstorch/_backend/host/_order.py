@@ -274,7 +274,7 @@ def sort_rows(rows: Array, descending: bool) -> Array:
     """The indices that sort each row (a matrix of numbers, C order), equal elements in the order of introspective sorting."""
     count, width = rows.shape
     if width <= SHORT:
-        return stable_rows(rows, descending)
+        return stable_order(rows, -1, descending)
     order = rows.argsort(-1, kind="stable" if rows.itemsize <= 2 else None)
     same = equal_neighbours(rows, order)
     if same is None:
@@ -291,11 +291,14 @@ def sort_rows(rows: Array, descending: bool) -> Array:
 
 def equal_neighbours(rows: Array, order: Array) -> Array | None:
     """Whether neighbours in the order are equal (one column less than the rows); None if none are."""
-    values = np.take_along_axis(rows, order, -1)
+    flat = order if len(rows) == 1 else order + np.arange(0, rows.size, rows.shape[1])[:, None]
+    values = rows.reshape(-1).take(flat)
     same = values[:, 1:] == values[:, :-1]
-    if rows.dtype.kind == "f" and np.isnan(values[:, -1]).any():
-        nan = np.isnan(values)
-        same |= nan[:, 1:] & nan[:, :-1]
+    if rows.dtype.kind == "f":
+        last = values[:, -1]
+        if (last != last).any():  # NaN
+            nan = np.isnan(values)
+            same |= nan[:, 1:] & nan[:, :-1]
     return same if same.any() else None
 
 
@@ -347,9 +350,10 @@ def _in_order_of(ranks: Array, groups: Ranks, source: Array, flags: Array) -> Ar
     return found
 
 
-def stable_rows(rows: Array, descending: bool) -> Array:
-    """The indices that sort each row; equal elements keep their order."""
+def stable_order(x: Array, dim: int, descending: bool) -> Array:
+    """The indices that sort along a dimension; equal elements keep their order."""
     if descending:
         # Sorting the reversed sequence and reversing the result keeps equal elements in order.
-        return np.subtract(rows.shape[-1] - 1, rows[:, ::-1].argsort(-1, kind="stable")[:, ::-1])
-    return rows.argsort(-1, kind="stable")
+        backward = (*[slice(None)] * (dim % x.ndim), slice(None, None, -1))
+        return np.subtract(x.shape[dim] - 1, x[backward].argsort(dim, kind="stable")[backward])
+    return x.argsort(dim, kind="stable")

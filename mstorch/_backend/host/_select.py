@@ -15,6 +15,7 @@ from ._heap import few_smallest, select_by_heap
 from ._order import Sides, equal_neighbours, exchange, partition_many, ranks_of, sort_rows
 
 Array = np.ndarray[Any, Any]
+_NONE = np.empty(0, np.int64)
 _BLOCK = 1 << 18  # so many elements of rows at once
 
 
@@ -50,7 +51,7 @@ def _first_untied(rows: Array, k: int, descending: bool) -> tuple[Array, Array]:
         same = equal_neighbours(rows, order)
         found = order[:, : -k - 1 : -1] if descending else order[:, :k]
         if same is None:
-            return found.astype(np.int64, "C"), np.empty(0, np.int64)
+            return found.astype(np.int64, "C"), _NONE
         return found.astype(np.int64, "C"), np.flatnonzero((same[:, -k:] if descending else same[:, :k]).any(-1))
     keys = rows if not descending else -rows if rows.dtype.kind == "f" else ~rows
     # The k-th decides: all below it count, and of those equal to it some, as many as are left.

@@ -5,7 +5,7 @@ import numpy as np
 
 from ..table import define_host
 from ._few import sort_loosely
-from ._order import sort_rows, stable_rows
+from ._order import SHORT, sort_rows, stable_order
 from ._select import first_selected, kth_of_rows, top_of_rows
 
 __all__ = ["first_selected", "numpy_loose_order"]
@@ -18,13 +18,15 @@ def numpy_argsort(x: np.ndarray, dim: int, descending: bool, stable: bool) -> np
     """The indices of a sort, int64; NaN counts as larger than every number. What ``stable`` does not ask for is torch's."""
     if not x.size or not x.ndim:
         return np.zeros(x.shape, np.int64)
-    rows, shape = _rows(x, dim)
-    return _shaped((stable_rows if stable else sort_rows)(rows, descending), shape, dim)
+    if stable or x.shape[dim] <= SHORT:
+        return np.asarray(stable_order(x, dim, descending), np.int64, order="C")
+    rows, lead = _rows(x, dim)
+    return _shaped(sort_rows(rows, descending), lead, dim)
 
 
 def _rows(x: np.ndarray, dim: int) -> tuple[np.ndarray, tuple[int, ...]]:
     """A matrix whose rows lie along the dimension, and the shape with the dimension last."""
-    moved = np.moveaxis(x, dim, -1)
+    moved = x if dim in (-1, x.ndim - 1) else np.moveaxis(x, dim, -1)
     return np.ascontiguousarray(moved).reshape(-1, x.shape[dim]), moved.shape[:-1]
 
 
