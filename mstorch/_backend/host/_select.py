@@ -54,12 +54,16 @@ def _first_untied(rows: Array, k: int, descending: bool) -> tuple[Array, Array]:
             return found.astype(np.int64, "C"), _NONE
         return found.astype(np.int64, "C"), np.flatnonzero((same[:, -k:] if descending else same[:, :k]).any(-1))
     keys = rows if not descending else -rows if rows.dtype.kind == "f" else ~rows
-    # The k-th decides: all below it count, and of those equal to it some, as many as are left.
-    places = np.argpartition(keys, k - 1, -1)[:, :k]
+    # The k-th decides: what is not beyond it counts, unless that is more than k.
+    chosen = keys <= np.partition(keys, k - 1, -1)[:, k - 1 : k]
+    more = np.count_nonzero(chosen, -1) != k
+    if more.any():
+        chosen[more], chosen[more, :k] = False, True
+    places = np.nonzero(chosen)[1].reshape(count, k)
     values = np.take_along_axis(keys, places, -1)
     order = values.argsort(-1)
     values = np.take_along_axis(values, order, -1)
-    tied = (values[:, 1:] == values[:, :-1]).any(-1) | (np.count_nonzero(keys <= values[:, -1:], -1) > k)
+    tied = (values[:, 1:] == values[:, :-1]).any(-1) | more
     return np.take_along_axis(places, order, -1), np.flatnonzero(tied)
 
 
