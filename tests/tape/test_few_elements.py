@@ -71,3 +71,27 @@ def test_rounded_division_with_two_kinds_has_no_gradient(both: Both) -> None:
         torch.autograd.backward([(x // y).float().sum()], inputs=[x])
 
     both(body)
+
+
+TWICE: dict[str, Callable[[Any, Any], Any]] = {
+    "fmod": lambda torch, x: x.fmod(2),
+    "remainder": lambda torch, x: x % torch.tensor(2.0, dtype=x.dtype),
+    "sum with a factor": lambda torch, x: torch.add(x, x, alpha=2),
+    "degrees": lambda torch, x: torch.deg2rad(x),
+    "diagonal": lambda torch, x: torch.diag_embed(x),
+    "a part": lambda torch, x: torch.zeros(3, 2, dtype=x.dtype).select_scatter(x, 1, 0),
+    "drawn": lambda torch, x: torch.normal(x, 1.0),
+    "product": lambda torch, x: x * 2,
+}
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16"])
+@pytest.mark.parametrize("twice", TWICE)
+def test_backward_goes_again_through_what_saved_nothing(both: Both, twice: str, kind: str) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.tensor([1.0, 2.5, -3.5], dtype=getattr(torch, kind)).requires_grad_()
+        found = TWICE[twice](torch, x)
+        likes = torch.ones_like(found)
+        return [torch.autograd.grad(found, x, likes)[0].contiguous() for _ in range(2)]
+
+    both(body)
