@@ -9,8 +9,9 @@ import numpy as np
 
 from .._backend.table import Kernel, kernel
 from .._core.dtype import bfloat16, complex128, dtype, float16, float32, float64
+from .._core.modes import modes
 from .._core.storage import Storage
-from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked
+from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked, recording, tensor_of
 from .._tape.apply import apply
 from .._tape.composite import refuse
 from .._tape.windows import linear
@@ -84,7 +85,9 @@ def _scaled(other: Any, alpha: Any, first: Any) -> Any:
         fitting(alpha, kind)
     if isinstance(other, TensorBase) and other._dtype is not kind:
         other = other.to(kind)
-    return mul(other, alpha) if isinstance(other, TensorBase) or isinstance(alpha, TensorBase) else other * alpha
+    if isinstance(other, TensorBase):
+        return unkept(other, alpha, "MulBackward0")
+    return mul(other, alpha) if isinstance(alpha, TensorBase) else other * alpha
 
 
 _HALVES = frozenset((float16, bfloat16))
@@ -454,7 +457,7 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
     step = sub(end, input)
     if is_number(weight):
         near = builtins.abs(weight) < 0.5
-        part = _weighed(step, weight if near else _rest(weight, input._dtype))
+        part = unkept(step, weight if near else _rest(weight, input._dtype), "LerpBackward0")
         result = add(input, part) if near else sub(end, part)
     else:
         near = binary(_lt, abs(weight), 0.5)
@@ -463,12 +466,16 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
     return finish(in_order_of(result, *operands), out, input, end, weight)
 
 
-def _weighed(step: Any, weight: Any) -> Any:
-    """A number times the step; backward keeps nothing of it, so that it can be gone through again."""
-    if step._node is None or step._storage.__class__ is not Storage or isinstance(weight, complex):
-        return mul(step, weight)
-    factor = step._dtype.np.type(weight)
-    return linear(step, lambda array: array * factor, lambda array: array * factor, "LerpBackward0")
+def unkept(input: Any, number: Any, label: str) -> Any:
+    """A tensor times a number, of which backward keeps nothing, so that it can be gone through again."""
+    real = isinstance(number, (int, float)) and input._dtype.category == 2
+    if not real or modes.native is not None or input._storage.__class__ is not Storage or not recording((input,)):
+        return mul(input, number)
+
+    def times(array: np.ndarray) -> np.ndarray:
+        return array_of(mul(tensor_of(np.array(array)), number))
+
+    return linear(input, times, times, label)
 
 
 def _rest(weight: Any, kind: dtype) -> Any:

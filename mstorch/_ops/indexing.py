@@ -456,8 +456,11 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
         source = fitted(value, current, target)
     except RuntimeError:
         if isinstance(value, TensorBase):
+            own = value._shape
+            while own[:1] == (1,):
+                own = own[1:]  # which torch leaves out
             raise RuntimeError(
-                f"shape mismatch: value tensor of shape {list(value._shape)} cannot be broadcast to indexing result "
+                f"shape mismatch: value tensor of shape {list(own)} cannot be broadcast to indexing result "
                 f"of shape {list(target)}"
             ) from None
         raise

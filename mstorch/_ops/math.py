@@ -37,7 +37,7 @@ from ._order import kept_order, result_strides, row_major
 from ._parts import expect_parts
 from ._scalars import scalar_array
 from .copying import to_dtype
-from .elementwise import mul, pow, with_args
+from .elementwise import mul, pow, unkept, with_args
 from .views import view
 
 _exp = kernel("exp")
@@ -350,14 +350,14 @@ def deg2rad(input: Any, *, out: Any = None) -> Any:
     """Degrees as radians."""
     if input._dtype.category == 3:
         raise RuntimeError("deg2rad is not supported for complex tensors.")
-    return finish(kept_order(mul(input, math.pi / 180), input), out, input)
+    return finish(kept_order(unkept(input, math.pi / 180, "Deg2RadBackward0"), input), out, input)
 
 
 def rad2deg(input: Any, *, out: Any = None) -> Any:
     """Radians as degrees."""
     if input._dtype.category == 3:
         raise RuntimeError("rad2deg is not supported for complex tensors.")
-    return finish(kept_order(mul(input, 180 / math.pi), input), out, input)
+    return finish(kept_order(unkept(input, 180 / math.pi, "Rad2DegBackward0"), input), out, input)
 
 
 def logit(input: Any, eps: float | None = None, *, out: Any = None) -> Any:

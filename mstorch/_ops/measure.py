@@ -12,9 +12,11 @@ from ._deprecated import warn_of
 from ._dispatch import (
     accept_numpy_names,
     broadcast_shape,
+    expect_out_dtype,
     finish,
     finish_exactly,
     readable,
+    refuse_dtype,
     shape_of,
     type_word,
     wrap_dim,
@@ -149,6 +151,8 @@ def corrcoef(input: Any) -> Any:
 
 def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
     """The cross products of vectors along ``dim`` (the first of length 3, if not given)."""
+    if isinstance(dim, TensorBase) and dim._dtype.category == 1 and not dim._shape:
+        dim = int(dim)
     if isinstance(dim, TensorBase):
         raise TypeError("cross(): argument 'dim' (position 3) must be int, not Tensor")
     a, b = shape_of(input), shape_of(other)
@@ -163,6 +167,11 @@ def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) ->
     if a[axis] != 3 or b[axis] != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a[axis]} and {b[axis]}")
     shape = broadcast_shape(a, b)
+    if isinstance(out, TensorBase):
+        expect_out_dtype(out, input._dtype)
+    refuse_dtype("cross", input._dtype)
+    if input._dtype is not other._dtype:
+        raise RuntimeError(f"expected scalar type {type_word(input._dtype)} but found {type_word(other._dtype)}")
     first, second = views.expand(input, shape), views.expand(other, shape)
     made = roll(first, -1, axis) * roll(second, -2, axis) - roll(first, -2, axis) * roll(second, -1, axis)
     return finish_exactly(row_major(made), out)

@@ -30,6 +30,7 @@ from .._core.tensor_base import (
     whole_storage,
 )
 from .._core.writable import check_history, check_view
+from .._tape.apply import of_sizes
 from .._tape.composite import record, refuse
 from .._tape.windows import set_apart
 from .._tape.writes import review
@@ -119,7 +120,7 @@ def _scattered(input: Any, src: Any, part: Callable[[Any], Any]) -> Any:
             "expected src to have a size equal to the slice of self. src size = "
             f"{list(shape_of(src))}, slice size = {list(shape_of(places))}"
         )
-    return keep_gaps(input, put_flat(input, places, src.to(input._dtype), False))
+    return keep_gaps(input, of_sizes(put_flat(input, places, src.to(input._dtype), False)))
 
 
 def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:

@@ -31,6 +31,12 @@ class Composite(Node):
         return tuple(bare_of(fitted(gradient, like), recorded) for gradient, like in zip(found, inputs))
 
 
+    def release(self) -> None:
+        """Let go of what was saved; where that is nothing, backward may go through again."""
+        if self.rest or any(item is not None and item.__class__ is not _Like for item in self.saved or ()):
+            self.saved = None
+
+
 class _Like:
     """In the place of an input of which backward needs the shape and the dtype."""
 

@@ -71,3 +71,65 @@ def test_rounded_division_with_two_kinds_has_no_gradient(both: Both) -> None:
         torch.autograd.backward([(x // y).float().sum()], inputs=[x])
 
     both(body)
+
+
+TWICE: dict[str, Callable[[Any, Any], Any]] = {
+    "fmod": lambda torch, x: x.fmod(2),
+    "remainder": lambda torch, x: x % torch.tensor(2.0, dtype=x.dtype),
+    "sum with a factor": lambda torch, x: torch.add(x, x, alpha=2),
+    "degrees": lambda torch, x: torch.deg2rad(x),
+    "diagonal": lambda torch, x: torch.diag_embed(x),
+    "a part": lambda torch, x: torch.zeros(3, 2, dtype=x.dtype).select_scatter(x, 1, 0),
+    "drawn": lambda torch, x: torch.normal(x, 1.0),
+    "product": lambda torch, x: x * 2,
+}
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16"])
+@pytest.mark.parametrize("twice", TWICE)
+def test_backward_goes_again_through_what_saved_nothing(both: Both, twice: str, kind: str) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.tensor([1.0, 2.5, -3.5], dtype=getattr(torch, kind)).requires_grad_()
+        found = TWICE[twice](torch, x)
+        likes = torch.ones_like(found)
+        return [torch.autograd.grad(found, x, likes)[0].contiguous() for _ in range(2)]
+
+    both(body)
+
+
+RESHAPED: dict[str, Callable[[Any, Any], Any]] = {
+    "product": lambda torch, x: x * 2,
+    "exp": lambda torch, x: x.exp(),
+    "relu": lambda torch, x: x.relu(),
+    "view": lambda torch, x: x.view(6),
+    "turned": lambda torch, x: x.t(),
+    "selection": lambda torch, x: x.topk(1)[0],
+    "matrix product": lambda torch, x: x @ x.t(),
+    "float64": lambda torch, x: x.double(),
+}
+
+
+@pytest.mark.parametrize("shape", [(5,), (1, 2, 3), (3, 2), (2, 1)], ids=str)
+@pytest.mark.parametrize("made", RESHAPED)
+def test_gradients_fit_what_was_recorded_before_data_got_another_shape(both: Both, made: str, shape: tuple[int, ...]) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.full((2, 3), 0.5).requires_grad_()
+        found = RESHAPED[made](torch, x)
+        found.data = torch.ones(shape, dtype=found.dtype)
+        (found * 3).sum().backward()
+        return x.grad
+
+    both(body)
+
+
+@pytest.mark.parametrize("turned", ["unsqueeze_", "t_", "squeeze_"])
+def test_gradients_fit_what_was_recorded_before_a_tensor_was_turned_unseen(both: Both, turned: str) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.full((2, 1), 0.5).requires_grad_()
+        found = x.exp()
+        with torch.no_grad():
+            getattr(found, turned)(*([0] if turned == "unsqueeze_" else []))
+        name = type(found.grad_fn).__name__
+        return name, torch.autograd.grad((found * 2).sum(), x)
+
+    both(body)

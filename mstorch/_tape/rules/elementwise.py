@@ -184,7 +184,7 @@ _extreme_number("fmin")
 
 
 def _remainder(op: str, quotient: Any) -> None:
-    @rule(op, keep=(0, 1))
+    @rule(op, keep=(0, 1), second=True)
     def rest(node: Any, g: Any) -> Any:
         other = None
         if node.edges[1] is not None:
@@ -203,7 +203,7 @@ _remainder("remainder", v.Primitive("floor_divide"))
 def _flat(op: str) -> None:
     @rule(op, label="DivBackward1")
     def zero(node: Any, g: Any) -> Any:
-        return tuple(None if edge is None else v.nothing(g, shape) for edge, shape in zip(node.edges, node.shapes))
+        return tuple(None if edge is None else v.fit(v.nothing(g), shape) for edge, shape in zip(node.edges, node.shapes))
 
 
 _flat("floor_divide")

@@ -167,7 +167,7 @@ def copysign(node: Any, g: Any) -> Any:
     result = node.kept(g, 1)
     return (
         None if first is None else v.fit(v.wide(_same_sign)(g, node.kept(g, 0), result), node.shapes[0]),
-        None if second is None else v.nothing(g, node.shapes[1]),
+        None if second is None else v.fit(v.nothing(g), node.shapes[1]),
     )
 
 
