@@ -300,3 +300,9 @@ def test_gradients_of_equal_elements(with_gradients, name):
     with_gradients(lambda torch, x: getattr(x, name)(*((12,) if name in ("kthvalue", "topk") else ()), dim=1)[0] * torch.arange(
         1.0, 41.0, dtype=torch.float64
     )[: 40 if name == "sort" else 12 if name == "topk" else 1].reshape((-1,) if name in ("sort", "topk") else (1,)), values)  # fmt: skip
+
+
+@pytest.mark.parametrize("shape, dim", [((3, 0), 0), ((0, 4, 2), 1), ((2, 0, 3), -1)])
+def test_rows_of_nothing(both, shape, dim):
+    both(lambda torch: [flat(getattr(torch.zeros(shape), name)(*((1,) if name in ("kthvalue", "topk") else ()), dim=dim))
+                        for name in ("kthvalue", "median", "mode", "sort", "topk")])  # fmt: skip

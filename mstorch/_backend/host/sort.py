@@ -46,8 +46,8 @@ def numpy_topk_indices(x: np.ndarray, k: int, dim: int, largest: bool, in_order:
 
 def numpy_kth_index(x: np.ndarray, k: int, dim: int) -> np.ndarray:
     """The index of the ``k``-th smallest element, counted from 0; ``dim`` stays with length 1."""
-    if not x.ndim:
-        return np.zeros((), np.int64)
+    if not x.size or not x.ndim:
+        return np.zeros([1 if d == dim % x.ndim else n for d, n in enumerate(x.shape)], np.int64)
     rows, lead = _rows(x, dim)
     return _shaped(kth_of_rows(rows, k), lead, dim)
 
