@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._backend.host.index import index_key, row_places
 from ..._backend.host.scatter import add_rows
+from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import rule
 from ..counted import written
@@ -65,6 +66,12 @@ def index_select(node: Any, g: Any) -> Any:
     order = (dim, *(d for d in range(len(shape)) if d != dim))
     taken, given = _rows(np.asarray(index_), shape[dim])
     moved = v.permute(g, order) if dim else g
+    if dim and isinstance(g, TensorBase):  # what is recorded lies in memory as a map leaves it
+        back = tuple(int(i) for i in np.argsort(order))
+        return v.mapped(
+            g, lambda array: np.ascontiguousarray(given(array.transpose(order)).transpose(back)),
+            lambda array: taken(array.transpose(order)).transpose(back), "IndexSelectBackward0",
+        )  # fmt: skip
     found = v.mapped(moved, given, taken, "IndexSelectBackward0")
     if not dim:
         return found
