@@ -313,9 +313,12 @@ _found_later = _missing(
         "monitor onnx profiler quasirandom types"
     ).split()),
 )
+_ATEN = frozenset("_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data _safe_softmax _adaptive_avg_pool2d".split())
 _finished()
 
 
 def __getattr__(name: str) -> object:
-    """``Storage`` is the class of storages of the default dtype; other names are looked for among the submodules."""
+    """``Storage`` is the class of storages of the default dtype, a few names are operators'; others are looked for among the submodules."""
+    if name in _ATEN:
+        return getattr(ops.aten, name)
     return _default_storage() if name == "Storage" else _found_later(name)

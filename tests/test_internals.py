@@ -89,3 +89,22 @@ def test_default_to_fused_or_foreach(both):
         return [choose(weights, False), choose(weights, False, use_fused=True), choose(weights, True, use_fused=True)]
 
     both(body)
+
+
+def test_softmax_as_operators(both):
+    def body(torch):
+        x = torch.linspace(-1, 1, 6).reshape(2, 3)
+        return [
+            torch._softmax(x, 1, False), torch._log_softmax(x, 0, False), torch._safe_softmax(x, 1),
+            torch._softmax_backward_data(x, x.softmax(1), 1, torch.float32),
+            torch._log_softmax_backward_data(x, x.log_softmax(1), 1, torch.float32), torch._adaptive_avg_pool2d(torch.ones(1, 1, 4, 4), (2, 2)),
+        ]  # fmt: skip
+
+    both(body, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["Value", "Node", "Block", "Type"])
+def test_types_of_graphs(both, name):
+    """They stand in annotations; nobody makes one."""
+    both(lambda torch: isinstance(getattr(torch._C, name), type))
+    both(lambda torch: getattr(torch._C, name)())

@@ -18,17 +18,19 @@ from .._hook import missing as _missing
 from .._ops._dispatch import broadcast_shape
 from .._ops.linalg_factor import _LinAlgError
 from .._tape.engine import running
-from .._tape.node import Node
+from .._tape.node import Node as _GradientNode
 from .._tensor import Tensor
 from ..autograd import forward_ad
 from ..autograd.grad_mode import is_grad_enabled, is_multithreading_enabled, set_grad_enabled
 from ..overrides import has_torch_function, has_torch_function_unary, has_torch_function_variadic
 from . import _autograd, _functions, _functorch, _nn
+from ._graphs import Block, Graph, Node, Type, Value
 from ._storage import StorageBase
 
 __all__ = [
-    "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "Generator", "Size", "StorageBase", "_LinAlgError", "_autograd",
-    "_functions", "_functorch", "_nn", "default_generator", "device", "dtype", "is_grad_enabled", "layout", "memory_format",
+    "Block", "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "Generator", "Graph", "Node", "Size", "StorageBase",
+    "Type", "Value", "_LinAlgError", "_autograd", "_functions", "_functorch", "_nn", "default_generator", "device", "dtype",
+    "is_grad_enabled", "layout", "memory_format",
 ]  # fmt: skip
 
 _debug_only_are_vmap_fallback_warnings_enabled = _functorch.are_vmap_fallback_warnings_enabled
@@ -234,7 +236,7 @@ def _current_graph_task_execution_order() -> list[Any]:
 
 def _will_engine_execute_node(node: Any) -> bool:
     """Whether the backward pass that is going on runs a node."""
-    if not isinstance(node, Node):
+    if not isinstance(node, _GradientNode):
         raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
     if not running.passes:
         raise RuntimeError("_get_should_execute_nodes should only be called during the backward pass")

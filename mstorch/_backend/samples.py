@@ -53,7 +53,7 @@ BY_HAND: dict[str, list[Any]] = {
     "add_scaled": [_floats(3, 4), _floats(3, 4), -0.1],
     "attention": [*_heads(3), None, 0.25, True],
     "attention_grad": [*_heads(4), None, *_heads(1), _floats(1, 2, 4, 8), _floats(1, 2, 4, 8), 0.25, True],
-    "argsort_double": [_floats(3, 4, dtype="float64"), 1, False],
+    "argsort_double": [_floats(3, 4, dtype="float64"), 1, False, True],
     "col2im": [_floats(1, 4, 9), _pair(4, 4), _pair(2, 2), _pair(1, 1), _pair(0, 0), _pair(1, 1), _pair(3, 3)],
     "expand": [_floats(2, 1), _pair(2, 3)],
     "gru_cell": [_floats(2, 9), _floats(2, 9), _floats(2, 3)],

@@ -142,9 +142,15 @@ def isfinite(input: Any) -> Any:
     return found if found._stride is None else in_order_of(found, found)
 
 
+def _expect_truth(name: str, out: Any) -> None:
+    if isinstance(out, TensorBase) and out._dtype is not bool_:
+        raise RuntimeError(f"{name} does not support non-boolean outputs.")
+
+
 def _signed_infinity(name: str, input: Any, value: float, out: Any) -> Any:
     if input._dtype.category == 3:
         raise RuntimeError(f"{name} does not support complex inputs.")
+    _expect_truth(name, out)
     if input._dtype.category == 2:
         result = elementwise_in(input._dtype, _eq, (input, value), numbers_as_tensors=False)
     else:
@@ -166,6 +172,7 @@ def signbit(input: Any, *, out: Any = None) -> Any:
     """Whether the sign bit of the element is set."""
     if input._dtype.category == 3:
         raise RuntimeError("signbit is not implemented for complex tensors.")
+    _expect_truth("signbit", out)
     if input._dtype.category == 0:
         result = _constant(input, False, False)
         return result if out is None else deliver(result, out)

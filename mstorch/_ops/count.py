@@ -17,7 +17,7 @@ from .._core.tensor_base import TensorBase, array_of, in_order, tensor_of, value
 from .._core.warned import warn_once
 from .._tape.composite import refuse
 from . import views
-from ._dispatch import call, cpp_word, finish, is_number, result_dtype, shape_of, type_word, wrap_dim
+from ._dispatch import call, cpp_word, expect_out_dtype, finish, is_number, result_dtype, shape_of, type_word, wrap_dim
 from ._forms import accept_forms
 from ._order import row_major
 from .creation import linspace
@@ -252,6 +252,7 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None) -> Any:
     """Whether each element is among ``test_elements``."""
     kind = result_dtype((elements, test_elements))
+    expect_out_dtype(out, bool_)
     for operand in (elements, test_elements):
         if operand._dtype.category == 0 if isinstance(operand, TensorBase) else isinstance(operand, bool):
             raise RuntimeError("Unsupported input type encountered for isin(): Bool")

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
+from .._backend.host.sort import numpy_kth_index
 from .._backend.table import kernel
 from .._core.dtype import bool_, by_name, float32, float64, int64
 from .._core.formats import contiguous_format
+from .._core.storage import Storage
 from .._core.tensor_base import TensorBase, array_of, is_tracked, recording, tensor_of
 from .._tape.whole import in_one_piece, record
 from . import views
@@ -42,24 +44,22 @@ _topk = kernel("topk_indices")
 
 
 
-def _bare(input: Any) -> Any:
-    """The input as what an order is asked of: without its history."""
+def _sortable(input: Any) -> Any:
+    """The input as what an order is asked of: without its history, of a dtype that kernels take (only the order is asked for)."""
+    wider = _WIDER.get(input._dtype.name)
+    if wider is not None and not (input._dtype is bool_ and input._storage.__class__ is Storage):  # the host sorts truth values
+        return cast_tensor(input.detach(), by_name(wider))
     return input.detach() if input._node is not None or is_tracked(input) else input
 
 
-def _order(input: Any, dim: int, descending: bool) -> Any:
-    """The indices of a stable sort."""
-    name = input._dtype.name
+def _order(input: Any, dim: int, descending: bool, stable: bool = True) -> Any:
+    """The indices of a sort."""
     if input._dtype.category == 3:
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
-    kernel_ = _argsort_double if name in ("float64", "uint64") else _argsort
-    if name not in ("float64", "uint64", "float32") and name not in _SORTED:
-        # Only the order is asked for: the index tensor must not be cast with the values.
-        input = cast_tensor(input.detach(), by_name(_WIDER[name]))
-    return call(kernel_, (_bare(input),), dim, descending)
+    kernel_ = _argsort_double if input._dtype.name in ("float64", "uint64") else _argsort
+    return call(kernel_, (_sortable(input),), dim, descending, stable)
 
 
-_SORTED = ("uint8", "int8", "int16", "int32", "int64")
 _WIDER = {"float16": "float32", "bfloat16": "float32", "bool": "uint8", "uint16": "int32", "uint32": "int64"}
 
 
@@ -72,13 +72,13 @@ def _expect_kinds(name: str, input: Any, out: Any) -> None:
 
 
 def sort(input: Any, dim: Any = -1, descending: bool = False, stable: Any = False, *, out: Any = None) -> Any:
-    """The values in order along ``dim`` and their indices; equal ones keep their order, NaN is largest."""
+    """The values in order along ``dim`` and their indices; equal ones keep their order if ``stable``; NaN is largest."""
     if not isinstance(dim, int) and dim is None:
         dim = -1
     axis = wrap_dim(dim, len(shape_of(input)))
     _expect_kinds("sort", input, out)
     refuse_parts(out, input, input._shape)
-    indices = _order(input, axis, bool(descending))
+    indices = _order(input, axis, bool(descending), bool(stable))
     shown = keep_layout(input, indices)
     values = values_at(input, axis, indices, "SortBackward0", shown)
     return finish(return_types.sort((keep_layout(input, values), shown)), out)
@@ -88,7 +88,8 @@ def argsort(
     input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, out: Any = None
 ) -> Any:
     """The indices that put the values in order along ``dim``."""
-    return finish(keep_layout(input, _order(input, wrap_dim(dim, len(shape_of(input))), descending)), out)
+    order = _order(input, wrap_dim(dim, len(shape_of(input))), bool(descending), bool(stable))
+    return finish(keep_layout(input, order), out)
 
 
 def msort(input: Any, *, out: Any = None) -> Any:
@@ -98,7 +99,7 @@ def msort(input: Any, *, out: Any = None) -> Any:
 
 
 def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Any = None) -> Any:
-    """The ``k`` largest (or smallest) values along ``dim``, in order, and their indices."""
+    """The ``k`` largest (or smallest) values along ``dim`` and their indices: in order, unless ``sorted`` is False."""
     if isinstance(dim, bool):
         raise TypeError("topk(): argument 'dim' (position 2) must be int, not bool")
     shape = shape_of(input)
@@ -112,6 +113,7 @@ def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool =
         raise RuntimeError("topk does not support bool dtypes on CPU")
     if input._dtype.category == 3:
         raise RuntimeError(" topk does not support complex dtypes on CPU")
+    _refuse_kinds("topk_cpu", input)
     if not shape:
         found = return_types.topk((input.clone(), beside(tensor_of(_zeros(())), input)))
     else:
@@ -119,9 +121,7 @@ def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool =
         if 0 in target:
             indices = beside(tensor_of(_zeros(target)), input)
         else:
-            name = input._dtype.name
-            ranked = cast_tensor(input.detach(), by_name(_WIDER[name])) if name in _WIDER else _bare(input)
-            indices = call(_topk, (ranked,), k, dim, largest)
+            indices = call(_topk, (_sortable(input),), k, dim, bool(largest), bool(sorted))
         found = return_types.topk((values_at(input, dim, indices, "TopkBackward0", indices), indices))
     return finish(found, out)
 
@@ -143,6 +143,21 @@ _LABELS = {
 }  # fmt: skip
 
 
+_UNSIGNED = ("uint16", "uint32", "uint64")
+
+
+def _refuse_kinds(kernel_: str, input: Any, *others: str) -> None:
+    """Raise torch's error for dtypes that its selections lack."""
+    name = input._dtype.name
+    if input._dtype.category == 3 or name in _UNSIGNED or name in others:
+        raise NotImplementedError(f"\"{kernel_}\" not implemented for '{type_word(input._dtype)}'")
+
+
+def _without(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
+    """The shape with length 1 along a dimension."""
+    return (*shape[:dim], 1, *shape[dim + 1 :]) if shape else shape
+
+
 def _check_rows(name: str, shape: tuple[int, ...], dim: int) -> None:
     if shape and shape[dim] == 0:
         raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
@@ -162,10 +177,16 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False, *, out: A
             raise RuntimeError("output values must be of same type as input")
         if out[1]._dtype is not int64:
             raise RuntimeError("output indices must be of scalar type Long")
-    order = _order(input, dim, False)
     if shape:
-        order = views.slice_dim(order, dim, k - 1, k, 1)
-    return finish(_picked(input, dim, order.clone(memory_format=contiguous_format), keepdim, return_types.kthvalue), out)
+        _refuse_kinds("kthvalue_cpu", input, "bool")
+    if shape and input._storage.__class__ is Storage:
+        order = beside(tensor_of(numpy_kth_index(array_of(_sortable(input)), k, dim)), input)
+    else:
+        order = _order(input, dim, False)
+        if shape:
+            order = views.slice_dim(order, dim, k - 1, k, 1)
+        order = order.clone(memory_format=contiguous_format)
+    return finish(_picked(input, dim, order, keepdim, return_types.kthvalue), out)
 
 
 def _median_of_all(input: Any, ignore_nan: bool) -> Any:
@@ -193,9 +214,11 @@ def _median_of_all(input: Any, ignore_nan: bool) -> Any:
 def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> Any:
     name = "nanmedian" if ignore_nan else "median"
     kind = return_types.nanmedian if ignore_nan else return_types.median
-    if input._dtype.category == 3 or input._dtype is bool_:
-        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(input._dtype)}'")
     shape = shape_of(input)
+    if dim is not None:
+        _check_rows(name, shape, wrap_dim(dim, len(shape)))
+    if dim is not None or views.numel_of(shape):
+        _refuse_kinds("median_cpu" if dim is None else "median_out", input, "bool")
     if dim is None:
         if views.numel_of(shape) == 0:
             if input._node is not None or input.requires_grad:
@@ -205,7 +228,6 @@ def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> 
             return input.new_full((), math.nan)
         return finish(_median_of_all(input, ignore_nan), out)
     dim = wrap_dim(dim, len(shape))
-    _check_rows(name, shape, dim)
     expect_parts(name, out)
     if out is not None and out[1]._dtype is not int64:
         raise RuntimeError(
@@ -217,6 +239,7 @@ def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> 
             f"Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; but type {out[0].type()} does not "
             f"equal {input.type()} (while checking arguments for median)"
         )
+    refuse_parts(out, input, _without(shape, dim))
     length = shape[dim] if shape else 1
     order = _order(input, dim, False)
     if not shape:
@@ -255,13 +278,15 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False, *, out: Any = None) -
     for word, target, kind in zip(("values", "indices"), out or (), (input._dtype, int64)):
         if target._dtype is not kind:
             raise RuntimeError(f"expected scalar type '{type_word(kind)}' but got '{type_word(target._dtype)}' for {word} output")
-    refuse_parts(out, input)
+    refuse_parts(out, input, _without(shape, dim))
+    if shape:
+        _refuse_kinds("mode_cpu", input)
     if not shape or 0 in shape:
         order = _order(input, dim, False) if not shape else input.new_zeros(
             tuple(1 if d == dim else n for d, n in enumerate(shape)), dtype=int64
         )
         return finish(_picked(input, dim, order, keepdim, return_types.mode), out)
-    order = _order(input, dim, False)
+    order = _order(input, dim, False, False)
     values = gather(input.detach(), dim, order)
     length = shape[dim]
     place = views.reshape(arange(length, device=input.device), (1,) * dim + (length,) + (1,) * (len(shape) - dim - 1))

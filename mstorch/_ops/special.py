@@ -20,6 +20,7 @@ from ._dispatch import (
     result_dtype,
     type_word,
     unary,
+    without_grad,
 )
 from ._order import row_major
 from .compare import eq, gt, isinf, lt, where
@@ -208,7 +209,8 @@ def _kernel_function(name: str, words: str, op: str | None = None) -> Callable[.
 
     def function(input: Any, *, out: Any = None) -> Any:
         _refuse_half(name, input)
-        return unary(row, input.detach(), out, to_float=True)
+        with without_grad():  # it has no gradient, and may be written where one is asked for
+            return unary(row, input, out, to_float=True)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = words
@@ -246,7 +248,10 @@ def _polynomial(name: str, words: str, first: Callable[[Any], Any], step: Callab
         for k in range(1, int(top.max()) if top.size else 0):
             before, current = current, step(k, x, current, before)
             result = where(gt(degree, k), current, result)
-        return result if out is None else deliver(result, out)
+        if out is None:
+            return result
+        with without_grad():
+            return deliver(result, out)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = words

@@ -4,6 +4,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mstorch._backend.host import _order
+
 X = np.random.RandomState(0).permutation(24).reshape(4, 6).astype(np.float32) / 4
 TIES = np.random.RandomState(1).randint(0, 4, (5, 7))
 NAN = X.copy()
@@ -187,3 +189,113 @@ def test_elements_that_are_the_median_share_its_gradient(both, dtype, name):
         return found
 
     both(body)
+
+
+def _orders(torch, x, dim):
+    length = x.shape[dim]
+    ks = {min(length, k) for k in (1, 2, 5, 17, length // 2, length)}
+    return [
+        *flat(torch.sort(x, dim)), *flat(x.sort(dim=dim, descending=True)), x.argsort(dim), x.argsort(dim=dim, descending=True, stable=True),
+        *(found for k in sorted(ks) for largest in (True, False) for ordered in (True, False)
+          for found in flat(x.topk(k, dim, largest, ordered))),
+        *(found for k in sorted(ks) for found in flat(x.kthvalue(k, dim))), *flat(x.median(dim)), *flat(x.mode(dim)),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("length", [4, 16, 17, 40, 130, 700])
+def test_equal_elements(both, dtype, length):
+    """They lie as torch's algorithms leave them."""
+    values = np.random.RandomState(length).randint(0, 6, (3, length))
+    both(lambda torch: _orders(torch, torch.tensor(values).to(getattr(torch, dtype)), 1))
+
+
+@pytest.mark.parametrize("shape, dim", [((60, 5), 0), ((4, 40, 3), 1), ((2, 3, 33), -1), ((5000,), 0), ((40, 300), 0)])
+def test_equal_elements_along_dimensions(both, shape, dim):
+    values = np.random.RandomState(3).randint(0, 9, shape).astype(np.float32)
+    values[values == 7] = np.nan
+    both(lambda torch: [
+        *flat(torch.tensor(values).sort(dim)), torch.tensor(values).transpose(0, -1).argsort(-1 - dim, descending=True),
+        *flat(torch.tensor(values).topk(9 if shape[dim] > 9 else 3, dim)), torch.tensor(values)[::2].argsort(dim),
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "uint8", "bool"])
+def test_many_equal_elements(both, dtype):
+    """Whole numbers in one long row are sorted stably, upwards."""
+    values = np.random.RandomState(4).randint(0, 100, 40_000)
+    both(lambda torch: (
+        torch.tensor(values).to(getattr(torch, dtype)).argsort(), torch.tensor(values).to(getattr(torch, dtype)).argsort(descending=True),
+        torch.tensor(values).to(getattr(torch, dtype))[:32767].argsort(), torch.tensor(values).to(getattr(torch, dtype))[None].argsort(),
+    ))  # fmt: skip
+
+
+def test_equal_random_numbers(both):
+    """Single precision has 2^24 numbers between 0 and 1: 100,000 draws hold some twice, and a permutation made of them depends on it."""
+    def body(torch):
+        torch.manual_seed(0)
+        return torch.rand(100_000).argsort()
+
+    both(body)
+
+
+def _killer(count):
+    """Numbers that make partitions about medians of three go deep (M. D. McIlroy, A killer adversary for quicksort, 1999)."""
+    values, state = [count] * count, {"solid": 0, "candidate": 0}
+
+    def below(i, j):
+        if values[i] == values[j] == count:
+            values[i if i == state["candidate"] else j], state["solid"] = state["solid"], state["solid"] + 1
+        if count in (values[i], values[j]):
+            state["candidate"] = i if values[i] == count else j
+        return values[i] < values[j]
+
+    at, first, last = list(range(count)), 0, count
+    while last - first > 16:
+        a, b, c = first + 1, first + (last - first) // 2, last - 1
+        chosen = (b if below(at[b], at[c]) else c if below(at[a], at[c]) else a) if below(at[a], at[b]) else (
+            a if below(at[a], at[c]) else c if below(at[b], at[c]) else b
+        )
+        at[first], at[chosen] = at[chosen], at[first]
+        i, j = first + 1, last - 1
+        while True:
+            while below(at[i], at[first]):
+                i += 1
+            while below(at[first], at[j]):
+                j -= 1
+            if i >= j:
+                break
+            at[i], at[j] = at[j], at[i]
+            i, j = i + 1, j - 1
+        first = i
+    for i in np.flatnonzero(np.array(values) == count):
+        values[i], state["solid"] = state["solid"], state["solid"] + 1
+    return np.array(values) // 2
+
+
+@pytest.mark.parametrize("count", [300, 3000])
+def test_deep_partitions(both, monkeypatch, count):
+    """Beyond a depth a heap sorts."""
+    values, deep = _killer(count), []
+    select = _order._select_in_heap
+    monkeypatch.setattr(_order, "_select_in_heap", lambda *args: (deep.append(args[1:]), select(*args)))
+    both(lambda torch: (torch.tensor(values).argsort(), torch.tensor(values).topk(count // 2, sorted=False), torch.tensor(values).double().argsort()))
+    assert len(deep) > 1
+
+
+@pytest.mark.parametrize("name", ["kthvalue", "median", "nanmedian", "mode", "topk", "sort"])
+@pytest.mark.parametrize("dtype", ["bool", "complex64", "uint16"])
+def test_refused_dtypes(both, name, dtype):
+    def body(torch):
+        x = torch.tensor([1, 0, 1]).to(getattr(torch, dtype))
+        return tuple(getattr(x, name)(*((1,) if name in ("kthvalue", "topk") else (0,))))
+
+    both(body)
+
+
+@pytest.mark.parametrize("name", ["sort", "topk", "kthvalue", "median", "mode"])
+def test_gradients_of_equal_elements(with_gradients, name):
+    values = np.random.RandomState(5).randint(0, 3, (2, 40)).astype(np.float64)
+    with_gradients(lambda torch, x: getattr(x, name)(*((12,) if name in ("kthvalue", "topk") else ()), dim=1)[0] * torch.arange(
+        1.0, 41.0, dtype=torch.float64
+    )[: 40 if name == "sort" else 12 if name == "topk" else 1].reshape((-1,) if name in ("sort", "topk") else (1,)), values)  # fmt: skip

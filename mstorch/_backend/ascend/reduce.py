@@ -82,12 +82,12 @@ def _cummin_indices(x: Raw, dim: int) -> Raw:
     return run("CumminExt", x, dim)[1]
 
 
-def _argsort(x: Raw, dim: int, descending: bool) -> Raw:
-    return run("SortExt", x, dim, descending, True)[1]
+def _argsort(x: Raw, dim: int, descending: bool, stable: bool) -> Raw:
+    return run("SortExt", x, dim, descending, stable)[1]
 
 
-def _topk_indices(x: Raw, k: int, dim: int, largest: bool) -> Raw:
-    return run("TopkExt", x, k, dim, largest, True)[1]
+def _topk_indices(x: Raw, k: int, dim: int, largest: bool, sort: bool) -> Raw:
+    return run("TopkExt", x, k, dim, largest, sort)[1]
 
 
 def _searchsorted(sequence: Raw, values: Raw, right: bool) -> Raw:

@@ -96,11 +96,11 @@ def numpy_logit(x: np.ndarray, low: float | None = None, high: float | None = No
 
 for _name, _function in {"asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "exp2": np.exp2}.items():
     define_host(_name, one(_function), FLOATS, HALF)
-for _name, _function in {
-    "atan2": np.arctan2, "hypot": np.hypot, "copysign": np.copysign, "heaviside": numpy_heaviside, "logaddexp": np.logaddexp,
-    "logaddexp2": np.logaddexp2,
+for _name, _ufunc in {
+    "atan2": np.arctan2, "hypot": np.hypot, "copysign": np.copysign, "logaddexp": np.logaddexp, "logaddexp2": np.logaddexp2,
 }.items():  # fmt: skip
-    define_host(_name, two(_function) if isinstance(_function, np.ufunc) else _function, FLOATS, HALF)
+    define_host(_name, two(_ufunc), FLOATS, HALF)
+define_host("heaviside", numpy_heaviside, FLOATS, HALF)
 define_host("xlogy", _xlog(np.log), (*FLOATS, *HALF))
 define_host("xlog1py", _xlog(np.log1p), (*FLOATS, *HALF))
 define_host("round", numpy_round, FLOATS, HALF)

@@ -30,8 +30,8 @@ def _sorted(raw: Raw, dim: int, descending: bool) -> Raw:
     return prim(raw)[1]
 
 
-def ops_argsort(raw: Raw, dim: int, descending: bool) -> Raw:
-    """The indices of a stable sort; NaN counts as larger than every number."""
+def ops_argsort(raw: Raw, dim: int, descending: bool, stable: bool = True) -> Raw:
+    """The indices of a sort, stable in any case; NaN counts as larger than every number."""
     if raw.size == 0 or not raw.shape:
         return from_numpy(np.zeros(raw.shape, np.int64))
     if not has_nan(raw):
@@ -42,7 +42,7 @@ def ops_argsort(raw: Raw, dim: int, descending: bool) -> Raw:
     return cast(_gather_dim(first, dim, second), "int64")
 
 
-def numpy_argsort(raw: Raw, dim: int, descending: bool) -> Raw:
+def numpy_argsort(raw: Raw, dim: int, descending: bool, stable: bool = True) -> Raw:
     """The same for float64 and 64-bit unsigned numbers."""
     array = raw.asnumpy()
     if not array.shape:
@@ -55,8 +55,8 @@ def numpy_argsort(raw: Raw, dim: int, descending: bool) -> Raw:
     return from_numpy(np.ascontiguousarray(order, np.int64))
 
 
-def ops_topk_indices(raw: Raw, k: int, dim: int, largest: bool) -> Raw:
-    """The indices of the ``k`` largest (or smallest) elements in order; NaN counts as larger than every number."""
+def ops_topk_indices(raw: Raw, k: int, dim: int, largest: bool, sort: bool = True) -> Raw:
+    """The indices of the ``k`` largest (or smallest) elements, in order in any case; NaN counts as larger than every number."""
     shape = tuple(raw.shape)
     if has_nan(raw):
         order = (numpy_argsort if NAME_OF[raw.dtype] == "float64" else ops_argsort)(raw, dim, largest)
