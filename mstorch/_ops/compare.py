@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.table import kernel
+from .._backend.table import Kernel, kernel
 from .._core.dtype import bool_, dtype, finfo, int64, uint8
+from .._core.modes import grad_set_to
 from .._core.strides import preserved_strides
 from .._core.tensor_base import TensorBase, array_of, count_of, laid_out, tensor_of
 from .._tape.apply import apply
@@ -43,40 +44,48 @@ _maximum, _minimum, _fmax, _fmin = (kernel(op) for op in ("maximum", "minimum", 
 _clamp, _where = kernel("clamp"), kernel("where")
 
 
+def _compared(kernel: Kernel, input: Any, other: Any, out: Any) -> Any:
+    """A comparison; as in torch, operands are converted where autograd does not see it."""
+    if out is None and isinstance(other, TensorBase) and input._dtype is not other._dtype:
+        with grad_set_to(False):
+            return binary(kernel, input, other)
+    return binary(kernel, input, other, out)
+
+
 def eq(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input == other``, elementwise."""
     expect_tensor("eq", input)
-    return binary(_eq, input, other, out)
+    return _compared(_eq, input, other, out)
 
 
 def ne(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input != other``, elementwise."""
     expect_tensor("ne", input)
-    return binary(_ne, input, other, out)
+    return _compared(_ne, input, other, out)
 
 
 def lt(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input < other``, elementwise."""
     expect_tensor("lt", input)
-    return binary(_lt, input, other, out)
+    return _compared(_lt, input, other, out)
 
 
 def le(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input <= other``, elementwise."""
     expect_tensor("le", input)
-    return binary(_le, input, other, out)
+    return _compared(_le, input, other, out)
 
 
 def gt(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input > other``, elementwise."""
     expect_tensor("gt", input)
-    return binary(_gt, input, other, out)
+    return _compared(_gt, input, other, out)
 
 
 def ge(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input >= other``, elementwise."""
     expect_tensor("ge", input)
-    return binary(_ge, input, other, out)
+    return _compared(_ge, input, other, out)
 
 
 less, less_equal, greater, greater_equal, not_equal = lt, le, gt, ge, ne

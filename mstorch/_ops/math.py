@@ -14,7 +14,7 @@ from .._core.modes import modes
 from .._core.promotion import can_cast
 from .._core.storage import Storage
 from .._core.tensor_base import array_of, in_order, recording, tensor_of
-from .._tape.composite import record
+from .._tape.composite import record, refuse
 from ._autocast import follow
 from ._dispatch import (
     binary,
@@ -225,7 +225,10 @@ def heaviside(input: Any, values: Any, *, out: Any = None) -> Any:
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     if input._dtype is not values._dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
-    return binary(_heaviside, input, values, out)
+    found = binary(_heaviside, input, values, out)
+    if out is None:
+        refuse("NotImplemented", "heaviside", input, found, RuntimeError("derivative for aten::heaviside is not implemented"), values)
+    return found
 
 
 def logaddexp(input: Any, other: Any, *, out: Any = None) -> Any:

@@ -25,6 +25,7 @@ from .._core.tensor_base import (
     is_meta,
     is_tracked,
     put_raw,
+    strides_of,
     tensor_of,
     to_meta,
     touch,
@@ -345,7 +346,14 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
                 given = all_replaced(hook, given, changed)
         gradient = bare_of(given[0], recorded)
         auto = tensor._auto
-    if isinstance(gradient, TensorBase):
+    if gradient.__class__ is np.ndarray:
+        if gradient.shape != node.shape:
+            check_fit(node, gradient.shape, node.shape)
+            gradient = bare_of(tensor_of(gradient).sum_to_size(node.shape), False)
+            steps = zip(node.shape, contiguous_strides(node.shape), strides_of(tensor))
+            if auto.grad is None and any(length != 1 and step != own for length, step, own in steps):
+                gradient = np.array(np.broadcast_to(gradient, tensor._shape))  # torch copies it into the leaf's order, and size
+    elif isinstance(gradient, TensorBase):
         if type(gradient) not in PLAIN and dispatches(type(gradient)):
             auto.grad = gradient.detach() if auto.grad is None else auto.grad + gradient
             gradient = None
@@ -359,6 +367,31 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
     if auto.post:
         for hook in list(auto.post.values()):
             _check_nothing(hook(tensor), tensor)
+
+
+def check_fit(node: Node, own: Sequence[int], shape: Sequence[int]) -> None:
+    """Raise torch's error unless a gradient that arrived at a node can be summed to the shape that its tensor had."""
+    lead = len(own) - len(shape)
+    if lead < 0 or any(length not in (1, given) for length, given in zip(shape, own[lead:])):
+        raise RuntimeError(f"{_maker(node)} - got {list(own)} but expected shape compatible with {list(shape)}")
+
+
+def _maker(end: Node) -> str:
+    """What node the gradient of another came from, of several the first to run, and which of its gradients it is."""
+    waiting = list(running.passes[-1].first)
+    seen, makers = set(waiting), []
+    while waiting:
+        node = waiting.pop()
+        for place, edge in enumerate(node.edges):
+            if edge is not None and edge[0] is end:
+                makers.append((node.sequence, node.name(), place))
+            elif edge is not None and edge[0] not in seen:
+                seen.add(edge[0])
+                waiting.append(edge[0])
+    if not makers:
+        return "invalid gradient at index 0"
+    _, name, place = max(makers)
+    return f"Function {name} returned an invalid gradient at index {place}"
 
 
 # Two threads may add to one leaf. What adding calls may run a backward pass of its own: the lock can be taken again.

@@ -157,13 +157,15 @@ def named(base: type, label: str) -> Any:
 class Accumulate(Node):
     """The end of the tape: adds what arrives to the ``grad`` of a leaf."""
 
-    __slots__ = ("tensor",)
+    __slots__ = ("tensor", "shape")
 
     label = "AccumulateGrad"
 
     def __init__(self, tensor: Any) -> None:
         super().__init__(())
         self.tensor = tensor
+        # Which gradients must fit for as long as this node lives.
+        self.shape = tensor._shape if getattr(tensor, "_layout", None) is None else tuple(tensor.shape)
         self.sequence = _LAST
 
     @property

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import vocabulary as v
-from .engine import running
+from .engine import check_fit
 from .node import Node, named
 
 
@@ -26,27 +26,8 @@ class Refitted(Node):
         """The gradient in the shape that was recorded."""
         gradient = gradients[self.number]
         own = v.shape_of(gradient)
-        lead = len(own) - len(self.shape)
-        if lead < 0 or any(length not in (1, given) for length, given in zip(self.shape, own[lead:])):
-            raise RuntimeError(f"{self._maker()} - got {list(own)} but expected shape compatible with {list(self.shape)}")
+        check_fit(self, own, self.shape)
         return (v.fit(gradient, self.shape),)
-
-    def _maker(self) -> str:
-        """What node the gradient came from, of several the first to run, and which of its gradients it is."""
-        waiting = list(running.passes[-1].first)
-        seen, makers = set(waiting), []
-        while waiting:
-            node = waiting.pop()
-            for place, edge in enumerate(node.edges):
-                if edge is not None and edge[0] is self:
-                    makers.append((node.sequence, node.name(), place))
-                elif edge is not None and edge[0] not in seen:
-                    seen.add(edge[0])
-                    waiting.append(edge[0])
-        if not makers:
-            return "invalid gradient at index 0"
-        _, name, place = max(makers)
-        return f"Function {name} returned an invalid gradient at index {place}"
 
     @property
     def next_functions(self) -> tuple[Any, ...]:

@@ -133,3 +133,35 @@ def test_gradients_fit_what_was_recorded_before_a_tensor_was_turned_unseen(both:
         return name, torch.autograd.grad((found * 2).sum(), x)
 
     both(body)
+
+
+def test_gradients_of_leaves_fit_what_a_living_graph_recorded(both: Both) -> None:
+    def body(torch: Any, shape: tuple[int, ...], kept: bool) -> Any:
+        x = torch.ones(2, 3).requires_grad_()
+        graph = x * 2 if kept else None
+        x.data = torch.ones(shape)
+        x.sum().backward()
+        return graph is None, x.grad
+
+    for shape in ((1, 2, 3), (5,), (4, 2, 3)):
+        for kept in (True, False):
+            both(lambda torch, shape=shape, kept=kept: body(torch, shape, kept))
+
+
+def test_comparisons_do_not_look_at_histories(both: Both) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.ones(3, 2, dtype=torch.float16).requires_grad_()
+        first, second = x.split(1, -1)
+        with torch.no_grad():
+            x.add_(first)
+        return torch.ones(3, 1) < second, second == second, second != 1
+
+    both(body)
+
+
+def test_heaviside_has_no_gradient(both: Both) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.zeros(()).requires_grad_()
+        torch.autograd.backward([x.heaviside(x)], inputs=[x])
+
+    both(body)
