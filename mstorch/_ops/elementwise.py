@@ -41,6 +41,7 @@ from ._dispatch import (
 from ._forms import accept_forms
 from ._numbers import fitting
 from ._scalars import scalar_array
+from ._sequence import as_written
 from .copying import to_dtype
 from .creation import scalar_tensor
 
@@ -452,6 +453,8 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
     else:
         near = binary(_lt, abs(weight), 0.5)
         result = _either(near, add(input, mul(step, weight)), sub(end, mul(step, sub(1, weight))))
+    if out is not None:
+        result = as_written(result, out, (input, end, weight), lerp)
     return finish(result, out, input, end, weight)
 
 
