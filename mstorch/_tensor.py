@@ -44,6 +44,7 @@ from ._ops.copying import copy_storage, place_of, rebuilt
 from ._tape import border
 from ._tape.duals import tangent_of
 from ._tape.node import Node, node_of, shown_name
+from ._tape.refitted import refit
 
 # Attributes that belong to one tensor object and not to its value.
 _NOT_COPIED = frozenset(("_count",))
@@ -554,7 +555,9 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
     if (new.layout is formats.strided) != (tensor.layout is formats.strided):
         raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
     parameter = tensor._storage.parameter
+    shape = tensor._shape
     become_apart(tensor, new)
+    refit(tensor, shape)
     if parameter is not None and tensor._storage.parameter is None:
         # MindSpore's optimisers know the parameter: it shares the new memory.
         set_value(parameter, value_of(tensor))

@@ -12,6 +12,7 @@ from .._ops.indexing import window_of
 from .._ops.subclasses import UNWRAPPED
 from .._sparse.dispatch import FORMS, FUNCTION_FORMS, STRIDED_METHOD_FORMS
 from .._tensor import Tensor
+from .out_history import refusing_history
 
 Function = Callable[..., Any]
 
@@ -83,16 +84,20 @@ def enter_namespace(namespace: dict[str, Any], module: str, known: dict[Function
         form = {**FORMS, **FUNCTION_FORMS}.get(name) if module in _FACES else None
         if module == _HOME and function in entered:
             form = form or {**FORMS, **FUNCTION_FORMS}.get(function.__name__)
-            namespace[name] = entry(_drawing(function, name), module, name, form=form, data=name in _OF_DATA)
+            namespace[name] = entry(_of_face(function, name, module), module, name, form=form, data=name in _OF_DATA)
             continue
         if function not in known:
-            known[function] = entry(_drawing(function, name), module, name, form=form, data=name in _OF_DATA)
+            known[function] = entry(_of_face(function, name, module), module, name, form=form, data=name in _OF_DATA)
         namespace[name] = known[function]
         entered.add(function)
 
 
 def _drawing(function: Function, name: str) -> Function:
     return drawing(function) if name in _DRAWS else function
+
+
+def _of_face(function: Function, name: str, module: str) -> Function:
+    return refusing_history(_drawing(function, name), module.removeprefix(_HOME).removeprefix("."))
 
 
 def _is_operation(name: str, value: Any) -> bool:

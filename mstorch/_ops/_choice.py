@@ -7,8 +7,9 @@ from .._backend.table import kernel
 from .._core.dtype import dtype
 from .._core.tensor_base import TensorBase
 from .._tape.apply import apply
-from ._dispatch import broadcast_shape, cast_tensor, python_number, result_strides
+from ._dispatch import broadcast_shape, cast_tensor, python_number
 from ._numbers import written
+from ._order import result_strides
 from ._scalars import scalar_array
 
 _where = kernel("where")

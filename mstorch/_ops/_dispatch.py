@@ -19,7 +19,6 @@ from .._core.storage import Absent, Storage
 from .._core.strides import (
     channels_last_strides,
     dense_order,
-    elementwise_strides,
     normalize,
     suggests_channels_last,
 )
@@ -34,7 +33,6 @@ from .._core.tensor_base import (
     meta_tensor,
     put_array,
     resize,
-    strides_of,
     tensor_of,
     turn_into,
     value_of,
@@ -45,10 +43,11 @@ from .._core.writable import check_writable, refuse_partial_overlap, refuse_shar
 from .._tape.apply import Applied, apply, apply_one, apply_pair
 from .._tape.duals import mapped
 from .._tape.duals import write as write_tangents
-from .._tape.node import bare_twin
+from .._tape.node import bare_twin, repeats
 from .._tape.places import check_copy, onto_meta
 from .._tape.windows import linear, linear_node, no_view
 from .._tape.writes import assign, detach_snapshot, settle, snapshot
+from ._order import result_strides
 from ._parts import expect_parts
 from ._scalars import WIDE_SECOND, scalar_array, widened
 from ._sequence import ONCE, as_written, in_sequence
@@ -127,7 +126,7 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
         return made
     source, target = tensor._dtype.np, kind.np
     if kind.category >= 2 and ((modes.grad and is_tracked(tensor)) or (LEVELS and is_dual(tensor))):
-        there, back = functools.partial(numpy_cast, target=target, order="K"), functools.partial(numpy_cast, target=source, order="K")
+        there, back = functools.partial(_cast_in_order, target=target), functools.partial(_cast_in_order, target=source)
         made = linear(tensor, there, back, "ToCopyBackward0")
         if meta or made._stride == strides:
             return made
@@ -137,6 +136,14 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
             mapped(made, laid, lambda tangent: tangent)
         return laid
     return meta_tensor(tensor._shape, kind, strides) if meta else laid_out(numpy_cast(array_of(tensor), target), strides)
+
+
+def _cast_in_order(array: np.ndarray, target: np.dtype[Any]) -> np.ndarray:
+    """An array in another dtype in the same order of memory; one that is expanded from one element stays so where it has no more."""
+    found = numpy_cast(array, target=target, order="K")
+    if found.size == 1 and found.ndim and repeats(array):
+        found.flags.writeable = False
+    return found
 
 
 def unary(kernel: Kernel, input: Any, out: Any = None, *, to_float: bool = False) -> Any:
@@ -150,10 +157,10 @@ def _unary(kernel: Kernel, input: Any, args: tuple[Any, ...], out: Any, to_float
     kind = input._dtype
     if out is None and not args and input._stride is None and (kind.category >= 2 or not to_float):
         return apply_one(kernel, kind, input)
-    _refuse_operands(out, (input,))
+    refuse_operands(out, (input,))
     if to_float and kind.category < 2:
         kind = get_default_dtype()
-    strides = None if input._stride is None else result_strides((input,), input._shape)
+    strides = None if input._stride is None else result_strides((input,), input._shape, kind=kind)
     if kind is not input._dtype:
         input = cast_tensor(input, kind)
     result = apply(kernel, kind, (input,), args, strides=strides)
@@ -164,17 +171,6 @@ def _unary(kernel: Kernel, input: Any, args: tuple[Any, ...], out: Any, to_float
 
 def _row(kernel: Kernel, kind: dtype, args: tuple[Any, ...], row: Any) -> Any:
     return apply(kernel, kind, (row,), args)
-
-
-def result_strides(operands: Sequence[Any], shape: tuple[int, ...], with_numbers: bool = False) -> Any:
-    """The strides that torch gives the result of an elementwise operation; None for row-major ones."""
-    for operand in operands:
-        if operand._stride is not None:
-            break
-    else:
-        if 0 not in shape or not (with_numbers or len(operands) > 1):
-            return None
-    return elementwise_strides(shape, [(operand._shape, strides_of(operand)) for operand in operands], with_numbers)
 
 
 def binary(kernel: Kernel, input: Any, other: Any, out: Any = None, *, to_float: bool = False) -> Any:
@@ -194,7 +190,7 @@ def elementwise(kernel: Kernel, operands: Sequence[Any], out: Any = None, *, to_
     kind = result_dtype(operands)
     if to_float and kind.category < 2:
         kind = get_default_dtype()
-    _refuse_operands(out, operands)
+    refuse_operands(out, operands)
     result = elementwise_in(kind, kernel, operands, args)
     if not isinstance(out, TensorBase) or kind is not out._dtype:
         return result if out is None else deliver(result, out)
@@ -217,7 +213,7 @@ def elementwise_in(
     shape = tensors[0]._shape
     for tensor in tensors[1:]:
         shape = broadcast_shape(shape, tensor._shape)
-    strides = result_strides(tensors, shape, numbers_as_tensors and len(tensors) < len(operands))
+    strides = result_strides(tensors, shape, numbers_as_tensors and len(tensors) < len(operands), kind)
     inputs = []
     for operand in operands:
         if operand is None:
@@ -348,7 +344,7 @@ def write_array(target: Any, array: np.ndarray, uniform: bool = False) -> None:
         write_tangents(target, None)
 
 
-def _refuse_operands(out: Any, operands: Sequence[Any]) -> None:
+def refuse_operands(out: Any, operands: Sequence[Any]) -> None:
     """Raise torch's error if ``out`` overlaps in part with an operand of an elementwise operation, or is one that must grow."""
     if isinstance(out, TensorBase) and operands:
         refuse_shared_places(out)  # before it gets another size
@@ -390,7 +386,7 @@ def finish(result: Any, out: Any, *operands: Any) -> Any:
                 no_view(item)
             return result
         return no_view(result)
-    _refuse_operands(out, operands)
+    refuse_operands(out, operands)
     return deliver(result, out)
 
 

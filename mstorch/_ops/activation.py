@@ -13,8 +13,9 @@ from .._core.tensor_base import TensorBase, count_of, is_tracked
 from .._core.writable import refuse_partial_overlap
 from . import views
 from ._autocast import follow
-from ._dispatch import call, finish, in_place, result_strides, type_word, unary, wrap_dim
+from ._dispatch import call, finish, in_place, type_word, unary, wrap_dim
 from ._numbers import fitting
+from ._order import in_order_of, result_strides
 from .compare import where
 from .copying import to_dtype
 from .elementwise import abs as magnitude
@@ -124,7 +125,7 @@ def prelu(input: Any, weight: Any) -> Any:
         raise RuntimeError("prelu: Type promoting not supported. Got " f"{_c(input)} and {_c(weight)}")
     lead = (1, count) if len(shape) > 1 else (count,) if shape else ()
     wide = views.reshape(weight, (*lead, *([1] * (len(shape) - 2))))
-    return call(_prelu, (input, wide), strides=result_strides((input,), input._shape))
+    return call(_prelu, (input, wide), strides=None if input._stride is None else preserved_strides(shape, input._stride))
 
 
 def _c(tensor: Any) -> str:
@@ -233,7 +234,7 @@ def threshold(input: Any, threshold: float, value: float, *, out: Any = None) ->
         if input._dtype.category == 0:
             raise NotImplementedError("\"threshold_cpu\" not implemented for 'Bool'")
         bound, other = (int(fitting(number, input._dtype)) for number in (threshold, value))
-        return finish(where(input > bound, input, other), out)
+        return finish(in_order_of(where(input > bound, input, other), input), out)
     if isinstance(input, TensorBase):
         fitting(value, input._dtype)
         _check_wide(input, threshold)

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._backend.table import kernel
 from .._core.dtype import bool_, dtype, finfo, int64, uint8
+from .._core.strides import preserved_strides
 from .._core.tensor_base import TensorBase, array_of, count_of, laid_out, tensor_of
 from .._tape.apply import apply
 from ._choice import chosen
@@ -25,12 +26,12 @@ from ._dispatch import (
     is_number,
     python_number,
     result_dtype,
-    result_strides,
     type_word,
     unary,
-)  # fmt: skip
+)
 from ._forms import accept_forms
 from ._numbers import fitting
+from ._order import in_order_of, kept_order, result_strides
 from ._scalars import scalar_array
 from ._sequence import as_written
 from .complex_views import complex, imag, real
@@ -107,31 +108,47 @@ def logical_not(input: Any, *, out: Any = None) -> Any:
     return unary(_not, input, out)
 
 
-def _constant(input: Any, value: bool) -> Any:
-    """A bool tensor of one value, laid out as an elementwise result of ``input``."""
-    strides = result_strides((input,), input._shape)
+def _constant(input: Any, value: bool, kept: bool = True) -> Any:
+    """A bool tensor of one value, laid out as a copy of ``input``, or else as an elementwise result of it."""
+    shape = input._shape
+    strides = None if input._stride is None else preserved_strides(shape, input._stride) if kept else result_strides((input,), shape)
     return beside(laid_out(np.full(input._shape, value, bool), strides), input)
 
 
 def isnan(input: Any) -> Any:
     """Whether the element is NaN (for a complex number, a part of it)."""
-    return unary(_isnan, input) if input._dtype.category >= 2 else _constant(input, False)
+    return unary(_isnan, input) if input._dtype.category >= 2 else _constant(input, False, False)
 
 
 def isinf(input: Any) -> Any:
     """Whether the element is infinite."""
-    return unary(_isinf, input) if input._dtype.category >= 2 else _constant(input, False)
+    if input._dtype.category < 2:
+        return _constant(input, False)
+    found = unary(_isinf, input)
+    return in_order_of(found, found, with_numbers=True) if found._stride is not None or 0 in found._shape else found
 
 
 def isfinite(input: Any) -> Any:
     """Whether the element is neither infinite nor NaN."""
-    return unary(_isfinite, input) if input._dtype.category >= 2 else _constant(input, True)
+    if input._dtype.category < 2:
+        return _constant(input, True)
+    found = unary(_isfinite, input)
+    return found if found._stride is None else in_order_of(found, found)
+
+
+def _expect_truth(name: str, out: Any) -> None:
+    if isinstance(out, TensorBase) and out._dtype is not bool_:
+        raise RuntimeError(f"{name} does not support non-boolean outputs.")
 
 
 def _signed_infinity(name: str, input: Any, value: float, out: Any) -> Any:
     if input._dtype.category == 3:
         raise RuntimeError(f"{name} does not support complex inputs.")
-    result = eq(input, value) if input._dtype.category == 2 else _constant(input, False)
+    _expect_truth(name, out)
+    if input._dtype.category == 2:
+        result = elementwise_in(input._dtype, _eq, (input, value), numbers_as_tensors=False)
+    else:
+        result = _constant(input, False, False)
     return result if out is None else deliver(result, out)
 
 
@@ -149,8 +166,9 @@ def signbit(input: Any, *, out: Any = None) -> Any:
     """Whether the sign bit of the element is set."""
     if input._dtype.category == 3:
         raise RuntimeError("signbit is not implemented for complex tensors.")
+    _expect_truth("signbit", out)
     if input._dtype.category == 0:
-        result = _constant(input, False)
+        result = _constant(input, False, False)
         return result if out is None else deliver(result, out)
     return unary(_signbit, input, out)
 
@@ -192,7 +210,7 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
         raise RuntimeError(f"rtol must be greater than or equal to zero, but got {rtol:g}")
     if atol < 0:
         raise RuntimeError(f"atol must be greater than or equal to zero, but got {atol:g}")
-    input, other = input.detach(), other.detach()
+    input, other = given = input.detach(), other.detach()
     close = eq(input, other)
     if equal_nan and input._dtype.category >= 2:
         close = logical_or(close, logical_and(isnan(input), isnan(other)))
@@ -203,7 +221,7 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
         input, other = to_dtype(input, int64), to_dtype(other, int64)
     allowed = add(mul(abs(other), rtol), atol)
     error = abs(sub(input, other))
-    found = logical_or(close, logical_and(isfinite(error), le(error, allowed)))
+    found = in_order_of(logical_or(close, logical_and(isfinite(error), le(error, allowed))), *given)
     found._counter.version = 1  # as in torch, which writes the second condition into the first
     return found
 
@@ -353,7 +371,7 @@ def nan_to_num(
         result = clone(input)
         return result if out is None else deliver(result, out)
     if kind.category == 3:
-        result = complex(nan_to_num(real(input), nan, posinf, neginf), nan_to_num(imag(input), nan, posinf, neginf))
+        result = kept_order(complex(nan_to_num(real(input), nan, posinf, neginf), nan_to_num(imag(input), nan, posinf, neginf)), input)
         return result if out is None else deliver(result, out)
     limits = finfo(kind)
     fillers = (0.0 if nan is None else nan, limits.max if posinf is None else posinf, limits.min if neginf is None else neginf)
@@ -362,7 +380,7 @@ def nan_to_num(
     result = where(isnan(input), first, input)
     result = where(eq(input, math.inf), high, result)
     result = where(eq(input, -math.inf), low, result)
-    return finish(result, out, input)
+    return finish(kept_order(result, input), out, input)
 
 
 def is_complex(input: Any) -> bool:

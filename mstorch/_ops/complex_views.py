@@ -15,6 +15,7 @@ from .._tape import windows
 from ._autocast import follow
 from ._dispatch import deliver, elementwise, in_place, type_word, unary
 from ._forms import accept_forms
+from ._order import kept_order
 from .copying import copy_
 
 _conj, _complex, _polar, _reinterpret = kernel("conj"), kernel("complex"), kernel("polar"), kernel("view_dtype")
@@ -113,14 +114,14 @@ def imag(input: Any) -> Any:
 
 def conj(input: Any) -> Any:
     """The conjugate; a real tensor itself. Differs from torch: computed at once, not a lazy view."""
-    return unary(_conj, input) if input._dtype.category == 3 else input
+    return kept_order(unary(_conj, input), input) if input._dtype.category == 3 else input
 
 
 def conj_physical(input: Any, *, out: Any = None) -> Any:
     """The conjugate, in memory of its own."""
     if input._dtype.category < 3:
         return input if out is None else deliver(input, out)
-    return unary(_conj, input, out)
+    return unary(_conj, input, out) if out is not None else kept_order(unary(_conj, input), input)
 
 
 def conj_physical_(self: Any) -> Any:

@@ -17,8 +17,9 @@ from .._core.tensor_base import TensorBase, array_of, in_order, tensor_of, value
 from .._core.warned import warn_once
 from .._tape.composite import refuse
 from . import views
-from ._dispatch import call, cpp_word, finish, is_number, result_dtype, shape_of, type_word, wrap_dim
+from ._dispatch import call, cpp_word, expect_out_dtype, finish, is_number, result_dtype, shape_of, type_word, wrap_dim
 from ._forms import accept_forms
+from ._order import row_major
 from .creation import linspace
 from .from_data import tensor
 from .index import gather, index_select, nonzero
@@ -75,7 +76,7 @@ def unique(
     if count == 0:
         nothing = flat.new_empty((0,), dtype=int64)
         nowhere = views.reshape(nothing, shape)
-        chosen = refuse("Unique2Backward0", "_unique2", source, flat.clone())
+        chosen = refuse("Unique2Backward0", "_unique2", source, row_major(flat.clone()))
         return _given(chosen, nowhere, nothing.clone(), return_inverse, return_counts)
     values, order = sort(flat)
     starts = _starts(views.slice_dim(values, 0, 1, count, 1) != views.slice_dim(values, 0, 0, count - 1, 1))
@@ -251,6 +252,7 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None) -> Any:
     """Whether each element is among ``test_elements``."""
     kind = result_dtype((elements, test_elements))
+    expect_out_dtype(out, bool_)
     for operand in (elements, test_elements):
         if operand._dtype.category == 0 if isinstance(operand, TensorBase) else isinstance(operand, bool):
             raise RuntimeError("Unsupported input type encountered for isin(): Bool")

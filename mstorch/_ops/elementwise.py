@@ -9,8 +9,9 @@ import numpy as np
 
 from .._backend.table import Kernel, kernel
 from .._core.dtype import bfloat16, complex128, dtype, float16, float32, float64
+from .._core.modes import modes
 from .._core.storage import Storage
-from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked
+from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked, recording, tensor_of
 from .._tape.apply import apply
 from .._tape.composite import refuse
 from .._tape.windows import linear
@@ -33,13 +34,14 @@ from ._dispatch import (
     python_number,
     readable,
     refuse_dtype,
+    refuse_operands,
     result_dtype,
-    result_strides,
     type_word,
     unary,
-)  # fmt: skip
+)
 from ._forms import accept_forms
 from ._numbers import fitting
+from ._order import in_order_of, kept_order, result_strides, row_major
 from ._scalars import scalar_array
 from ._sequence import as_written
 from .copying import to_dtype
@@ -56,7 +58,7 @@ _square, _sqrt, _rsqrt, _reciprocal = kernel("square"), kernel("sqrt"), kernel("
 
 def with_args(kernel: Kernel, input: Any, *args: Any, kind: dtype | None = None, out: Any = None) -> Any:
     """An elementwise operation of one tensor whose kernel takes Python values besides."""
-    strides, source = result_strides((input,), input._shape), input
+    strides, source = result_strides((input,), input._shape, kind=kind), input
     if kind is not None and kind is not input._dtype:
         input = cast_tensor(input, kind)
     return finish(call(kernel, (input,), *args, strides=strides), out, source)
@@ -84,7 +86,9 @@ def _scaled(other: Any, alpha: Any, first: Any) -> Any:
         fitting(alpha, kind)
     if isinstance(other, TensorBase) and other._dtype is not kind:
         other = other.to(kind)
-    return mul(other, alpha) if isinstance(other, TensorBase) or isinstance(alpha, TensorBase) else other * alpha
+    if isinstance(other, TensorBase):
+        return unkept(other, alpha, "MulBackward0")
+    return mul(other, alpha) if isinstance(alpha, TensorBase) else other * alpha
 
 
 _HALVES = frozenset((float16, bfloat16))
@@ -202,9 +206,9 @@ def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input // other``, elementwise, rounded down. As in torch it has no gradient: backward through it raises RuntimeError."""
     found = div(input, other, rounding_mode="floor", out=out)
     error = RuntimeError("derivative for aten::floor_divide is not implemented")
-    for operand in (input, other) if out is None else ():
-        if isinstance(operand, TensorBase):
-            refuse("NotImplemented", "floor_divide", operand, found, error)
+    operands = [item for item in (input, other) if isinstance(item, TensorBase)]
+    if out is None and operands:
+        refuse("NotImplemented", "floor_divide", operands[0], found, error, operands[-1])
     return found
 
 
@@ -256,7 +260,9 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
         raise RuntimeError(_NEGATIVE_POWER)
     if exponent not in (0, 1):
         fitting(exponent, kind)
-    return elementwise(_integer_power, (input, exponent), out)
+    refuse_operands(out, (input,))
+    found = elementwise_in(kind, _integer_power, (input, exponent), numbers_as_tensors=False)
+    return found if out is None else deliver(found, out)
 
 
 def _number_to_the(base: Any, exponent: Any, kind: dtype, out: Any) -> Any:
@@ -270,12 +276,14 @@ def _tensor_integer_power(input: Any, exponent: Any, kind: dtype, out: Any) -> A
     """Integers to the power of an integer tensor; a negative power of anything but 1 and -1 is 0."""
     negative = binary(_lt, exponent, 0)
     if not bool(array_of(negative).any()):
-        return elementwise(_integer_power, (input, exponent), out)
+        if isinstance(input, TensorBase):
+            return elementwise(_integer_power, (input, exponent), out)
+        return finish(row_major(elementwise(_integer_power, (input, exponent))), out, exponent)
     base = input if isinstance(input, TensorBase) else scalar_like(input, kind)
     power = elementwise(_integer_power, (base, abs(exponent)))
     unit = mul(abs(base), 0) if kind.category == 0 else _either(binary(_eq, abs(base), 1), power, mul(power, 0))
     result = _either(negative, unit, power)
-    return result if out is None else deliver(result, out)
+    return finish(result if isinstance(input, TensorBase) else row_major(result), out)
 
 
 def _either(condition: Any, input: Any, other: Any) -> Any:
@@ -340,6 +348,8 @@ def abs(input: Any, *, out: Any = None) -> Any:
     """The absolute value of each element; of a complex number its modulus."""
     if isinstance(input, TensorBase) and input._dtype.category == 0:
         raise NotImplementedError("\"abs_cpu\" not implemented for 'Bool'")
+    if out is None and isinstance(input, TensorBase) and input._dtype.category == 3:
+        return kept_order(unary(_abs, input), input)
     return unary(_abs, input, out)
 
 
@@ -448,22 +458,28 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
     step = sub(end, input)
     if is_number(weight):
         near = builtins.abs(weight) < 0.5
-        part = _weighed(step, weight if near else _rest(weight, input._dtype))
+        part = unkept(step, weight if near else _rest(weight, input._dtype), "LerpBackward0")
         result = add(input, part) if near else sub(end, part)
     else:
         near = binary(_lt, abs(weight), 0.5)
         result = _either(near, add(input, mul(step, weight)), sub(end, mul(step, sub(1, weight))))
+    operands = (input, end, weight) if isinstance(weight, TensorBase) else (input, end)
+    result = in_order_of(result, *operands)
     if out is not None:
         result = as_written(result, out, (input, end, weight), lerp)
     return finish(result, out, input, end, weight)
 
 
-def _weighed(step: Any, weight: Any) -> Any:
-    """A number times the step; backward keeps nothing of it, so that it can be gone through again."""
-    if step._node is None or step._storage.__class__ is not Storage or isinstance(weight, complex):
-        return mul(step, weight)
-    factor = step._dtype.np.type(weight)
-    return linear(step, lambda array: array * factor, lambda array: array * factor, "LerpBackward0")
+def unkept(input: Any, number: Any, label: str) -> Any:
+    """A tensor times a number, of which backward keeps nothing, so that it can be gone through again."""
+    real = isinstance(number, (int, float)) and input._dtype.category == 2
+    if not real or modes.native is not None or input._storage.__class__ is not Storage or not recording((input,)):
+        return mul(input, number)
+
+    def times(array: np.ndarray) -> np.ndarray:
+        return array_of(mul(tensor_of(np.array(array)), number))
+
+    return linear(input, times, times, label)
 
 
 def _rest(weight: Any, kind: dtype) -> Any:

@@ -12,7 +12,19 @@ from .._core.dtype import bool_, int64, uint8
 from .._core.formats import contiguous_format
 from .._core.storage import Storage
 from .._core.strides import normalize, overlaps, preserved_strides
-from .._core.tensor_base import TensorBase, array_of, count_of, in_order, recording, strides_of, tensor_of, touch
+from .._core.tangents import is_dual
+from .._core.tensor_base import (
+    TensorBase,
+    array_of,
+    count_of,
+    in_order,
+    recording,
+    strides_of,
+    tensor_of,
+    touch,
+    whole_storage,
+    window,
+)
 from .._core.writable import check_history, check_writable
 from .._tape.apply import apply
 from . import indexing, views
@@ -21,6 +33,7 @@ from ._dispatch import (
     accept_numpy_names,
     broadcast_shape,
     call,
+    capturing,
     cast_tensor,
     contiguous_copy,
     cpp_word,
@@ -62,6 +75,19 @@ def keep_layout(input: Any, found: Any) -> Any:
     if input._stride is None:
         return found
     return in_order(found, preserved_strides(found._shape, input._stride))
+
+
+def keep_gaps(input: Any, found: Any) -> Any:
+    """As ``keep_layout``, but where memory has gaps, those of ``input`` are kept, in a copy of all of its memory."""
+    storage, strides = input._storage, strides_of(input)
+    on_host = storage.__class__ is Storage is found._storage.__class__ and not capturing()
+    if not on_host or overlaps(input._shape, strides) or is_dual(found) or (input._stride is None and not input._offset):
+        return keep_layout(input, found)
+    whole = tensor_of(np.array(array_of(whole_storage(input))))
+    made = window(whole._storage, input._dtype, input._shape, strides, input._offset)
+    array_of(made)[...] = array_of(found)
+    made._node, made._number = found._node, found._number
+    return made
 
 
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: Any = None) -> Any:
@@ -263,9 +289,19 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
     every = beside(tensor_of(np.arange(views.numel_of(shape)).reshape(shape)), self)
     places = indexing.getitem(every, key)
     spread = views.expand(values, shape_of(places))
-    if plain and shared:
-        return _add_in_turn(self, array_of(places), array_of(spread))
-    return _put_anywhere(self, places, spread, accumulate=True)
+    if not shared or self._storage.__class__ is not Storage:
+        return _put_anywhere(self, places, spread, accumulate=True)
+    if plain:
+        _add_in_turn(self, array_of(places), array_of(spread))
+        touch(self)
+        return self
+    # The history is that of any tensor; what stands in memory is made once more, one value after the other.
+    distinct = array_of(self)[_once(self)]
+    before = distinct.copy()
+    _put_anywhere(self, places, spread, accumulate=True)
+    distinct[...] = before
+    _add_in_turn(self, array_of(places), array_of(spread))
+    return self
 
 
 _MANY = 1 << 22  # elements whose positions take more memory than they are worth
@@ -284,18 +320,20 @@ def _add_without_places(target: Any, key: tuple[Any, ...], values: Any) -> Any:
     return target
 
 
-def _add_in_turn(target: Any, places: np.ndarray, values: np.ndarray) -> Any:
-    """Add values at positions of an expanded tensor, one after the other; returns the tensor."""
+def _once(target: Any) -> tuple[Any, ...]:
+    """The key that shows each place of an expanded tensor once, as a window."""
+    return (*(slice(None) if step else 0 for step in strides_of(target)), ...)
+
+
+def _add_in_turn(target: Any, places: np.ndarray, values: np.ndarray) -> None:
+    """Add values at positions of an expanded tensor, one after the other."""
     array = array_of(target)
-    once = tuple(slice(None) if step else 0 for step in array.strides)
     rows = [row for row, step in zip(np.unravel_index(places, array.shape), array.strides) if step]
     with quiet():
         if rows:
-            np.add.at(array[once], tuple(rows), values)
+            np.add.at(array[_once(target)], tuple(rows), values)
         else:
-            np.add.at(array[(np.newaxis, *once)], np.zeros(places.shape, np.int64), values)
-    touch(target)
-    return target
+            np.add.at(array[_once(target)].reshape(1), np.zeros(places.shape, np.int64), values)
 
 
 def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:

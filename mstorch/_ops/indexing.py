@@ -112,6 +112,8 @@ def _expanded(key: Any, rank: int) -> list[Any]:
                 "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
                 "tensor to a number"
             )
+        if key.__class__ is slice:
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         raise IndexError(f"too many indices for tensor of dimension {rank}")
     if ellipsis is not None:
         items[ellipsis : ellipsis + 1] = [slice(None)] * (rank - used)
@@ -238,6 +240,7 @@ _BOUND = (int, type(None))
 
 def window_of(self: Any, key: Any) -> Any:
     """The view of host memory for a key of ints, slices and None within bounds; None for every other key."""
+    given = key
     if key.__class__ is not tuple:
         key = (key,)
     if modes.native is not None or self._storage.__class__ is not Storage:
@@ -282,7 +285,7 @@ def window_of(self: Any, key: Any) -> Any:
             return None
     lengths.extend(shape[dim:])
     steps.extend(strides[dim:])
-    return sorted_view(self, label, tuple(lengths), tuple(steps), offset, PART, key)
+    return sorted_view(self, label, tuple(lengths), tuple(steps), offset, PART, given)
 
 
 def getitem(self: Any, key: Any) -> Any:
@@ -455,8 +458,11 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
         source = fitted(value, current, target)
     except RuntimeError:
         if isinstance(value, TensorBase):
+            own = value._shape
+            while own[:1] == (1,):
+                own = own[1:]  # which torch leaves out
             raise RuntimeError(
-                f"shape mismatch: value tensor of shape {list(value._shape)} cannot be broadcast to indexing result "
+                f"shape mismatch: value tensor of shape {list(own)} cannot be broadcast to indexing result "
                 f"of shape {list(target)}"
             ) from None
         raise

@@ -14,7 +14,7 @@ from .._core.modes import modes
 from .._core.promotion import can_cast, promote_types
 from .._core.size import Size
 from .._core.storage import Storage
-from .._core.strides import channels_last_strides, is_channels_last, normalize, preserved_strides
+from .._core.strides import channels_last_strides, normalize, preserved_strides, suggests_channels_last
 from .._core.tensor_base import TensorBase, array_of, in_order, is_tracked, recording, resize, tensor_of
 from .._core.writable import SHARED
 from .._tape.apply import apply
@@ -31,6 +31,7 @@ from ._dispatch import (
     shape_args,
     shape_of,
     type_word,
+    with_format,
     wrap_dim,
     wrap_dims,
 )
@@ -125,7 +126,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
             tensor = views.reshape(tensor, (*first[:axis], 0, *first[axis + 1 :]))
         parts.append(tensor)
     made = apply(_cat, kind, (parts,), (axis,))
-    if len(first) in (4, 5) and all(t._stride is not None and is_channels_last(s, t._stride) for t, s in zip(tensors, shapes)):
+    if len(first) in (4, 5) and all(t._stride is not None and suggests_channels_last(s, t._stride) for t, s in zip(tensors, shapes)):
         made = in_order(made, normalize(made._shape, channels_last_strides(made._shape)))
     return finish(made, out)
 
@@ -162,7 +163,16 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
         resize(out, (*first[:axis], len(tensors), *first[axis:]))  # as in torch, before the dtype is looked at
     _check_kind(kind, out)
     parts = [t if t._dtype is kind else cast_tensor(t, kind) for t in tensors]
-    return finish(apply(_stack, kind, (parts,), (axis,)), out)
+    made = apply(_stack, kind, (parts,), (axis,))
+    if len(first) in (4, 5) and axis < len(first) and all(
+        t._stride is not None and suggests_channels_last(first, t._stride) for t in tensors
+    ):
+        # torch joins them along an existing dimension and divides this.
+        count, joined = len(tensors), list(first)
+        joined[axis] *= count
+        steps = channels_last_strides(joined)
+        made = in_order(made, normalize(made._shape, (*steps[:axis], first[axis] * steps[axis], *steps[axis:])))
+    return finish(made, out)
 
 
 def _at_least(tensor: Any, rank: int) -> Any:
@@ -377,6 +387,8 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     axes: tuple[int, ...] = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
     if not axes and len(moves) == 1:
         shape = shape_of(input)
+        if shape == (0,):
+            return input.clone()
         flat = views.reshape(input, (-1,) if views.numel_of(shape) else (0,))
         return no_view(views.reshape(call(_roll, (flat,), moves, (0,)), shape))
     if len(axes) != len(moves):
@@ -386,7 +398,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     if 0 in shape_of(input):
         return input.clone()
-    return call(_roll, (input,), moves, tuple(wrap_dim(d, rank) for d in axes))
+    return with_format(call(_roll, (input,), moves, tuple(wrap_dim(d, rank) for d in axes)), input)
 
 
 def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:

@@ -9,7 +9,16 @@ from .._core.tensor_base import count_of
 from .._core.warned import warn
 from . import views
 from ._autocast import follow
-from ._dispatch import broadcast_shape, call, readable, refuse_dtype, result_dtype, shape_of, type_word
+from ._dispatch import (
+    broadcast_shape,
+    call,
+    readable,
+    refuse_dtype,
+    result_dtype,
+    shape_of,
+    type_word,
+)
+from ._order import in_order_of, kept_order
 from .activation import logsigmoid
 from .compare import clamp_min, where
 from .creation import full as filled
@@ -44,7 +53,7 @@ def mse_loss(
     warn_of_broadcast(input, target)
     reduction = chosen(reduction, size_average, reduce)
     refuse_dtype("mse_cpu", result_dtype((input, target)), below=2)
-    return weighted(square(sub(input, target)), input, weight, reduction)
+    return weighted(in_order_of(square(sub(input, target)), input, target), input, weight, reduction)
 
 
 def weighted(loss: Any, input: Any, weight: Any, reduction: str) -> Any:
@@ -82,7 +91,7 @@ def smooth_l1_loss(
         return reduced(abs_of(sub(input, target)), reduction)
     refuse_dtype("smooth_l1_cpu", result_dtype((input, target)), below=2)
     distance = abs_of(sub(input, target))
-    loss = where(distance < beta, mul(square(distance), 0.5 / beta), sub(distance, 0.5 * beta))
+    loss = in_order_of(where(distance < beta, mul(square(distance), 0.5 / beta), sub(distance, 0.5 * beta)), input, target)
     return reduced(loss, reduction)
 
 
@@ -95,7 +104,7 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     refuse_dtype("huber_cpu", result_dtype((input, target)), below=2)
     distance = abs_of(sub(input, target))
     loss = where(distance <= delta, mul(square(distance), 0.5), mul(sub(distance, 0.5 * delta), delta))
-    return weighted(loss, input, weight, reduction)
+    return weighted(kept_order(loss, input) if loss._shape == input._shape else loss, input, weight, reduction)
 
 
 def binary_cross_entropy(
@@ -131,7 +140,7 @@ def binary_cross_entropy_with_logits(
     logs = logsigmoid(input)
     if pos_weight is not None:
         logs = mul(add(mul(sub(pos_weight, 1), target), 1), logs)
-    loss = sub(mul(sub(1, target), input), logs)
+    loss = kept_order(sub(mul(sub(1, target), input), logs), input)
     if weight is not None:
         loss = mul(loss, weight)
     return reduced(loss, reduction)
@@ -213,7 +222,8 @@ def soft_margin_loss(
 ) -> Any:
     """``log(1 + exp(-target * input))``."""
     reduction = chosen(reduction, size_average, reduce)
-    return reduced(neg(logsigmoid(mul(input, target))), reduction)
+    found = neg(logsigmoid(mul(input, target)))
+    return reduced(in_order_of(found, input) if found._shape == input._shape else found, reduction)
 
 
 def multilabel_soft_margin_loss(

@@ -29,15 +29,15 @@ from ._dispatch import (
     finish,
     in_place_form,
     result_dtype,
-    result_strides,
     type_word,
     unary,
 )
 from ._forms import accept_forms
+from ._order import kept_order, result_strides, row_major
 from ._parts import expect_parts
 from ._scalars import scalar_array
-from .copying import clone, to_dtype
-from .elementwise import mul, pow, with_args
+from .copying import to_dtype
+from .elementwise import mul, pow, unkept, with_args
 from .views import view
 
 _exp = kernel("exp")
@@ -62,6 +62,7 @@ _atanh = kernel("atanh")
 _sinc = kernel("sinc")
 _sigmoid = kernel("sigmoid")
 _floor, _ceil, _trunc, _round, _frac = (kernel(op) for op in ("floor", "ceil", "trunc", "round", "frac"))
+_clone = kernel("clone")
 _atan2, _hypot, _copysign, _nextafter = (kernel(op) for op in ("atan2", "hypot", "copysign", "nextafter"))
 _heaviside, _logaddexp, _logaddexp2, _xlogy = (kernel(op) for op in ("heaviside", "logaddexp", "logaddexp2", "xlogy"))
 _angle, _frexp, _logit = kernel("angle"), kernel("frexp"), kernel("logit")
@@ -312,7 +313,7 @@ def _rounding(kernel: Kernel, input: Any, out: Any, *args: Any) -> Any:
         raise NotImplementedError(f"{kernel.op} is not supported for complex inputs")
     if kind.category == 0:
         raise NotImplementedError(f"\"{kernel.op}_vml_cpu\" not implemented for '{type_word(kind)}'")
-    return clone(input) if out is None else deliver(clone(input), out)
+    return finish(call(_clone, (input,), strides=result_strides((input,), input._shape)), out)
 
 
 def floor(input: Any, *, out: Any = None) -> Any:
@@ -349,14 +350,14 @@ def deg2rad(input: Any, *, out: Any = None) -> Any:
     """Degrees as radians."""
     if input._dtype.category == 3:
         raise RuntimeError("deg2rad is not supported for complex tensors.")
-    return mul(input, math.pi / 180, out=out)
+    return finish(kept_order(unkept(input, math.pi / 180, "Deg2RadBackward0"), input), out, input)
 
 
 def rad2deg(input: Any, *, out: Any = None) -> Any:
     """Radians as degrees."""
     if input._dtype.category == 3:
         raise RuntimeError("rad2deg is not supported for complex tensors.")
-    return mul(input, 180 / math.pi, out=out)
+    return finish(kept_order(unkept(input, 180 / math.pi, "Rad2DegBackward0"), input), out, input)
 
 
 def logit(input: Any, eps: float | None = None, *, out: Any = None) -> Any:
@@ -372,6 +373,8 @@ def logit(input: Any, eps: float | None = None, *, out: Any = None) -> Any:
 
 def angle(input: Any, *, out: Any = None) -> Any:
     """The argument of each element in radians."""
+    if input._dtype.category == 3 and input._stride is not None and out is None:
+        return row_major(unary(_angle, input))
     return unary(_angle, input, out, to_float=True)
 
 

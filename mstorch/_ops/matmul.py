@@ -88,8 +88,10 @@ def bmm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any
 def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
     """The product of a matrix (n, m) and a vector (m)."""
     a, b = shape_of(input), shape_of(vec)
+    if not a:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     if len(a) != 2 or len(b) != 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {len(b)}, {len(a)}, {len(b)}")
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {len(a)}, {len(b)}")
     if a[1] != b[0]:
         raise RuntimeError(f"size mismatch, got input ({a[0]}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
     _check_vector(input, vec)

@@ -12,14 +12,17 @@ from ._deprecated import warn_of
 from ._dispatch import (
     accept_numpy_names,
     broadcast_shape,
+    expect_out_dtype,
     finish,
     finish_exactly,
     readable,
+    refuse_dtype,
     shape_of,
     type_word,
     wrap_dim,
 )
 from ._forms import accept_forms
+from ._order import row_major
 from .compare import where
 from .complex_views import complex, imag, real
 from .join import roll
@@ -67,7 +70,7 @@ def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: Any = None) -> An
     others = tuple(d for d in range(len(shape)) if d != dim)
     sizes = vector_norm(input, p, others, True)
     scale = where(sizes.gt(maxnorm), maxnorm / (sizes + 1e-7), 1.0)
-    return finish(input * scale, out)
+    return finish(row_major(input * scale), out)
 
 
 def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
@@ -148,6 +151,8 @@ def corrcoef(input: Any) -> Any:
 
 def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
     """The cross products of vectors along ``dim`` (the first of length 3, if not given)."""
+    if isinstance(dim, TensorBase) and dim._dtype.category == 1 and not dim._shape:
+        dim = int(dim)
     if isinstance(dim, TensorBase):
         raise TypeError("cross(): argument 'dim' (position 3) must be int, not Tensor")
     a, b = shape_of(input), shape_of(other)
@@ -162,9 +167,14 @@ def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) ->
     if a[axis] != 3 or b[axis] != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a[axis]} and {b[axis]}")
     shape = broadcast_shape(a, b)
+    if isinstance(out, TensorBase):
+        expect_out_dtype(out, input._dtype)
+    refuse_dtype("cross", input._dtype)
+    if input._dtype is not other._dtype:
+        raise RuntimeError(f"expected scalar type {type_word(input._dtype)} but found {type_word(other._dtype)}")
     first, second = views.expand(input, shape), views.expand(other, shape)
     made = roll(first, -1, axis) * roll(second, -2, axis) - roll(first, -2, axis) * roll(second, -1, axis)
-    return finish_exactly(made, out)
+    return finish_exactly(row_major(made), out)
 
 
 follow(globals())

@@ -9,6 +9,7 @@ from .._core.dtype import bool_
 from .._tape.composite import record
 from . import views
 from ._dispatch import finish, shape_of, with_format, without_grad, wrap_dim
+from ._order import in_order_of, kept_order
 from .creation import empty, full, ones, zeros
 from .dropout import dropout
 from .elementwise import mul
@@ -117,13 +118,13 @@ def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:
     """``dropout`` and the mask of what was kept."""
     shape, kind = shape_of(input), input._dtype
     if not input.numel():
-        return mul(input, 1), empty(shape, dtype=bool_, device=input.device)
+        return kept_order(mul(input, 1), input), kept_order(empty(shape, dtype=bool_, device=input.device), input)
     if train is False or p == 0:
         return mul(input, 1), ones(shape, dtype=bool_, device=input.device)
     if p == 1:
         return mul(input, 0), zeros(shape, dtype=bool_, device=input.device)
-    mask = dropout(ones(shape, dtype=kind, device=input.device), p, True) != 0
-    return mul(mul(input, mask.to(kind)), 1 / (1 - p)), mask
+    mask = kept_order(dropout(ones(shape, dtype=kind, device=input.device), p, True) != 0, input)
+    return in_order_of(mul(mul(input, mask.to(kind)), 1 / (1 - p)), input, mask), mask
 
 
 def native_dropout_backward(grad_output: Any, mask: Any, scale: float) -> Any:

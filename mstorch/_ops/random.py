@@ -71,7 +71,7 @@ def _sampled(array: Any, kind: dtype, parameters: Sequence[Any], out: Any) -> An
             sample = beside(sample, parameter)
     if out is not None or kind.category < 2 or not recording(parameters):
         return sample
-    return record("NormalBackward3", _no_gradient, parameters, (sample,))[0]
+    return record("NormalBackward3", _no_gradient, parameters, (sample,), needed=(), kept=())[0]
 
 
 def _no_gradient(gradients: Any, outputs: Any, inputs: Any) -> Any:

@@ -37,6 +37,7 @@ from ._dispatch import (
 )
 from ._forms import accept_forms
 from ._fresh_out import no_derivative
+from ._order import row_major
 from ._overlaps import refuse_parts
 from ._parts import expect_parts
 from .compare import isnan, maximum, minimum, where
@@ -206,7 +207,8 @@ def _extreme(kernel_: Any, name: str, input: Any, dim: Any, keepdim: bool, label
 
 
 def _empty_result(input: Any, shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> Any:
-    return views.reshape(input, tuple(1 if i in dims else n for i, n in enumerate(shape) if keepdim or i not in dims)).clone()
+    left = tuple(1 if i in dims else n for i, n in enumerate(shape) if keepdim or i not in dims)
+    return row_major(views.reshape(input, left).clone())
 
 
 def _match_out(input: Any, out: Any) -> None:

@@ -50,7 +50,10 @@ def _scan(kernel_: Any, input: Any, dim: int, kind: dtype | None, out: Any) -> A
     if kind is not None and out is not None:
         expect_out_dtype(out, kind)
     kind = summed_dtype(input, kind, out)
-    refuse_dtype(f"{kernel_.op}_out_cpu", kind)
+    if shape_of(input):
+        refuse_dtype(f"{kernel_.op}_out_cpu", kind)
+    elif not kind.category:
+        return finish(input.to(kind), out)  # there is nothing to add to it
     if isinstance(out, TensorBase):
         refuse_partial_overlap(out, input)
     return finish(call(kernel_, (input,), dim, dtype=kind), out)

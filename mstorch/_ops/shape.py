@@ -30,6 +30,7 @@ from .._core.tensor_base import (
     whole_storage,
 )
 from .._core.writable import check_history, check_view
+from .._tape.apply import of_sizes
 from .._tape.composite import record, refuse
 from .._tape.windows import set_apart
 from .._tape.writes import review
@@ -50,7 +51,7 @@ from ._dispatch import (
 from ._forms import accept_forms
 from .complex_views import view_as_complex, view_as_real
 from .creation import zeros_like
-from .index import keep_layout
+from .index import keep_gaps
 from .join import cat, flip
 from .placing import beside, on_accelerators
 from .scan import cumprod
@@ -119,7 +120,7 @@ def _scattered(input: Any, src: Any, part: Callable[[Any], Any]) -> Any:
             "expected src to have a size equal to the slice of self. src size = "
             f"{list(shape_of(src))}, slice size = {list(shape_of(places))}"
         )
-    return keep_layout(input, put_flat(input, places, src.to(input._dtype), False))
+    return keep_gaps(input, of_sizes(put_flat(input, places, src.to(input._dtype), False)))
 
 
 def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
@@ -167,7 +168,7 @@ def as_strided_scatter(
             f"{list(shape_of(src))}, slice size = {list(size)}"
         )
     where = tensor_of(np.ascontiguousarray(positions, np.int64))
-    found = put_flat(input.detach(), where, src.detach(), False)
+    found = keep_gaps(input, put_flat(input.detach(), where, src.detach(), False))
 
     def forward(tangents: Any, outputs: Any, inputs: Any) -> Any:
         whole, part = (zeros_like(like) if tangent is None else tangent for tangent, like in zip(tangents, inputs))

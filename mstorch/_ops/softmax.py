@@ -8,6 +8,7 @@ from .._core.dtype import dtype
 from ._autocast import follow
 from ._dispatch import accept_numpy_names, call, deliver, finish, wrap_dim
 from ._forms import accept_forms
+from ._order import row_major
 from .elementwise import neg
 
 _softmax = kernel("softmax")
@@ -20,7 +21,7 @@ def _along(kernel_: Any, name: str, input: Any, dim: int, kind: dtype | None, ou
     if kind.category < 2:
         if 0 not in input._shape:
             raise NotImplementedError(f'"{name}" not implemented for {torch_type_name(kind.name)}')
-        return finish(input.to(kind, copy=True), out)
+        return finish(row_major(input.to(kind, copy=True)), out)
     result = call(kernel_, (input,), axis, dtype=kind)
     return result if out is None else deliver(result, out)
 

@@ -20,7 +20,9 @@ from ._dispatch import (
     result_dtype,
     type_word,
     unary,
+    without_grad,
 )
+from ._order import row_major
 from .compare import eq, gt, isinf, lt, where
 from .copying import to_dtype
 from .elementwise import add, div, mul, scalar_like, sub, with_args
@@ -155,7 +157,7 @@ def mvlgamma(input: Any, p: int, *, out: Any = None) -> Any:
     for i in range(p):
         term = lgamma(sub(values, 0.5 * i))
         total = term if total is None else add(total, term)
-    result = add(total, p * (p - 1) / 4 * math.log(math.pi))
+    result = row_major(add(total, p * (p - 1) / 4 * math.log(math.pi)))
     return result if out is None else deliver(result, out)
 
 
@@ -207,7 +209,8 @@ def _kernel_function(name: str, words: str, op: str | None = None) -> Callable[.
 
     def function(input: Any, *, out: Any = None) -> Any:
         _refuse_half(name, input)
-        return unary(row, input.detach(), out, to_float=True)
+        with without_grad():  # it has no gradient, and may be written where one is asked for
+            return unary(row, input, out, to_float=True)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = words
@@ -245,7 +248,10 @@ def _polynomial(name: str, words: str, first: Callable[[Any], Any], step: Callab
         for k in range(1, int(top.max()) if top.size else 0):
             before, current = current, step(k, x, current, before)
             result = where(gt(degree, k), current, result)
-        return result if out is None else deliver(result, out)
+        if out is None:
+            return result
+        with without_grad():
+            return deliver(result, out)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = words

@@ -88,11 +88,12 @@ class Derivative:
     ``rule(node, gradient)`` gives one
     gradient for each input, or a bare one for the first; for an operation of several results ``gradient`` is their list.
     ``tables``: arrays among the arguments were made of sizes alone, so that backward may go through again.
+    ``second``: nothing is saved where the second input takes no part.
     """
 
-    __slots__ = ("rule", "keep", "results", "keeps", "factors", "label", "crosswise", "tables", "node")
+    __slots__ = ("rule", "keep", "results", "keeps", "factors", "label", "crosswise", "tables", "second", "node")
 
-    def __init__(self, rule: Rule, keep: Sequence[Any], label: str, crosswise: tuple[int, ...], tables: bool) -> None:
+    def __init__(self, rule: Rule, keep: Sequence[Any], label: str, crosswise: tuple[int, ...], tables: bool, second: bool) -> None:
         self.rule = rule
         self.keep = tuple(item for item in keep if not isinstance(item, str))
         self.results = tuple(int(item[6:] or 0) for item in keep if isinstance(item, str))
@@ -101,6 +102,7 @@ class Derivative:
         self.label = label
         self.crosswise = crosswise
         self.tables = tables
+        self.second = second
         self.node: Any = named(Applied, label)
 
 
@@ -108,17 +110,19 @@ RULES: dict[str, Derivative] = {}
 
 
 def rule(
-    op: str, *, keep: Sequence[Any] = (), label: str | None = None, crosswise: tuple[int, ...] = (), tables: bool = False
+    op: str, *, keep: Sequence[Any] = (), label: str | None = None, crosswise: tuple[int, ...] = (), tables: bool = False,
+    second: bool = False,
 ) -> Callable[[Rule], Rule]:
     """Enter a function as the gradient of the operation ``op``.
 
-    ``crosswise``: which of two inputs are needed for the gradient of the other only. ``tables``: see ``Derivative``.
+    ``crosswise``: which of two inputs are needed for the gradient of the other only. ``tables`` and
+    ``second``: see ``Derivative``.
     """
 
     def enter(function: Rule) -> Rule:
         if op in RULES:
             raise ValueError(f"the operation {op} has a rule already")
-        RULES[op] = Derivative(function, keep, label or backward_name(op), crosswise, tables)
+        RULES[op] = Derivative(function, keep, label or backward_name(op), crosswise, tables, second)
         return function
 
     return enter
@@ -335,6 +339,8 @@ def _have_arrays(args: Sequence[Any]) -> bool:
 def _kept(derivative: Derivative, inputs: Sequence[Any], edges: Sequence[Any], results: Sequence[Any]) -> list[Any]:
     """What an operation's gradient needs of its inputs and results."""
     saved: list[Any] = []
+    if derivative.second and edges[1] is None:
+        return saved
     keep = saved_input if modes.saved_hooks else SavedInput
     for place in derivative.keep:
         if place in derivative.crosswise and edges[1 - place] is None:
@@ -348,6 +354,13 @@ def _kept(derivative: Derivative, inputs: Sequence[Any], edges: Sequence[Any], r
 
 
 _INDICES = (None,)  # stands for arrays among the arguments, which the graph keeps until it is used up
+
+
+def of_sizes(result: Any) -> Any:
+    """A result whose operation was told positions that were made of sizes alone: backward may go through it again."""
+    if result._node is not None and getattr(result._node, "saved", None) is _INDICES:
+        result._node.saved = ()
+    return result
 
 
 class Constant:

@@ -31,6 +31,12 @@ class Composite(Node):
         return tuple(bare_of(fitted(gradient, like), recorded) for gradient, like in zip(found, inputs))
 
 
+    def release(self) -> None:
+        """Let go of what was saved; where that is nothing, backward may go through again."""
+        if self.rest or any(item is not None and item.__class__ is not _Like for item in self.saved or ()):
+            self.saved = None
+
+
 class _Like:
     """In the place of an input of which backward needs the shape and the dtype."""
 
@@ -55,14 +61,15 @@ class Refused(Node):
         raise self.error
 
 
-def refuse(label: str, op: str, input: Any, result: Any, error: Exception | None = None) -> Any:
-    """Let a result take part in autograd, without a derivative of the operation that made it."""
-    if LEVELS and is_dual(input):
+def refuse(label: str, op: str, input: Any, result: Any, error: Exception | None = None, other: Any = None) -> Any:
+    """Let a result take part in autograd, without a derivative of the operation that made it of the input, or the two inputs."""
+    inputs = [item for item in (input, other) if item is not None]
+    if LEVELS and any(map(is_dual, inputs)):
         raise NotImplementedError(
             f"Trying to use forward AD with {op} that does not support it because it has not been implemented yet."
         )
-    if modes.grad and modes.native is None and is_tracked(input):
-        node: Any = named(Refused, label)([edge_of(input)])
+    if modes.grad and modes.native is None and any(map(is_tracked, inputs)):
+        node: Any = named(Refused, label)([edge_of(item) for item in inputs])
         node.error = error or NotImplementedError(f"the derivative for '{op}' is not implemented.")
         result._node, result._number = node, 0
     return result

@@ -61,6 +61,6 @@ def added(held: np.ndarray, total: Any) -> Any:
     """The sum of a gradient and another: torch adds to the first in place where the caller's buffer (and the node) alone hold it."""
     base = held.base
     whole = base is None or (base.__class__ is np.ndarray and base.nbytes == held.nbytes and sys.getrefcount(base) <= 3)
-    if whole and held.size and total.__class__ is np.ndarray and sys.getrefcount(held) <= 5 + PER_CALL:
+    if whole and total.__class__ is np.ndarray and sys.getrefcount(held) <= 5 + PER_CALL:
         written(total, 1 + (times_written(held) if COUNTS else 0))
     return total

@@ -377,7 +377,9 @@ def _add_to(auto: Any, tensor: Any, gradient: Any, recorded: bool) -> None:
             alone = _alone(gradient, tensor)
             times = times_written(gradient) if alone and COUNTS else 0
             auto.grad = tensor_of(gradient if alone else _like_leaf(gradient, tensor))
-            auto.grad._counter.version = times if alone else 1  # as in torch, a copy was written
+            if not alone and (gradient.ndim or gradient.flags.writeable):
+                times = 1  # as in torch, a copy was written, but of what a single number was spread from
+            auto.grad._counter.version = times
         elif isinstance(gradient, TensorBase):
             # A sparse gradient, to which more is added by replacing its parts, need only be an object of its own.
             auto.grad = gradient.clone() if recorded or getattr(gradient, "_layout", None) is None else gradient.detach()

@@ -396,8 +396,8 @@ def repeats(array: np.ndarray) -> bool:
     """Whether an array holds elements more than once, as what was broadcast does."""
     if array.size > 1:
         return 0 in array.strides
-    if array.size:  # a new axis has a stride of zero too, and may be written to
-        return bool(array.ndim) and not array.flags.writeable and not any(array.strides)
+    if array.size:  # a new axis has a stride of zero too, and may be written to; the strides of what is reshaped say nothing
+        return bool(array.ndim) and not array.flags.writeable
     # So have NumPy's own empty arrays, but nothing lies below them.
     return isinstance(array.base, np.ndarray) and array.base.size == 1
 
@@ -406,6 +406,9 @@ def _expanded(array: np.ndarray) -> Any:
     """A tensor of an array that repeats elements (the gradient of a sum), which stays expanded as torch's does."""
     if not array.size:
         one = tensor_of(np.zeros(1, array.dtype))
+        return window(one._storage, one._dtype, array.shape, (0,) * array.ndim, 0)
+    if array.size == 1:
+        one = tensor_of(np.array(array.reshape(1), order="C"))
         return window(one._storage, one._dtype, array.shape, (0,) * array.ndim, 0)
     once = tensor_of(np.array(array[tuple(slice(1) if step == 0 else slice(None) for step in array.strides)], order="C"))
     strides = [0 if step == 0 else own for step, own in zip(array.strides, strides_of(once))]

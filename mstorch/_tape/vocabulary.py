@@ -13,7 +13,8 @@ from .._backend.quiet import quiet
 from .._backend.raw import NAME_OF_NP, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
 from .._core.storage import Value
-from .._core.tensor_base import TensorBase, is_tracked, on_device, tensor_of
+from .._core.strides import preserved_strides
+from .._core.tensor_base import TensorBase, is_tracked, laid_out, on_device, strides_of, tensor_of
 from . import movement
 from .node import bare, dressed
 from .primitives import Primitive, constant, dtype_name, factor, shape_of
@@ -355,6 +356,18 @@ def comparable(value: Any) -> np.ndarray:
     """A value as a bare array that can be compared with numbers: half precision in float32."""
     array = host_array(value)
     return array.astype(np.float32) if array.dtype.itemsize == 2 else array
+
+
+def nothing(g: Any, shape: tuple[int, ...] | None = None) -> Any:
+    """Zeros that depend on nothing, in the gradient's shape and order, or row-major in a given shape."""
+    own = shape_of(g)
+    if shape is not None:
+        return like(np.zeros(shape, NP_DTYPE[dtype_name(g)]), g)
+    if g.__class__ is np.ndarray:
+        return np.zeros_like(g)
+    if not isinstance(g, TensorBase) or g._storage.__class__ is Value:
+        return like(np.zeros(own, NP_DTYPE[dtype_name(g)]), g)
+    return laid_out(np.zeros(own, g._dtype.np), preserved_strides(own, strides_of(g)))
 
 
 def flat_in(found: Any, value: Any) -> Any:

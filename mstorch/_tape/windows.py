@@ -73,6 +73,8 @@ def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
     made = map_bare(forward, value, back)
     if made.__class__ is np.ndarray and made.size and owner(made) is owner(value):
         strides = tuple(step // made.itemsize for step in made.strides)
+        if made.size == 1 and tensor._stride is not None and not any(tensor._stride):
+            strides = (0,) * made.ndim  # NumPy says nothing of steps along one element
         if min(strides, default=0) >= 0 and made.dtype == value.dtype:
             start = tensor._offset + (_address(made) - _address(value)) // made.itemsize
             return view(tensor, label, made.shape, strides, start, None, forward, back)
@@ -154,7 +156,20 @@ def sorted_view(source: Any, label: str, shape: tuple[int, ...], strides: Stride
 
 
 def _part_maps(shape: tuple[int, ...], key: Any) -> tuple[Map, Map]:
-    return lambda array: np.asarray(array[key]), placing(key, shape)
+    back = (lambda array: array.reshape(shape)) if _is_all(key, shape) else placing(key, shape)
+    return lambda array: np.asarray(array[key]), back
+
+
+def _is_all(key: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a key of basic indexing names all of an array, as it is but for new dimensions; torch does not look at a single slice."""
+    if key.__class__ is slice:
+        return False
+    parts = [part for part in (key if key.__class__ is tuple else (key,)) if part is not None]
+    if any(part is Ellipsis for part in parts):
+        return all(part is Ellipsis or part == slice(None) for part in parts)
+    return len(parts) <= len(shape) and all(
+        part.__class__ is slice and part.indices(length) == (0, length, 1) for part, length in zip(parts, shape)
+    )
 
 
 def _no_value(name: str, key: Any) -> Callable[[Raw], Raw]:

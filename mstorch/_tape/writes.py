@@ -32,6 +32,7 @@ from .._core.tensor_base import (
 from .._core.writable import check_view
 from .duals import tangent_of, write, write_into
 from .node import FREED, Node, dressed, edge_of, named, node_of, on_host
+from .refitted import refit
 from .windows import Map, linear, look_again, map_bare, window_maps
 
 _clone = kernel("clone")
@@ -203,6 +204,7 @@ def review(target: Any, view: Any) -> None:
     """Let a tensor show what a view of it shows, with the view's history behind its own."""
     node, number = view._node, view._number
     tangents = {level: tangent_of(view, level) for level in levels_of(view)} if LEVELS else {}
+    shape = target._shape
     turn_into(target, view)
     for level, tangent in tangents.items():
         keep(auto_of(target), level, tangent)
@@ -213,6 +215,8 @@ def review(target: Any, view: Any) -> None:
         _move_hooks(target, node, number)
     if node is not None:
         target._node, target._number = node, number
+    elif auto is None or auto.base is None:
+        refit(target, shape)
 
 
 def _maps_by_bytes(base: Any, target: Any) -> tuple[Map, Map]:

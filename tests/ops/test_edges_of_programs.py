@@ -381,3 +381,21 @@ def test_what_is_written_altogether_leaves_zeros_as_gradients(both: Both) -> Non
         return a.grad, b.grad
 
     both(body)
+
+
+NO_KINDS: list[Callable[[Any], Any]] = [
+    lambda torch: torch.cross(torch.ones(3, 3, dtype=torch.int32), torch.ones(3, 3, dtype=torch.int64), torch.tensor(1)),
+    lambda torch: torch.cross(torch.ones(2, 3), torch.ones(1, 3), torch.tensor(1)),
+    lambda torch: torch.cross(torch.ones(2, 3), torch.ones(2, 3), torch.tensor(1.0)),
+    lambda torch: torch.cross(torch.ones(2, 3, dtype=torch.bool), torch.ones(2, 3, dtype=torch.bool), 1),
+    lambda torch: torch.linalg.cross(torch.ones(2, 3).double(), torch.ones(2, 3)),
+    lambda torch: torch.mv(torch.ones(()), torch.ones(2, 2)),
+    lambda torch: torch.mv(torch.ones(2, 2), torch.ones(2, 2)),
+    lambda torch: torch.ones(()).__getitem__(slice(0, 1)),
+    lambda torch: torch.ones(1, 4).__setitem__((torch.tensor([0]), slice(1, 1)), torch.ones(1, 4)),
+]
+
+
+@pytest.mark.parametrize("number", range(len(NO_KINDS)))
+def test_dtypes_and_dimensions_that_are_refused(both: Both, number: int) -> None:
+    both(NO_KINDS[number])

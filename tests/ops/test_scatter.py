@@ -160,3 +160,48 @@ def test_no_addition_is_lost(dtype: str) -> None:
         x.gather(2, positions).sum().backward()
         assert x.grad[0, 0].tolist() == want
         assert mstorch.zeros(1, 1, 7, dtype=ones.dtype).scatter_add(2, positions, ones)[0, 0].tolist() == want
+
+
+ADDING = {
+    "put": lambda x, i, v: x.put(i, v, accumulate=True), "index_put": lambda x, i, v: x.index_put((i,), v, accumulate=True),
+    "index_add": lambda x, i, v: x.index_add(0, i, v), "scatter_add": lambda x, i, v: x.scatter_add(0, i, v),
+    "sum": lambda x, i, v: x.scatter_reduce(0, i, v, "sum"), "mean": lambda x, i, v: x.scatter_reduce(0, i, v, "mean"),
+    "prod": lambda x, i, v: x.scatter_reduce(0, i, v, "prod", include_self=False),
+}  # fmt: skip
+TAKING = {
+    "take": lambda x, i: x.take(i), "index": lambda x, i: x[i], "gather": lambda x, i: x.gather(0, i), "select": lambda x, i: x.index_select(0, i),
+}  # fmt: skip
+ROWS = {
+    "index_put": lambda x, i, v: x.index_put((i,), v, accumulate=True), "index_add": lambda x, i, v: x.index_add(0, i, v),
+    "scatter_add": lambda x, i, v: x.scatter_add(0, i[:, None].expand(v.shape), v),
+}  # fmt: skip
+
+
+def _halves(torch, dtype, *shape):
+    return (torch.arange(float(np.prod(shape))).reshape(shape) * 0.37 % 2.1 - 0.4).to(getattr(torch, dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ADDING)
+def test_halves_are_rounded_as_torch_rounds_them(both, name, dtype):
+    """Each sum, or all of them once."""
+    both(lambda torch: ADDING[name](_halves(torch, dtype, 5), torch.arange(60) * 7 % 5, _halves(torch, dtype, 60)), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_of_halves(both, name, dtype):
+    both(lambda torch: ROWS[name](_halves(torch, dtype, 5, 3), torch.arange(60) * 7 % 5, _halves(torch, dtype, 60, 3)), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", [*TAKING, "rows"])
+def test_gradients_of_halves(both, name, dtype):
+    def body(torch):
+        x = _halves(torch, dtype, *((5, 3) if name == "rows" else (5,))).requires_grad_()
+        i = torch.arange(60) * 7 % 5
+        found = x.index_select(0, i) if name == "rows" else TAKING[name](x, i)
+        (found * _halves(torch, dtype, *found.shape)).sum().backward()
+        return x.grad
+
+    both(body, rtol=0, atol=0)

@@ -70,3 +70,16 @@ def test_write_after_copysign(needs, place):
         return a.grad, b.grad
 
     both(body)
+
+
+def test_added_by_position_with_a_history(both):
+    """What stands in one place is added up there, recorded or not."""
+    def body(torch):
+        x = torch.zeros(2, 2, 2, requires_grad=True)
+        whole = x.clone()
+        shared = whole[:, 1:].as_strided((3,), (0,))
+        value = torch.tensor(1.5, requires_grad=True)
+        shared.index_put_((torch.tensor([0, 0]),), value, accumulate=True)
+        return whole, shared
+
+    both(body)

@@ -11,7 +11,7 @@ from ..table import ALL, COMPLEX, define_host
 from ._ufunc import FLOATS, HALF, INTS
 
 _HOW: dict[str, Any] = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
-_ADDED = (*FLOATS, *INTS, *COMPLEX, "float16", "bool")
+_ADDED = (*FLOATS, *INTS, *COMPLEX, "float16", "bfloat16", "bool")
 
 
 _MANY = 1 << 11  # elements that SciPy adds in less time than NumPy, which takes 7 ns for each
@@ -25,6 +25,11 @@ def add_rows(whole: np.ndarray, positions: np.ndarray, rows: np.ndarray) -> None
     count = len(positions)
     chosen = sparse.csc_array((np.ones(count, rows.dtype), positions, np.arange(count + 1)), shape=(len(whole), count), copy=False)
     whole += (chosen @ rows.reshape(count, -1)).reshape(whole.shape)
+
+
+def wide(array: np.ndarray) -> np.ndarray:
+    """Half precision in single: where torch adds up in it and rounds once."""
+    return array.astype(np.float32) if array.dtype.name in ("float16", "bfloat16") else array
 
 
 def places_along(x: np.ndarray, dim: int, index: np.ndarray) -> tuple[Any, ...]:
@@ -43,10 +48,11 @@ def numpy_scatter(x: np.ndarray, source: np.ndarray, dim: int, index: np.ndarray
     if index.size:
         index, source = _lifted(index), _lifted(source)
         if how == "add":
-            np.add.at(found, places_along(found, dim, index), source)
+            found = wide(found)
+            np.add.at(found, places_along(found, dim, index), wide(source))
         else:
             found[places_along(found, dim, index)] = source
-    return found.reshape(x.shape)
+    return np.asarray(found.reshape(x.shape), x.dtype)
 
 
 def numpy_put(x: np.ndarray, source: np.ndarray, index: np.ndarray, accumulate: bool) -> np.ndarray:
@@ -67,19 +73,22 @@ def numpy_index_write(x: np.ndarray, source: np.ndarray, dim: int, index: np.nda
         source = source.reshape(*found.shape[:dim], index.size, *found.shape[dim + 1 :])
         if not accumulate:
             found[key] = source
-        elif dim == 0 and index.min() >= 0:
+            return found.reshape(x.shape)
+        if x.ndim > 1:  # of a vector torch rounds each sum
+            found, source = wide(found), wide(source)
+        if dim == 0 and index.min() >= 0:
             add_rows(found, index, source)
         else:
             np.add.at(found, key, source)
-    return found.reshape(x.shape)
+    return np.asarray(found.reshape(x.shape), x.dtype)
 
 
 def numpy_scatter_reduce(x: np.ndarray, source: np.ndarray, dim: int, index: np.ndarray, how: str, include_self: bool) -> np.ndarray:
     """``source`` combined into ``x`` at ``index``: "sum", "prod", "mean", "amax" or "amin"."""
     found = np.array(_lifted(x), order="C")
     if index.size:
-        index, source = _lifted(index), _lifted(source)
-        key = places_along(found, dim, index)
+        index, source = _lifted(index), wide(_lifted(source))
+        found, key = wide(found), places_along(found, dim, index)
         counts = np.ones(found.shape, found.dtype)
         if not include_self:
             found[key] = _start(how, found.dtype)
@@ -88,8 +97,9 @@ def numpy_scatter_reduce(x: np.ndarray, source: np.ndarray, dim: int, index: np.
             _HOW[how].at(found, key, source)
             if how == "mean":
                 np.add.at(counts, key, np.ones((), found.dtype))
-                found = found / counts if found.dtype.kind in "fc" else found // counts
-    return found.reshape(x.shape)
+                found, counts = found.astype(x.dtype), counts.astype(x.dtype)  # the sum is rounded, too
+                found = found // counts if found.dtype.kind in "iu" else found / counts
+    return np.asarray(found.reshape(x.shape), x.dtype)
 
 
 def _start(how: str, kind: np.dtype) -> Any:
@@ -99,8 +109,8 @@ def _start(how: str, kind: np.dtype) -> Any:
     return 1 if how == "prod" else 0
 
 
-define_host("scatter", numpy_scatter, _ADDED, {"bfloat16": "float32"})
-_PUT, _VIA = tuple(name for name in ALL if name not in ("bfloat16", "bool")), {"bfloat16": "float32", "bool": "uint8"}
+define_host("scatter", numpy_scatter, _ADDED)
+_PUT, _VIA = tuple(name for name in ALL if name != "bool"), {"bool": "uint8"}
 define_host("put", numpy_put, _PUT, _VIA)
 define_host("index_write", numpy_index_write, _PUT, _VIA)
-define_host("scatter_reduce", numpy_scatter_reduce, (*FLOATS, *INTS, *COMPLEX), {**HALF, "bool": "int32"})
+define_host("scatter_reduce", numpy_scatter_reduce, (*FLOATS, *INTS, *COMPLEX, *HALF), {"bool": "int32"})

@@ -5,31 +5,34 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.host.scatter import add_rows
+from ..._backend.host.scatter import add_rows, wide
 from .. import vocabulary as v
 
 
 class Places:
     """The positions that a NumPy key names in an array of ``shape``, for values of the shape ``own``.
 
-    ``flat``: the key gives them in a row.
+    ``flat``: the key gives them in a row. ``rounded_once``: half precision is added up in single.
     """
 
-    def __init__(self, key: Any, shape: tuple[int, ...], own: tuple[int, ...], flat: bool = False) -> None:
-        self.key, self.shape, self.own, self.flat = key, shape or (1,), own, flat
+    def __init__(self, key: Any, shape: tuple[int, ...], own: tuple[int, ...], flat: bool = False, rounded_once: bool = False) -> None:
+        self.key, self.shape, self.own, self.flat, self.rounded_once = key, shape or (1,), own, flat, rounded_once
         self.outer = shape
 
     def _taken(self, array: np.ndarray) -> np.ndarray:
         return np.asarray(array.reshape(self.shape)[self.key]).reshape(self.own)
 
     def _added(self, array: np.ndarray) -> np.ndarray:
+        kind = array.dtype
+        if self.rounded_once:
+            array = wide(array)
         whole = np.zeros(self.shape, array.dtype)
         rows = self.key[0] if self.key.__class__ is tuple and len(self.key) == 1 else None
         if rows.__class__ is np.ndarray and rows.dtype.kind == "i" and rows.size and rows.min() >= 0:
             add_rows(whole, rows.reshape(-1), array.reshape(rows.size, *whole.shape[1:]))
         else:
             np.add.at(whole, self.key, array.reshape(-1) if self.flat else array)
-        return whole.reshape(self.outer)
+        return np.asarray(whole.reshape(self.outer), kind)
 
     def _without(self, array: np.ndarray) -> np.ndarray:
         rest = np.array(array.reshape(self.shape))

@@ -9,6 +9,7 @@ from ..._backend.quiet import QUIET
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import rule
+from ..counted import written
 
 
 @rule("add")
@@ -68,9 +69,7 @@ def pow(node: Any, g: Any) -> Any:
 def scalar_power(node: Any, g: Any) -> Any:
     (exponent,) = node.args
     if exponent == 0:
-        if isinstance(g, TensorBase):
-            return v.like(np.zeros(node.shapes[0], node.kind.np), g)  # which depends on nothing
-        return v.times(g, 0) if node.kind.category < 3 else v.mul(g, v.times(node.kept(g), 0))
+        return v.nothing(g, node.shapes[0])
     x = node.kept(g)
     recorded = isinstance(x, TensorBase)
     if exponent == 1:
@@ -125,9 +124,14 @@ def _extreme(op: str) -> None:
         x, y = node.kept(g, 0), node.kept(g, 1)
         first, second = v.shares(x, y) if op == "maximum" else v.shares(v.neg(x), v.neg(y))
         return (
-            None if node.edges[0] is None else v.fit(v.mul(g, v.like(first, g)), node.shapes[0]),
-            None if node.edges[1] is None else v.fit(v.mul(g, v.like(second, g)), node.shapes[1]),
+            None if node.edges[0] is None else _masked(v.mul(g, v.like(first, g)), node.shapes[0]),
+            None if node.edges[1] is None else _masked(v.mul(g, v.like(second, g)), node.shapes[1]),
         )
+
+
+def _masked(found: Any, shape: tuple[int, ...]) -> Any:
+    """A gradient in the shape of its operand; torch fills in what is none of it, which counts as a write unless it is summed after."""
+    return written(found) if v.shape_of(found) == shape else v.fit(found, shape)
 
 
 _extreme("maximum")
@@ -180,7 +184,7 @@ _extreme_number("fmin")
 
 
 def _remainder(op: str, quotient: Any) -> None:
-    @rule(op, keep=(0, 1))
+    @rule(op, keep=(0, 1), second=True)
     def rest(node: Any, g: Any) -> Any:
         other = None
         if node.edges[1] is not None:
@@ -199,7 +203,7 @@ _remainder("remainder", v.Primitive("floor_divide"))
 def _flat(op: str) -> None:
     @rule(op, label="DivBackward1")
     def zero(node: Any, g: Any) -> Any:
-        return tuple(None if edge is None else v.fit(v.times(g, 0), shape) for edge, shape in zip(node.edges, node.shapes))
+        return tuple(None if edge is None else v.fit(v.nothing(g), shape) for edge, shape in zip(node.edges, node.shapes))
 
 
 _flat("floor_divide")

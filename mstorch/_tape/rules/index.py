@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend.host.index import index_key, row_places
-from ..._backend.host.scatter import add_rows
+from ..._backend.host.scatter import add_rows, wide
 from .. import vocabulary as v
 from ..apply import rule
 from ..counted import written
@@ -42,17 +42,18 @@ def take(node: Any, g: Any) -> Any:
     return v.reshape(Places(node.args[0], flat, v.shape_of(g)).add(g, "TakeBackward0"), shape)
 
 
-def _rows(index: np.ndarray, count: int) -> tuple[Any, Any]:
-    """Rows of a table by index, and the sums of rows that share one."""
+def _rows(index: np.ndarray, count: int, dim: int) -> tuple[Any, Any]:
+    """Entries of a dimension by index, and the sums of those that share one (of numbers torch rounds each sum, of rows once)."""
     flat = np.where(index < 0, index + count, index).reshape(-1)
 
     def taken(array: np.ndarray) -> np.ndarray:
-        return np.take(array, flat, axis=0)
+        return np.take(array, flat, axis=dim)
 
     def given(array: np.ndarray) -> np.ndarray:
-        whole = np.zeros((count, *array.shape[1:]), array.dtype)
-        add_rows(whole, flat, array)
-        return whole
+        rows = np.moveaxis(wide(array) if array.ndim > 1 else array, dim, 0)
+        whole = np.zeros((count, *rows.shape[1:]), rows.dtype)
+        add_rows(whole, flat, rows)
+        return np.asarray(np.moveaxis(whole, 0, dim), array.dtype, order="C")
 
     return taken, given
 
@@ -61,15 +62,8 @@ def _rows(index: np.ndarray, count: int) -> tuple[Any, Any]:
 @_added_up
 def index_select(node: Any, g: Any) -> Any:
     dim, index_ = node.args
-    shape = node.shapes[0]
-    order = (dim, *(d for d in range(len(shape)) if d != dim))
-    taken, given = _rows(np.asarray(index_), shape[dim])
-    moved = v.permute(g, order) if dim else g
-    found = v.mapped(moved, given, taken, "IndexSelectBackward0")
-    if not dim:
-        return found
-    found = v.permute(found, [int(i) for i in np.argsort(order)])
-    return np.ascontiguousarray(found) if found.__class__ is np.ndarray else found
+    taken, given = _rows(np.asarray(index_), node.shapes[0][dim], dim)
+    return v.mapped(g, given, taken, "IndexSelectBackward0")
 
 
 @rule("gather")
@@ -82,9 +76,9 @@ def gather(node: Any, g: Any) -> Any:
         return v.mapped(g, lambda array: np.zeros(shape, array.dtype), lambda array: np.zeros(own, array.dtype), "GatherBackward0")
     if not shape or not index_.ndim:
         flat = (int(np.prod(shape)),)
-        return v.reshape(Places((np.reshape(index_, -1),), flat, v.shape_of(g), True).add(g, "GatherBackward0"), shape)
+        return v.reshape(Places((np.reshape(index_, -1),), flat, v.shape_of(g), True, True).add(g, "GatherBackward0"), shape)
     flat = (math.prod(shape),)
-    return v.reshape(Places(row_places(shape, dim, index_), flat, v.shape_of(g)).add(g, "GatherBackward0"), shape)
+    return v.reshape(Places(row_places(shape, dim, index_), flat, v.shape_of(g), rounded_once=True).add(g, "GatherBackward0"), shape)
 
 
 @rule("embedding")

@@ -80,7 +80,7 @@ _enter("sigmoid", "result", lambda g, y: (_sigmoid_slope if dtype_name(g) == "fl
 def _flat(op: str) -> None:
     @rule(op)
     def zero(node: Any, g: Any) -> Any:
-        return v.times(g, 0)
+        return v.nothing(g)
 
 
 for _op in ("floor", "ceil", "trunc", "round", "sign"):
@@ -167,7 +167,7 @@ def copysign(node: Any, g: Any) -> Any:
     result = node.kept(g, 1)
     return (
         None if first is None else v.fit(v.wide(_same_sign)(g, node.kept(g, 0), result), node.shapes[0]),
-        None if second is None else v.fit(v.times(g, 0), node.shapes[1]),
+        None if second is None else v.fit(v.nothing(g), node.shapes[1]),
     )
 
 
@@ -195,7 +195,7 @@ def _angle_slope(g: Any, z: Any) -> Any:
 def angle(node: Any, g: Any) -> Any:
     """Real numbers have the angle 0 or π, which is flat."""
     if node.kind.category < 3:
-        return v.times(g, 0)
+        return v.nothing(node.kept(g))
     return _angle_slope(_as_complex(g, node.kind.np), node.kept(g))
 
 
@@ -210,5 +210,5 @@ def _sgn_slope(g: Any, z: Any, turned: Any) -> Any:
 @rule("sgn", keep=(0, "result"))
 def sgn(node: Any, g: Any) -> Any:
     if node.kind.category < 3:
-        return v.times(g, 0)
+        return v.nothing(g, node.shapes[0])
     return _sgn_slope(g, node.kept(g, 0), node.kept(g, 1))

@@ -15,6 +15,7 @@ from ..._ops import activation as acts
 from ..._ops import math as maths
 from ..._ops import softmax as soft
 from ..._ops._dispatch import in_place, shape_of
+from ..._ops._order import row_major
 from ..._ops.compare import where
 from ..._ops.creation import empty_like, zeros_like
 from ..._ops.elementwise import div, mul, neg
@@ -110,7 +111,8 @@ def rrelu(
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
-        return _done(acts.leaky_relu, input, inplace, (lower + upper) / 2)
+        found = _done(acts.leaky_relu, input, inplace, (lower + upper) / 2)
+        return found if inplace else row_major(found)
     # torch draws for the elements that are not positive only, in their order.
     slopes = _slopes(input, lower, upper)
     return _done(lambda x: where(x <= 0, mul(x, slopes), x), input, inplace)

@@ -1,0 +1,104 @@
+"""``out=`` beside autograd: torch looks at it before anything else, and names the operation."""
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .._core.modes import grad_set_to, modes
+from .._core.tensor_base import TensorBase, is_tracked
+from .._ops._fresh_out import no_derivative
+from .._tape.composite import refuse
+
+Function = Callable[..., Any]
+
+# What these compute has no gradient, or they are made of others, of which the first that writes says so.
+_LEFT = frozenset((
+    "eq ne lt le gt ge logical_and logical_or logical_xor logical_not isin isposinf isneginf signbit any all argmax argmin bucketize "
+    "searchsorted nonzero multinomial histc arange range linspace logspace eye full ones zeros empty rand randn randint randperm normal "
+    "tril_indices triu_indices diff quantile nanquantile svd inner tensordot lu hash_tensor histogramdd equal cond matrix_power "
+    "matrix_norm tensorinv tensorsolve ndtr airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_i0 modified_bessel_i1 "
+    "modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1 spherical_bessel_j0 polygamma "
+    "hamming_window hann_window blackman_window bartlett_window kaiser_window chain_matmul nuclear_norm"
+).split())  # fmt: skip
+# Of these the first result alone has a gradient.
+_INDEXED = frozenset("max min sort topk mode median nanmedian kthvalue cummax cummin frexp".split())
+# What torch calls the operation, where not by the name of the function.
+_WORDS = {
+    **dict.fromkeys("column_stack hstack vstack dstack concat concatenate".split(), "cat"),
+    **dict.fromkeys(("true_divide", "divide"), "div"), **dict.fromkeys(("outer", "ger", "kron"), "mul"),
+    **dict.fromkeys(("float_power", "square"), "pow"), "cross": "linalg_cross", "lu_solve": "linalg_lu_solve", "qr": "linalg_qr",
+    "msort": "sort", "take_along_dim": "gather", "norm": "linalg_vector_norm", "nanmean": "nansum", "diag": "aten::diag_embed",
+    **{name: f"aten::{name}" for name in (
+        "conj_physical bitwise_not bitwise_left_shift bitwise_right_shift bitwise_and bitwise_or bitwise_xor expand_copy diagonal_copy "
+        "alias_copy floor_divide heaviside lcm gcd softmax log_softmax as_strided_copy view_copy permute_copy slice_scatter histogram "
+        "unfold_copy squeeze_copy unsqueeze_copy transpose_copy t_copy"
+    ).split()},
+    "linalg.eigh": "_linalg_eigh", "linalg.eigvalsh": "_linalg_eigh", "linalg.ldl_factor": "aten::linalg_ldl_factor_ex",
+    "linalg.ldl_factor_ex": "aten::linalg_ldl_factor_ex", "linalg.solve": "_linalg_solve_ex", "linalg.solve_ex": "_linalg_solve_ex",
+    "linalg.svd": "_linalg_svd", "linalg.svdvals": "_linalg_svd", "linalg.det": "_linalg_det", "linalg.cholesky": "linalg_cholesky_ex",
+    "linalg.vecdot": "vdot", "linalg.eigvals": "aten::linalg_eigvals", "linalg.ldl_solve": "aten::linalg_ldl_solve",
+    "linalg.multi_dot": "mm", "linalg.slogdet": "_linalg_slogdet", "linalg.lu_factor": "linalg_lu_factor_ex",
+    "linalg.inv": "linalg_inv_ex", "linalg.lu": "linalg_lu", "linalg.matrix_rank": "sum", "nn.functional.logsigmoid": "log_sigmoid_forward",
+    "fft.ifft": "aten::conj_physical", "fft.ihfft": "aten::conj_physical",
+    **{f"fft.{name}": "_fft_c2c" for name in "fft2 fftn ifft2 ifftn ihfft2 ihfftn".split()},
+    **{f"fft.{name}": "_fft_c2r" for name in "hfft hfft2 hfftn irfft irfft2 irfftn".split()},
+    **{f"fft.{name}": "_fft_r2c" for name in "fft rfft rfft2 rfftn".split()},
+}  # fmt: skip
+
+
+def _tensors(values: Any) -> Iterator[TensorBase]:
+    for value in values:
+        if isinstance(value, TensorBase):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _tensors(value)
+
+
+def _word(space: str, name: str) -> str | None:
+    if f"{space}.{name}" in _WORDS:
+        return _WORDS[f"{space}.{name}"]
+    if name in _LEFT or "polynomial" in name or (space == "linalg" and name == "norm"):
+        return None
+    if space in ("", "functional", "nn.functional"):
+        return _WORDS.get(name, name)
+    return f"{space}_{name}"
+
+
+def _is_of_leaf(tensor: TensorBase) -> bool:
+    base = None if tensor._auto is None else tensor._auto.base
+    return is_tracked(tensor) and (tensor.is_leaf or (base is not None and base.is_leaf))
+
+
+def refusing_history(function: Function, space: str) -> Function:
+    """A function of a namespace (``linalg``) whose ``out=`` may not meet a history; one without ``out=`` as it is.
+
+    An operation without a gradient (``aten::``) refuses leaves alone; else ``out`` gets a history that cannot be differentiated.
+    """
+    inner = inspect.unwrap(function)
+    word = _word(space, inner.__name__)
+    if word is None or "out" not in (inner.__kwdefaults__ or ()):
+        return function
+    differentiable, first = not word.startswith("aten::"), word in _INDEXED
+
+    @functools.wraps(function)
+    def checked(*args: Any, **named: Any) -> Any:
+        out = named.get("out")
+        if out is None or not modes.grad or modes.native is not None:
+            return function(*args, **named)
+        inputs = (*args, *(value for name, value in named.items() if name != "out"))
+        outs = tuple(_tensors((out,)))
+        tracked = next(filter(is_tracked, (*_tensors(inputs), *(outs[:1] if first else outs))), None)
+        if tracked is None:
+            return function(*args, **named)
+        if differentiable or any(map(_is_of_leaf, outs)):
+            raise no_derivative(word)
+        with grad_set_to(False):
+            function(*args, **named)
+        for part in outs:
+            refuse("NotImplemented", word, tracked, part, RuntimeError(f"derivative for {word} is not implemented"))
+        return out
+
+    checked.for_keywords = checked  # type: ignore[attr-defined]
+    return checked

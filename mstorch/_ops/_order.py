@@ -1,0 +1,48 @@
+"""The order of memory that torch gives results: of elementwise operations, and of several in a row."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._core.dtype import dtype
+from .._core.strides import contiguous_strides, elementwise_strides, preserved_strides
+from .._core.tensor_base import in_order, strides_of
+
+
+def result_strides(operands: Sequence[Any], shape: tuple[int, ...], with_numbers: bool = False, kind: dtype | None = None) -> Any:
+    """The strides that torch gives the result of an elementwise operation; None for row-major ones.
+
+    With ``kind``, it is computed in this dtype: operands of others are converted before, and their copies have no gaps.
+    """
+    for operand in operands:
+        if operand._stride is not None:
+            break
+    else:
+        if 0 not in shape or not (with_numbers or len(operands) > 1):
+            return None
+    return elementwise_strides(
+        shape, [(item._shape, strides_of(item) if kind in (None, item._dtype) else _converted(item)) for item in operands], with_numbers
+    )
+
+
+def _converted(tensor: Any) -> Any:
+    """The strides of a conversion of a tensor."""
+    return preserved_strides(tensor._shape, strides_of(tensor)) or contiguous_strides(tensor._shape)
+
+
+def in_order_of(found: Any, *operands: Any, with_numbers: bool = False) -> Any:
+    """A fresh result of several operations in the order of memory that one elementwise operation of the operands gives."""
+    strides = result_strides(operands, found._shape, with_numbers)
+    return found if found._stride is strides is None else in_order(found, strides or contiguous_strides(found._shape))
+
+
+def kept_order(found: Any, input: Any) -> Any:
+    """A fresh result of the size of ``input`` in the order of memory that a copy of this has."""
+    if found._stride is input._stride is None:
+        return found
+    return in_order(found, preserved_strides(input._shape, strides_of(input)) or contiguous_strides(input._shape))
+
+
+def row_major(found: Any) -> Any:
+    """A fresh result with just row-major strides, where those of single or no elements say nothing, too."""
+    return found if found._stride is None else in_order(found, contiguous_strides(found._shape))
