@@ -50,6 +50,7 @@ from .._tape.writes import assign, detach_snapshot, settle, snapshot
 from ._order import result_strides
 from ._parts import expect_parts
 from ._scalars import WIDE_SECOND, scalar_array, widened
+from ._sequence import ONCE, as_written, in_sequence
 
 Tensor = TensorBase  # for isinstance and annotations; results are instances of the finished class
 
@@ -163,7 +164,13 @@ def _unary(kernel: Kernel, input: Any, args: tuple[Any, ...], out: Any, to_float
     if kind is not input._dtype:
         input = cast_tensor(input, kind)
     result = apply(kernel, kind, (input,), args, strides=strides)
-    return result if out is None else deliver(result, out)
+    if not isinstance(out, TensorBase) or kind is not out._dtype:
+        return result if out is None else deliver(result, out)
+    return deliver(as_written(result, out, (input,), functools.partial(_row, kernel, kind, args), kernel.op), out)
+
+
+def _row(kernel: Kernel, kind: dtype, args: tuple[Any, ...], row: Any) -> Any:
+    return apply(kernel, kind, (row,), args)
 
 
 def binary(kernel: Kernel, input: Any, other: Any, out: Any = None, *, to_float: bool = False) -> Any:
@@ -185,7 +192,13 @@ def elementwise(kernel: Kernel, operands: Sequence[Any], out: Any = None, *, to_
         kind = get_default_dtype()
     refuse_operands(out, operands)
     result = elementwise_in(kind, kernel, operands, args)
-    return result if out is None else deliver(result, out)
+    if not isinstance(out, TensorBase) or kind is not out._dtype:
+        return result if out is None else deliver(result, out)
+    return deliver(as_written(result, out, operands, functools.partial(_elementwise_row, kind, kernel, args), kernel.op), out)
+
+
+def _elementwise_row(kind: dtype, kernel: Kernel, args: tuple[Any, ...], *operands: Any) -> Any:
+    return elementwise_in(kind, kernel, operands, args)
 
 
 def elementwise_in(
@@ -432,13 +445,16 @@ def in_place(tensor: Any, function: Callable[..., Any], *args: Any, **kwargs: An
     return _stored(tensor, function, args, kwargs)
 
 
-def _refuse_overlaps(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raise torch's error if an operand of an in-place operation stands in the memory that it writes."""
+def _refuse_overlaps(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Raise torch's error if an operand of an in-place operation stands in the memory that it writes; whether one is in that storage."""
+    shared = False
     for value in (*args, *kwargs.values()) if kwargs else args:
         if isinstance(value, TensorBase) and value._storage is tensor._storage:
             name = getattr(function, "__name__", "")
             if value._shape or name not in ("masked_fill", "index_fill"):  # these read a number before they write
                 refuse_partial_overlap(tensor, value, name not in _READS_WHILE_IT_WRITES)
+                shared = True
+    return shared
 
 
 def _stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -477,7 +493,8 @@ def in_place_form(
 
     def method(input: Any, *args: Any, **kwargs: Any) -> Any:
         check_writable(input, uniform)
-        _refuse_overlaps(input, run, args, kwargs)
+        if _refuse_overlaps(input, run, args, kwargs) and in_turn is not None and _one_by_one(input, run, args, kwargs):
+            return input
         if input._stride is not None and in_turn is not None and in_turn(method, input, args, kwargs):
             return input
         return _stored(input, run, args, kwargs)
@@ -490,6 +507,18 @@ def in_place_form(
     made.__name__, made.__qualname__ = name, f"Tensor.{name}"
     made.__doc__ = f"In-place version of ``{function.__name__}``."
     return made
+
+
+def _one_by_one(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Write an elementwise result of which later elements read earlier ones; False if there is nothing like it."""
+    if "out" in kwargs or any(isinstance(value, TensorBase) for value in kwargs.values()):
+        return False
+    if result_dtype([tensor, *(value for value in args if isinstance(value, TensorBase))]) is not tensor._dtype:
+        return False  # what is cast is read before
+    values = in_sequence(tensor, (tensor, *args), functools.partial(function, **kwargs), once=function.__name__ in ONCE)
+    if values is not None:
+        put_array(tensor, values)
+    return values is not None
 
 
 _NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}

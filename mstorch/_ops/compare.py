@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -23,6 +24,7 @@ from ._dispatch import (
     expect_tensors,
     finish,
     in_place_form,
+    is_number,
     python_number,
     result_dtype,
     type_word,
@@ -32,6 +34,7 @@ from ._forms import accept_forms
 from ._numbers import fitting
 from ._order import in_order_of, kept_order, result_strides
 from ._scalars import scalar_array
+from ._sequence import as_written
 from .complex_views import complex, imag, real
 from .copying import clone, to_dtype
 from .elementwise import abs, add, mul, sub
@@ -305,7 +308,9 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     if isinstance(out, TensorBase) and out._dtype is not kind and not isinstance(min, TensorBase) and not isinstance(max, TensorBase):
         raise RuntimeError(f"Found dtype {type_word(out._dtype)} but expected {type_word(kind)}")
     label = "ClampBackward0" if isinstance(min, TensorBase) or isinstance(max, TensorBase) else "ClampBackward1"
-    return finish(elementwise_in(kind, _clamp, (input, min, max), numbers_as_tensors=False, label=label), out, *operands)
+    compute = functools.partial(elementwise_in, kind, _clamp, numbers_as_tensors=False, label=label)
+    result = compute((input, min, max))
+    return finish(result if out is None else as_written(result, out, (input, min, max), lambda *row: compute(row)), out, *operands)
 
 
 def _check_range(kind: dtype, *bounds: Any) -> None:
@@ -348,7 +353,12 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         condition = ne(condition, 0)
     kind = result_dtype((input, other))
     tensors = [item for item in (condition, input, other) if isinstance(item, TensorBase)]
-    return finish(chosen(condition, input, other, kind, tensors), out, *tensors)
+    result = chosen(condition, input, other, kind, tensors)
+    if out is not None:
+        result = as_written(
+            result, out, (condition, input, other), lambda one, a, b: chosen(one, a, b, kind, [t for t in (one, a, b) if not is_number(t)])
+        )
+    return finish(result, out, *tensors)
 
 
 def _nonzero(condition: Any) -> tuple[Any, ...]:

@@ -43,6 +43,7 @@ from ._forms import accept_forms
 from ._numbers import fitting
 from ._order import in_order_of, kept_order, result_strides, row_major
 from ._scalars import scalar_array
+from ._sequence import as_written
 from .copying import to_dtype
 from .creation import scalar_tensor
 
@@ -463,7 +464,10 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
         near = binary(_lt, abs(weight), 0.5)
         result = _either(near, add(input, mul(step, weight)), sub(end, mul(step, sub(1, weight))))
     operands = (input, end, weight) if isinstance(weight, TensorBase) else (input, end)
-    return finish(in_order_of(result, *operands), out, input, end, weight)
+    result = in_order_of(result, *operands)
+    if out is not None:
+        result = as_written(result, out, (input, end, weight), lerp)
+    return finish(result, out, input, end, weight)
 
 
 def unkept(input: Any, number: Any, label: str) -> Any:

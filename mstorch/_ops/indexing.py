@@ -46,6 +46,7 @@ from ._integer_history import follow_fill
 from ._keys import has_mask, refuse_mask_of_bytes, stands_for_a_tuple
 from ._numbers import written
 from ._scalars import scalar_array
+from ._sequence import in_sequence
 from .from_data import from_numpy as tensor_from_numpy
 from .placing import beside
 
@@ -408,7 +409,8 @@ def fitted(value: Any, target: Any, shape: tuple[int, ...]) -> Any:
         value = views.expand(views.reshape(value, squeezed) if squeezed != own else value, shape)
     if value._storage is target._storage:
         refuse_partial_overlap(target, value)
-        return contiguous_copy(value)
+        found = in_sequence(target, (value,), lambda row: row) if shape == target._shape else None
+        return contiguous_copy(value) if found is None else tensor_of(np.array(found, order="C"))
     return value
 
 

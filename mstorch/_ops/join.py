@@ -16,6 +16,7 @@ from .._core.size import Size
 from .._core.storage import Storage
 from .._core.strides import channels_last_strides, normalize, preserved_strides, suggests_channels_last
 from .._core.tensor_base import TensorBase, array_of, in_order, is_tracked, recording, resize, tensor_of
+from .._core.writable import SHARED
 from .._tape.apply import apply
 from .._tape.windows import no_view
 from . import views
@@ -114,6 +115,8 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
         length = sum(shape[axis] for shape in shapes if shape != (0,) or len(first) == 1)
         resize_overlapping(out, tensors, (*first[:axis], length, *first[axis + 1 :]))
     refuse_overlap(out, *tensors)
+    if out is not None and 0 in out._shape and any(tensor is out for tensor in tensors):
+        raise RuntimeError(SHARED)
     _check_kind(kind, out)
     parts = []
     for tensor, shape in zip(tensors, shapes):
@@ -156,6 +159,8 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
         if all(out is not tensor for tensor in tensors):
             resize_overlapping(out, tensors, (*first[:axis], len(tensors), *first[axis:]))
         refuse_overlap(out, *tensors)
+    if out is not None and not can_cast(kind, out._dtype) and out._storage.__class__ is Storage:
+        resize(out, (*first[:axis], len(tensors), *first[axis:]))  # as in torch, before the dtype is looked at
     _check_kind(kind, out)
     parts = [t if t._dtype is kind else cast_tensor(t, kind) for t in tensors]
     made = apply(_stack, kind, (parts,), (axis,))

@@ -10,7 +10,7 @@ import numpy as np
 from .. import return_types
 from .._backend.host.reduce import numpy_variance, root_slope, variance_slope
 from .._backend.table import kernel
-from .._core.dtype import bool_, dtype, float32, int64, uint8
+from .._core.dtype import bool_, dtype, float32, iinfo, int64, uint8
 from .._core.modes import grad_set_to, modes
 from .._core.storage import Storage
 from .._core.strides import overlaps
@@ -80,6 +80,20 @@ def _begin(out: Any, input: Any, dims: Any, keepdim: bool, start: Any) -> None:
         array_of(out)[...] = start
 
 
+def _restarted(found: Any, out: Any, input: Any, dim: Any, start: Any) -> Any:
+    """The result; of a reduction into its own input what it starts from, for torch puts that there before it reads.
+
+    None: it starts from what is there, as torch's ``amin`` of int64 does.
+    """
+    if out is not input or found._dtype is not input._dtype or input._storage.__class__ is not Storage or recording((input,)):
+        return found
+    resize(input, found._shape)
+    wrap_dims(dim, len(found._shape))
+    if found._node is not None:
+        return found
+    return input.clone() if start is None else found.fill_(start)
+
+
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The sum of all elements, or along ``dim``; integers add up in int64."""
     if not isinstance(input, TensorBase):
@@ -91,13 +105,10 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | No
         expect_out_dtype(out, dtype or out._dtype)
         _begin(out, input, dims, keepdim, 0)
     if kind is bool_:
-        return finish(call(_sum, (cast_tensor(input, bool_),), dims, keepdim, dtype=int64).to(bool_), out)
-    found = call(_sum, (input,), dims, keepdim, dtype=kind, label="SumBackward0" if dim is None else None)
-    if out is input and kind is input._dtype and input._storage.__class__ is Storage and not recording((input,)):
-        resize(input, found._shape)
-        wrap_dims(dim, len(found._shape))
-        found = found.zero_() if found._node is None else found  # torch sets the result to zero before it reads
-    return finish(found, out)
+        found = call(_sum, (cast_tensor(input, bool_),), dims, keepdim, dtype=int64).to(bool_)
+    else:
+        found = call(_sum, (input,), dims, keepdim, dtype=kind, label="SumBackward0" if dim is None else None)
+    return finish(_restarted(found, out, input, dim, 0), out)
 
 
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
@@ -148,8 +159,10 @@ def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dt
         expect_out_dtype(out, dtype or out._dtype)
         _begin(out, input, dims, keepdim, 1)
     if kind is bool_:
-        return finish(call(_prod, (cast_tensor(input, bool_),), dims, keepdim, dtype=uint8).to(bool_), out)
-    return finish(call(_prod, (input,), dims, keepdim, dtype=kind, label=None if dim is None else "ProdBackward1"), out)
+        found = call(_prod, (cast_tensor(input, bool_),), dims, keepdim, dtype=uint8).to(bool_)
+    else:
+        found = call(_prod, (input,), dims, keepdim, dtype=kind, label=None if dim is None else "ProdBackward1")
+    return finish(_restarted(found, out, input, dim, 1), out)
 
 
 def _halved(input: Any, dim: int | None, keepdim: bool) -> Any:
@@ -206,16 +219,28 @@ def _match_out(input: Any, out: Any) -> None:
         )
 
 
+def _limit(kind: dtype, upper: bool) -> Any:
+    """The largest or the least value that a dtype has."""
+    if kind.category == 1:
+        return iinfo(kind).max if upper else iinfo(kind).min
+    return upper if kind.category == 0 else math.inf if upper else -math.inf
+
+
 def amax(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
     """The largest element, of all or along ``dim``; equal ones share the gradient."""
     _match_out(input, out)
-    return finish(_extreme(_amax, "amax", input, dim, keepdim), out)
+    start = _limit(input._dtype, False)
+    _begin(out, input, wrap_dims(dim, len(shape_of(input))), keepdim, start)
+    return finish(_restarted(_extreme(_amax, "amax", input, dim, keepdim), out, input, dim, start), out)
 
 
 def amin(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
     """The smallest element, of all or along ``dim``; equal ones share the gradient."""
     _match_out(input, out)
-    return finish(_extreme(_amin, "amin", input, dim, keepdim), out)
+    start = None if input._dtype is int64 else _limit(input._dtype, True)
+    if start is not None:
+        _begin(out, input, wrap_dims(dim, len(shape_of(input))), keepdim, start)
+    return finish(_restarted(_extreme(_amin, "amin", input, dim, keepdim), out, input, dim, start), out)
 
 
 def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
@@ -328,11 +353,13 @@ def _truth(kernel_: Any, name: str, input: Any, dim: Any, keepdim: bool, out: An
     if isinstance(out, TensorBase) and out._dtype not in (bool_, uint8):
         raise RuntimeError(f"{name} only supports bool tensor for result, got: {type_word(out._dtype)}")
     dims = wrap_dims(dim, len(shape_of(input)))
+    if out is not None and out._dtype is input._dtype:
+        _begin(out, input, dims, keepdim, name == "all")
     source = input if input._dtype is bool_ else input.detach().ne(0)
     found = call(kernel_, (source,), dims, keepdim)
     if input._dtype is uint8 and out is None or out is not None and out._dtype is uint8:
         found = found.to(uint8)
-    return finish(found, out)
+    return finish(_restarted(found, out, input, dim, name == "all"), out)
 
 
 def all(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:

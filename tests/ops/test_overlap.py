@@ -173,3 +173,47 @@ def test_sorted_into_the_input(window, both):
         return torch.sort(t, out=(eval(window, {"t": t}), torch.zeros(0, dtype=torch.int64)))
 
     both(body)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "amax", "amin", "all", "any"])
+@pytest.mark.parametrize("kind", ["bool", "int64", "float64", "uint8"])
+@pytest.mark.parametrize("window", ["t", "t[0]", "t[..., 0]"])
+def test_reductions_start_anew_in_each_dtype(name, kind, window, both):
+    def body(torch):
+        found = []
+        for dim in (0, -1):
+            t = (torch.arange(9).reshape(3, 3) % 4).to(getattr(torch, kind))
+            try:
+                found.append(getattr(torch, name)(t, dim, out=eval(window, {"t": t})))
+            except RuntimeError as error:
+                found.append(str(error))
+            found.append(t)
+        return found
+
+    both(body)
+
+
+@pytest.mark.parametrize("shape", [(0,), (4, 0), (0, 2), (4, 0, 3)])
+@pytest.mark.parametrize("text", ["cat([t, t], out=t)", "cat([t, t[:]], out=t[:])", "vstack([t, t], out=t)", "cat([torch.ones(2, 3), t[:0]], out=t)"])
+def test_nothing_joined_into_itself(text, shape, both):
+    def body(torch):
+        t = torch.zeros(shape)
+        try:
+            eval(f"torch.{text}", {"torch": torch, "t": t})
+        except RuntimeError as error:
+            return str(error), t
+        return "", t
+
+    both(body)
+
+
+@pytest.mark.parametrize("shape", [(), (3, 2), (0,)])
+def test_stacks_size_comes_before_their_dtype(shape, both):
+    def body(torch):
+        out = torch.zeros(shape, dtype=torch.bool)
+        try:
+            torch.stack([torch.ones(2, 3)] * 2, out=out)
+        except (RuntimeError, TypeError) as error:
+            return type(error), tuple(out.shape)
+
+    both(body)
