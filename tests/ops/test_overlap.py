@@ -173,3 +173,14 @@ def test_sorted_into_the_input(window, both):
         return torch.sort(t, out=(eval(window, {"t": t}), torch.zeros(0, dtype=torch.int64)))
 
     both(body)
+
+
+@pytest.mark.parametrize("text", [
+    "torch.cat([t, t], out=t)", "torch.stack([t], out=t)", "torch.cat([z, torch.ones(0, 2)], out=z)", "torch.cat([z, z], out=z)",
+    "torch.index_select(t, 2, torch.tensor([0]), out=t)", "torch.cat([s], out=s)", "torch.take(s, torch.tensor([0, 1, 2]), out=s)",
+])  # fmt: skip
+def test_a_tensor_shares_memory_with_itself_even_if_empty(text, both):
+    def body(torch):
+        return eval(text, {"torch": torch, "t": torch.zeros(4, 0, 3), "z": torch.zeros(0), "s": torch.zeros(6)[::2]})
+
+    both(body)
