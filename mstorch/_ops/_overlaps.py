@@ -16,12 +16,14 @@ from ._dispatch import shape_of
 def refuse_overlap(out: Any, *inputs: Any) -> None:
     """Raise torch's error if ``out`` holds an element twice, or shares one with an input: for what is read while it writes.
 
-    As in torch, only windows without gaps are looked at.
+    As in torch, only windows without gaps are looked at, but a tensor shares with itself even where it is empty.
     """
     if out is None or not isinstance(out, TensorBase):
         return
     check_writable(out)
     for input in inputs:
+        if input is out:
+            raise RuntimeError(SHARED)
         dense = dense_order(input._shape, strides_of(input)) is not None and dense_order(out._shape, strides_of(out)) is not None
         if dense and input._storage is out._storage and np.intersect1d(_places(input), _places(out)).size:
             raise RuntimeError(SHARED)

@@ -158,9 +158,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
                 resize(out, (*first[:axis], count, count, *first[axis:]) if first else (count,))
         if all(out is not tensor for tensor in tensors):
             resize_overlapping(out, tensors, (*first[:axis], len(tensors), *first[axis:]))
-        refuse_overlap(out, *tensors)
-    if out is not None and not can_cast(kind, out._dtype) and out._storage.__class__ is Storage:
-        resize(out, (*first[:axis], len(tensors), *first[axis:]))  # as in torch, before the dtype is looked at
+        refuse_overlap(out, *(views.unsqueeze(tensor, 0) for tensor in tensors))  # joined are views, never ``out`` itself
     _check_kind(kind, out)
     parts = [t if t._dtype is kind else cast_tensor(t, kind) for t in tensors]
     made = apply(_stack, kind, (parts,), (axis,))

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._core.modes import modes
 from .._core.storage import Storage
-from .._core.strides import flat_index, overlaps
+from .._core.strides import flat_index, may_overlap
 from .._core.tensor_base import array_of, is_tracked
 from ._dispatch import in_place_form
 
@@ -47,7 +47,7 @@ def form_for_shared_places(function: Callable[..., Any], name: str, lenient: boo
     whole, shared = in_place_form(function, name, uniform=lenient), in_place_form(spreading, name, uniform=True)
 
     def method(input: Any, *args: Any, **kwargs: Any) -> Any:
-        if input._stride is None or not overlaps(input._shape, input._stride):
+        if input._stride is None or 0 in input._shape or not may_overlap(input._shape, input._stride):
             return whole(input, *args, **kwargs)
         on_host = input._storage.__class__ is Storage and modes.native is None
         return (shared if on_host and (lenient or not (modes.grad and is_tracked(input))) else whole)(input, *args, **kwargs)

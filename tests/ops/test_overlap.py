@@ -207,13 +207,12 @@ def test_nothing_joined_into_itself(text, shape, both):
     both(body)
 
 
-@pytest.mark.parametrize("shape", [(), (3, 2), (0,)])
-def test_stacks_size_comes_before_their_dtype(shape, both):
+@pytest.mark.parametrize("text", [
+    "torch.cat([t, t], out=t)", "torch.stack([t], out=t)", "torch.cat([z, torch.ones(0, 2)], out=z)", "torch.cat([z, z], out=z)",
+    "torch.index_select(t, 2, torch.tensor([0]), out=t)", "torch.cat([s], out=s)", "torch.take(s, torch.tensor([0, 1, 2]), out=s)",
+])  # fmt: skip
+def test_a_tensor_shares_memory_with_itself_even_if_empty(text, both):
     def body(torch):
-        out = torch.zeros(shape, dtype=torch.bool)
-        try:
-            torch.stack([torch.ones(2, 3)] * 2, out=out)
-        except (RuntimeError, TypeError) as error:
-            return type(error), tuple(out.shape)
+        return eval(text, {"torch": torch, "t": torch.zeros(4, 0, 3), "z": torch.zeros(0), "s": torch.zeros(6)[::2]})
 
     both(body)

@@ -37,6 +37,21 @@ def test_expanded(write, source, kind):
     both(body)
 
 
+@pytest.mark.parametrize("write", [
+    "w.index_fill_(0, torch.tensor([0, 1]), 7.0)", "w.index_fill_(1, torch.tensor([1]), 7.0)",
+    "w.masked_fill_(torch.tensor([[True, True], [False, False], [False, True]]), 8.0)", "w.triu_()",
+])  # fmt: skip
+def test_unfolded(write):
+    """The same where windows overlap in part."""
+
+    def body(torch):
+        t = torch.arange(4.0) + 1
+        exec(write, {"torch": torch, "w": t.unfold(0, 2, 1)})
+        return t, t._version
+
+    both(body)
+
+
 UNARY = {"erfinv": lambda torch, x: torch.erfinv(x), "tanhshrink": lambda torch, x: torch.nn.functional.tanhshrink(x)}
 
 
