@@ -20,7 +20,7 @@ from ._core.modes import grad_set_to, modes
 from ._core.naming import NamedAsInTorch
 from ._core.overriding import join, refuse_in_transform, state
 from ._core.size import Size
-from ._core.storage import Absent, Counter, Storage, Value
+from ._core.storage import FIXED, Absent, Counter, Storage, Value
 from ._core.tangents import LEVELS, levels_of
 from ._core.tensor_base import (
     TensorBase,
@@ -287,6 +287,8 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             )
         if self._dtype.name == "bfloat16":
             raise TypeError("Got unsupported ScalarType BFloat16")
+        if self._storage.__class__ is Storage:
+            FIXED.add(self._storage)  # memory that an array shows, too, cannot grow
         return array_of(self).view()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

@@ -10,13 +10,11 @@ import numpy as np
 from .._backend.table import kernel
 from .._core.dtype import int32, int64
 from .._core.formats import contiguous_format
-from .._core.modes import modes
 from .._core.promotion import can_cast, promote_types
 from .._core.size import Size
 from .._core.storage import Storage
 from .._core.strides import channels_last_strides, normalize, preserved_strides, suggests_channels_last
-from .._core.tensor_base import TensorBase, array_of, in_order, is_tracked, recording, resize, tensor_of
-from .._core.writable import SHARED
+from .._core.tensor_base import TensorBase, array_of, in_order, recording, resize, tensor_of
 from .._tape.apply import apply
 from .._tape.windows import no_view
 from . import views
@@ -36,7 +34,6 @@ from ._dispatch import (
     wrap_dims,
 )
 from ._forms import accept_forms
-from ._fresh_out import no_derivative
 from ._overlaps import refuse_overlap, resize_overlapping
 from .creation import arange, zeros
 from .from_data import from_numpy
@@ -69,12 +66,6 @@ def _common(tensors: Sequence[Any]) -> Any:
         if tensor._dtype is not kind:
             kind = promote_types(kind, tensor._dtype)
     return kind
-
-
-def _refuse_tracked(name: str, tensors: Sequence[Any]) -> None:
-    """Raise torch's error where there is an ``out=`` and one of the tensors takes part in autograd."""
-    if modes.grad and any(is_tracked(tensor) for tensor in tensors):
-        raise no_derivative(name)
 
 
 def _check_kind(kind: Any, out: Any) -> None:
@@ -111,12 +102,9 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
                 )
     kind = _common(tensors)
     if out is not None:
-        _refuse_tracked("cat", tensors)
         length = sum(shape[axis] for shape in shapes if shape != (0,) or len(first) == 1)
         resize_overlapping(out, tensors, (*first[:axis], length, *first[axis + 1 :]))
     refuse_overlap(out, *tensors)
-    if out is not None and 0 in out._shape and any(tensor is out for tensor in tensors):
-        raise RuntimeError(SHARED)
     _check_kind(kind, out)
     parts = []
     for tensor, shape in zip(tensors, shapes):
@@ -148,13 +136,11 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
             )
     axis = wrap_dim(dim, len(first) + 1)
     kind = _common(tensors)
-    if out is not None:
-        _refuse_tracked("stack", tensors)
     if out is not None and out._storage.__class__ is Storage and not recording(tensors):
         if 0 not in first and any(out._storage is tensor._storage for tensor in tensors):
             count = len(tensors)
             resize(out, (*first[:axis], count, *first[axis:]))  # as in cat
-            if all(out is tensor for tensor in tensors):  # and then again for what the tensors have become
+            if count > 1 and all(out is tensor for tensor in tensors):  # and then again for what the tensors have become
                 resize(out, (*first[:axis], count, count, *first[axis:]) if first else (count,))
         if all(out is not tensor for tensor in tensors):
             resize_overlapping(out, tensors, (*first[:axis], len(tensors), *first[axis:]))

@@ -343,8 +343,8 @@ def dlpack(
         raise BufferError("memory of another device would have to be copied")
     source = self.clone() if copy else self
     if self._dtype.name == "bfloat16":
-        return capsule_of(views.view(source, int16).numpy(), bfloat16=True)
-    return capsule_of(source.numpy())
+        return capsule_of(memory_of(views.view(source, int16)), bfloat16=True)
+    return capsule_of(memory_of(source))
 
 
 def dlpack_device(self: Any) -> tuple[int, int]:

@@ -1,6 +1,7 @@
 """In-place writes, views and shared memory behave as in torch; memory is written only where that is safe."""
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -213,3 +214,17 @@ def test_storages_on_the_meta_device(both: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("call", [lambda storage: storage[0], lambda storage: storage.cpu()], ids=["index", "cpu"])
 def test_storages_on_the_meta_device_have_no_elements(both: Callable[..., Any], call: Callable[[Any], Any]) -> None:
     both(lambda torch: call(torch.UntypedStorage(4, device="meta")))
+
+
+@pytest.mark.parametrize("shown", ["numpy", "asarray", "view", "ufunc", "tolist", "repr", "save"])
+def test_memory_that_an_array_shows_cannot_grow(both, shown):
+    """Or array and tensor would part in silence."""
+    def body(torch):
+        x = torch.arange(4.0)
+        kept = {  # noqa: F841
+            "numpy": lambda: x.numpy(), "asarray": lambda: np.asarray(x), "view": lambda: x[1:].numpy(), "ufunc": lambda: np.sin(x),
+            "tolist": lambda: x.tolist(), "repr": lambda: repr(x), "save": lambda: torch.save(x, io.BytesIO()),
+        }[shown]()  # fmt: skip
+        return x.untyped_storage().resizable(), x.resize_(2).shape, x.resize_(8).shape
+
+    both(body)
