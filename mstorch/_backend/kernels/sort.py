@@ -43,32 +43,32 @@ def ops_argsort(raw: Raw, dim: int, descending: bool, stable: bool) -> Raw:
     return cast(_gather_dim(first, dim, second), "int64")
 
 
-def numpy_argsort(raw: Raw, dim: int, descending: bool, stable: bool) -> Raw:
-    """The same on the host, with torch's order of equal elements."""
-    return from_numpy(host.numpy_argsort(raw.asnumpy(), dim, descending, stable))
+def cpu_argsort(raw: Raw, dim: int, descending: bool, stable: bool) -> Raw:
+    """The same, of numbers of 64 bits, too, for which MindSpore's Sort has no right kernel."""
+    if NAME_OF[raw.dtype] in ("float64", "uint64"):
+        return from_numpy(host.numpy_argsort(raw.asnumpy(), dim, descending, stable))
+    return ops_argsort(raw, dim, descending, stable)
 
 
-def numpy_topk_indices(raw: Raw, k: int, dim: int, largest: bool, in_order: bool) -> Raw:
-    """The indices of the ``k`` largest (or smallest) elements, equal ones as torch finds them."""
-    return from_numpy(host.numpy_topk_indices(raw.asnumpy(), k, dim, largest, in_order))
-
-
-def numpy_kth_index(raw: Raw, k: int, dim: int) -> Raw:
-    """The index of the ``k``-th smallest element, of equal ones that which torch finds."""
-    return from_numpy(host.numpy_kth_index(raw.asnumpy(), k, dim))
+def cpu_kth_index(raw: Raw, k: int, dim: int) -> Raw:
+    """The index of the ``k``-th smallest element, counted from 0, of a stable sort; ``dim`` stays with length 1."""
+    return _part(cpu_argsort(raw, dim, False, True), dim, k)
 
 
 def ops_kth_index(raw: Raw, k: int, dim: int) -> Raw:
-    """The index of the ``k``-th smallest element, counted from 0, of a stable sort; ``dim`` stays with length 1."""
-    order = ops_argsort(raw, dim, False, True)
-    return order if not raw.shape else order.narrow(dim, k, 1)
+    """The same by primitives alone."""
+    return _part(ops_argsort(raw, dim, False, True), dim, k)
+
+
+def _part(order: Raw, dim: int, k: int) -> Raw:
+    return order if not order.shape else order.narrow(dim, k, 1)
 
 
 def ops_topk_indices(raw: Raw, k: int, dim: int, largest: bool, in_order: bool) -> Raw:
     """The indices of the ``k`` largest (or smallest) elements in order; NaN counts as larger than every number."""
     shape = tuple(raw.shape)
     if has_nan(raw):
-        order = ops_argsort(raw, dim, largest, True)
+        order = (cpu_argsort if NAME_OF[raw.dtype] == "float64" else ops_argsort)(raw, dim, largest, True)
         return from_numpy(np.ascontiguousarray(np.take(order.asnumpy(), range(k), dim)))
     if not largest:
         raw = prim_neg(raw) if NAME_OF[raw.dtype] in ("float32", "float64") else _invert(raw)
@@ -97,11 +97,11 @@ def numpy_lexicographic_order(raw: Raw) -> Raw:
 
 
 _WIDE = {"float16": "float32", "bfloat16": "float32", "bool": "uint8", "uint16": "int32", "uint32": "int64"}
-_TIES = "the order of equal elements is that of torch's sort, which no primitive has"
 _KINDS = ("float32", "float64", "uint64", *INTS)
-define("argsort", cpu=numpy_argsort, dtypes=_KINDS, via=_WIDE, numpy_reason=_TIES)
-define("topk_indices", cpu=numpy_topk_indices, dtypes=_KINDS, via=_WIDE, numpy_reason=_TIES)
-define("kth_index", cpu=numpy_kth_index, dtypes=_KINDS, via=_WIDE, numpy_reason=_TIES)
+_BY_FLOATS = "Sort orders float64 by float32 values on CPU (MindSpore 2.10)"
+define("argsort", cpu=cpu_argsort, dtypes=_KINDS, via=_WIDE, numpy_reason=_BY_FLOATS)
+define("topk_indices", cpu=ops_topk_indices, dtypes=("float32", "float64", *INTS), via=_WIDE)
+define("kth_index", cpu=cpu_kth_index, dtypes=_KINDS, via=_WIDE, numpy_reason=_BY_FLOATS)
 define(
     "searchsorted", cpu=ops_searchsorted, dtypes=("float32", "float64", "int8", "int16", "int32", "int64"),
     via={**dict.fromkeys(HALVES, "float32"), **VIA_SMALL_INT, "bool": "int32", "uint16": "int32", "uint32": "int64"},
