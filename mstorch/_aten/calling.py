@@ -14,7 +14,7 @@ from typing import Any
 from .._core.modes import grad_set_to, modes
 from .._core.overriding import MODES, PLAIN, WITHOUT_SUBCLASSES, dispatches, level_set_to, state
 from .._core.storage import Storage
-from .._core.tensor_base import TensorBase, array_of, auto_of, is_tracked
+from .._core.tensor_base import TensorBase, array_of, auto_of, is_tracked, tensors_in
 from .._tape import engine
 from .._tape.node import Accumulate, Node, Saved, bare_of, bare_twin, dressed, edge_of, named, node_of, saved_input
 
@@ -68,17 +68,6 @@ def takers(values: Any, found: list[Any]) -> list[Any]:
 def active(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
     """Whether somebody takes a call with these arguments."""
     return bool(MODES and state.dispatchers) or bool(takers(args, []) or kwargs and takers(kwargs.values(), []))
-
-
-def tensors_in(values: Any) -> list[Any]:
-    """The tensors among the values, in order."""
-    found: list[Any] = []
-    for value in values:
-        if isinstance(value, TensorBase):
-            found.append(value)
-        elif isinstance(value, (tuple, list)):
-            found += tensors_in(value)
-    return found
 
 
 @contextmanager
@@ -408,4 +397,4 @@ def _run_watched(node: Node, gradients: Sequence[Any], recorded: bool) -> Sequen
 
 engine.watchers.append(_run_watched)
 
-__all__ = ["DERIVATIVES", "active", "call", "compute", "derivative", "takers", "tensors_in"]
+__all__ = ["DERIVATIVES", "active", "call", "compute", "derivative", "takers"]

@@ -398,6 +398,17 @@ def strides_of(tensor: Any) -> Strides:
 # History
 
 
+def tensors_in(values: Any) -> list[Any]:
+    """The tensors among the values, in order."""
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, TensorBase):
+            found.append(value)
+        elif isinstance(value, (tuple, list)):
+            found += tensors_in(value)
+    return found
+
+
 def is_tracked(tensor: Any) -> bool:
     """Whether the tensor takes part in autograd (torch's ``requires_grad``)."""
     if tensor._node is not None:

@@ -3,13 +3,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from .._core.modes import grad_set_to, modes
-from .._core.tensor_base import TensorBase, is_tracked
-from .._ops._fresh_out import no_derivative
-from .._tape.composite import refuse
+from .._core.tensor_base import is_tracked, tensors_in
+from .._ops._fresh_out import is_of_leaf, no_derivative, underivable
 
 Function = Callable[..., Any]
 
@@ -48,14 +47,6 @@ _WORDS = {
 }  # fmt: skip
 
 
-def _tensors(values: Any) -> Iterator[TensorBase]:
-    for value in values:
-        if isinstance(value, TensorBase):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from _tensors(value)
-
-
 def _word(space: str, name: str) -> str | None:
     if f"{space}.{name}" in _WORDS:
         return _WORDS[f"{space}.{name}"]
@@ -64,11 +55,6 @@ def _word(space: str, name: str) -> str | None:
     if space in ("", "functional", "nn.functional"):
         return _WORDS.get(name, name)
     return f"{space}_{name}"
-
-
-def _is_of_leaf(tensor: TensorBase) -> bool:
-    base = None if tensor._auto is None else tensor._auto.base
-    return is_tracked(tensor) and (tensor.is_leaf or (base is not None and base.is_leaf))
 
 
 def refusing_history(function: Function, space: str) -> Function:
@@ -88,16 +74,16 @@ def refusing_history(function: Function, space: str) -> Function:
         if out is None or not modes.grad or modes.native is not None:
             return function(*args, **named)
         inputs = (*args, *(value for name, value in named.items() if name != "out"))
-        outs = tuple(_tensors((out,)))
-        tracked = next(filter(is_tracked, (*_tensors(inputs), *(outs[:1] if first else outs))), None)
+        outs = tensors_in((out,))
+        tracked = next(filter(is_tracked, (*tensors_in(inputs), *(outs[:1] if first else outs))), None)
         if tracked is None:
             return function(*args, **named)
-        if differentiable or any(map(_is_of_leaf, outs)):
+        if differentiable or any(map(is_of_leaf, outs)):
             raise no_derivative(word)
         with grad_set_to(False):
             function(*args, **named)
         for part in outs:
-            refuse("NotImplemented", word, tracked, part, RuntimeError(f"derivative for {word} is not implemented"))
+            underivable(word, tracked, part)
         return out
 
     checked.for_keywords = checked  # type: ignore[attr-defined]

@@ -8,8 +8,8 @@ from .._core.dtype import dtype
 from .._core.tensor_base import TensorBase
 from .._tape.apply import apply
 from ._dispatch import broadcast_shape, cast_tensor, python_number
+from ._memory_order import result_strides
 from ._numbers import written
-from ._order import result_strides
 from ._scalars import scalar_array
 
 _where = kernel("where")

@@ -47,7 +47,7 @@ from .._tape.node import bare_twin, repeats
 from .._tape.places import check_copy, onto_meta
 from .._tape.windows import linear, linear_node, no_view
 from .._tape.writes import assign, detach_snapshot, settle, snapshot
-from ._order import result_strides
+from ._memory_order import result_strides
 from ._parts import expect_parts
 from ._scalars import WIDE_SECOND, scalar_array, widened
 from ._sequence import ONCE, as_written, in_sequence
@@ -446,14 +446,17 @@ def in_place(tensor: Any, function: Callable[..., Any], *args: Any, **kwargs: An
 
 
 def _refuse_overlaps(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Raise torch's error if an operand of an in-place operation stands in the memory that it writes; whether one is in that storage."""
+    """Raise torch's error if an operand of an in-place operation stands in the memory that it writes.
+
+    Returns whether another tensor is in that storage.
+    """
     shared = False
     for value in (*args, *kwargs.values()) if kwargs else args:
         if isinstance(value, TensorBase) and value._storage is tensor._storage:
             name = getattr(function, "__name__", "")
             if value._shape or name not in ("masked_fill", "index_fill"):  # these read a number before they write
                 refuse_partial_overlap(tensor, value, name not in _READS_WHILE_IT_WRITES)
-                shared = True
+                shared = shared or value is not tensor
     return shared
 
 

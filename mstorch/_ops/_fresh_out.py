@@ -19,6 +19,17 @@ def no_derivative(name: str) -> RuntimeError:
     )
 
 
+def is_of_leaf(tensor: Any) -> bool:
+    """Whether a tensor is a leaf that requires gradients, or a view of a leaf with one's history."""
+    base = None if tensor._auto is None else tensor._auto.base
+    return is_tracked(tensor) and (tensor.is_leaf or (base is not None and base.is_leaf))
+
+
+def underivable(word: str, input: Any, out: Any) -> Any:
+    """``out`` with a history, of which the input is part, that cannot be differentiated."""
+    return refuse("NotImplemented", word, input, out, RuntimeError(f"derivative for {word} is not implemented"))
+
+
 def fresh_out(name: str, result: Any, out: Any, requires_grad: bool = False, store: Callable[[Any, Any], Any] = deliver) -> Any:
     """Store new values in ``out`` and return it; RuntimeError where that is a leaf that requires gradients in grad mode.
 
@@ -28,15 +39,14 @@ def fresh_out(name: str, result: Any, out: Any, requires_grad: bool = False, sto
     if not isinstance(out, TensorBase) or modes.native is not None:
         return store(result, out)
     tracked, leaf = is_tracked(out), out.is_leaf
-    base = None if out._auto is None else out._auto.base
     if tracked and name in _RESIZING:
         raise RuntimeError("cannot resize variables that require grad")
-    if tracked and modes.grad and (leaf or (base is not None and base.is_leaf)):
+    if modes.grad and is_of_leaf(out):
         raise no_derivative(f"aten::{name}")
     with grad_set_to(False):
         store(result, out)
     if tracked and not leaf:
-        return refuse("NotImplemented", name, out, out, RuntimeError(f"derivative for aten::{name} is not implemented"))
+        return underivable(f"aten::{name}", out, out)
     if tracked is not requires_grad:
         require_grad(out, requires_grad)
     return out

@@ -14,8 +14,8 @@ from .._core.writable import refuse_partial_overlap
 from . import views
 from ._autocast import follow
 from ._dispatch import call, finish, in_place, type_word, unary, wrap_dim
+from ._memory_order import in_order_of, result_strides
 from ._numbers import fitting
-from ._order import in_order_of, result_strides
 from .compare import where
 from .copying import to_dtype
 from .elementwise import abs as magnitude

@@ -31,8 +31,8 @@ from ._dispatch import (
     unary,
 )
 from ._forms import accept_forms
+from ._memory_order import in_order_of, kept_order, result_strides
 from ._numbers import fitting
-from ._order import in_order_of, kept_order, result_strides
 from ._scalars import scalar_array
 from ._sequence import as_written
 from .complex_views import complex, imag, real

@@ -15,7 +15,7 @@ from .._tape import windows
 from ._autocast import follow
 from ._dispatch import deliver, elementwise, in_place, type_word, unary
 from ._forms import accept_forms
-from ._order import kept_order
+from ._memory_order import kept_order
 from .copying import copy_
 
 _conj, _complex, _polar, _reinterpret = kernel("conj"), kernel("complex"), kernel("polar"), kernel("view_dtype")

@@ -19,7 +19,7 @@ from .._tape.composite import refuse
 from . import views
 from ._dispatch import call, cpp_word, expect_out_dtype, finish, is_number, result_dtype, shape_of, type_word, wrap_dim
 from ._forms import accept_forms
-from ._order import row_major
+from ._memory_order import row_major
 from .creation import linspace
 from .from_data import tensor
 from .index import gather, index_select, nonzero

@@ -11,7 +11,7 @@ from .._core.generator import mask_engine
 from .._core.strides import dense_order, elementwise_strides
 from .._core.tensor_base import count_of, strides_of, tensor_of, wrap
 from ._dispatch import call, cast_tensor, in_place
-from ._order import result_strides
+from ._memory_order import result_strides
 from .elementwise import add, mul, sub
 from .placing import beside
 from .random import draw

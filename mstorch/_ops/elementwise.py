@@ -40,8 +40,8 @@ from ._dispatch import (
     unary,
 )
 from ._forms import accept_forms
+from ._memory_order import in_order_of, kept_order, result_strides, row_major
 from ._numbers import fitting
-from ._order import in_order_of, kept_order, result_strides, row_major
 from ._scalars import scalar_array
 from ._sequence import as_written
 from .copying import to_dtype

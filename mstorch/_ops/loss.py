@@ -18,7 +18,7 @@ from ._dispatch import (
     shape_of,
     type_word,
 )
-from ._order import in_order_of, kept_order
+from ._memory_order import in_order_of, kept_order
 from .activation import logsigmoid
 from .compare import clamp_min, where
 from .creation import full as filled

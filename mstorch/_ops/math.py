@@ -33,7 +33,8 @@ from ._dispatch import (
     unary,
 )
 from ._forms import accept_forms
-from ._order import kept_order, result_strides, row_major
+from ._fresh_out import no_derivative
+from ._memory_order import kept_order, result_strides, row_major
 from ._parts import expect_parts
 from ._scalars import scalar_array
 from .copying import to_dtype
@@ -258,9 +259,7 @@ def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
     if modes.native is not None or any(item._storage.__class__ is not Storage for item in (input, other)):
         return mul(input, pow(2.0, to_dtype(other, input._dtype) if moved else other), out=out)
     if out is not None and recording((input, other, out)):
-        raise RuntimeError(
-            "ldexp(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
-        )
+        raise no_derivative("ldexp")
     first, second = input.detach(), other.detach()
     found = _moved(first, second) if moved else mul(first, pow(2.0, second))
     if out is not None and not can_cast(found._dtype, out._dtype):

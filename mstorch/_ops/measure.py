@@ -22,7 +22,7 @@ from ._dispatch import (
     wrap_dim,
 )
 from ._forms import accept_forms
-from ._order import row_major
+from ._memory_order import row_major
 from .compare import where
 from .complex_views import complex, imag, real
 from .join import roll

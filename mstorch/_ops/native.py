@@ -9,7 +9,7 @@ from .._core.dtype import bool_
 from .._tape.composite import record
 from . import views
 from ._dispatch import finish, shape_of, with_format, without_grad, wrap_dim
-from ._order import in_order_of, kept_order
+from ._memory_order import in_order_of, kept_order
 from .creation import empty, full, ones, zeros
 from .dropout import dropout
 from .elementwise import mul

@@ -37,7 +37,7 @@ from ._dispatch import (
 )
 from ._forms import accept_forms
 from ._fresh_out import no_derivative
-from ._order import row_major
+from ._memory_order import row_major
 from ._overlaps import refuse_parts
 from ._parts import expect_parts
 from .compare import isnan, maximum, minimum, where

@@ -8,7 +8,7 @@ from .._core.dtype import dtype
 from ._autocast import follow
 from ._dispatch import accept_numpy_names, call, deliver, finish, wrap_dim
 from ._forms import accept_forms
-from ._order import row_major
+from ._memory_order import row_major
 from .elementwise import neg
 
 _softmax = kernel("softmax")

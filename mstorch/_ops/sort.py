@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
-from .._backend.host.sort import first_selected, numpy_loose_order
+from .._backend.host._select import first_selected
+from .._backend.host.sort import numpy_loose_order
 from .._backend.table import kernel
 from .._core.dtype import bool_, by_name, float32, float64, int64
 from .._core.formats import contiguous_format

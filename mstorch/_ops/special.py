@@ -22,7 +22,7 @@ from ._dispatch import (
     unary,
     without_grad,
 )
-from ._order import row_major
+from ._memory_order import row_major
 from .compare import eq, gt, isinf, lt, where
 from .copying import to_dtype
 from .elementwise import add, div, mul, scalar_like, sub, with_args

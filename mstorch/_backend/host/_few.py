@@ -43,11 +43,17 @@ def _rank_of(item: int) -> int:
     return item >> _BITS
 
 
+def median_of_three(a: Any, b: Any, c: Any) -> int:
+    """Which of three is the one in the middle; of equal ones the one that the comparisons a<b, b<c, a<c find."""
+    if a < b:
+        return 1 if b < c else 2 if a < c else 0
+    return 0 if a < c else 2 if b < c else 1
+
+
 def _partition(items: list[int], first: int, last: int) -> int:
     """Partition a range around the median of three elements; where the second part begins."""
     a, b, c = first + 1, first + (last - first) // 2, last - 1
-    x, y, z = items[a] >> _BITS, items[b] >> _BITS, items[c] >> _BITS
-    chosen = (b if y < z else c if x < z else a) if x < y else (a if x < z else c if y < z else b)
+    chosen = (a, b, c)[median_of_three(items[a] >> _BITS, items[b] >> _BITS, items[c] >> _BITS)]
     items[first], items[chosen] = items[chosen], items[first]
     low = items[first] >> _BITS << _BITS
     high = low + (1 << _BITS)
@@ -113,8 +119,7 @@ def sort_loosely(values: list[float]) -> list[int]:
                 break
             depth -= 1
             a, b, c = first + 1, first + (last - first) // 2, last - 1
-            x, y, z = keys[a], keys[b], keys[c]
-            move(first, (b if y < z else c if x < z else a) if x < y else (a if x < z else c if y < z else b))
+            move(first, (a, b, c)[median_of_three(keys[a], keys[b], keys[c])])
             pivot, i, j = keys[first], first + 1, last - 1
             while True:
                 while i < last and keys[i] < pivot:

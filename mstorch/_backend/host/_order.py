@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ._few import FEW, sort_few
+from ._few import FEW, median_of_three, sort_few
 from ._heap import sort_by_heap
 
 SHORT = 16  # segments of so many elements are left to an insertion sort, which is stable
@@ -95,7 +95,7 @@ def _partition(ranks: Array, groups: Ranks, first: int, last: int) -> int:
     """Partition one segment around the median of three elements; where the second part begins."""
     spots = (first + 1, first + (last - first) // 2, last - 1)
     a, b, c = (int(groups.low[ranks[spot]]) for spot in spots)
-    spot = spots[_median(a, b, c)]
+    spot = spots[median_of_three(a, b, c)]
     pivot, ranks[spot] = ranks[spot], ranks[first]
     ranks[first] = pivot
     rest = ranks[first + 1 : last]
@@ -111,13 +111,6 @@ def _partition(ranks: Array, groups: Ranks, first: int, last: int) -> int:
         rest[here] = rest[there]
         rest[there] = kept
     return first + 1 + cut
-
-
-def _median(a: int, b: int, c: int) -> int:
-    """Which of three is the one in the middle; of equal ones the one that the comparisons a<b, b<c, a<c find."""
-    if a < b:
-        return 1 if b < c else 2 if a < c else 0
-    return 0 if a < c else 2 if b < c else 1
 
 
 def _level(ranks: Array, groups: Ranks, first: Array, last: Array, depth: Array) -> tuple[Array, Array, Array]:

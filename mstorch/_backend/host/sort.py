@@ -6,9 +6,7 @@ import numpy as np
 from ..table import define_host
 from ._few import sort_loosely
 from ._order import SHORT, sort_rows, stable_order
-from ._select import first_selected, kth_of_rows, top_of_rows
-
-__all__ = ["first_selected", "numpy_loose_order"]
+from ._select import kth_of_rows, top_of_rows
 
 _KINDS = ("float32", "float64", "uint8", "int8", "int16", "int32", "int64", "uint64", "bool")
 _WIDE = {"float16": "float32", "bfloat16": "float32", "uint16": "int32", "uint32": "int64"}
@@ -77,4 +75,4 @@ def numpy_searchsorted(sequence: np.ndarray, values: np.ndarray, right: bool) ->
 define_host("argsort", numpy_argsort, _KINDS, _WIDE)
 define_host("topk_indices", numpy_topk_indices, _KINDS, _WIDE)
 define_host("kth_index", numpy_kth_index, _KINDS, _WIDE)
-define_host("searchsorted", numpy_searchsorted, (*_KINDS, "bool"), {"float16": "float32", "bfloat16": "float32"})
+define_host("searchsorted", numpy_searchsorted, _KINDS, {"float16": "float32", "bfloat16": "float32"})

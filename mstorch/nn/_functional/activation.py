@@ -15,7 +15,7 @@ from ..._ops import activation as acts
 from ..._ops import math as maths
 from ..._ops import softmax as soft
 from ..._ops._dispatch import in_place, shape_of
-from ..._ops._order import row_major
+from ..._ops._memory_order import row_major
 from ..._ops.compare import where
 from ..._ops.creation import empty_like, zeros_like
 from ..._ops.elementwise import div, mul, neg

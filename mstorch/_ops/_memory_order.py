@@ -26,7 +26,7 @@ def result_strides(operands: Sequence[Any], shape: tuple[int, ...], with_numbers
 
 
 def _converted(tensor: Any) -> Any:
-    """The strides of a conversion of a tensor."""
+    """The strides of a conversion, or a copy, of a tensor."""
     return preserved_strides(tensor._shape, strides_of(tensor)) or contiguous_strides(tensor._shape)
 
 
@@ -40,7 +40,7 @@ def kept_order(found: Any, input: Any) -> Any:
     """A fresh result of the size of ``input`` in the order of memory that a copy of this has."""
     if found._stride is input._stride is None:
         return found
-    return in_order(found, preserved_strides(input._shape, strides_of(input)) or contiguous_strides(input._shape))
+    return in_order(found, _converted(input))
 
 
 def row_major(found: Any) -> Any:
