@@ -231,3 +231,12 @@ def iteration_order(shape: tuple[int, ...], operands: Sequence[Strides]) -> list
             elif comparison < 0:
                 break
     return order
+
+
+def beyond_storage(size: Sequence[int], stride: Sequence[int], offset: int, itemsize: int, held: int) -> RuntimeError:
+    """torch's error for a window that ends behind its storage of ``held`` bytes."""
+    need = (offset + 1 + sum((length - 1) * step for length, step in zip(size, stride))) * itemsize
+    return RuntimeError(
+        f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} requiring a storage "
+        f"size of {need} are out of bounds for storage of size {held}"
+    )

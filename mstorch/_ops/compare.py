@@ -26,6 +26,7 @@ from ._dispatch import (
     in_place_form,
     is_number,
     python_number,
+    refuse_dtype,
     result_dtype,
     type_word,
     unary,
@@ -305,12 +306,22 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     operands = [input] + [bound for bound in (min, max) if bound is not None]
     kind = result_dtype(operands)
     _check_range(kind, min, max)
+    if not kind.category:
+        _refuse_truth(min, max)
     if isinstance(out, TensorBase) and out._dtype is not kind and not isinstance(min, TensorBase) and not isinstance(max, TensorBase):
         raise RuntimeError(f"Found dtype {type_word(out._dtype)} but expected {type_word(kind)}")
     label = "ClampBackward0" if isinstance(min, TensorBase) or isinstance(max, TensorBase) else "ClampBackward1"
     compute = functools.partial(elementwise_in, kind, _clamp, numbers_as_tensors=False, label=label)
     result = compute((input, min, max))
     return finish(result if out is None else as_written(result, out, (input, min, max), lambda *row: compute(row)), out, *operands)
+
+
+def _refuse_truth(low: Any, high: Any) -> None:
+    """Raise torch's error for bounds of truth values: a tensor is one for one end alone."""
+    scalar = not isinstance(low, TensorBase) and not isinstance(high, TensorBase)
+    if scalar or low is not None and high is not None:
+        end = "" if low is not None and high is not None else "_max" if low is None else "_min"
+        refuse_dtype(f"clamp{end}{'_scalar' if scalar else ''}_cpu", bool_)
 
 
 def _check_range(kind: dtype, *bounds: Any) -> None:

@@ -297,10 +297,11 @@ def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0, *, out: Any =
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{type_word(input._dtype)}'")
     values = views.reshape(input.detach(), (views.numel_of(shape_of(input)),))
     low, high = _range_of(values, min, max, "torch.histc", 1.0)
-    inside = array_of(values.to(float32) if values._dtype not in (float32, float64) else values)
-    inside = inside[(inside >= low) & (inside <= high)]
-    kind = inside.dtype.type
-    places = ((inside - kind(low)) * kind(bins) / (kind(high) - kind(low))).astype(np.int64)
+    ends = tensor_of(np.array([low, high, bins])).to(values._dtype)
+    wide, (least, most, _) = (array_of(part.to(float32) if part._dtype is not float64 else part) for part in (values, ends))
+    inside = tensor_of(wide[(wide >= least) & (wide <= most)]).to(values._dtype)
+    places = array_of((inside - ends[0]).mul_(ends[2]).div_(ends[1] - ends[0]).to(float64))  # of halves each step is rounded, as in torch
+    places = np.where(np.isfinite(places), places, 0.0).astype(np.int64)  # what overflows in halves counts below
     counts = call(_count, (tensor_of(np.minimum(places, bins - 1)),), bins)
     return finish(beside(counts.to(input._dtype), input), out)
 

@@ -11,7 +11,7 @@ from .._core import determinism
 from .._core.dtype import bool_, int64, uint8
 from .._core.formats import contiguous_format
 from .._core.storage import Storage
-from .._core.strides import normalize, overlaps, preserved_strides
+from .._core.strides import beyond_storage, normalize, overlaps, preserved_strides
 from .._core.tangents import is_dual
 from .._core.tensor_base import (
     TensorBase,
@@ -401,10 +401,7 @@ def _check_empty_fill(input: Any, dim: int, count: int) -> None:
     need = (offset + 1 + sum((length - 1) * step for length, step in zip(lengths, steps))) * size
     held = input.untyped_storage().nbytes()
     if 0 not in lengths and need > held:
-        raise RuntimeError(
-            f"setStorage: sizes {lengths}, strides {steps}, storage offset {offset}, and itemsize {size} requiring a storage size of "
-            f"{need} are out of bounds for storage of size {held}"
-        )
+        raise beyond_storage(lengths, steps, offset, size, held)
     if 0 not in lengths:
         raise IndexError(f"index 0 is out of bounds for dimension {dim} with size 0")
 

@@ -5,12 +5,23 @@ from typing import Any
 
 from .._backend.table import kernel
 from .._core.storage import Storage
-from .._core.tensor_base import TensorBase, is_tracked, recording, resize, touch
+from .._core.tensor_base import TensorBase, count_of, is_tracked, recording, resize, strides_of, touch
 from .._tape.windows import no_view
 from . import views
 from ._autocast import follow
-from ._dispatch import broadcast_shape, call, cast_tensor, cpp_word, finish_exactly, refuse_dtype, shape_of, type_word
+from ._dispatch import (
+    broadcast_shape,
+    call,
+    cast_tensor,
+    cpp_word,
+    expect_out_dtype,
+    finish_exactly,
+    refuse_dtype,
+    shape_of,
+    type_word,
+)
 from ._forms import without_out_dtype
+from .copying import contiguous
 
 _mm = kernel("mm")
 _bmm = kernel("bmm")
@@ -27,18 +38,18 @@ def check_same_dtype(first: Any, second: Any) -> None:
         )
 
 
-def _check_vector(matrix: Any, vector: Any) -> None:
-    """The same for the product of a matrix, or several, and a vector."""
-    if matrix._dtype is not vector._dtype:
-        own, other = type_word(matrix._dtype), type_word(vector._dtype)
-        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {other}, {own}, and {other}")
-
-
 def _check_batches(first: Any, second: Any) -> None:
-    """The same for a product of batches, which does without bool, too."""
+    """Raise torch's error for products of batches of two dtypes, or of bool."""
     refuse_dtype("bmm", first._dtype)
     if first._dtype is not second._dtype:
         raise RuntimeError(f"expected scalar type {type_word(first._dtype)} but found {type_word(second._dtype)}")
+
+
+def _check_lengths(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    if a[0] != b[0] or a[2] != b[1]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}]."
+        )
 
 
 def _nothing(first: Any, second: Any, shape: tuple[int, ...]) -> Any:
@@ -58,13 +69,19 @@ def mm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any:
         raise RuntimeError("self must be a matrix")
     if len(b) != 2:
         raise RuntimeError("mat2 must be a matrix")
+    return finish_exactly(_product(input, mat2, out), out)
+
+
+def _product(input: Any, mat2: Any, out: Any) -> Any:
+    a, b = input._shape, mat2._shape
     if a[1] != b[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
+    expect_out_dtype(out, input._dtype)
     check_same_dtype(input, mat2)
-    if input._dtype.category == 0 and 0 in (*a, *b):
-        return finish_exactly(input.new_zeros((a[0], b[1])), out)
+    if input._dtype.category == 0 and 0 in (*input._shape, *mat2._shape):
+        return input.new_zeros((input._shape[0], mat2._shape[1]))
     refuse_dtype("addmm_impl_cpu_", input._dtype)
-    return finish_exactly(call(_mm, (input, mat2)), out)
+    return call(_mm, (input, mat2))
 
 
 def bmm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any:
@@ -75,14 +92,18 @@ def bmm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any
         raise RuntimeError("batch1 must be a 3D tensor")
     if len(b) != 3:
         raise RuntimeError("batch2 must be a 3D tensor")
-    if a[0] != b[0] or a[2] != b[1]:
-        raise RuntimeError(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}]."
-        )
+    _check_lengths(a, b)
+    return finish_exactly(_products(input, mat2, "BmmBackward0", out), out)
+
+
+def _products(input: Any, mat2: Any, label: str, out: Any) -> Any:
+    """The products of batches of matrices, of fitting lengths."""
+    expect_out_dtype(out, mat2._dtype)
+    a, b = input._shape, mat2._shape
     if 0 in (*a, *b) and (input._dtype.category == 0 or input._dtype is not mat2._dtype):
-        return finish_exactly(_nothing(input, mat2, (*a[:2], b[2])), out)
+        return _nothing(input, mat2, (*a[:2], b[2]))  # torch looks at no dtype where there is nothing to compute
     _check_batches(input, mat2)
-    return finish_exactly(call(_bmm, (input, mat2)), out)
+    return call(_bmm, (input, mat2), label=label)
 
 
 def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
@@ -92,25 +113,38 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     if len(a) != 2 or len(b) != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {len(a)}, {len(b)}")
-    if a[1] != b[0]:
-        raise RuntimeError(f"size mismatch, got input ({a[0]}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
-    _check_vector(input, vec)
-    if isinstance(out, TensorBase) and out._dtype is not input._dtype:
-        raise RuntimeError(
-            f"addmv input tensors must have the same dtype, but got {type_word(out._dtype)}, {type_word(input._dtype)}, and "
-            f"{type_word(vec._dtype)}"
-        )
-    if input._dtype.category == 0 and 0 in a:
-        return finish_exactly(input.new_zeros(a[:1]), out)
+    return finish_exactly(_mv(input, vec, out), out)
+
+
+def _check_kinds(*kinds: Any) -> None:
+    if len(set(kinds)) > 1:
+        words = [type_word(kind) for kind in kinds]
+        raise RuntimeError("addmv input tensors must have the same dtype, but got {}, {}, and {}".format(*words))
+
+
+def _mv(input: Any, vec: Any, out: Any) -> Any:
+    rows, columns = input._shape
+    if columns != vec._shape[0]:
+        raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{columns}), vec ({vec._shape[0]})")
+    _check_kinds(vec._dtype, input._dtype, vec._dtype)
+    expect_out_dtype(out, vec._dtype)
+    if input._dtype.category == 0 and 0 in input._shape:
+        return input.new_zeros(input._shape[:1])
     refuse_dtype("addmv_impl_cpu", input._dtype)
-    return finish_exactly(views.squeeze(call(_mm, (input, views.unsqueeze(vec, 1))), 1), out)
+    return no_view(views.squeeze(call(_mm, (input, views.unsqueeze(vec, 1))), 1))
 
 
 def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
     """The inner product of two vectors."""
+    return finish_exactly(_dot(input, tensor, out), out)
+
+
+def _dot(input: Any, tensor: Any, out: Any) -> Any:
     a, b = shape_of(input), shape_of(tensor)
     if len(a) != 1 or len(b) != 1:
         raise RuntimeError(f"1D tensors expected, but got {len(a)}D and {len(b)}D tensors")
+    if isinstance(out, TensorBase) and out._dtype is not input._dtype:
+        raise RuntimeError(f"result dtype {type_word(out._dtype)} does not match input dtype {type_word(input._dtype)}")
     if input._dtype is not tensor._dtype:
         raise RuntimeError(
             f"dot : expected both vectors to have same dtype, but found {type_word(input._dtype)} and {type_word(tensor._dtype)}"
@@ -120,11 +154,9 @@ def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
             f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same number of elements, but "
             f"got {a[0]} and {b[0]} elements respectively"
         )
-    if isinstance(out, TensorBase) and out._dtype is not input._dtype:
-        raise RuntimeError(f"result dtype {type_word(out._dtype)} does not match input dtype {type_word(input._dtype)}")
     refuse_dtype("dot", input._dtype)
     product = call(_mm, (views.unsqueeze(input, 0), views.unsqueeze(tensor, 1)))
-    return finish_exactly(views.reshape(product, ()), out)
+    return no_view(views.reshape(product, ()))
 
 
 def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -136,13 +168,16 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     if not a or not b:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {len(a)}D and {len(b)}D")
     if out is None:
-        return no_view(_matmul(input, other, a, b))
+        return _matmul(input, other, None)
     shape = _sized_first(input, other, out)
     if shape == () and (out is input or out is other):
         resize(out, shape)
         raise RuntimeError(f"1D tensors expected, but got {len(input._shape)}D and {len(other._shape)}D tensors")
     try:
-        return finish_exactly(_matmul(input, other, a, b), out)
+        result = finish_exactly(_matmul(input, other, out), out)
+        if len(a) == 1 and len(b) == 2:
+            touch(result)  # torch takes the row's dimension out in place
+        return result
     except RuntimeError:
         if shape is not None:
             resize(out, shape)
@@ -162,58 +197,78 @@ def _sized_first(input: Any, other: Any, out: Any) -> tuple[int, ...] | None:
     return (*lead, *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
 
 
-def _matmul(input: Any, other: Any, a: tuple[int, ...], b: tuple[int, ...]) -> Any:
+def _matmul(input: Any, other: Any, out: Any) -> Any:
+    """The product in torch's way: as one product of matrices where that needs no copy, else as products of batches."""
+    a, b = input._shape, other._shape
+    given = isinstance(out, TensorBase)
     if len(a) == 1 and len(b) == 1:
-        return dot(input, other)
+        return _dot(input, other, out)
     if len(a) == 2 and len(b) == 2:
-        return mm(input, other)
+        return _product(input, other, out)
     if len(a) == 2 and len(b) == 1:
-        return mv(input, other)
-    if len(a) == 1:
-        if len(b) > 2:
-            _check_vector(other, input)
-        product = _matmul(views.unsqueeze(input, 0), other, (1, *a), b)
-        if len(b) == 2:
-            touch(product)  # torch takes the row's dimension out in place
-        return views.squeeze(product, -2)
-    if len(b) == 1:
-        _check_vector(input, other)
-        if input._dtype.category == 0 and 0 not in a:
-            refuse_dtype("addmv_impl_cpu", input._dtype)
-        product = _matmul(input, views.unsqueeze(other, 1), a, (*b, 1))
-        return views.squeeze(product, -1)
+        return _mv(input, other, out)
+    if len(a) == 1 and len(b) == 2:
+        product = _product(views.unsqueeze(input, 0), other, out)
+        touch(product)  # torch takes the row's dimension out in place
+        return no_view(views.squeeze(product, 0))
+    swapped = len(b) > len(a)
+    larger, smaller = (_turned(other), input if len(a) == 1 else _turned(input)) if swapped else (input, other)
+    if _folds(larger, smaller, len(a), given):
+        product = _folded(larger, smaller, out)
+        return contiguous(_turned(product)) if swapped and len(smaller._shape) == 2 else product
+    if len(a) == len(b) == 3 and a[0] != b[0]:
+        if a[0] == 1 and is_tracked(input) and not given:
+            return _matmul(views.squeeze(input, 0), other, out)
+        if b[0] == 1 and is_tracked(other) and not given:
+            return _matmul(input, views.squeeze(other, 0), out)
+    return _batched(input, other, out)
+
+
+def _turned(tensor: Any) -> Any:
+    return views.t(tensor) if len(tensor._shape) == 2 else views.transpose(tensor, -2, -1)
+
+
+def _folds(larger: Any, smaller: Any, first: int, given: bool) -> bool:
+    """Whether the product of three and more dimensions with one or two is one of matrices."""
+    if len(smaller._shape) > 2:
+        return False
+    if is_tracked(smaller) and not given:
+        return True
+    if first == 2:  # the batch would have to be transposed
+        return False
+    if not count_of(larger._shape):
+        return True
+    steps, shape = strides_of(larger), larger._shape
+    return all(steps[d] == steps[d + 1] * shape[d + 1] for d in range(len(shape) - 2))
+
+
+def _folded(larger: Any, smaller: Any, out: Any) -> Any:
+    own, rows = larger._shape, count_of(larger._shape[:-1])
+    flat = views.reshape(larger, (rows, own[-1]))
+    if len(smaller._shape) == 2:
+        return views.unsafe_view(_product(flat, smaller, out), (*own[:-1], smaller._shape[1]))
+    if isinstance(out, TensorBase):
+        _check_kinds(out._dtype, larger._dtype, smaller._dtype)
+    return views.unsafe_view(_mv(flat, smaller, out), own[:-1])
+
+
+def _batched(input: Any, other: Any, out: Any) -> Any:
+    a, b = input._shape, other._shape
+    rows, columns = a[-2] if len(a) > 1 else 1, b[-1] if len(b) > 1 else 1
     lead = broadcast_shape(a[:-2], b[:-2])
-    folded = len(b) == 2 or len(a) == 2 and is_tracked(input)  # into one product of matrices
-    nothing = 0 in (*lead, *a[-2:], b[-1])
-    if folded:
-        check_same_dtype(input, other)
-    if a[-1] != b[-2]:
-        if len(b) == 2:
-            rows = 1
-            for length in a[:-1]:
-                rows *= length
-            raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a[-1]} and {b[0]}x{b[1]})")
-        batch = 1
-        for length in broadcast_shape(a[:-2], b[:-2]):
-            batch *= length
-        raise RuntimeError(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {a[-1]}] but got: [{batch}, {b[-2]}]."
-        )
-    if len(b) == 2:
-        flat = views.reshape(input, (-1, a[-1])) if views.numel_of(a) else None
-        if flat is not None:
-            refuse_dtype("addmm_impl_cpu_", input._dtype)
-            return views.reshape(call(_mm, (flat, other)), (*a[:-1], b[-1]))
-    if not (folded or nothing):  # as in torch, whose products of batches look at no dtype where there is nothing to compute
-        _check_batches(input, other)
-    if nothing and (input._dtype is not other._dtype or input._dtype.category == 0):
-        return _nothing(input, other, (*lead, a[-2], b[-1]))
-    refuse_dtype("bmm", input._dtype)
-    if len(a) == len(b) == 3 and a[0] == b[0]:
-        return call(_bmm, (input, other), label="UnsafeViewBackward0")  # torch's matmul views the product once more
-    left = views.reshape(views.expand(input, (*lead, *a[-2:])), (views.numel_of(lead), *a[-2:]))
-    right = views.reshape(views.expand(other, (*lead, *b[-2:])), (views.numel_of(lead), *b[-2:]))
-    return views.reshape(call(_bmm, (left, right)), (*lead, a[-2], b[-1]))
+    count = count_of(lead)
+    left = views.reshape(views.expand(input, (*lead, rows, a[-1])), (count, rows, a[-1]))
+    if len(b) == 1:
+        right = views.unsqueeze(views.reshape(views.expand(other, (*lead, b[0])), (count, b[0])), 2)
+    else:
+        right = views.reshape(views.expand(other, (*lead, b[-2], columns)), (count, b[-2], columns))
+    _check_lengths(left._shape, right._shape)
+    if len(a) == len(b) == 3:
+        return _products(left, right, "UnsafeViewBackward0", out)  # torch views the product once more, in its own shape
+    product = _products(left, right, "BmmBackward0", out)
+    if len(b) == 1:
+        product = views.squeeze(product, -1)
+    return views.unsafe_view(product, (*lead, *a[-2:-1], *b[1:][-1:]))
 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:

@@ -501,6 +501,8 @@ def _spread_and_mean(input: Any, dim: Any, correction: Any, keepdim: bool, name:
 
     def both(x: Any) -> tuple[Any, Any]:
         variance, centre = _variance(x, dim, correction, keepdim, name)
+        if apart and centre._storage.__class__ is Storage and x._dtype.category == 2:
+            centre = _running(centre, x, wrap_dims(dim, len(x._shape)))
         return _deviation(variance) if name == "std_mean" else variance, centre
 
     with grad_set_to(modes.grad and not apart):
@@ -514,6 +516,17 @@ def _spread_and_mean(input: Any, dim: Any, correction: Any, keepdim: bool, name:
     return record_composite(
         label, _spread_and_mean_slope, (input,), (found, centre), dims, count, rest, needed=(0,) if name == "std_mean" else ()
     )
+
+
+def _running(centre: Any, x: Any, dims: tuple[int, ...]) -> Any:
+    """Means, NaN where a value follows the first infinite one, as in torch, which carries means from one value to the next."""
+    if not count_of(centre._shape) or not (infinite := centre.isinf()).any():
+        return centre
+    last, every = x, x.isinf()
+    for dim in dims if x._shape else ():
+        last = views.slice_dim(last, dim, x._shape[dim] - 1, x._shape[dim], 1)
+    alone = sum(every, dims, True).eq(1).logical_and(last.isinf())
+    return centre.masked_fill(infinite.logical_and(alone.logical_not().reshape(infinite._shape)), math.nan)
 
 
 def _spread_and_mean_slope(

@@ -50,10 +50,9 @@ def _scan(kernel_: Any, input: Any, dim: int, kind: dtype | None, out: Any) -> A
     if kind is not None and out is not None:
         expect_out_dtype(out, kind)
     kind = summed_dtype(input, kind, out)
-    if shape_of(input):
-        refuse_dtype(f"{kernel_.op}_out_cpu", kind)
-    elif not kind.category:
-        return finish(input.to(kind), out)  # there is nothing to add to it
+    if not kind.category and (not input._shape or 0 in input._shape):
+        return finish(input.to(kind), out)  # there is nothing to add
+    refuse_dtype(f"{kernel_.op}_out_cpu", kind)
     if isinstance(out, TensorBase):
         refuse_partial_overlap(out, input)
     return finish(call(kernel_, (input,), dim, dtype=kind), out)
@@ -183,14 +182,14 @@ def _pairs(y: Any, dim: int) -> tuple[Any, Any]:
     return views.slice_dim(y, dim, 1, length, 1), views.slice_dim(y, dim, 0, length - 1, 1)
 
 
-def _steps(x: Any, y: Any, dim: int) -> Any:
+def _steps(x: Any, y: Any, dim: int, name: str) -> Any:
     """The distances between the sample points, shaped to multiply slices of ``y``."""
     shape = shape_of(y)
     if not shape_of(x):
         raise RuntimeError("trapezoid() x must be at least one-dimensional")
-    if len(shape_of(x)) == 1 and len(shape) > 1:
+    if len(shape_of(x)) == 1 and (len(shape) > 1 or shape_of(x) != shape):
         if shape_of(x)[0] != shape[dim]:
-            raise RuntimeError("There must be one `x` value for each sample point")
+            raise RuntimeError(f"{name}There must be one `x` value for each sample point")
         return views.reshape(diff(x), (1,) * dim + (-1,) + (1,) * (len(shape) - dim - 1))
     if len(shape_of(x)) < len(shape):
         x = views.reshape(x, (1,) * (len(shape) - len(shape_of(x))) + shape_of(x))
@@ -202,16 +201,27 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     return _integral(y, x, dx, dim, False)
 
 
+def _refuse_truth(name: str, y: Any, x: Any) -> None:
+    if y._dtype is bool_ or x is not None and x._dtype is bool_:
+        which = "`y`" if x is None else "`x` or `y`"
+        raise RuntimeError(f"{name}: received a bool input for {which}, but bool is not supported")
+
+
 def _integral(y: Any, x: Any, dx: Any, dim: int, running: bool) -> Any:
     shape = shape_of(y)
     if x is not None and not isinstance(x, TensorBase):
         x, dx = None, x
-    if y._dtype is bool_ or x is not None and x._dtype is bool_:
-        name, which = "cumulative_trapezoid" if running else "trapezoid", "`y`" if x is None else "`x` or `y`"
-        raise RuntimeError(f"{name}: received a bool input for {which}, but bool is not supported")
+    if running:
+        _refuse_truth("cumulative_trapezoid", y, x)
+    if not shape:
+        if running and (x is None or not shape_of(x)):
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+        raise IndexError(f"Dimension specified as {dim if x is None else 0} but tensor has no dimensions")
     dim = wrap_dim(dim, len(shape))
-    if not running and shape and shape[dim] == 0:
-        return y.new_zeros(shape[:dim] + shape[dim + 1 :]).zero_()  # which torch fills, as its count of writes tells
+    if not running:
+        if shape[dim] == 0:
+            return y.new_zeros(shape[:dim] + shape[dim + 1 :]).zero_()  # which torch fills, as its count of writes tells
+        _refuse_truth("trapezoid", y, x)
     ahead, behind = _pairs(y, dim)
     sums = ahead + behind
     if x is None:
@@ -220,7 +230,7 @@ def _integral(y: Any, x: Any, dx: Any, dim: int, running: bool) -> Any:
             return cumsum(sums, dim) * (scale / 2.0)
         ends = (views.select(y, dim, 0) + views.select(y, dim, -1)) * 0.5
         return (y.sum(dim) - ends) * scale
-    total = sums * _steps(x, y, dim)
+    total = sums * _steps(x, y, dim, "cumulative_trapezoid: " if running else "")
     return cumsum(total, dim) / 2.0 if running else total.sum(dim) / 2.0
 
 

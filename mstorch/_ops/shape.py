@@ -14,7 +14,7 @@ from .._core.dtype import int64
 from .._core.formats import contiguous_format
 from .._core.modes import modes
 from .._core.storage import Storage, refuse_growth
-from .._core.strides import channels_last_strides, contiguous_strides, flat_index, normalize
+from .._core.strides import beyond_storage, channels_last_strides, contiguous_strides, flat_index, normalize
 from .._core.tangents import LEVELS, is_dual
 from .._core.tensor_base import (
     TensorBase,
@@ -153,10 +153,7 @@ def as_strided_scatter(
     limit = whole_storage(input).numel()
     if positions.size and positions.max() >= limit:
         item = input._dtype.itemsize
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {item} requiring "
-            f"a storage size of {(int(positions.max()) + 1) * item} are out of bounds for storage of size {limit * item}"
-        )
+        raise beyond_storage(size, stride, offset, item, limit * item)
     if own != contiguous_strides(shape) or input._offset:
         # Each storage position that the part names, as a place among the elements of ``input``.
         mine = flat_index(shape, own, input._offset).reshape(-1)
@@ -562,6 +559,8 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
             steps = contiguous_strides(shape) if stride is None else stride
             need = (storage_offset + sum((length - 1) * step for length, step in zip(shape, steps)) + 1) * source._dtype.itemsize
             if need > source._storage.nbytes:
+                if shape == self._shape and tuple(steps) == strides_of(self):  # torch sees nothing to change, and grows no memory
+                    raise beyond_storage(shape, steps, storage_offset, source._dtype.itemsize, source._storage.nbytes)
                 refuse_growth(source._storage)
                 source._storage.resize(need)
         turn_into(self, views.as_strided(source, shape, contiguous_strides(shape) if stride is None else stride, storage_offset))

@@ -10,7 +10,7 @@ from .._backend import tape
 from .._backend.table import kernel
 from .._core.dtype import dtype
 from .._core.promotion import type_text
-from .._core.strides import contiguous_strides, view_strides
+from .._core.strides import beyond_storage, contiguous_strides, view_strides
 from .._core.tensor_base import TensorBase, make_view, strides_of, whole_storage
 from .._tape import windows
 from .._tape.vocabulary import sum_array
@@ -102,8 +102,12 @@ def reshape(input: Any, *shape: Any) -> Any:
     strides = contiguous_strides(wanted) if input._stride is None else view_strides(own, input._stride, wanted)
     if strides is not None:
         return _as_shape(input, wanted, strides)
-    copy = call(_clone, (input,))
-    return windows.no_view(_as_shape(copy, wanted, contiguous_strides(wanted), "UnsafeViewBackward0"))
+    return unsafe_view(call(_clone, (input,)), wanted)
+
+
+def unsafe_view(fresh: Any, shape: tuple[int, ...]) -> Any:
+    """The dense elements of a tensor that nobody else holds in another shape, no view for autograd."""
+    return windows.no_view(_as_shape(fresh, shape, contiguous_strides(shape), "UnsafeViewBackward0"))
 
 
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
@@ -519,10 +523,7 @@ def as_strided(input: Any, size: Sequence[int], stride: Sequence[int], storage_o
     last = offset + sum((length - 1) * step for length, step in zip(size, stride))
     if numel_of(size) and last >= limit:
         item = input._dtype.itemsize
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {item} requiring "
-            f"a storage size of {(last + 1) * item} are out of bounds for storage of size {limit * item}"
-        )
+        raise beyond_storage(size, stride, offset, item, limit * item)
     return windows.window_on(input, size, stride, offset, "AsStridedBackward0")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mstorch._core.strides import beyond_storage
 from mstorch._serialization import adapter
 from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage, TypedRef
 from mstorch._serialization.options import LOCAL
@@ -35,11 +36,7 @@ def _check(ref: Any, dtype_name: str, offset: Any, size: Any, stride: Any) -> tu
     itemsize = ITEMSIZE[dtype_name]
     last = -1 if 0 in size else offset + sum((length - 1) * step for length, step in zip(size, stride, strict=True))
     if (last + 1) * itemsize > ref.storage.nbytes():
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} "
-            f"requiring a storage size of {(last + 1) * itemsize} are out of bounds for storage of size "
-            f"{ref.storage.nbytes()}"
-        )
+        raise beyond_storage(size, stride, offset, itemsize, ref.storage.nbytes())
     # Stride 0 lets a few bytes claim any size. torch need not hold those elements one by one, but MindSpore does.
     if math.prod(size) * itemsize > max(ref.storage.nbytes(), _MAX_EXPANDED):
         raise RuntimeError(
