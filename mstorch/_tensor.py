@@ -557,9 +557,9 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
     if (new.layout is formats.strided) != (tensor.layout is formats.strided):
         raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
     parameter = tensor._storage.parameter
-    shape = tensor._shape
+    shape, kind = tensor._shape, tensor._dtype
     become_apart(tensor, new)
-    refit(tensor, shape)
+    refit(tensor, shape, kind)
     if parameter is not None and tensor._storage.parameter is None:
         # MindSpore's optimisers know the parameter: it shares the new memory.
         set_value(parameter, value_of(tensor))

@@ -22,3 +22,9 @@ class quiet:
 
     def __exit__(self, *error: object) -> None:
         np.seterrobj(self.before)
+
+
+def narrowed(array: np.ndarray, kind: np.dtype) -> np.ndarray:
+    """An array in a dtype of fewer bits; what is too large for it is infinite."""
+    with quiet():
+        return array.astype(kind)

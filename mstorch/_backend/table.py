@@ -15,6 +15,7 @@ import numpy as np
 
 from . import runtime
 from .cast import cast
+from .quiet import narrowed
 from .raw import MS_DTYPE, NP_DTYPE, Raw, from_numpy
 
 FLOATS = ("float32", "float64")
@@ -196,7 +197,7 @@ def _host_through(function: Function, asked: np.dtype, computing: np.dtype) -> F
     def restore(value: Any) -> Any:
         if isinstance(value, tuple):
             return tuple(restore(item) for item in value)
-        return value.astype(asked) if value.dtype == computing else value
+        return narrowed(value, asked) if value.dtype == computing else value
 
     def call(*args: Any) -> Any:
         return restore(function(*map(convert, args)))

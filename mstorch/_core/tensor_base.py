@@ -39,14 +39,16 @@ class Auto:
     """What autograd knows of a tensor besides the node that made it; most tensors have none.
 
     ``leaf``: gradients end here. ``base``: the tensor that this one is a view of, always a root. ``seen``: the version of the
-    memory at which the view's history was looked up. ``origin``: how the view was made. ``accumulator`` refers weakly to the
-    node that adds to ``grad``. ``hooks`` run on the gradient, ``post`` after a leaf got one.
+    memory at which the view's history was looked up (-1: it was written since). ``pending``: the node that such a write gave the base
+    and the version then. ``origin``: how the view was made. ``accumulator`` refers weakly to the node that adds to ``grad``. ``hooks``
+    run on the gradient, ``post`` after a leaf got one.
     """
 
     # What few tensors have stands in the class, so that making a view sets three attributes.
     leaf = False
     base: Any = None
     seen = 0
+    pending: tuple[Any, int] | None = None
     origin = DEFAULT
     grad: Any = None
     accumulator: Any = None
@@ -566,6 +568,9 @@ def _kept_counter(tensor: Any) -> Any:
     return Counter(counter.version) if counter.__class__ is Storage and sys.getrefcount(counter) <= 4 else counter
 
 
+on_resize: list[Callable[[Any, tuple[int, ...]], None]] = []  # called with what has a history and got another shape, and its old one
+
+
 def resize(tensor: Any, shape: tuple[int, ...]) -> None:
     """Give a tensor on the host another, row-major shape in its storage, which grows where that is too small."""
     storage, size = tensor._storage, tensor._dtype.itemsize
@@ -575,7 +580,11 @@ def resize(tensor: Any, shape: tuple[int, ...]) -> None:
         whole = storage.nbytes // size * size
         storage.resize(need)
         determinism.fill(storage.memory[whole : need // size * size].view(tensor._dtype.np), tensor._dtype)
+    before = tensor._shape
     tensor._shape, tensor._stride, tensor._array = shape, None, None
+    if tensor._node is not None and (tensor._auto is None or tensor._auto.base is None):
+        for told in on_resize:
+            told(tensor, before)
 
 
 def in_order(tensor: Any, strides: Strides | None) -> Any:

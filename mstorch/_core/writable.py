@@ -41,6 +41,8 @@ def check_history(tensor: Any) -> None:
                 raise RuntimeError(refused_view(tensor, auto))
             if base._node is None:  # the base may take no part: ``arange(6.0).view(2, 3).requires_grad_()``
                 raise RuntimeError(_VIEW_OF_LEAF)
+            if tensor._node is None and auto.seen != -1:  # its base got a history since, and nobody has looked: a leaf, to torch
+                raise RuntimeError(_LEAF)
 
 
 def check_view(tensor: Any) -> None:

@@ -49,7 +49,7 @@ from .._core.tensor_base import (
     window,
 )
 from .._core.warned import warn_once
-from .._core.writable import check_history, check_writable, refuse_partial_overlap
+from .._core.writable import check_history, check_writable, refuse_partial_overlap, refuse_shared_places
 from .._tape.writes import assign
 from ._dispatch import (
     broadcast_shape,
@@ -213,6 +213,8 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     if isinstance(src, TensorBase) and src._storage is self._storage and len(src._shape) <= len(self._shape) and stands_in(src, self):
         if not (modes.grad and (is_tracked(src) or is_tracked(self))):
             check_history(self)
+            if src._shape != self._shape:
+                refuse_shared_places(self)
             touch(self)
             return self
         src = contiguous_copy(src)  # the history changes, if the values do not

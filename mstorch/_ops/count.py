@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
+from .._backend.quiet import quiet
 from .._backend.table import kernel
 from .._core.dtype import bool_, float32, float64, int32, int64
 from .._core.strides import contiguous_strides, normalize
@@ -277,7 +278,8 @@ def _range_of(values: Any, low: float, high: float, name: str, widen: float) -> 
     """The range of a histogram: the given one, or that of the data if its ends are equal; widened if it has no width."""
     array = array_of(values)
     if low == high and array.size:
-        low, high = float(array.min()), float(array.max())
+        with quiet():
+            low, high = float(array.min()), float(array.max())
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"{name}: range of [{_short(low)}, {_short(high)}] is not finite")
     return (low - widen, high + widen) if low == high else (low, high)
@@ -381,7 +383,8 @@ def _edges(values: Any, bins: int, limits: Any, place: int) -> Any:
         low, high = 0.0, 1.0
     else:
         array = array_of(values)
-        low, high = float(array.min()), float(array.max())
+        with quiet():
+            low, high = float(array.min()), float(array.max())
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"torch.histogramdd: dimension {place}'s range [{low:g}, {high:g}] is not finite")
     if low > high:

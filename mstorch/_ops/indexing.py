@@ -24,7 +24,7 @@ from .._core.tensor_base import (
     value_of,
 )
 from .._core.warned import warn
-from .._core.writable import check_history, check_writable, refuse_partial_overlap
+from .._core.writable import check_history, check_writable, refuse_partial_overlap, refuse_shared_places
 from .._tape.duals import write_parts
 from .._tape.native import through
 from .._tape.node import Node, bare, bare_twin, dressed, edge_of
@@ -358,6 +358,8 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         same = stands_in(value, current)
         if same and not (modes.grad and (is_tracked(value) or is_tracked(current))):
             check_history(current)
+            if not value._shape:  # a number, to torch
+                refuse_shared_places(current)
             touch(current)
             return
         if value._shape != current._shape and value._shape and current._shape and count_of(value._shape) == count_of(current._shape) == 1:
@@ -498,7 +500,8 @@ def _put_on_device(target: Any, positions: Any, source: Any) -> None:
     if modes.grad and (is_tracked(target) or is_tracked(source)):
         made = _FlatPut.recorded(snapshot(target), positions, source)
     put_raw(target, _scatter[target._dtype.name](value_of(target), value_of(positions), value_of(source)))
-    settle(target, made, "IndexPutBackward0")
+    if modes.grad:
+        settle(target, made, "IndexPutBackward0")
 
 
 class _FlatPut(Node):

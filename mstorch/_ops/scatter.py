@@ -3,10 +3,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from .._backend.cast import numpy_cast
 from .._backend.table import kernel
-from .._core.dtype import int64
+from .._core.dtype import bfloat16, float16, int64
 from .._core.formats import contiguous_format
-from .._core.tensor_base import TensorBase, count_of, is_tracked
+from .._core.modes import grad_set_to, modes
+from .._core.storage import Storage
+from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked, tensor_of
+from .._tape.composite import record
 from . import views
 from ._autocast import follow
 from ._dispatch import accept_numpy_names, call, finish, python_number, shape_of, type_word, wrap_dim
@@ -14,7 +20,7 @@ from ._numbers import fitting
 from ._positions import check_index_dim, check_range, index_tensor
 
 _scatter = kernel("scatter")
-_put = kernel("put")
+_put, _select = kernel("put"), kernel("index_select")
 _index_write = kernel("index_write")
 _reduce = kernel("scatter_reduce")
 
@@ -153,16 +159,40 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, 
         )
     if 0 in shape and len(shape) > 1:
         # As in torch, indices are not looked at.
-        return finish(input.clone(memory_format=contiguous_format), out)
+        with grad_set_to(False):
+            copy = input.clone(memory_format=contiguous_format)
+        return finish(record("IndexAddBackward0", _nothing_added, (input, source), (copy,), other, dim, needed=(), kept=())[0], out)
     size = shape[dim] if shape else 1
     check_range(
         positions, 0, size,
         lambda wrong: RuntimeError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
         if len(shape) > 1 else IndexError("index out of range in self"),
     )
-    if not isinstance(alpha, (int, float, bool)) or alpha != 1:
+    if not isinstance(alpha, (int, float, bool)) or alpha != 1 or alpha is True:
+        if input._dtype in (float16, bfloat16) and shape and input._storage.__class__ is Storage and modes.native is None:
+            return finish(_added_in_steps(input, dim, positions, source, alpha), out)
         source = source * alpha
     return finish(_index_written(input, dim, positions, source, True), out)
+
+
+def _nothing_added(gradients: Any, outputs: Any, inputs: Any, shape: tuple[int, ...], dim: int) -> tuple[Any, Any]:
+    if not gradients[0]._shape[dim] and shape[dim]:
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
+    return gradients[0], gradients[0].new_zeros(shape)
+
+
+def _added_in_steps(input: Any, dim: int, positions: Any, source: Any, alpha: Any) -> Any:
+    """``index_add`` of halves with a factor: torch rounds the factor, each product and each sum."""
+    shape = input._shape
+    places = np.arange(count_of(shape)).reshape(shape).take(array_of(positions).reshape(-1), dim)
+    with grad_set_to(False):
+        factor = tensor_of(numpy_cast(np.array(float(alpha)), input._dtype.np))
+        found = call(_put, (input, source * factor), tensor_of(places), True)
+    return record("IndexAddBackward0", _added_slope, (input, source), (found,), dim, positions, alpha, needed=(), kept=())[0]
+
+
+def _added_slope(gradients: Any, outputs: Any, inputs: Any, dim: int, positions: Any, alpha: Any) -> tuple[Any, Any]:
+    return gradients[0], call(_select, (gradients[0],), dim, positions) * alpha
 
 
 def _index_written(input: Any, dim: int, positions: Any, source: Any, accumulate: bool) -> Any:

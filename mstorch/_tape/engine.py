@@ -100,7 +100,7 @@ def is_watched() -> bool:
 def add(first: Any, second: Any) -> Any:
     """The sum of two gradients for the same tensor."""
     if first.__class__ is np.ndarray and second.__class__ is np.ndarray:
-        found = np.add(first, second)
+        found = np.add(first, second, extobj=QUIET)
         return found if found.__class__ is np.ndarray else np.asarray(found)
     if isinstance(first, Raw) and isinstance(second, Raw):
         return first + second

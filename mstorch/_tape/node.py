@@ -206,17 +206,30 @@ def node_of(tensor: Any) -> Node | None:
 
 def _look_again(tensor: Any, auto: Any, version: int) -> None:
     base = auto.base
-    if tensor._node is None and not is_tracked(base):
+    if tensor._node is None and auto.pending is None and not is_tracked(base):
         return
     if auto.origin != DEFAULT:
         raise RuntimeError(refused_view(tensor, auto, True))
-    made = _look[0](tensor)
+    pending, auto.pending = auto.pending, None
+    if pending is not None and pending[1] == version and base._node is None:
+        made = _cut_off(tensor, base, pending[0])
+    else:
+        made = _look[0](tensor)
     if auto.hooked is not None:  # what ``retain_grad`` asked for
         if tensor._node is not None and tensor._node.retained:
             tensor._node.retained.pop(tensor._number, None)
         made._node.retained = {**(made._node.retained or {}), made._number: auto.hooked}
     tensor._node, tensor._number = made._node, made._number
     auto.seen = version
+
+
+def _cut_off(tensor: Any, base: Any, node: Node) -> Any:
+    """The history that a write to a view gave it, where the base was detached since, which no version tells."""
+    base._node, base._number = node, 0
+    try:
+        return _look[0](tensor)
+    finally:
+        base._node = None
 
 
 _look: list[Callable[[Any], Any]] = []  # filled by the room of windows, which stands above

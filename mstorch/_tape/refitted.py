@@ -1,19 +1,24 @@
-"""Tensors that got another shape without autograd being told: their gradients must fit what was recorded."""
+"""Tensors that got another shape or dtype without autograd being told: their gradients must fit what was recorded."""
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from .._backend.cast import numpy_cast
+from .._backend.raw import NP_DTYPE
+from .._core.tensor_base import on_resize
 from . import vocabulary as v
 from .engine import check_fit
 from .node import Node, named
+from .primitives import dtype_name
 
 
 class Refitted(Node):
-    """Stands before the node of a tensor that has another shape than what the node made, and is called as that."""
+    """Stands before the node of a tensor that has another shape or dtype than what the node made, and is called as that."""
 
-    __slots__ = ("shape", "recorded", "number")
+    __slots__ = ("shape", "kind", "recorded", "number")
     shape: tuple[int, ...]
+    kind: Any
     recorded: Node
     number: int
 
@@ -23,11 +28,15 @@ class Refitted(Node):
         return self.number + 1
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """The gradient in the shape that was recorded."""
+        """The gradient in the shape and dtype that were recorded."""
         gradient = gradients[self.number]
         own = v.shape_of(gradient)
         check_fit(self, own, self.shape)
-        return (v.fit(gradient, self.shape),)
+        found = v.fit(gradient, self.shape)
+        wanted, given = self.kind.np, NP_DTYPE[dtype_name(found)]
+        if wanted != given:
+            found = v.mapped(found, lambda array: numpy_cast(array, wanted), lambda array: numpy_cast(array, given), "ToCopyBackward0")
+        return (found,)
 
     @property
     def next_functions(self) -> tuple[Any, ...]:
@@ -35,11 +44,14 @@ class Refitted(Node):
         return self.recorded.next_functions
 
 
-def refit(tensor: Any, shape: tuple[int, ...]) -> None:
-    """Let gradients of a tensor, which had a shape when its node made it, and has another one now, be fitted to that."""
+def refit(tensor: Any, shape: tuple[int, ...], kind: Any) -> None:
+    """Let gradients of a tensor, which had a shape and a dtype when its node made it, and has others now, be fitted to those."""
     node = tensor._node
-    if node is None or shape == tensor._shape or isinstance(node, Refitted):
+    if node is None or shape == tensor._shape and kind is tensor._dtype or isinstance(node, Refitted):
         return
     made: Any = named(Refitted, type(node).label)([(node, tensor._number)])
-    made.shape, made.recorded, made.number = shape, node, tensor._number
+    made.shape, made.kind, made.recorded, made.number = shape, kind, node, tensor._number
     tensor._node = made
+
+
+on_resize.append(lambda tensor, shape: refit(tensor, shape, tensor._dtype))

@@ -9,7 +9,7 @@ import numpy as np
 from .._backend.host._sums import sum_along
 from .._backend.host._ufunc import number
 from .._backend.host.matmul import two_products as array_products
-from .._backend.quiet import quiet
+from .._backend.quiet import narrowed, quiet
 from .._backend.raw import NAME_OF_NP, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
 from .._core.storage import Value
@@ -217,6 +217,8 @@ def like(array: Any, value: Any) -> Any:
     """An array, or a bare value of a device, as a constant of the kind of another value: bare, or a tensor."""
     if array.__class__ is Raw:
         return dressed(array) if isinstance(value, TensorBase) else array
+    if array.dtype == np.float32 and dtype_name(value) == "bfloat16":  # host_array has widened it
+        array = array.astype(NP_DTYPE["bfloat16"])
     if isinstance(value, TensorBase):
         return tensor_beside(array, value)
     if value.__class__ is np.ndarray:
@@ -323,7 +325,7 @@ def wide(function: Callable[..., Any]) -> Callable[..., Any]:
         if first.__class__ is not np.ndarray or first.dtype.itemsize != 2:
             return function(*values)
         found = function(*[value.astype(np.float32) if value.__class__ is np.ndarray else value for value in values])
-        return found.astype(first.dtype)
+        return narrowed(found, first.dtype)
 
     return computed
 

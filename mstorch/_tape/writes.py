@@ -197,14 +197,14 @@ def settle(target: Any, made: Any | None, label: str = "CopyBackwards") -> None:
     base._node, base._number = written, 0
     if base._auto is not None:
         base._auto.leaf = False
-    auto.seen = -1
+    auto.seen, auto.pending = -1, (written, target._counter.version)
 
 
 def review(target: Any, view: Any) -> None:
     """Let a tensor show what a view of it shows, with the view's history behind its own."""
     node, number = view._node, view._number
     tangents = {level: tangent_of(view, level) for level in levels_of(view)} if LEVELS else {}
-    shape = target._shape
+    shape, kind = target._shape, target._dtype
     turn_into(target, view)
     for level, tangent in tangents.items():
         keep(auto_of(target), level, tangent)
@@ -216,7 +216,7 @@ def review(target: Any, view: Any) -> None:
     if node is not None:
         target._node, target._number = node, number
     elif auto is None or auto.base is None:
-        refit(target, shape)
+        refit(target, shape, kind)
 
 
 def _maps_by_bytes(base: Any, target: Any) -> tuple[Map, Map]:

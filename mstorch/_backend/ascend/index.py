@@ -36,6 +36,10 @@ def _scatter(x: Raw, source: Raw, dim: int, index: Raw, how: str) -> Raw:
     if how in ("none", "update"):
         return run("Scatter", x, dim, index, source, "none")
     if how == "add":
+        if not x.shape:  # the primitive takes no single numbers
+            target, places, values = (run("Reshape", part, (1,)) for part in (x, index, source))
+            row = run("ScatterAddExt", target, dim, places, values)
+            return run("Reshape", row, ())
         return run("ScatterAddExt", x, dim, index, source)
     return run("Scatter", x, dim, index, source, how)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..quiet import QUIET, quiet
+from ..quiet import QUIET, narrowed, quiet
 from ..table import define_host
 from ._ufunc import COMPLEX, FLOATS, HALF, INTS, REAL, number, one, two
 
@@ -27,13 +27,13 @@ def numpy_scalar_power(x: np.ndarray, exponent: Any) -> np.ndarray:
         rounded = float(np.float32(exponent).astype(x.dtype))
         wide = x.astype(np.float32)
         if x.dtype == np.float16:
-            return np.asarray(np.power(wide, np.float32(rounded), extobj=QUIET)).astype(x.dtype)
+            return narrowed(np.asarray(np.power(wide, np.float32(rounded), extobj=QUIET)), x.dtype)
         if rounded in (3, -2, -0.5):  # torch rounds in between
             inner = np.sqrt(wide, extobj=QUIET) if rounded == -0.5 else np.multiply(wide, wide, extobj=QUIET)
-            inner = inner.astype(x.dtype).astype(np.float32)
+            inner = narrowed(inner, x.dtype).astype(np.float32)
             found = np.multiply(inner, wide, extobj=QUIET) if rounded == 3 else np.reciprocal(inner, extobj=QUIET)
-            return np.asarray(found).astype(x.dtype)
-        return numpy_scalar_power(wide, rounded).astype(x.dtype)
+            return narrowed(np.asarray(found), x.dtype)
+        return narrowed(numpy_scalar_power(wide, rounded), x.dtype)
     if exponent == 2:
         return np.asarray(np.multiply(x, x, extobj=QUIET))
     if exponent == 0.5:

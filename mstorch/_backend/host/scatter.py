@@ -74,7 +74,7 @@ def numpy_index_write(x: np.ndarray, source: np.ndarray, dim: int, index: np.nda
         if not accumulate:
             found[key] = source
             return found.reshape(x.shape)
-        if x.ndim > 1:  # of a vector torch rounds each sum
+        if x.ndim > 1 and dim in (0, x.ndim - 1):  # elsewhere torch rounds each sum
             found, source = wide(found), wide(source)
         if dim == 0 and index.min() >= 0:
             add_rows(found, index, source)
