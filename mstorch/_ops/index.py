@@ -272,12 +272,14 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
     """Put (or add) ``values`` at the index tensors; returns the tensor."""
     check_history(self)
     key = tuple(slice(None) if index is None else index for index in indices)
+    if len(indices) > len(self._shape):
+        raise IndexError(f"too many indices for tensor of dimension {len(self._shape)} (got {len(indices)})")
+    if values._dtype is not self._dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{type_word(self._dtype)} for the destination and {type_word(values._dtype)} for the source."
+        )
     if not accumulate:
-        if values._dtype is not self._dtype:
-            raise RuntimeError(
-                "Index put requires the source and destination dtypes match, got "
-                f"{type_word(self._dtype)} for the destination and {type_word(values._dtype)} for the source."
-            )
         indexing.setitem(self, key, values)
         return self
     check_writable(self, uniform=True)  # torch only warns of memory that stands in several places

@@ -341,7 +341,7 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     if value.__class__ is complex:
         number_as(value, self)
     current, advanced = _basic(self, key)
-    if current is not self and (advanced or self._dtype.category < 2) and (
+    if current is not self and 0 not in self._shape and (advanced or self._dtype.category < 2) and (
         current._shape == self._shape and current._offset == self._offset and strides_of(current) == strides_of(self)
     ):
         current = self  # as in torch, what shows all of a tensor is the tensor
@@ -445,7 +445,6 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
     check_history(current)
     shape = current._shape
     common, dims, adjacent = _plan(shape, advanced)
-    _check_bounds(shape, advanced)
     rest = [shape[d] for d in range(len(shape)) if d not in dims]
     if adjacent:
         target = (*rest[: dims[0]], *common, *rest[dims[0] :])
@@ -473,6 +472,7 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
             "Index put requires the source and destination dtypes match, got "
             f"{type_word(current._dtype)} for the destination and {type_word(value._dtype)} for the source."
         )
+    _check_bounds(shape, advanced)  # last, as in torch
     indices = tuple(advanced[d] for d in dims)
     if modes.native is None and current._storage.__class__ is Storage:
         places = tuple(array_of(advanced[d]) if d in advanced else slice(None) for d in range(len(shape)))
