@@ -12,7 +12,7 @@ import numpy as np
 
 from .._backend.cast import cast, numpy_cast
 from .._backend.table import Kernel, kernel
-from .._core.dtype import dtype, get_default_dtype
+from .._core.dtype import dtype, float32, get_default_dtype
 from .._core.modes import grad_set_to, modes
 from .._core.promotion import WORDS, can_cast, combine, promote_types, scalar_dtype
 from .._core.storage import Absent, Storage
@@ -49,7 +49,7 @@ from .._tape.windows import linear, linear_node, no_view
 from .._tape.writes import assign, detach_snapshot, settle, snapshot
 from ._memory_order import result_strides
 from ._parts import expect_parts
-from ._scalars import WIDE_SECOND, scalar_array, widened
+from ._scalars import WIDE_SECOND, is_inexact, scalar_array, widened
 from ._sequence import ONCE, as_written, in_sequence
 
 Tensor = TensorBase  # for isinstance and annotations; results are instances of the finished class
@@ -225,6 +225,10 @@ def elementwise_in(
         inputs.append(operand)
     if kind.itemsize == 2 and kind.category == 2 and kernel.op in WIDE_SECOND:
         wide = widened(operands[1], tensors, kind)
+        if wide is None and is_inexact(operands[1], kind):
+            # Values of a device have one dtype: the tensor goes to single precision and back, where the number needs it.
+            found = elementwise_in(float32, kernel, [cast_tensor(operands[0], float32), *operands[1:]], args, numbers_as_tensors, label)
+            return cast_tensor(found, kind)
         inputs[1] = inputs[1] if wide is None else wide
     return apply(kernel, kind, tuple(inputs), args, label=label, strides=strides)
 

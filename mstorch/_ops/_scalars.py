@@ -61,3 +61,11 @@ def widened(second: Any, tensors: list[Any], kind: dtype) -> Any:
         return None
     there = functools.partial(numpy_cast, target=float32.np)
     return linear(second, there, functools.partial(numpy_cast, target=second._dtype.np), "ToCopyBackward0")
+
+
+def is_inexact(second: Any, kind: dtype) -> bool:
+    """Whether an operand is a number that a dtype of half precision has not."""
+    if isinstance(second, TensorBase):
+        return False
+    number = scalar_array(second.item() if isinstance(second, np.generic) else second, float32)
+    return bool(numpy_cast(numpy_cast(number, kind.np), float32.np) != number)

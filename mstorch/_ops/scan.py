@@ -189,7 +189,7 @@ def _steps(x: Any, y: Any, dim: int, name: str) -> Any:
         raise RuntimeError("trapezoid() x must be at least one-dimensional")
     if len(shape_of(x)) == 1 and (len(shape) > 1 or shape_of(x) != shape):
         if shape_of(x)[0] != shape[dim]:
-            raise RuntimeError(f"{name}There must be one `x` value for each sample point")
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
         return views.reshape(diff(x), (1,) * dim + (-1,) + (1,) * (len(shape) - dim - 1))
     if len(shape_of(x)) < len(shape):
         x = views.reshape(x, (1,) * (len(shape) - len(shape_of(x))) + shape_of(x))
@@ -230,7 +230,7 @@ def _integral(y: Any, x: Any, dx: Any, dim: int, running: bool) -> Any:
             return cumsum(sums, dim) * (scale / 2.0)
         ends = (views.select(y, dim, 0) + views.select(y, dim, -1)) * 0.5
         return (y.sum(dim) - ends) * scale
-    total = sums * _steps(x, y, dim, "cumulative_trapezoid: " if running else "")
+    total = sums * _steps(x, y, dim, "cumulative_trapezoid" if running else "trapezoid")
     return cumsum(total, dim) / 2.0 if running else total.sum(dim) / 2.0
 
 

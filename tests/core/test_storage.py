@@ -228,3 +228,17 @@ def test_memory_that_an_array_shows_cannot_grow(both, shown):
         return x.untyped_storage().resizable(), x.resize_(2).shape, x.resize_(8).shape
 
     both(body)
+
+
+@pytest.mark.parametrize("kind", ["storage", "untyped_storage", "tensor"])
+@pytest.mark.parametrize("held", [0, 1, 2, 4])
+@pytest.mark.parametrize("length", [0, 2, 3])
+def test_set_beyond_a_storage(both, length, held, kind):
+    """Memory grows for another shape; torch sees nothing to do, and raises, where the shape stays."""
+
+    def body(torch):
+        target, source = torch.zeros(2), torch.zeros(held)
+        target.set_(source if kind == "tensor" else getattr(source, kind)(), 0, (length,), (1,))
+        return tuple(target.shape), source.untyped_storage().nbytes()
+
+    both(body)

@@ -194,6 +194,50 @@ def _windows() -> list[str]:
     return [] if seen == [[1.0, 3.0], [2.0, 4.0]] and leaf.grad.tolist() == [16.0] else [f"windows: {seen} {leaf.grad}"]
 
 
+def _leaves() -> list[str]:
+    """Leaves that are written by index without autograd stay leaves, and are trained on."""
+    writes: dict[str, Any] = {
+        "mask": lambda x: x.__setitem__(x > 0, 2.0), "positions": lambda x: x.__setitem__([0, 1], 2.0),
+        "both": lambda x: x[1:].__setitem__(torch.tensor([0], device="npu"), 2.0), "added": lambda x: x.__setitem__([0], x[[0]] + 1),
+        "put": lambda x: x.index_put_((torch.tensor([0], device="npu"),), torch.tensor(2.0, device="npu")),
+        "filled": lambda x: x.index_fill_(0, torch.tensor([0], device="npu"), 2.0), "masked": lambda x: x.masked_fill_(x > 0, 2.0),
+        "view": lambda x: x[:2].mul_(2), "scattered": lambda x: x.scatter_(0, torch.tensor([0], device="npu"), 2.0),
+    }  # fmt: skip
+    found = []
+    for name, write in writes.items():
+        leaf = torch.ones(3, device="npu").requires_grad_()
+        with torch.no_grad():
+            write(leaf)
+        (leaf * 2).sum().backward()
+        torch.optim.SGD([leaf], lr=0.5).step()
+        if not leaf.is_leaf or leaf.grad is None or leaf.grad.tolist() != [2.0] * 3:
+            found.append(f"leaf written by {name}")
+    return found
+
+
+def _halves() -> list[str]:
+    """Numbers that half precision has not, beside tensors that are in it, and the dtype of gradients."""
+    functions: dict[str, Any] = {
+        "mul": lambda x: x * 1e-8, "div": lambda x: x / 1e5, "under": lambda x: 1e5 / x, "in place": lambda x: x.clone().mul_(1e-3),
+        "amax": lambda x: x.amax(0), "max": lambda x: x.max(), "prod": lambda x: (x * 0).prod(0), "maximum": lambda x: torch.maximum(x, x * 2),
+        "fmod": lambda x: x.fmod(x * 2), "median": lambda x: x.median(),
+    }  # fmt: skip
+    found = []
+    for kind in (torch.float16, torch.bfloat16):
+        for name, function in functions.items():
+            leaves = [torch.tensor([1.0, 3.0, 1000.0]).to(kind).to(place).requires_grad_() for place in ("cpu", "npu")]
+            values = [function(leaf) for leaf in leaves]
+            slopes = [torch.autograd.grad(value.float().sum(), leaf)[0] for value, leaf in zip(values, leaves)]
+            same = all(here.dtype == there.dtype == kind and here.tolist() == there.tolist() for here, there in (values, slopes))
+            if not same:
+                found.append(f"{kind} {name}: {values} {slopes}")
+    whole = torch.ones((), device="npu").scatter_add_(0, torch.zeros((), dtype=torch.int64, device="npu"), torch.ones((), device="npu"))
+    return found if whole.item() == 2 else [*found, "a number scattered to a number"]
+
+
 if __name__ == "__main__":
-    parts = (_timed, _untimed, _of_torch, _pinned, _streams, _scaled, _random, _memory, _loaded, _storages, _inside, _complex, _windows)
+    parts = (
+        _timed, _untimed, _of_torch, _pinned, _streams, _scaled, _random, _memory, _loaded, _storages, _inside, _complex, _windows, _leaves,
+        _halves,
+    )  # fmt: skip
     print([line for part in parts for line in part()])

@@ -262,3 +262,24 @@ def test_fillers_beyond_the_dtype(both, kind, value):
         return x.nan_to_num(value), x.nan_to_num(0, value), x.nan_to_num(0, 0, value)
 
     both(body)
+
+
+@pytest.mark.parametrize("name", ["clamp", "clip", "clamp_", "clamp_min", "clamp_max"])
+@pytest.mark.parametrize("size", [0, 2])
+@pytest.mark.parametrize("bounds", ["numbers", "low", "high", "tensors", "low tensor", "high tensor", "integers"])
+def test_bounds_of_truth_values(both, bounds, size, name):
+    """Numbers are refused, and tensors at both ends; a tensor at one end is not."""
+
+    def body(torch):
+        x = torch.zeros(size, 2, dtype=torch.bool)
+        given = {
+            "numbers": (False, True), "low": (False,), "high": (None, True), "tensors": (x, x), "low tensor": (x,), "high tensor": (None, x),
+            "integers": (0, 1),
+        }[bounds]  # fmt: skip
+        if name in ("clamp_min", "clamp_max") and len(given) > 1:
+            return None
+        if (name, bounds) == ("clamp_", "integers"):
+            return None  # refused in words of its own
+        return getattr(x, name)(*given)
+
+    both(body)

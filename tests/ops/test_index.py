@@ -219,3 +219,56 @@ def test_numbers_of_bytes_select_all_or_nothing(both, mask):
         return x
 
     both(body)
+
+
+WRITES = {
+    "too large a value": ((slice(None), [2, 1]), (7, 7), "float32"), "a fitting value": ((slice(None), [2, 1]), (5,), "float32"),
+    "another dtype": ((slice(None), [2, 1]), (5,), "float64"), "nothing": ((slice(0, 0), [2, 1]), (7, 7), "float32"),
+    "two": (([0, 1], [5, 0]), (3,), "float32"), "rows that do not fit": (([0, 1, 2], [5, 0]), (3,), "float32"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_values_are_looked_at_before_indices(both, name):
+    key, shape, dtype = WRITES[name]
+
+    def body(torch):
+        torch.zeros(3, 1, 5)[key] = torch.zeros(shape, dtype=getattr(torch, dtype))
+
+    both(body)
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_more_indices_than_dimensions_are_put(both, accumulate):
+    both(lambda torch: torch.zeros(3, 5).index_put_((torch.tensor([0]),) * 3, torch.zeros(1), accumulate))
+
+
+SOURCES = {
+    "itself": lambda t: t, "row": lambda t: t[0], "element": lambda t: t[:1, :1], "number": lambda t: t[0, 0], "turned": lambda t: t.T,
+    "expanded": lambda t: t[0].expand(3, 3), "full": lambda t: t.clone(), "dtype": lambda t: t.double(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_expanded_tensors_written_from_themselves(both, name):
+    def body(torch):
+        found = []
+        for write in (lambda t, v: t.copy_(v), lambda t, v: t.__setitem__(..., v), lambda t, v: t.add_(v), lambda t, v: t.data.copy_(v)):
+            t = torch.arange(2.0)[:1].expand(3, 3)
+            try:
+                write(t, SOURCES[name](t))
+                found.append("written")
+            except RuntimeError as error:
+                found.append(str(error))
+        return found
+
+    both(body)
+
+
+def test_nothing_written_from_itself(both):
+    def body(torch):
+        t = torch.zeros(0, 1)
+        t[1::1, torch.tensor([True])] = t
+        return t
+
+    both(body)

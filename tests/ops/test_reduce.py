@@ -207,3 +207,20 @@ def test_several_dimensions_for_one(both, name):
             getattr(torch.ones(2, 3), name)((0, 1))
 
     both(program)
+
+
+@pytest.mark.parametrize("name", ["var_mean", "std_mean"])
+def test_means_that_run_past_infinity(both, name):
+    """Beside a variance torch carries the mean from one value to the next: what follows an infinite one makes it NaN."""
+
+    def body(torch):
+        found = []
+        for place in range(24):
+            x = torch.ones(2, 3, 4)
+            x.view(-1)[place] = float("inf")
+            for dim in (None, 0, 1, (0, 2), -1):
+                found.append(getattr(torch, name)(x, dim)[1])
+            found.append(getattr(torch, name)(x.permute(2, 0, 1), (0, 2), keepdim=True)[1])
+        return found
+
+    both(body, strides=False)

@@ -174,3 +174,26 @@ def test_gradients_of_logcumsumexp_at_infinity(both, kind):
         return [*found, first, *torch.autograd.grad(first.square().sum(), x)]
 
     both(body)
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (), (1,)])
+def test_truth_values_as_results(both, shape, name):
+    def body(torch):
+        out = torch.zeros(0, dtype=torch.bool)
+        return getattr(torch, name)(torch.zeros(shape, dtype=torch.bool), 0, out=out), getattr(torch, name)(torch.zeros(shape), 0, dtype=torch.bool)
+
+    both(body)
+
+
+@pytest.mark.parametrize("name", ["trapezoid", "cumulative_trapezoid"])
+@pytest.mark.parametrize("shape", [(), (1,), (0,), (2, 0), (3,)])
+@pytest.mark.parametrize("points", [None, "same", "row", "steps", "dim"])
+@pytest.mark.parametrize("dtype", ["bool", "float32"])
+def test_what_integrals_refuse(both, dtype, points, shape, name):
+    def body(torch):
+        y = torch.ones(shape, dtype=getattr(torch, dtype))
+        named = {None: {}, "same": {"x": y}, "row": {"x": torch.ones(1)}, "steps": {"dx": 2}, "dim": {"dim": 3}}[points]
+        return getattr(torch, name)(y, **named)
+
+    both(body)

@@ -205,3 +205,32 @@ def test_gradients_of_halves(both, name, dtype):
         return x.grad
 
     both(body, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("alpha", [1, 2, 0.3, -1, 0])
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_halves_added_along_a_dimension(both, dim, alpha, dtype):
+    """The sums of the outer dimensions are rounded once, those of an inner one, and all with a factor, one by one."""
+
+    def body(torch):
+        x = _halves(torch, dtype, 3, 4, 2).requires_grad_()
+        shape = [3, 4, 2]
+        shape[dim] = 12
+        source = _halves(torch, dtype, *shape).requires_grad_()
+        found = x.index_add(dim, torch.arange(12) * 7 % x.shape[dim], source, alpha=alpha)
+        return found, *torch.autograd.grad((found * found).sum(), [x, source])
+
+    both(body, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("alpha", [1, 2])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_nothing_added_to_nothing(both, dim, alpha):
+    def body(torch):
+        x = torch.zeros(3, 0).requires_grad_()
+        source = torch.zeros((2, 0) if dim == 0 else (3, 2)).requires_grad_()
+        found = x.index_add(dim, torch.tensor([0, 1]), source, alpha=alpha)
+        return found, *torch.autograd.grad(found.sum(), [x, source])
+
+    both(body, strides=False)

@@ -20,7 +20,7 @@ def _view_dtype(x: Raw, name: str) -> Raw:
         return run("Complex", run("SelectExtView", pairs, 1, 0), run("SelectExtView", pairs, 1, 1))
     if PARTS.get(NAME_OF[x.dtype]) == name:
         return run("Reshape", run("StackExt", (run("Real", flat), run("Imag", flat)), at=(-1,)), (-1,))
-    return run("ViewDtype", flat, MS_DTYPE[name])
+    return run("ViewDtype", flat if flat.is_contiguous() else run("Clone", flat), MS_DTYPE[name])
 
 
 def _storage_gather(x: Raw, index: Raw) -> Raw:

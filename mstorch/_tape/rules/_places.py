@@ -20,7 +20,10 @@ class Places:
         self.outer = shape
 
     def _taken(self, array: np.ndarray) -> np.ndarray:
-        return np.asarray(array.reshape(self.shape)[self.key]).reshape(self.own)
+        array, key = array.reshape(self.shape), self.key
+        if key.__class__ is tuple and len(key) > 1 and key[0].__class__ is slice and key[-1].__class__ is np.ndarray:
+            return array.take(key[-1], len(key) - 1).reshape(self.own)  # all along the dimensions before, in rows as torch has it
+        return np.asarray(array[key]).reshape(self.own)
 
     def _added(self, array: np.ndarray) -> np.ndarray:
         kind = array.dtype

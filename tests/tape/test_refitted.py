@@ -1,0 +1,49 @@
+"""Tensors with a history that get another shape or dtype: gradients fit what was recorded, or torch's error says that they cannot."""
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+MADE = {
+    "log_softmax": lambda torch, x: x.log_softmax(0), "mul": lambda torch, x: x * 2, "exp": lambda torch, x: x.exp(),
+    "cumsum": lambda torch, x: x.cumsum(0), "softmax": lambda torch, x: x.softmax(0), "tanh": lambda torch, x: x.tanh(),
+    "clone": lambda torch, x: x.clone(), "flip": lambda torch, x: x.flip(0), "sum": lambda torch, x: x.sum(0, True),
+    "cat": lambda torch, x: torch.cat([x, x]), "index": lambda torch, x: x[torch.tensor([0, 1])], "max": lambda torch, x: x.max(0)[0],
+    "double": lambda torch, x: x.double(), "pad": lambda torch, x: torch.nn.functional.pad(x, (1, 1)),
+    "mm": lambda torch, x: x[None] @ x[:, None], "dot": lambda torch, x: x @ x, "column": lambda torch, x: x[None].transpose(0, 1).clone(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
+@pytest.mark.parametrize("name", ["log_softmax", "mul", "exp", "cumsum", "softmax", "tanh", "clone", "flip"])
+def test_data_of_another_dtype(both, name, dtype):
+    def body(torch):
+        found = []
+        for shape in ((2,), (2, 2), (3, 2)):
+            x = torch.tensor([0.0, 1.75]).requires_grad_()
+            y = MADE[name](torch, x)
+            y.data = torch.zeros(shape, dtype=getattr(torch, dtype))
+            gradient = torch.autograd.grad(y.float().sum(), x)[0]
+            found += [y.grad_fn.name(), gradient.dtype == x.dtype, gradient.tolist()]
+        return found
+
+    both(body, rtol=1e-3)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (1, 5), (2,), (3, 1), (), (0,), (10,)])
+@pytest.mark.parametrize("name", MADE)
+def test_truth_values_put_into_it(both, name, shape):
+    def body(torch):
+        x = torch.arange(5.0).requires_grad_()
+        y = MADE[name](torch, x)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.gt(torch.zeros(shape), 0, out=y)
+        try:
+            y.sum().backward()
+        except RuntimeError as error:
+            return str(error).split(":")[0]
+        return x.grad.tolist()
+
+    both(body)

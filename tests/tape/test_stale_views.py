@@ -1,0 +1,72 @@
+"""Views whose base gets a history, or loses it, after they were made."""
+from __future__ import annotations
+
+import pytest
+
+VIEWS = {"slice": lambda x: x[:2], "view": lambda x: x.view(3, 1), "expand": lambda x: x.expand(1, 3)}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_written_view_outlives_the_history_of_its_base(both, name):
+    def body(torch):
+        leaf = torch.ones(3).requires_grad_()
+        base = leaf * 1
+        view = VIEWS[name](base)
+        view.mul_(2)
+        base.detach_()
+        kept = view.requires_grad, base.requires_grad, type(view.grad_fn).__name__
+        view.sum().backward()
+        return kept, leaf.grad
+
+    both(body)
+
+
+@pytest.mark.parametrize("seen", [False, True])
+def test_a_view_that_was_not_written(both, seen):
+    def body(torch):
+        leaf = torch.ones(3).requires_grad_()
+        base = leaf * 1
+        view = base[:2]
+        base.mul_(2)
+        if seen:
+            assert view.grad_fn is not None
+        base.detach_()
+        view.sum().backward()
+        return leaf.grad
+
+    both(body)
+
+
+FIRST = {
+    "mul": lambda torch, base, w: base.mul_(w), "set": lambda torch, base, w: base.__setitem__(slice(0, 1), w[:1]),
+    "view": lambda torch, base, w: base.view(3).mul_(w), "copy": lambda torch, base, w: base.copy_(w),
+    "put": lambda torch, base, w: base.index_put_((torch.tensor([0]),), w[:1]),
+}  # fmt: skip
+THEN = {
+    "mul": lambda torch, v: v.mul_(2), "copy": lambda torch, v: v.copy_(torch.ones(2)), "set": lambda torch, v: v.__setitem__(0, 1.0),
+    "fill": lambda torch, v: v.fill_(1), "zero": lambda torch, v: v.zero_(), "part": lambda torch, v: v.__setitem__(slice(0, 1), torch.ones(1)),
+    "mask": lambda torch, v: v.__setitem__(v > 0, 1.0), "flag first": lambda torch, v: (v.requires_grad, v.mul_(2)),
+    "leaf first": lambda torch, v: (v.is_leaf, v.mul_(2)), "use first": lambda torch, v: (v * 2, v.mul_(2)),
+    "node first": lambda torch, v: (v.grad_fn, v.mul_(2)), "view of it": lambda torch, v: v[:1].mul_(2),
+    "turned": lambda torch, v: v.unsqueeze_(0), "history": lambda torch, v: v.mul_(torch.ones(2).requires_grad_()),
+    "random": lambda torch, v: v.normal_(), "detached first": lambda torch, v: (v.detach(), v.mul_(2)),
+    "shown first": lambda torch, v: (str(v), v.mul_(2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("then", THEN)
+@pytest.mark.parametrize("first", FIRST)
+def test_writes_to_a_view_made_before(both, first, then):
+    """torch takes such a view for a leaf until somebody asks for its history."""
+
+    def body(torch):
+        base = torch.ones(3)
+        view = base[:2]
+        FIRST[first](torch, base, torch.ones(3).requires_grad_())
+        try:
+            THEN[then](torch, view)
+        except RuntimeError as error:
+            return str(error)
+        return view.requires_grad, type(view.grad_fn).__name__
+
+    both(body)
