@@ -21,7 +21,7 @@ class Places:
 
     def _taken(self, array: np.ndarray) -> np.ndarray:
         array, key = array.reshape(self.shape), self.key
-        if key.__class__ is tuple and len(key) > 1 and key[0].__class__ is slice and key[-1].__class__ is np.ndarray:
+        if key.__class__ is tuple and len(key) > 1 and key[-1].__class__ is np.ndarray and set(map(type, key[:-1])) == {slice}:
             return array.take(key[-1], len(key) - 1).reshape(self.own)  # all along the dimensions before, in rows as torch has it
         return np.asarray(array[key]).reshape(self.own)
 
