@@ -559,6 +559,8 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
     parameter = tensor._storage.parameter
     shape, kind = tensor._shape, tensor._dtype
     become_apart(tensor, new)
+    if kind is not tensor._dtype and tensor._auto is not None:
+        tensor._auto.accumulator = None  # graphs made before end at what the leaf was
     refit(tensor, shape, kind)
     if parameter is not None and tensor._storage.parameter is None:
         # MindSpore's optimisers know the parameter: it shares the new memory.

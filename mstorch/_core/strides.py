@@ -233,6 +233,23 @@ def iteration_order(shape: tuple[int, ...], operands: Sequence[Strides]) -> list
     return order
 
 
+def broadcast_shape(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
+    """The shape two tensors broadcast to; RuntimeError with torch's words if they do not."""
+    if first == second:
+        return tuple(first)
+    rank = max(len(first), len(second))
+    result = [1] * rank
+    for i in range(1, rank + 1):
+        a = first[-i] if i <= len(first) else 1
+        b = second[-i] if i <= len(second) else 1
+        if a != b and a != 1 and b != 1:
+            raise RuntimeError(
+                f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {rank - i}"
+            )
+        result[-i] = b if a == 1 else a
+    return tuple(result)
+
+
 def beyond_storage(size: Sequence[int], stride: Sequence[int], offset: int, itemsize: int, held: int) -> RuntimeError:
     """torch's error for a window that ends behind its storage of ``held`` bytes."""
     need = (offset + 1 + sum((length - 1) * step for length, step in zip(size, stride))) * itemsize

@@ -17,6 +17,7 @@ from .._core.modes import grad_set_to, modes
 from .._core.promotion import WORDS, can_cast, combine, promote_types, scalar_dtype
 from .._core.storage import Absent, Storage
 from .._core.strides import (
+    broadcast_shape,
     channels_last_strides,
     dense_order,
     normalize,
@@ -62,23 +63,6 @@ def is_number(value: Any) -> bool:
 def python_number(value: Any) -> Any:
     """A NumPy scalar as the Python number it stands for."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-def broadcast_shape(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
-    """The shape two tensors broadcast to; RuntimeError with torch's words if they do not."""
-    if first == second:
-        return tuple(first)
-    rank = max(len(first), len(second))
-    result = [1] * rank
-    for i in range(1, rank + 1):
-        a = first[-i] if i <= len(first) else 1
-        b = second[-i] if i <= len(second) else 1
-        if a != b and a != 1 and b != 1:
-            raise RuntimeError(
-                f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {rank - i}"
-            )
-        result[-i] = b if a == 1 else a
-    return tuple(result)
 
 
 _PLAIN = (bool, int, float, complex)

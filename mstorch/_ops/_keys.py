@@ -35,3 +35,19 @@ def refuse_mask_of_bytes(key: Any) -> None:
     only: Any = items[0] if len(items) == 1 else None
     if getattr(only, "dtype", None) in (uint8, np.uint8) and len(only.shape):  # a number selects all or nothing
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
+
+
+def is_whole(key: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a key has nothing but ellipses and slices from the first element to the last, which torch writes to the tensor itself."""
+    parts = key if key.__class__ is tuple else (key,)
+    dim = 0
+    for number, part in enumerate(parts):
+        if part is Ellipsis:
+            dim = len(shape) - (len(parts) - number - 1)
+        elif part.__class__ is not slice or dim >= len(shape) or part.step not in (None, 1) or part.start not in (None, 0):
+            return False
+        elif part.stop is not None and (part.stop.__class__ is not int or part.stop < shape[dim]):
+            return False
+        else:
+            dim += 1
+    return parts.count(Ellipsis) < 2 if len(parts) > 1 else True

@@ -43,7 +43,7 @@ from ._dispatch import (
     write_array,
 )
 from ._integer_history import follow_fill
-from ._keys import has_mask, refuse_mask_of_bytes, stands_for_a_tuple
+from ._keys import has_mask, is_whole, refuse_mask_of_bytes, stands_for_a_tuple
 from ._numbers import written
 from ._scalars import scalar_array
 from ._sequence import in_sequence
@@ -340,7 +340,7 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     """``self[key] = value``, with ``value`` broadcast to the part and converted to the tensor's dtype."""
     if value.__class__ is complex:
         number_as(value, self)
-    current, advanced = _basic(self, key)
+    current, advanced = (self, {}) if is_whole(key, self._shape) else _basic(self, key)
     if current is not self and 0 not in self._shape and (advanced or self._dtype.category < 2) and (
         current._shape == self._shape and current._offset == self._offset and strides_of(current) == strides_of(self)
     ):

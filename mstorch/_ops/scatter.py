@@ -161,7 +161,8 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, 
         # As in torch, indices are not looked at.
         with grad_set_to(False):
             copy = input.clone(memory_format=contiguous_format)
-        return finish(record("IndexAddBackward0", _nothing_added, (input, source), (copy,), other, dim, needed=(), kept=())[0], out)
+        parts = (input, source) if is_tracked(source) else (input,)
+        return finish(record("IndexAddBackward0", _nothing_added, parts, (copy,), other, dim, needed=(), kept=())[0], out)
     size = shape[dim] if shape else 1
     check_range(
         positions, 0, size,
@@ -175,7 +176,9 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, 
     return finish(_index_written(input, dim, positions, source, True), out)
 
 
-def _nothing_added(gradients: Any, outputs: Any, inputs: Any, shape: tuple[int, ...], dim: int) -> tuple[Any, Any]:
+def _nothing_added(gradients: Any, outputs: Any, inputs: Any, shape: tuple[int, ...], dim: int) -> tuple[Any, ...]:
+    if len(inputs) == 1:
+        return (gradients[0],)
     if not gradients[0]._shape[dim] and shape[dim]:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     return gradients[0], gradients[0].new_zeros(shape)

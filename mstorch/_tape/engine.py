@@ -16,7 +16,7 @@ from .._backend.raw import Raw
 from .._core.modes import modes
 from .._core.overriding import MODES, PLAIN, dispatches, state
 from .._core.storage import Storage, Value
-from .._core.strides import contiguous_strides, dense_order
+from .._core.strides import broadcast_shape, contiguous_strides, dense_order
 from .._core.tangents import LEVELS, on
 from .._core.tensor_base import (
     TensorBase,
@@ -353,6 +353,8 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
             steps = zip(node.shape, contiguous_strides(node.shape), strides_of(tensor))
             if auto.grad is None and any(length != 1 and step != own for length, step, own in steps):
                 gradient = np.array(np.broadcast_to(gradient, tensor._shape))  # torch copies it into the leaf's order, and size
+        elif gradient.shape != tensor._shape and auto.grad is None:
+            gradient = _in_leafs_order(gradient, tensor)
     elif isinstance(gradient, TensorBase):
         if type(gradient) not in PLAIN and dispatches(type(gradient)):
             auto.grad = gradient.detach() if auto.grad is None else auto.grad + gradient
@@ -367,6 +369,18 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
     if auto.post:
         for hook in list(auto.post.values()):
             _check_nothing(hook(tensor), tensor)
+
+
+def _in_leafs_order(gradient: np.ndarray, leaf: Any) -> np.ndarray:
+    """A gradient of a leaf that has got another shape since: as it is where it lies as the leaf does, to torch, else copied into that."""
+    given = [step // gradient.itemsize for step in gradient.strides] if gradient.size else contiguous_strides(gradient.shape)
+    steps = zip(gradient.shape, given, strides_of(leaf))
+    if gradient.ndim > len(leaf._shape) or all(length == 1 or step == own for length, step, own in steps):
+        return gradient
+    wide = broadcast_shape(leaf._shape, gradient.shape)
+    if wide != leaf._shape:
+        raise RuntimeError(f"output with shape {list(leaf._shape)} doesn't match the broadcast shape {list(wide)}")
+    return np.array(np.broadcast_to(gradient, wide))
 
 
 def check_fit(node: Node, own: Sequence[int], shape: Sequence[int]) -> None:

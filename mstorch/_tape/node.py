@@ -92,6 +92,11 @@ class Node:
         self.saved: Any = ()
         self.marks: _Marks | None = None
 
+    def __init_subclass__(cls) -> None:
+        """A class that has a label is called so, as users see it in ``type(grad_fn)``."""
+        if "label" in cls.__dict__:
+            cls.__name__ = cls.label
+
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The gradients for the edges."""
         raise NotImplementedError

@@ -122,3 +122,38 @@ def test_iteration_and_len(both: Callable[..., Any]) -> None:
     both(lambda torch: bool(torch.zeros(2)), message="Boolean value of Tensor with more than one value is ambiguous")
     both(lambda torch: torch.zeros(2).item(), message="a Tensor with 2 elements cannot be converted to Scalar")
     both(lambda torch: (3 in torch.tensor([1, 3]), float(torch.tensor(2)), int(torch.tensor(2.7)), f"{torch.tensor(1.5):.3f}"))
+
+
+WHOLE = {
+    "...": Ellipsis, ":": slice(None), ":,:": (slice(None), slice(None)), ":,...": (slice(None), Ellipsis), "0:": slice(0, None),
+    ":9": slice(None, 9), "0:3:1": slice(0, 3, 1), "()": (), "-3:": slice(-3, None), "None": None, "0": 0, "[0]": [0], "True": True,
+    "::2": slice(None, None, 2), ":,0": (slice(None), 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", WHOLE)
+@pytest.mark.parametrize("kind", ["view", "base", "tracked"])
+@pytest.mark.parametrize("value", ["tensor", "sum", "number"])
+def test_all_of_a_tensor_is_the_tensor(both, value, kind, key):
+    """What is written to all of a view is its own history: it can be written to again."""
+
+    def body(torch):
+        w = torch.ones(3, 2).requires_grad_()
+        base = torch.zeros(3, 2)
+        if kind == "tracked":
+            base = base.requires_grad_() * 1
+        x = base if kind == "base" else base.view(3, 2)
+        try:
+            x[WHOLE[key]] = {"tensor": w, "sum": w.sum(), "number": 2.0}[value]
+        except RuntimeError:
+            x[WHOLE[key]] = w.sum()
+        try:
+            x.mul_(2)
+        except RuntimeError as error:
+            return str(error)
+        names = type(x.grad_fn).__name__, type(base.grad_fn).__name__
+        if base.requires_grad:
+            base.sum().backward()
+        return names, x._version, None if w.grad is None else w.grad
+
+    both(body, strides=False)

@@ -47,3 +47,37 @@ def test_truth_values_put_into_it(both, name, shape):
         return x.grad.tolist()
 
     both(body)
+
+
+@pytest.mark.parametrize("old", [(4, 3), (5,), (), (2, 3), (0, 3), (1, 3)])
+@pytest.mark.parametrize("new", [(4, 3, 1), (2, 5), (3, 4), (2, 3), (4, 3), (2, 4, 3), (3, 1, 3)])
+@pytest.mark.parametrize("viewed", [False, True])
+def test_leaves_of_another_shape(both, viewed, new, old):
+    """A gradient is copied into the layout that the leaf has now, unless it lies so already."""
+    if len(new) < len(old):
+        pytest.skip("torch reads beyond the strides of a leaf of fewer dimensions")
+
+    def body(torch):
+        x = torch.ones(old).requires_grad_()
+        y = (x.view(*old, 1) if viewed else x) * 2
+        x.data = torch.zeros(new)
+        y.sum().backward()
+        return x.grad
+
+    both(body)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("shape", [(5,), (3,), (2, 5), (1,)])
+@pytest.mark.parametrize("graph", ["none", "kept", "used"])
+def test_leaves_of_another_dtype(both, graph, shape, dtype):
+    """A graph that was made before ends at the leaf as it was; what is made from then on ends at the leaf as it is."""
+
+    def body(torch):
+        x = torch.full((5,), 1.0, dtype=torch.float64).requires_grad_()
+        kept = x * 2 if graph != "none" else None
+        x.data = torch.ones(shape, dtype=getattr(torch, dtype))
+        (kept if graph == "used" else x).sum().backward()
+        return x.grad, x.is_leaf
+
+    both(body)
