@@ -170,12 +170,15 @@ from ._ops.removed import (
 from ._ops.scan import (
     cumsum, cumprod, cummax, cummin, logcumsumexp, diff, trapezoid, trapz, cumulative_trapezoid, gradient,
 )  # fmt: skip
+from ._ops.resizing import (
+    resize_as_,
+)  # fmt: skip
 from ._ops.scatter import (
     scatter, scatter_add, scatter_reduce, index_add, index_copy, index_reduce,
 )  # fmt: skip
 from ._ops.shape import (
     tril, triu, tril_indices, triu_indices, diagonal_scatter, select_scatter, slice_scatter, as_strided_scatter,
-    diag_embed, diag, diagflat, vander, resize_as_, tensor_split, hsplit, vsplit, dsplit, split_with_sizes,
+    diag_embed, diag, diagflat, vander, tensor_split, hsplit, vsplit, dsplit, split_with_sizes,
     unsafe_split, unsafe_split_with_sizes, unsafe_chunk, ravel, numel, adjoint, alias_copy, as_strided_copy,
     detach_copy, diagonal_copy, expand_copy, narrow_copy, permute_copy, select_copy, slice_copy, split_copy,
     split_with_sizes_copy, squeeze_copy, t_copy, transpose_copy, unbind_copy, unfold_copy, unsqueeze_copy,

@@ -30,6 +30,7 @@ from ._ops import (
     positions,
     random,
     reduce,
+    resizing,
     scan,
     scatter,
     shape,
@@ -47,7 +48,7 @@ from ._tape.apply import apply_pair
 # The families that name methods of Tensor, in METHODS, ALIASES, IN_PLACE, OPERATORS and the like.
 FAMILIES: tuple[ModuleType, ...] = (
     activation, bitwise, compare, complex_views, contract, copying, count, creation, elementwise, index, join,
-    linalg_torch, lowrank, math, matmul, measure, memory, positions, random, reduce, scan,
+    linalg_torch, lowrank, math, matmul, measure, memory, positions, random, reduce, resizing, scan,
     scatter, shape, softmax, sort, special, spectral, views,
     method_forms,  # what comes later stands
 )  # fmt: skip

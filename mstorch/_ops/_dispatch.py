@@ -322,12 +322,12 @@ def write(target: Any, values: Any, uniform: bool = False) -> None:
     assign(target, values)
 
 
-def write_array(target: Any, array: np.ndarray, uniform: bool = False) -> None:
+def write_array(target: Any, array: np.ndarray, uniform: bool = False, label: str = "CopyBackwards") -> None:
     """Write an array, of the target's dtype, that broadcasts to its shape: a constant, as far as history is concerned."""
     check_writable(target, uniform)
     put_array(target, array)
     if modes.grad and modes.native is None:
-        settle(target, None)
+        settle(target, None, label)
     if LEVELS:
         write_tangents(target, None)
 

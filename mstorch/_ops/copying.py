@@ -206,6 +206,10 @@ def _kind_of(value: Any) -> str:
 
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """Copy the values of ``src`` (broadcast and converted) into this tensor; returns it."""
+    return _copied_into(self, src, "CopyBackwards")
+
+
+def _copied_into(self: Any, src: Any, label: str) -> Any:
     if src is self:
         check_history(self)
         touch(self)
@@ -226,7 +230,7 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
         if len(src._shape) > len(self._shape):
             wide = broadcast_shape(self._shape, src._shape)
             raise RuntimeError(f"output with shape {list(self._shape)} doesn't match the broadcast shape {list(wide)}")
-    assign(self, fitted(src, self, self._shape), given=True)
+    assign(self, fitted(src, self, self._shape), label, given=True)
     return self
 
 
@@ -237,20 +241,20 @@ def fill_(self: Any, value: Any) -> Any:
             f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
         )
     if not isinstance(value, TensorBase):
-        return _filled(self, value)
-    copy_(self, clone(value))
+        return _filled(self, value, "FillBackward2")
+    _copied_into(self, clone(value), "FillBackward3")
     follow_fill(self, value, "FillBackward3")
     return self
 
 
 def zero_(self: Any) -> Any:
     """Set every element to 0; returns the tensor."""
-    return _filled(self, 0)
+    return _filled(self, 0, "ZeroBackward0")
 
 
-def _filled(self: Any, value: Any) -> Any:
+def _filled(self: Any, value: Any, label: str) -> Any:
     value = filling(python_number(value), self._dtype, count_of(self._shape))
-    write_array(self, scalar_array(value, self._dtype), uniform=True)
+    write_array(self, scalar_array(value, self._dtype), True, label)
     return self
 
 

@@ -352,7 +352,7 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         _put_advanced(current, advanced, value, masked=masked)
         return
     if is_number(value):
-        write_array(current, number_as(value, current))
+        write_array(current, number_as(value, current), label="FillBackward3")
         return
     if isinstance(value, TensorBase) and value._storage is current._storage:
         same = stands_in(value, current)
@@ -367,7 +367,8 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         if same or not value._shape and current._shape:  # the latter is a number, to torch
             value = contiguous_copy(value)
     check_writable(current)
-    assign(current, fitted(value, current, current._shape), given=True)
+    number = isinstance(value, TensorBase) and not value._shape and current._shape  # to torch
+    assign(current, fitted(value, current, current._shape), "FillBackward3" if number else "CopyBackwards", given=True)
     if current._dtype.category < 2 and isinstance(value, TensorBase) and not value._shape and current._shape:
         follow_fill(current, value, "FillBackward3")
 

@@ -126,7 +126,8 @@ def _mv(input: Any, vec: Any, out: Any) -> Any:
     rows, columns = input._shape
     if columns != vec._shape[0]:
         raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{columns}), vec ({vec._shape[0]})")
-    _check_kinds(vec._dtype, input._dtype, vec._dtype)
+    fits = isinstance(out, TensorBase) and out._shape == (rows,)
+    _check_kinds(out._dtype if fits else vec._dtype, input._dtype, vec._dtype)
     expect_out_dtype(out, vec._dtype)
     if input._dtype.category == 0 and 0 in input._shape:
         return input.new_zeros(input._shape[:1])

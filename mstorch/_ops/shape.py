@@ -7,31 +7,21 @@ from typing import Any
 import numpy as np
 
 from .._backend.table import kernel
-from .._core import determinism
 from .._core import device as devices
-from .._core.above import above
 from .._core.dtype import int64
 from .._core.formats import contiguous_format
-from .._core.modes import modes
-from .._core.storage import Storage, refuse_growth
-from .._core.strides import beyond_storage, channels_last_strides, contiguous_strides, flat_index, normalize
-from .._core.tangents import LEVELS, is_dual
+from .._core.strides import beyond_storage, contiguous_strides, flat_index
 from .._core.tensor_base import (
     TensorBase,
-    array_of,
     count_of,
-    is_tracked,
     meta_tensor,
-    resize,
     strides_of,
     tensor_of,
-    touch,
-    turn_into,
     whole_storage,
 )
-from .._core.writable import check_history, check_view
+from .._core.writable import check_history
 from .._tape.apply import of_sizes
-from .._tape.composite import record, refuse
+from .._tape.composite import record
 from .._tape.windows import set_apart
 from .._tape.writes import review
 from . import views
@@ -40,7 +30,6 @@ from ._dispatch import (
     accept_numpy_names,
     call,
     contiguous_copy,
-    cpp_word,
     deliver,
     finish,
     shape_args,
@@ -53,7 +42,7 @@ from .complex_views import view_as_complex, view_as_real
 from .creation import zeros_like
 from .index import keep_gaps
 from .join import cat, flip
-from .placing import beside, on_accelerators
+from .placing import on_accelerators
 from .scan import cumprod
 from .scatter import put_flat
 from .shared_places import form_for_shared_places
@@ -497,87 +486,9 @@ def _own_view(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return method
 
 
-def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
-    """Change the size in place; a larger one gets new memory, with the old elements first. Returns the tensor."""
-    if is_tracked(self) and not modes.inference:
-        raise RuntimeError("cannot resize variables that require grad")
-    if LEVELS and is_dual(self):
-        raise RuntimeError("cannot resize variables that has a forward grad")
-    shape = shape_args(sizes)
-    if memory_format is not None and memory_format is not contiguous_format:
-        resize_(self, shape)
-        self._stride, self._array = normalize(shape, channels_last_strides(shape)), None
-        return self
-    if shape == shape_of(self):
-        return self
-    if self._storage.__class__ is Storage:
-        resize(self, shape)
-        touch(self)
-        return self
-    storage = whole_storage(self)
-    have, need = views.numel_of(shape_of(storage)), views.numel_of(shape) + self._offset
-    if need > have:
-        flat = np.zeros(need, array_of(storage).dtype)
-        determinism.fill(flat[have:], self._dtype)
-        flat[:have] = array_of(storage).reshape(-1)
-        storage = beside(tensor_of(flat), self)
-    offset = self._offset
-    turn_into(self, storage if shape_of(storage) == shape and not offset else views.as_strided(
-        storage, shape, contiguous_strides(shape), offset))
-    return self
-
-
-def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> Any:
-    """Change the size in place to that of another tensor; returns the tensor."""
-    return resize_(self, shape_of(the_template))
-
-
-def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
-    """Show the storage of ``source`` from now on (with a size, a part of it, which may make it grow); returns the tensor."""
-    check_history(self)
-    if modes.grad and isinstance(source, TensorBase) and is_tracked(source):
-        check_view(self)
-    if self._auto is not None:
-        self._auto.accumulator = None  # graphs made before go on to end at the tensor that it was
-    if source is None:
-        turn_into(self, self.new_empty((0,)))
-        return self
-    if not isinstance(source, TensorBase):
-        source = above.storages.tensor_over(source, self._dtype)
-    if source._dtype is not self._dtype:
-        raise RuntimeError(
-            f"Could not set tensor of type {cpp_word(source._dtype)} to a tensor of type {cpp_word(self._dtype)}"
-        )
-    if LEVELS and (is_dual(self) or is_dual(source)):
-        raise NotImplementedError("Trying to use forward AD with set_ that does not support it because it has not been implemented yet.")
-    tracked = source if is_tracked(source) else self
-    if size is None:
-        turn_into(self, views.alias(source))
-    else:
-        shape = shape_args((size,)) if not isinstance(size, int) else (size,)
-        if source._storage.__class__ is Storage and 0 not in shape:
-            steps = contiguous_strides(shape) if stride is None else stride
-            need = (storage_offset + sum((length - 1) * step for length, step in zip(shape, steps)) + 1) * source._dtype.itemsize
-            if need > source._storage.nbytes:
-                if shape == self._shape and tuple(steps) == strides_of(self):  # torch sees nothing to change, and grows no memory
-                    raise beyond_storage(shape, steps, storage_offset, source._dtype.itemsize, source._storage.nbytes)
-                refuse_growth(source._storage)
-                source._storage.resize(need)
-        turn_into(self, views.as_strided(source, shape, contiguous_strides(shape) if stride is None else stride, storage_offset))
-    error = RuntimeError("derivative for set_ is not implemented")
-    refuse("NotImplemented", "set_", tracked, self, error)
-    base = None if self._auto is None else self._auto.base
-    if base is not None and self._node is not None and modes.grad and is_tracked(tracked):
-        refuse("CopySlices", "set_", tracked, base, error)  # as any write to a view, this one counts for the base
-        self._auto.seen = -1
-        if base._auto is not None:
-            base._auto.leaf = False
-    return self
-
-
 FUNCTIONS = tuple(
     "tril triu tril_indices triu_indices diagonal_scatter select_scatter slice_scatter as_strided_scatter diag_embed diag "
-    "diagflat vander resize_as_ tensor_split hsplit vsplit dsplit split_with_sizes unsafe_split unsafe_split_with_sizes unsafe_chunk ravel "
+    "diagflat vander tensor_split hsplit vsplit dsplit split_with_sizes unsafe_split unsafe_split_with_sizes unsafe_chunk ravel "
     "numel adjoint alias_copy as_strided_copy detach_copy diagonal_copy expand_copy narrow_copy permute_copy select_copy "
     "slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy "
     "view_as_complex_copy view_as_real_copy view_copy".split()
@@ -585,7 +496,7 @@ FUNCTIONS = tuple(
 METHODS = tuple(
     "tril triu diagonal_scatter select_scatter slice_scatter as_strided_scatter diag_embed diag diagflat tensor_split hsplit "
     "vsplit dsplit split_with_sizes unsafe_split unsafe_split_with_sizes unsafe_chunk ravel adjoint narrow_copy sum_to_size "
-    "resize_ resize_as_ set_ fill_diagonal_".split()
+    "fill_diagonal_".split()
 )
 NAMED_METHODS = {
     f"{function.__name__}_": _own_view(function, f"{function.__name__}_")

@@ -85,22 +85,23 @@ class Ended(Node):
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """Zeros."""
-        gradient = gradients[0]
-        zero = np.zeros(tuple(gradient.shape), gradient._dtype.np if isinstance(gradient, TensorBase) else gradient.dtype) if (
-            isinstance(gradient, (TensorBase, np.ndarray))) else None
-        if zero is None:
-            return (gradient * 0,)
-        return (dressed(zero) if isinstance(gradient, TensorBase) else zero,)
+        return (_zeros_like(gradients[0]),)
+
+
+def _zeros_like(gradient: Any) -> Any:
+    if isinstance(gradient, TensorBase):
+        return dressed(np.zeros(tuple(gradient.shape), gradient._dtype.np))
+    return np.zeros(gradient.shape, gradient.dtype) if isinstance(gradient, np.ndarray) else gradient * 0
 
 
 class Copied(Node):
-    """The node of a tensor that got the values of a leaf."""
+    """The node of a tensor that got the values of another: its gradient is that one's, and zeros are that of what it was before."""
 
     __slots__ = ()
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """The gradient as it is."""
-        return (gradients[0],)
+        """Zeros, where something was before, and the gradient as it is."""
+        return None if self.edges[0] is None else _zeros_like(gradients[0]), gradients[0]
 
 
 def snapshot(target: Any) -> Any:
@@ -153,7 +154,7 @@ def assign(target: Any, made: Any, label: str = "CopyBackwards", given: bool = F
     else:
         put_raw(target, _own_value(made) if given and modes.native is None else value_of(made))
     if modes.grad and modes.native is None:
-        settle(target, made, label)
+        settle(target, made, label, given)
     if LEVELS:
         write(target, made)
 
@@ -167,8 +168,10 @@ def _own_value(made: Any) -> Any:
 write_into.append(assign)
 
 
-def settle(target: Any, made: Any | None, label: str = "CopyBackwards") -> None:
-    """The history of a target that has just been written to: that of ``made``, or (None) of a constant."""
+def settle(target: Any, made: Any | None, label: str = "CopyBackwards", copied: bool = False) -> None:
+    """The history of a target that has just been written to: that of ``made``, which was ``copied`` or is of nobody else, or (None) of
+    a constant.
+    """
     edge = None if made is None else edge_of(made)
     auto = target._auto
     base = None if auto is None else auto.base
@@ -177,8 +180,8 @@ def settle(target: Any, made: Any | None, label: str = "CopyBackwards") -> None:
     if base is None:
         if edge is None:
             node, number = named(Ended, label)((edge_of(target),)), 0
-        elif made._node is None:  # type: ignore[union-attr]  # a leaf: a target is none
-            node, number = named(Copied, label)((edge,)), 0
+        elif copied or made._node is None:  # type: ignore[union-attr]  # a leaf: a target is none
+            node, number = named(Copied, label)((edge_of(target), edge)), 0
         else:
             node, number = edge
         _move_hooks(target, node, number)

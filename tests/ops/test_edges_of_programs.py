@@ -399,3 +399,32 @@ NO_KINDS: list[Callable[[Any], Any]] = [
 @pytest.mark.parametrize("number", range(len(NO_KINDS)))
 def test_dtypes_and_dimensions_that_are_refused(both: Both, number: int) -> None:
     both(NO_KINDS[number])
+
+
+SHOWN = {
+    "unbind": lambda t: t.unbind(0)[0], "slice": lambda t: t[0], "split": lambda t: t.split(1)[0], "reshape": lambda t: t.reshape(-1, 1),
+    "clone": lambda t: t.clone(), "detach": lambda t: t.detach(), "exp": lambda t: t.exp(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("name", SHOWN)
+def test_set_to_a_view_of_itself(both: Both, name: str, grad: bool) -> None:
+    def body(torch: Any) -> Any:
+        leaf = torch.arange(6.0).reshape(3, 2).requires_grad_()
+        x = leaf * 2
+        with torch.set_grad_enabled(grad):
+            shown = SHOWN[name](x)
+        x.set_(shown)
+        found = [tuple(x.shape), x.requires_grad, x.is_leaf, x._version, shown._version, type(x.grad_fn).__name__]
+        try:
+            found.append(type(shown.grad_fn).__name__)
+        except RuntimeError as error:
+            found.append(str(error))
+        try:
+            x.sum().backward()
+        except RuntimeError as error:
+            found.append(str(error))
+        return found
+
+    both(body)

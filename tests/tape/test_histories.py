@@ -477,3 +477,29 @@ def test_what_was_written_to_a_part_is_gone_through_once(both: Both, write: str)
         return w.grad
 
     both(body)
+
+
+WRITTEN = {
+    "copy_": lambda t, b: t.copy_(b), "all": lambda t, b: t.__setitem__(slice(None), b), "part": lambda t, b: t.__setitem__(slice(0, 2), b[:2]),
+    "number": lambda t, b: t.__setitem__(..., b.sum()), "copy_ of a number": lambda t, b: t.copy_(b.sum()), "made": lambda t, b: t.copy_(b * 2),
+    "put": lambda t, b: t.__setitem__(..., b * 2), "row": lambda t, b: t.__setitem__(..., b[0]), "dtype": lambda t, b: t.copy_(b.double()),
+    "fill_": lambda t, b: t.fill_(b.sum()), "fill_ with a number": lambda t, b: t.fill_(2), "zero_": lambda t, b: t.zero_(),
+    "python": lambda t, b: t.__setitem__(..., 2.0), "detached": lambda t, b: t.copy_(b.detach()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_was_there_before_gets_zeros(both, name):
+    """A write of everything is a node of its own: the old values have a gradient, of zeros, and the new ones theirs."""
+
+    def body(torch):
+        a, b = torch.ones(3, 3).requires_grad_(), torch.ones(3, 3).requires_grad_()
+        t = a * 2
+        WRITTEN[name](t, b)
+        names = type(t.grad_fn).__name__, type(t.grad_fn.next_functions[0][0]).__name__
+        t.backward(torch.ones_like(t))
+        fresh = torch.zeros(3, 3)
+        WRITTEN[name](fresh, b)
+        return names, fresh.requires_grad, a.grad, b.grad
+
+    both(body, strides=False)

@@ -1,0 +1,122 @@
+"""Methods that give a tensor other memory, or another size in it."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core import determinism
+from .._core.above import above
+from .._core.formats import contiguous_format
+from .._core.modes import modes
+from .._core.storage import Storage, refuse_growth
+from .._core.strides import beyond_storage, channels_last_strides, contiguous_strides, normalize
+from .._core.tangents import LEVELS, is_dual
+from .._core.tensor_base import (
+    TensorBase,
+    array_of,
+    is_tracked,
+    resize,
+    strides_of,
+    tensor_of,
+    touch,
+    turn_into,
+    whole_storage,
+)
+from .._core.writable import check_history, check_view
+from .._tape.composite import refuse
+from .._tape.node import bare_twin, edge_of
+from . import views
+from ._dispatch import cpp_word, shape_args, shape_of
+from ._forms import accept_forms
+from .placing import beside
+
+
+def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
+    """Change the size in place; a larger one gets new memory, with the old elements first. Returns the tensor."""
+    if is_tracked(self) and not modes.inference:
+        raise RuntimeError("cannot resize variables that require grad")
+    if LEVELS and is_dual(self):
+        raise RuntimeError("cannot resize variables that has a forward grad")
+    shape = shape_args(sizes)
+    if memory_format is not None and memory_format is not contiguous_format:
+        resize_(self, shape)
+        self._stride, self._array = normalize(shape, channels_last_strides(shape)), None
+        return self
+    if shape == shape_of(self):
+        return self
+    if self._storage.__class__ is Storage:
+        resize(self, shape)
+        touch(self)
+        return self
+    storage = whole_storage(self)
+    have, need = views.numel_of(shape_of(storage)), views.numel_of(shape) + self._offset
+    if need > have:
+        flat = np.zeros(need, array_of(storage).dtype)
+        determinism.fill(flat[have:], self._dtype)
+        flat[:have] = array_of(storage).reshape(-1)
+        storage = beside(tensor_of(flat), self)
+    offset = self._offset
+    turn_into(self, storage if shape_of(storage) == shape and not offset else views.as_strided(
+        storage, shape, contiguous_strides(shape), offset))
+    return self
+
+
+def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> Any:
+    """Change the size in place to that of another tensor; returns the tensor."""
+    return resize_(self, shape_of(the_template))
+
+
+def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
+    """Show the storage of ``source`` from now on (with a size, a part of it, which may make it grow); returns the tensor."""
+    check_history(self)
+    if modes.grad and isinstance(source, TensorBase) and is_tracked(source):
+        check_view(self)
+    if self._auto is not None:
+        self._auto.accumulator = None  # graphs made before go on to end at the tensor that it was
+    if source is None:
+        turn_into(self, self.new_empty((0,)))
+        return self
+    if not isinstance(source, TensorBase):
+        source = above.storages.tensor_over(source, self._dtype)
+    if source._dtype is not self._dtype:
+        raise RuntimeError(
+            f"Could not set tensor of type {cpp_word(source._dtype)} to a tensor of type {cpp_word(self._dtype)}"
+        )
+    if LEVELS and (is_dual(self) or is_dual(source)):
+        raise NotImplementedError("Trying to use forward AD with set_ that does not support it because it has not been implemented yet.")
+    # Asked for now: what the tensor shows may be a view of itself, whose history nobody may look at then.
+    behind, edge = source, edge_of(source)
+    if edge is None:
+        behind, edge = self, edge_of(self)
+    tracked = behind
+    if edge is not None:
+        tracked = bare_twin(behind)
+        tracked._node, tracked._number = edge
+    if size is None:
+        turn_into(self, views.alias(source))
+    else:
+        shape = shape_args((size,)) if not isinstance(size, int) else (size,)
+        if source._storage.__class__ is Storage and 0 not in shape:
+            steps = contiguous_strides(shape) if stride is None else stride
+            need = (storage_offset + sum((length - 1) * step for length, step in zip(shape, steps)) + 1) * source._dtype.itemsize
+            if need > source._storage.nbytes:
+                if shape == self._shape and tuple(steps) == strides_of(self):  # torch sees nothing to change, and grows no memory
+                    raise beyond_storage(shape, steps, storage_offset, source._dtype.itemsize, source._storage.nbytes)
+                refuse_growth(source._storage)
+                source._storage.resize(need)
+        turn_into(self, views.as_strided(source, shape, contiguous_strides(shape) if stride is None else stride, storage_offset))
+    error = RuntimeError("derivative for set_ is not implemented")
+    refuse("NotImplemented", "set_", tracked, self, error)
+    base = None if self._auto is None else self._auto.base
+    if base is not None and self._node is not None and modes.grad and is_tracked(tracked):
+        refuse("CopySlices", "set_", tracked, base, error)  # as any write to a view, this one counts for the base
+        self._auto.seen = -1
+        if base._auto is not None:
+            base._auto.leaf = False
+    return self
+
+
+FUNCTIONS = ("resize_as_",)
+METHODS = ("resize_", "resize_as_", "set_")
+accept_forms(globals())
