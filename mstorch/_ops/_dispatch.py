@@ -268,9 +268,12 @@ def type_word(kind: dtype) -> str:
     return WORDS[kind.name]
 
 
-def refuse_dtype(kernel: str, kind: dtype, below: int = 1) -> None:
-    """Raise torch's error for a dtype that its kernel lacks: bool, or with ``below=2`` all integers."""
+def refuse_dtype(kernel: str, kind: dtype, below: int = 1, operands: Sequence[Any] = ()) -> None:
+    """Raise torch's error for a dtype that its kernel lacks: bool, or with ``below=2`` all integers; shapes that do not fit come first."""
     if kind.category < below:
+        shape: tuple[int, ...] = ()
+        for operand in operands:
+            shape = broadcast_shape(shape, operand._shape) if isinstance(operand, TensorBase) else shape
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(kind)}'")
 
 

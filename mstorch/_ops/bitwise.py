@@ -13,6 +13,7 @@ from ._dispatch import (
     expect_a_tensor,
     expect_tensors,
     in_place_form,
+    refuse_dtype,
     result_dtype,
     type_word,
     unary,
@@ -31,9 +32,10 @@ def _integral(name: str, kernel: Kernel, input: Any, other: Any, out: Any) -> An
     return binary(kernel, input, other, out)
 
 
-def _check(name: str, kind: dtype) -> None:
+def _check(name: str, kind: dtype, below: int = 0, operands: tuple[Any, ...] = ()) -> None:
     if kind.category >= 2:
         raise NotImplementedError(f"\"{name}\" not implemented for '{type_word(kind)}'")
+    refuse_dtype(name, kind, below, operands)
 
 
 def bitwise_and(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -64,7 +66,7 @@ def bitwise_left_shift(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input`` shifted left by ``other`` bits."""
     expect_a_tensor("bitwise_left_shift", input, other)
     kind = result_dtype((input, other))
-    _check("lshift_cpu", kind)
+    _check("lshift_cpu", kind, 1, (input, other))
     return elementwise(_left, (input, other), out)
 
 
@@ -72,7 +74,7 @@ def bitwise_right_shift(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input`` shifted right by ``other`` bits, keeping the sign."""
     expect_a_tensor("bitwise_right_shift", input, other)
     kind = result_dtype((input, other))
-    _check("rshift_cpu", kind)
+    _check("rshift_cpu", kind, 1, (input, other))
     return elementwise(_right, (input, other), out)
 
 
@@ -86,14 +88,14 @@ def invert(self: Any) -> Any:
 def gcd(input: Any, other: Any, *, out: Any = None) -> Any:
     """The greatest common divisor, not negative."""
     expect_tensors("gcd", input, other)
-    _check("gcd_cpu", result_dtype((input, other)))
+    _check("gcd_cpu", result_dtype((input, other)), 1, (input, other))
     return binary(_gcd, input, other, out)
 
 
 def lcm(input: Any, other: Any, *, out: Any = None) -> Any:
     """The least common multiple, not negative."""
     expect_tensors("lcm", input, other)
-    _check("lcm_cpu", result_dtype((input, other)))
+    _check("lcm_cpu", result_dtype((input, other)), 1, (input, other))
     kind = result_dtype((input, other))
     if kind.itemsize < 4:
         # C computes small integers as int and cuts the result.

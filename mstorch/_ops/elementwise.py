@@ -190,7 +190,7 @@ def _rounded_division(floating: Kernel, how: str, input: Any, other: Any, out: A
 
 
 def _integer(how: str, input: Any, other: Any, kind: dtype, out: Any) -> Any:
-    refuse_dtype(f"div_{how}_cpu" if how in ("floor", "trunc") else f"{how}_cpu", kind)
+    refuse_dtype(f"div_{how}_cpu" if how in ("floor", "trunc") else f"{how}_cpu", kind, operands=(input, other))
     if isinstance(other, TensorBase):
         divisors = readable(other)
         zero = divisors is not None and divisors.size and not divisors.all()
@@ -242,7 +242,7 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     if not isinstance(exponent, TensorBase) and exponent in (0, 1):
         pass  # ones or a copy, of bools too
     else:
-        refuse_dtype("pow", kind)
+        refuse_dtype("pow", kind, operands=(input, exponent))
     if isinstance(exponent, TensorBase):
         if kind.category >= 2 and isinstance(input, TensorBase):
             return elementwise(_pow, (input, exponent), out)
@@ -405,7 +405,7 @@ def _expect_number(name: str, value: Any) -> None:
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Any:
     """``input + value * tensor1 * tensor2``, elementwise."""
     _expect_number("addcmul", value)
-    refuse_dtype("addcmul_cpu_out", result_dtype((input, tensor1, tensor2)))
+    refuse_dtype("addcmul_cpu_out", result_dtype((input, tensor1, tensor2)), operands=(input, tensor1, tensor2))
     if _halves(input, tensor1, tensor2):
         return finish(addcmul(input.float(), tensor1.float(), tensor2.float(), value=value).to(input._dtype), out)
     return add(input, mul(_scaled_first(input, tensor1, tensor2, value), tensor2), out=out)
@@ -448,8 +448,7 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
             name = "end" if other is end else "weight"
             raise RuntimeError(f"expected dtype {cpp_word(input._dtype)} for `{name}` but got dtype {cpp_word(other._dtype)}")
     kind = input._dtype
-    if kind.category < 2:
-        raise NotImplementedError(f"\"lerp_kernel_scalar\" not implemented for '{type_word(input._dtype)}'")
+    refuse_dtype("lerp_kernel_scalar", kind, 2, (input, end, weight))
     if is_number(weight):
         fitting(weight, float32 if kind.itemsize == 2 else kind)
     if _halves(input, end):

@@ -251,7 +251,7 @@ def window_of(self: Any, key: Any) -> Any:
     rank, dim = len(shape), 0
     lengths: list[int] = []
     steps: list[int] = []
-    label = "AliasBackward0"
+    label = "SliceBackward0" if given.__class__ is slice else "AliasBackward0"  # torch does not look at a single slice
     for item in key:
         kind = item.__class__
         if kind is int:
@@ -271,11 +271,11 @@ def window_of(self: Any, key: Any) -> Any:
             else:
                 if step is not None and step <= 0:
                     return None
+                label = "AliasBackward0" if label == "AliasBackward0" and is_whole(item, (length,)) else "SliceBackward0"
                 start, stop, step = item.indices(length)
                 lengths.append(max(0, -((start - stop) // step)))
                 steps.append(strides[dim] * step)
                 offset += start * strides[dim]
-                label = "SliceBackward0"
             dim += 1
         elif item is None:
             lengths.append(1)

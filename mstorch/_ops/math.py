@@ -28,6 +28,7 @@ from ._dispatch import (
     expect_tensors,
     finish,
     in_place_form,
+    refuse_dtype,
     result_dtype,
     type_word,
     unary,
@@ -189,6 +190,7 @@ arctan2 = atan2
 def hypot(input: Any, other: Any, *, out: Any = None) -> Any:
     """The length of the hypotenuse."""
     expect_tensors("hypot", input, other)
+    refuse_dtype("hypot_cpu", result_dtype((input, other)), 2, (input, other))
     return binary(_hypot, input, other, out)
 
 
@@ -211,6 +213,7 @@ def nextafter(input: Any, other: Any, *, out: Any = None) -> Any:
     """The next floating number after ``input`` toward ``other``."""
     expect_tensors("nextafter", input, other)
     kind = result_dtype((input, other))
+    refuse_dtype("nextafter_cpu", kind, 2, (input, other))
     if kind.itemsize == 2 and kind.category == 2:
         first, second = (cast_tensor(tensor, kind) for tensor in (input, other))
         shape = broadcast_shape(first._shape, second._shape)

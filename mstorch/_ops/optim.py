@@ -17,7 +17,7 @@ from ._dispatch import capturing
 
 
 def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]) -> bool:
-    """Whether the fused kernels may write these tensors: float32, each a whole storage, nothing recorded."""
+    """Whether the fused kernels may write these tensors: float32 of one shape, each a whole storage, nothing recorded."""
     if not ON_CPU or capturing():
         return False
     for group in (params, grads, *states):
@@ -25,8 +25,8 @@ def can_fuse(params: Sequence[Any], grads: Sequence[Any], *states: Sequence[Any]
             if tensor._dtype.name != "float32" or tensor._stride is not None:
                 return False
     for group in (grads, *states):
-        for tensor in group:
-            if is_tracked(tensor):
+        for tensor, param in zip(group, params):
+            if is_tracked(tensor) or tensor._shape != param._shape:
                 return False
     return True
 
@@ -42,7 +42,8 @@ def has_kernels(op: str, params: Sequence[Any], grads: Sequence[Any], *states: S
                 return False
             if tensor._stride is not None or tensor._shape != cell.raw.shape:
                 return False
-    return not any(is_tracked(tensor) for group in (grads, *states) for tensor in group)
+    pairs = [pair for group in (grads, *states) for pair in zip(group, params)]
+    return not any(is_tracked(tensor) or tensor._shape != param._shape for tensor, param in pairs)
 
 
 def increment(counter: Any) -> float:

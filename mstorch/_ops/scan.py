@@ -101,7 +101,8 @@ def _scan_in_place(input: Any, kernel_: Any, dim: int, kind: dtype | None) -> An
 def _running(kernel_: Any, name: str, kind: Any, input: Any, dim: int, out: Any) -> Any:
     if input._dtype.category == 3:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(input._dtype)}'")
-    dim = wrap_dim(dim, len(shape_of(input)))
+    # As in torch, nothing is looked at where there is nothing.
+    dim = wrap_dim(dim, len(input._shape)) if count_of(input._shape) else 0
     asked = input._dtype.name
     ranked = cast_tensor(input.detach(), by_name(_WIDER[asked])) if asked in _WIDER else input.detach()
     indices = call(kernel_, (ranked,), dim)

@@ -61,8 +61,10 @@ def _order(input: Any, dim: int, descending: bool, stable: bool = True) -> Any:
 
 
 def _sorted_order(input: Any, dim: int, descending: bool, stable: bool) -> Any:
-    """The indices of torch's sort, which takes vectors of many integers by their digits: that is stable."""
+    """The indices of torch's sort, which takes vectors of many integers by their digits, and expanded ones as they are: that is stable."""
     shape = shape_of(input)
+    if input._stride is not None and shape and not input._stride[dim]:
+        stable = True
     if len(shape) == 1 and shape[0] >= _BY_DIGITS and not descending and input._dtype.category == 1:
         if input._dtype.name in _UNSIGNED and input.device.type == "cpu":
             raise NotImplementedError(f"\"parallel_sort1d_kernel\" not implemented for '{type_word(input._dtype)}'")

@@ -60,7 +60,7 @@ def _backward(gradients: Any, outputs: Any, inputs: Any, p: float, dims: Any, ke
     if p == 1:
         return (x.sgn() * g,)
     if p == 2:
-        return ((x * (g / y)).masked_fill(y.eq(0), 0),)
+        return ((x / y).masked_fill(y.eq(0), 0) * g,)
     size = x.abs()
     if math.isinf(p):
         largest = size.eq(y) | size.isnan() & y.isnan()

@@ -204,8 +204,10 @@ def run(
                 continue
             running.current = node
             if node.marks is not None and (node.pre or node.retained):
+                node.fit(gradients)
                 _run_pre(node, gradients, recorded or dual)
             if catching and node in catching:
+                node.fit(gradients)
                 for number in catching[node]:
                     caught[node, number] = gradients[number] if number < len(gradients) else None
                 if not any(edge is not None and edge[0] in needed for edge in node.edges):  # type: ignore[operator]
@@ -374,8 +376,11 @@ def put_gradient(node: Accumulate, gradient: Any, recorded: bool) -> None:
 def _in_leafs_order(gradient: np.ndarray, leaf: Any) -> np.ndarray:
     """A gradient of a leaf that has got another shape since: as it is where it lies as the leaf does, to torch, else copied into that."""
     given = [step // gradient.itemsize for step in gradient.strides] if gradient.size else contiguous_strides(gradient.shape)
-    steps = zip(gradient.shape, given, strides_of(leaf))
-    if gradient.ndim > len(leaf._shape) or all(length == 1 or step == own for length, step, own in steps):
+    own = strides_of(leaf)
+    if dense_order(leaf._shape, own) is None:  # beside gaps or shared places only rows will do
+        own = contiguous_strides(gradient.shape)
+    steps = zip(gradient.shape, given, own)
+    if gradient.ndim > len(leaf._shape) or all(length == 1 or step == wanted for length, step, wanted in steps):
         return gradient
     wide = broadcast_shape(leaf._shape, gradient.shape)
     if wide != leaf._shape:

@@ -101,6 +101,9 @@ class Node:
         """The gradients for the edges."""
         raise NotImplementedError
 
+    def fit(self, gradients: list[Any]) -> None:
+        """Bring gradients, in their list, to what the outputs were, before hooks see them."""
+
     def release(self) -> None:
         """Let go of what was saved: the graph is used up."""
         if self.saved:

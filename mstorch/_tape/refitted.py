@@ -27,16 +27,23 @@ class Refitted(Node):
         """Outputs keep their numbers."""
         return self.number + 1
 
-    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+    def fit(self, gradients: list[Any]) -> None:
         """The gradient in the shape and dtype that were recorded."""
-        gradient = gradients[self.number]
+        if len(gradients) > self.number and gradients[self.number] is not None:
+            gradients[self.number] = self._fitted(gradients[self.number])
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """The same, passed on."""
+        return (self._fitted(gradients[self.number]),)
+
+    def _fitted(self, gradient: Any) -> Any:
         own = v.shape_of(gradient)
         check_fit(self, own, self.shape)
         found = v.fit(gradient, self.shape)
         wanted, given = self.kind.np, NP_DTYPE[dtype_name(found)]
         if wanted != given:
             found = v.mapped(found, lambda array: numpy_cast(array, wanted), lambda array: numpy_cast(array, given), "ToCopyBackward0")
-        return (found,)
+        return found
 
     @property
     def next_functions(self) -> tuple[Any, ...]:

@@ -157,3 +157,15 @@ def test_all_of_a_tensor_is_the_tensor(both, value, kind, key):
         return names, x._version, None if w.grad is None else w.grad
 
     both(body, strides=False)
+
+
+SLICED = {
+    "[:]": lambda t: t[:], "[0:]": lambda t: t[0:], "[...]": lambda t: t[...], "[:, :]": lambda t: t[:, :], "[:2]": lambda t: t[:2],
+    "[(:,)]": lambda t: t[(slice(None),)], "[:, 0:3]": lambda t: t[:, 0:3], "[:, 1:]": lambda t: t[:, 1:], "[0:, 0]": lambda t: t[0:, 0],
+    "[()]": lambda t: t[()], "[None]": lambda t: t[None], "[-2:]": lambda t: t[-2:], "[:, ...]": lambda t: t[:, ...],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", SLICED)
+def test_nodes_of_keys(both, key):
+    both(lambda torch: type(SLICED[key](torch.ones(2, 3).requires_grad_()).grad_fn).__name__)

@@ -88,3 +88,13 @@ def test_errors(both, body):
 def test_invert_of_floats(both):
     both(lambda torch: ~torch.ones(1))
     both(lambda torch: torch.bitwise_not(torch.ones(1)))
+
+
+KINDS = {"bool": lambda torch: torch.tensor([True, False]), "int": lambda torch: torch.tensor([3, 4]), "wide": lambda torch: torch.ones(3).bool()}
+
+
+@pytest.mark.parametrize("other", KINDS)
+@pytest.mark.parametrize("name", ["gcd", "lcm", "bitwise_left_shift", "bitwise_right_shift", "hypot", "nextafter", "floor_divide", "pow", "fmod"])
+def test_dtypes_that_kernels_lack(both, name, other):
+    """Shapes that do not fit are told first."""
+    both(lambda torch: getattr(torch, name)(torch.tensor([True, True]), KINDS[other](torch)))

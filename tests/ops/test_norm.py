@@ -113,3 +113,16 @@ def test_slopes_of_vector_norms(p, kind, both):
         return found
 
     both(body)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("p", [1, 2, 3, 0.5, float("inf")])
+@pytest.mark.parametrize("used", ["inverse", "logarithm", "infinite"])
+def test_slopes_where_the_norm_is_zero(both, used, p, dtype):
+    def body(torch):
+        x = torch.zeros(2, dtype=getattr(torch, dtype)).requires_grad_()
+        norm = x.norm(p, dim=-1)
+        {"inverse": lambda: 1.5 / norm, "logarithm": norm.log, "infinite": lambda: norm * float("inf")}[used]().backward()
+        return x.grad
+
+    both(body)

@@ -158,3 +158,14 @@ def test_packed_sequences_of_equal_lengths(both, count):
         return tuple(packed), tuple(listed), rnn.pad_packed_sequence(packed)
 
     both(body)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_expanded_tensors_stay_as_they_are(both, dim, descending):
+    def body(torch):
+        rows = torch.tensor([3.0, 1.0, 2.0])[:, None].expand(3, 40)
+        one = torch.ones(()).expand(40)
+        return rows.sort(dim, descending), rows.argsort(dim, descending), one.sort(descending=descending), one.argsort()
+
+    both(body)

@@ -411,3 +411,23 @@ def test_adagrads_sums_are_shared(torch):
     assert not optimizer.state[weight]["sum"].is_shared()
     assert optimizer.share_memory() is None
     assert optimizer.state[weight]["sum"].is_shared()
+
+
+@pytest.mark.parametrize("shape", [(4,), (12,), (2, 2), (3, 2, 1), (1,), (5, 3, 2, 2)])
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
+def test_gradients_of_another_shape(name, shape):
+    """What kernels that write memory must never be given: torch raises where a gradient does not spread to its parameter."""
+
+    def stepped(torch, **options):
+        parameter = torch.ones(3, 2, 2).requires_grad_()
+        parameter.sum().backward()
+        parameter.data = torch.ones(shape)
+        optimizer = getattr(torch.optim, name)([parameter], lr=0.5, **options)
+        try:
+            optimizer.step()
+        except RuntimeError:
+            return "raises"
+        return parameter.tolist()
+
+    for options in ({}, {"momentum": 0.9}, {"weight_decay": 0.1}) if name == "SGD" else ({},):
+        assert stepped(mstorch, **options) == stepped(reference, **options)

@@ -81,3 +81,29 @@ def test_leaves_of_another_dtype(both, graph, shape, dtype):
         return x.grad, x.is_leaf
 
     both(body)
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 2), (1, 2), (2,), (3, 1, 2), (0,), ()])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("asked", ["hook", "hook before", "retain_grad", "grad"])
+def test_what_hooks_see(both, asked, dtype, shape):
+    """The gradient as it was fitted."""
+
+    def body(torch):
+        seen = []
+        x = torch.arange(2.0).requires_grad_()
+        y = x * 2
+        if asked == "hook before":
+            y.register_hook(lambda g: seen.append(g))
+        y.data = torch.ones(shape, dtype=getattr(torch, dtype))
+        if asked == "hook":
+            y.register_hook(lambda g: seen.append(g))
+        elif asked == "retain_grad":
+            y.retain_grad()
+        total = y.float().sum()
+        if asked == "grad":
+            return torch.autograd.grad(total, y)[0]
+        total.backward()
+        return seen, y.grad if asked == "retain_grad" else None, x.grad
+
+    both(body, strides=False)
