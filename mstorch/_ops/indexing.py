@@ -295,6 +295,8 @@ def getitem(self: Any, key: Any) -> Any:
         found = window_of(self, key)
         if found is not None:
             return found
+        if is_whole(key, self._shape):
+            return views.alias(self) if kind is tuple else views.slice_dim(self, 0, 0, self._shape[0], 1)
     current, advanced = _basic(self, key)
     if not advanced:
         return views.alias(self) if current is self else current

@@ -163,9 +163,29 @@ def _gru_cell(from_input: Raw, from_hidden: Raw, hidden: Raw) -> Raw:
     return run("AddExt", new, run("Mul", update, run("SubExt", hidden, new, 1)), 1)
 
 
+def _mm(a: Raw, b: Raw) -> Raw:
+    return run("Mm", a, b) if a.size and b.size else _no_terms(a, (a.shape[0], b.shape[1]))
+
+
+def _bmm(a: Raw, b: Raw) -> Raw:
+    return run("MatMulExt", a, b) if a.size and b.size else _no_terms(a, (*a.shape[:-1], b.shape[-1]))
+
+
+def _no_terms(like: Raw, shape: Sizes) -> Raw:
+    """A product over nothing: what kernels give there is whatever stood in the memory."""
+    return run("Zeros", shape, like.dtype)
+
+
+def _linear(x: Raw, weight: Raw, bias: Raw | None = None) -> Raw:
+    if x.size and weight.size:
+        return run("Dense", x, weight, bias)
+    nothing = _no_terms(x, (*x.shape[:-1], weight.shape[0]))
+    return nothing if bias is None else run("AddExt", nothing, bias, 1)
+
+
 enter_all({
-    "mm": "Mm", "bmm": "MatMulExt", "small_matmul": "MatMulExt",
-    "linear": lambda x, weight: run("Dense", x, weight, None), "linear_bias": lambda bias, x, weight: run("Dense", x, weight, bias),
+    "mm": _mm, "bmm": _bmm, "small_matmul": _bmm,
+    "linear": _linear, "linear_bias": lambda bias, x, weight: _linear(x, weight, bias),
     "conv": _conv, "conv2d": _conv, "conv_transpose": _conv_transpose, "conv_transpose2d": _conv_transpose,
     "conv2d_input": _conv_input, "conv2d_weight": _conv_weight,
     "max_pool": _max_pool, "max_pool_indices": _max_pool_indices, "adaptive_max_pool": _adaptive_max_pool,

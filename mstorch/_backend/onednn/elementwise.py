@@ -17,6 +17,7 @@ from .primitive import (
     Descriptor,
     Primitive,
     address,
+    expect,
     prepared,
     rows,
 )
@@ -44,6 +45,7 @@ def _backward(kind: int, size: int, alpha: float) -> Primitive:
 def _whole(make: Any, kind: int, alpha: float, arrays: tuple[np.ndarray, ...], share: Sharing) -> None:
     """Run a kernel over flat arrays, of which the last takes the result."""
     size, at = arrays[0].size, [address(array) for array in arrays]
+    expect(arrays[1].size == size and arrays[1].dtype.char == "f")
     if size <= BLOCK:
         prepared(make, kind, size, alpha)(*at)
         return

@@ -5,7 +5,7 @@ import numpy as np
 
 from ..quiet import quiet
 from .library import ENGINE, FOUND, LIBRARY
-from .primitive import RESULT, SOURCE, WEIGHTS, Descriptor, Layout, Primitive, address, none, prepared
+from .primitive import RESULT, SOURCE, WEIGHTS, Descriptor, Layout, Primitive, address, expect, none, prepared
 
 # Fewer multiplications than these are quicker by another way: the call itself takes 4 µs.
 LEAST = 1 << 17
@@ -24,6 +24,8 @@ def _operand(a: np.ndarray) -> tuple[np.ndarray, bytes, int]:
 
 def gemm(a: np.ndarray, b: np.ndarray, out: np.ndarray, beta: float = 0.0) -> None:
     """``out = a @ b + beta * out`` of (n, k), (k, m) and (n, m), float32; the rows of ``out`` lie together, none is empty."""
+    expect(a.dtype.char == b.dtype.char == out.dtype.char == "f" and a.ndim == b.ndim == 2 and out.shape == (len(a), b.shape[1]))
+    expect(a.shape[1] == len(b))
     a, left, left_step = _operand(a)
     b, right, right_step = _operand(b)
     (n, k), m = a.shape, b.shape[1]
@@ -40,6 +42,7 @@ def add_multiple(factor: float, x: np.ndarray, into: np.ndarray) -> None:
             into += x * np.float32(factor)
         return
     n = x.size
+    expect(n == into.size and x.dtype.char == into.dtype.char == "f")
     _SGEMM(b"N", b"N", 1, n, 1, factor, address(_ONE), 1, address(x), n, 1.0, address(into), n)
 
 
@@ -67,6 +70,7 @@ def _laid(a: np.ndarray) -> np.ndarray:
 
 def products(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
     """``out = a @ b`` of (..., n, k), (..., k, m) and (..., n, m), float32, none empty, with the same leading sizes, at most four."""
+    expect(a.dtype.char == b.dtype.char == out.dtype.char == "f")
     if any(not step and not other for step, other in zip(a.strides[:-2], b.strides[:-2])):
         a = np.ascontiguousarray(a)  # one of them has to have the size of the result
     whole = (_laid(a), _laid(b), out)

@@ -15,6 +15,7 @@ from .primitive import (
     Descriptor,
     Primitive,
     address,
+    expect,
     prepared,
     rows,
 )
@@ -69,6 +70,8 @@ def max_pool(x: np.ndarray, y: np.ndarray, geometry: tuple[Sizes, ...]) -> bool:
 
 def max_pool_backward(x: np.ndarray, g: np.ndarray, out: np.ndarray, geometry: tuple[Sizes, ...]) -> bool:
     """``g`` at the first of the largest of each window, into ``out``; False: there is no kernel, or a window of padding alone."""
+    expect(x.dtype.char == g.dtype.char == "f" and x.ndim == g.ndim == len(geometry[-1]) + 2)
+    expect(g.shape == (*x.shape[:2], *geometry[-1]) and x.shape == out.shape)
     made = prepared(_backward, x.shape, *geometry)
     if made is None:
         return False

@@ -166,3 +166,9 @@ def copier(source: Any, target: Any) -> Primitive:
 def none() -> Any:
     """No layout."""
     return ctypes.c_void_p()
+
+
+def expect(fits: bool) -> None:
+    """Refuse arrays that do not fit together, beyond which a kernel would read: RuntimeError."""
+    if not fits:
+        raise RuntimeError("a tensor that backward needs was given another shape or dtype since it was saved")

@@ -21,6 +21,7 @@ from .primitive import (
     Descriptor,
     Primitive,
     address,
+    expect,
     prepared,
     rows,
 )
@@ -43,6 +44,7 @@ def _softmax_backward(kind: int, count: int, length: int) -> Primitive:
 
 def softmax(kind: int, x: np.ndarray, out: np.ndarray) -> None:
     """Softmax of each row, or its logarithm."""
+    expect(x.shape == out.shape and x.dtype.char == out.dtype.char == "f")
     prepared(_softmax, kind, *x.shape)(address(x), address(out))
     total = np.add.reduce(out, axis=None)
     if total != total:  # a NaN or an infinity is for the whole row, and the kernel leaves it in its place
@@ -51,6 +53,7 @@ def softmax(kind: int, x: np.ndarray, out: np.ndarray) -> None:
 
 def softmax_backward(kind: int, y: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
     """The gradient of rows from that of their softmax ``y``."""
+    expect(y.shape == g.shape == out.shape and y.dtype.char == g.dtype.char == out.dtype.char == "f")
     prepared(_softmax_backward, kind, *y.shape)(address(y), address(g), address(out))
 
 
@@ -76,6 +79,7 @@ def _layer_norm_backward(count: int, length: int, eps: float) -> Primitive:
 
 def layer_norm(x: np.ndarray, scale: np.ndarray, shift: np.ndarray, eps: float, out: np.ndarray) -> np.ndarray:
     """Each row with mean 0 and variance 1, times ``scale`` plus ``shift``; returns the means and the biased variances (2, rows)."""
+    expect(scale.size == shift.size == x.shape[1] and x.dtype.char == scale.dtype.char == shift.dtype.char == "f")
     statistics = np.empty((2, x.shape[0]), np.float32)
     run = prepared(_layer_norm, *x.shape, eps)[1]
     at = address(statistics)
@@ -87,6 +91,8 @@ def layer_norm_backward(
     x: np.ndarray, scale: np.ndarray, g: np.ndarray, statistics: np.ndarray, eps: float, out: np.ndarray
 ) -> np.ndarray:  # fmt: skip
     """The gradient of rows into ``out``; returns those of scale and shift (2, length)."""
+    expect(x.dtype.char == g.dtype.char == scale.dtype.char == "f")
+    expect(x.shape == g.shape == out.shape and scale.size == x.shape[1] and statistics.size == 2 * len(x))
     found = np.empty((2, x.shape[1]), np.float32)
     run = prepared(_layer_norm_backward, *x.shape, eps)
     at, by = address(statistics), address(found)
