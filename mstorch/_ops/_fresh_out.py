@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.modes import grad_set_to, modes
-from .._core.tensor_base import TensorBase, is_tracked, require_grad
+from .._core.tensor_base import DEFAULT, TensorBase, is_tracked, require_grad
 from .._tape.composite import refuse
 from ._dispatch import deliver
 
@@ -22,7 +22,15 @@ def no_derivative(name: str) -> RuntimeError:
 def is_of_leaf(tensor: Any) -> bool:
     """Whether a tensor is a leaf that requires gradients, or a view of a leaf with one's history."""
     base = None if tensor._auto is None else tensor._auto.base
-    return is_tracked(tensor) and (tensor.is_leaf or (base is not None and base.is_leaf))
+    return is_tracked(tensor) and (_is_leaf(tensor) or (base is not None and base.is_leaf))
+
+
+def _is_leaf(tensor: Any) -> bool:
+    """The same as ``is_leaf``, and True for a view whose history nobody may ask for."""
+    auto = tensor._auto
+    if auto is not None and auto.base is not None and auto.origin != DEFAULT and auto.seen != tensor._counter.version:
+        return True
+    return bool(tensor.is_leaf)
 
 
 def underivable(word: str, input: Any, out: Any) -> Any:
@@ -38,7 +46,7 @@ def fresh_out(name: str, result: Any, out: Any, requires_grad: bool = False, sto
     """
     if not isinstance(out, TensorBase) or modes.native is not None:
         return store(result, out)
-    tracked, leaf = is_tracked(out), out.is_leaf
+    tracked, leaf = is_tracked(out), _is_leaf(out)
     if tracked and name in _RESIZING:
         raise RuntimeError("cannot resize variables that require grad")
     if modes.grad and is_of_leaf(out):

@@ -236,6 +236,12 @@ def fmod(input: Any, other: Any, *, out: Any = None) -> Any:
 _NEGATIVE_POWER = "Integers to negative integer powers are not allowed."
 
 
+_NO_TRUTH = (
+    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+    "`logical_not()` operator instead."
+)
+
+
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """``input ** exponent``, elementwise; either may be a number."""
     kind = result_dtype((input, exponent))
@@ -245,7 +251,10 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
         refuse_dtype("pow", kind, operands=(input, exponent))
     if isinstance(exponent, TensorBase):
         if kind.category >= 2 and isinstance(input, TensorBase):
-            return elementwise(_pow, (input, exponent), out)
+            found = elementwise(_pow, (input, exponent), out)
+            if exponent._dtype.category == 0 and is_tracked(input):  # torch computes with exponents less 1
+                refuse("PowBackward1", "pow", input, found, RuntimeError(_NO_TRUTH))
+            return found
         if kind.category >= 2:
             return _number_to_the(input, exponent, kind, out)
         return _tensor_integer_power(input, exponent, kind, out)

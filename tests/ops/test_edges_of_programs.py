@@ -428,3 +428,43 @@ def test_set_to_a_view_of_itself(both: Both, name: str, grad: bool) -> None:
         return found
 
     both(body)
+
+
+@pytest.mark.parametrize("name", ["arange", "eye", "linspace", "zeros", "empty", "full", "exp"])
+@pytest.mark.parametrize("grad", [False, True])
+def test_out_that_is_a_view_nobody_may_ask(both: Both, grad: bool, name: str) -> None:
+    """A view made without autograd, written since."""
+    given = {"arange": (4,), "eye": (2, 2), "linspace": (0, 1, 4), "zeros": (4,), "empty": (4,), "full": ((4,), 1.0)}
+
+    def body(torch: Any) -> Any:
+        leaf = torch.ones(2, 2).requires_grad_()
+        with torch.no_grad():
+            view = leaf.view(4)
+            view.frac_()
+        with torch.set_grad_enabled(grad):
+            getattr(torch, name)(*given.get(name, (torch.ones(4),)), out=view)
+        return tuple(view.shape)
+
+    both(body)
+
+
+@pytest.mark.parametrize("exponent", [[True, False], True])
+def test_powers_by_truth_values_have_no_slope(both: Both, exponent: Any) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.tensor([2.0, 3.0]).requires_grad_()
+        y = x ** torch.tensor(exponent)
+        y.sum().backward()
+
+    both(body)
+
+
+@pytest.mark.parametrize("name", ["gather", "take", "index_select"])
+def test_gradients_of_taken_elements_are_no_views(both: Both, name: str) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.arange(4.0).requires_grad_()
+        at = torch.tensor([0, 2])
+        y = {"gather": lambda: x.gather(0, at), "take": lambda: x.take(at), "index_select": lambda: x.index_select(0, at)}[name]()
+        (first,) = torch.autograd.grad((y**2).sum(), x, create_graph=True)
+        return first._is_view(), first, torch.autograd.grad(first.sum(), x)[0]
+
+    both(body)

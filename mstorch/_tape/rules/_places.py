@@ -12,12 +12,16 @@ from .. import vocabulary as v
 class Places:
     """The positions that a NumPy key names in an array of ``shape``, for values of the shape ``own``.
 
-    ``flat``: the key gives them in a row. ``rounded_once``: half precision is added up in single.
+    ``flat``: the key gives them in a row. ``rounded_once``: half precision is added up in single. ``outer``: the shape that the array
+    has where it is not used in rows.
     """
 
-    def __init__(self, key: Any, shape: tuple[int, ...], own: tuple[int, ...], flat: bool = False, rounded_once: bool = False) -> None:
+    def __init__(
+        self, key: Any, shape: tuple[int, ...], own: tuple[int, ...], flat: bool = False, rounded_once: bool = False,
+        outer: tuple[int, ...] | None = None,
+    ) -> None:  # fmt: skip
         self.key, self.shape, self.own, self.flat, self.rounded_once = key, shape or (1,), own, flat, rounded_once
-        self.outer = shape
+        self.outer = shape if outer is None else outer
 
     def _taken(self, array: np.ndarray) -> np.ndarray:
         array, key = array.reshape(self.shape), self.key

@@ -39,7 +39,7 @@ def index(node: Any, g: Any) -> Any:
 def take(node: Any, g: Any) -> Any:
     shape = node.shapes[0]
     flat = (int(np.prod(shape)),)
-    return v.reshape(Places(node.args[0], flat, v.shape_of(g)).add(g, "TakeBackward0"), shape)
+    return Places(node.args[0], flat, v.shape_of(g), outer=shape).add(g, "TakeBackward0")
 
 
 def _rows(index: np.ndarray, count: int, dim: int) -> tuple[Any, Any]:
@@ -76,9 +76,9 @@ def gather(node: Any, g: Any) -> Any:
         return v.mapped(g, lambda array: np.zeros(shape, array.dtype), lambda array: np.zeros(own, array.dtype), "GatherBackward0")
     if not shape or not index_.ndim:
         flat = (int(np.prod(shape)),)
-        return v.reshape(Places((np.reshape(index_, -1),), flat, v.shape_of(g), True, True).add(g, "GatherBackward0"), shape)
+        return Places((np.reshape(index_, -1),), flat, v.shape_of(g), True, True, shape).add(g, "GatherBackward0")
     flat = (math.prod(shape),)
-    return v.reshape(Places(row_places(shape, dim, index_), flat, v.shape_of(g), rounded_once=True).add(g, "GatherBackward0"), shape)
+    return Places(row_places(shape, dim, index_), flat, v.shape_of(g), rounded_once=True, outer=shape).add(g, "GatherBackward0")
 
 
 @rule("embedding")
