@@ -18,13 +18,15 @@ import torch, torch.distributed as dist
 assert torch.__name__ == "torch" and "mstorch" in torch.__version__
 dist.init_process_group()
 rank = dist.get_rank()
-print("pid", os.getpid(), flush=True)
+def say(line):  # in one piece, beside the other process
+    os.write(1, (line + "\\n").encode())
+say(f"pid {os.getpid()}")
 dist.barrier()
 """
 GOOD = """
 x = torch.full((3,), float(rank))
 dist.all_reduce(x)
-print(f"rank {rank} of {dist.get_world_size()}: {x.tolist()} {dist.is_torchelastic_launched()} {sys.argv[1:]}", flush=True)
+say(f"rank {rank} of {dist.get_world_size()}: {x.tolist()} {dist.is_torchelastic_launched()} {sys.argv[1:]}")
 dist.destroy_process_group()
 """
 RESTARTED = """
@@ -32,11 +34,11 @@ if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" and rank == 1:
     raise ValueError("the first time")
 x = torch.ones(1)
 dist.all_reduce(x)
-print("sum", x.item(), flush=True)
+say(f"sum {x.item()}")
 """
 KILLED = """
 if rank == 1:
-    print("killed at", time.time(), flush=True)
+    say(f"killed at {time.time()}")
     os.kill(os.getpid(), signal.SIGKILL)
 while True:
     dist.all_reduce(torch.ones(100_000))
