@@ -52,6 +52,12 @@ def check_view(tensor: Any) -> None:
         raise RuntimeError(refused_view(tensor, auto))
 
 
+def may_not_be_asked(tensor: Any) -> bool:
+    """Whether a tensor is a view that came about so, and whose base was written since, that its history is an error."""
+    auto = tensor._auto
+    return auto is not None and auto.origin != DEFAULT and auto.seen != tensor._counter.version
+
+
 _WHY = {
     MULTIPLE_OUTPUTS: (
         "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.modes import grad_set_to, modes
-from .._core.tensor_base import DEFAULT, TensorBase, is_tracked, require_grad
+from .._core.tensor_base import TensorBase, is_tracked, require_grad
+from .._core.writable import may_not_be_asked
 from .._tape.composite import refuse
 from ._dispatch import deliver
 
@@ -27,10 +28,7 @@ def is_of_leaf(tensor: Any) -> bool:
 
 def _is_leaf(tensor: Any) -> bool:
     """The same as ``is_leaf``, and True for a view whose history nobody may ask for."""
-    auto = tensor._auto
-    if auto is not None and auto.base is not None and auto.origin != DEFAULT and auto.seen != tensor._counter.version:
-        return True
-    return bool(tensor.is_leaf)
+    return may_not_be_asked(tensor) or bool(tensor.is_leaf)
 
 
 def underivable(word: str, input: Any, out: Any) -> Any:

@@ -40,16 +40,17 @@ def refuse_mask_of_bytes(key: Any) -> None:
 def is_whole(key: Any, shape: tuple[int, ...]) -> bool:
     """Whether a key has nothing but ellipses and slices from the first element to the last, which torch writes to the tensor itself."""
     parts = key if key.__class__ is tuple else (key,)
-    if sum(part is not Ellipsis for part in parts) > len(shape):
-        return False
-    dim = 0
+    dim, skipped = 0, False
     for number, part in enumerate(parts):
         if part is Ellipsis:
-            dim = len(shape) - (len(parts) - number - 1)
-        elif part.__class__ is not slice or part.step not in (None, 1) or part.start not in (None, 0):
+            behind = len(shape) - (len(parts) - number - 1)
+            if skipped or behind < dim:
+                return False
+            dim, skipped = behind, True
+        elif part.__class__ is not slice or dim >= len(shape) or part.step not in (None, 1) or part.start not in (None, 0):
             return False
         elif part.stop is not None and (part.stop.__class__ is not int or part.stop < shape[dim]):
             return False
         else:
             dim += 1
-    return parts.count(Ellipsis) < 2 if len(parts) > 1 else True
+    return True

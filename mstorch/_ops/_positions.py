@@ -43,3 +43,12 @@ def check_index_dim(index: Any, dim: int, shape: tuple[int, ...]) -> None:
     check_range(
         index, 0, size, lambda value: RuntimeError(f"index {value} is out of bounds for dimension {dim} with size {size}")
     )
+
+
+def expect_dtype_of(target: Any, value: Any) -> None:
+    """Raise torch's error unless a tensor that is put at indices has the target's dtype."""
+    if value._dtype is not target._dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{type_word(target._dtype)} for the destination and {type_word(value._dtype)} for the source."
+        )

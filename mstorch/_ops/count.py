@@ -14,7 +14,7 @@ from .._backend.quiet import quiet
 from .._backend.table import kernel
 from .._core.dtype import bool_, float32, float64, int32, int64
 from .._core.strides import contiguous_strides, normalize
-from .._core.tensor_base import TensorBase, array_of, in_order, tensor_of, value_of, wrap
+from .._core.tensor_base import TensorBase, array_of, count_of, in_order, tensor_of, value_of, wrap
 from .._core.warned import warn_once
 from .._tape.composite import refuse
 from . import views
@@ -276,13 +276,18 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 
 def _range_of(values: Any, low: float, high: float, name: str, widen: float) -> tuple[float, float]:
     """The range of a histogram: the given one, or that of the data if its ends are equal; widened if it has no width."""
-    array = array_of(values)
-    if low == high and array.size:
-        with quiet():
-            low, high = float(array.min()), float(array.max())
+    if low == high and count_of(values._shape):
+        low, high = _ends_of(values)
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"{name}: range of [{_short(low)}, {_short(high)}] is not finite")
     return (low - widen, high + widen) if low == high else (low, high)
+
+
+def _ends_of(values: Any) -> tuple[float, float]:
+    """The least and the largest element, NaN where there is one."""
+    array = array_of(values)
+    with quiet():
+        return float(array.min()), float(array.max())
 
 
 def _short(value: float) -> str:
@@ -382,9 +387,7 @@ def _edges(values: Any, bins: int, limits: Any, place: int) -> Any:
     elif values.numel() == 0:
         low, high = 0.0, 1.0
     else:
-        array = array_of(values)
-        with quiet():
-            low, high = float(array.min()), float(array.max())
+        low, high = _ends_of(values)
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"torch.histogramdd: dimension {place}'s range [{low:g}, {high:g}] is not finite")
     if low > high:

@@ -52,7 +52,7 @@ from ._dispatch import (
 from ._forms import accept_forms
 from ._numbers import fitting
 from ._overlaps import refuse_overlap
-from ._positions import check_index_dim, check_range, index_tensor
+from ._positions import check_index_dim, check_range, expect_dtype_of, index_tensor
 from ._scalars import scalar_array
 from .compare import clamp, eq, lt, where
 from .elementwise import add
@@ -274,11 +274,7 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
     key = tuple(slice(None) if index is None else index for index in indices)
     if len(indices) > len(self._shape):
         raise IndexError(f"too many indices for tensor of dimension {len(self._shape)} (got {len(indices)})")
-    if values._dtype is not self._dtype:
-        raise RuntimeError(
-            "Index put requires the source and destination dtypes match, got "
-            f"{type_word(self._dtype)} for the destination and {type_word(values._dtype)} for the source."
-        )
+    expect_dtype_of(self, values)
     if not accumulate:
         indexing.setitem(self, key, values)
         return self

@@ -45,6 +45,7 @@ from ._dispatch import (
 from ._integer_history import follow_fill
 from ._keys import has_mask, is_whole, refuse_mask_of_bytes, stands_for_a_tuple
 from ._numbers import written
+from ._positions import expect_dtype_of
 from ._scalars import scalar_array
 from ._sequence import in_sequence
 from .from_data import from_numpy as tensor_from_numpy
@@ -371,7 +372,7 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     check_writable(current)
     number = isinstance(value, TensorBase) and not value._shape and current._shape  # to torch
     assign(current, fitted(value, current, current._shape), "FillBackward3" if number else "CopyBackwards", given=True)
-    if current._dtype.category < 2 and isinstance(value, TensorBase) and not value._shape and current._shape:
+    if number:
         follow_fill(current, value, "FillBackward3")
 
 
@@ -470,11 +471,8 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
                 f"of shape {list(target)}"
             ) from None
         raise
-    if isinstance(value, TensorBase) and value._dtype is not current._dtype and not single:
-        raise RuntimeError(
-            "Index put requires the source and destination dtypes match, got "
-            f"{type_word(current._dtype)} for the destination and {type_word(value._dtype)} for the source."
-        )
+    if isinstance(value, TensorBase) and not single:
+        expect_dtype_of(current, value)
     _check_bounds(shape, advanced)  # last, as in torch
     indices = tuple(advanced[d] for d in dims)
     if modes.native is None and current._storage.__class__ is Storage:

@@ -78,8 +78,8 @@ def _product(input: Any, mat2: Any, out: Any) -> Any:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
     expect_out_dtype(out, input._dtype)
     check_same_dtype(input, mat2)
-    if input._dtype.category == 0 and 0 in (*input._shape, *mat2._shape):
-        return input.new_zeros((input._shape[0], mat2._shape[1]))
+    if input._dtype.category == 0 and 0 in (*a, *b):
+        return input.new_zeros((a[0], b[1]))
     refuse_dtype("addmm_impl_cpu_", input._dtype)
     return call(_mm, (input, mat2))
 

@@ -86,12 +86,9 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
     if LEVELS and (is_dual(self) or is_dual(source)):
         raise NotImplementedError("Trying to use forward AD with set_ that does not support it because it has not been implemented yet.")
     # Asked for now: what the tensor shows may be a view of itself, whose history nobody may look at then.
-    behind, edge = source, edge_of(source)
-    if edge is None:
-        behind, edge = self, edge_of(self)
-    tracked = behind
+    edge = edge_of(source) or edge_of(self)
+    tracked = bare_twin(source)
     if edge is not None:
-        tracked = bare_twin(behind)
         tracked._node, tracked._number = edge
     if size is None:
         turn_into(self, views.alias(source))

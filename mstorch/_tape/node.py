@@ -27,7 +27,7 @@ from .._core.tensor_base import (
     window,
     wrap,
 )
-from .._core.writable import refused_view
+from .._core.writable import may_not_be_asked, refused_view
 from .duals import carry
 
 Edge = tuple["Node", int]
@@ -371,8 +371,7 @@ def bare_twin(tensor: Any) -> Any:
 
 def shown_name(tensor: Any) -> str | None:
     """The name of the node that made a tensor; "Invalid" for a view whose base was written to so that it has no history."""
-    auto = tensor._auto
-    if auto is not None and auto.origin != DEFAULT and auto.seen != tensor._counter.version and is_tracked(tensor):
+    if may_not_be_asked(tensor) and is_tracked(tensor):
         return "Invalid"
     node = node_of(tensor)
     return None if node is None else node.name()
