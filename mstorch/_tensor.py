@@ -327,12 +327,11 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
             raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {type(requires_grad).__name__}")
         if state.levels and requires_grad:
             refuse_in_transform("requires_grad_()", " (or perhaps using torch.autograd.functional.* APIs)")
+        if requires_grad and self._dtype.category < 2:  # even where such a tensor was written into them
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if requires_grad == is_tracked(self):
             return self
-        if requires_grad:
-            if self._dtype.category < 2:
-                raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        elif node_of(self) is not None:
+        if not requires_grad and node_of(self) is not None:
             raise RuntimeError(
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
                 "subgraph that doesn't require differentiation use var_no_grad = var.detach()."

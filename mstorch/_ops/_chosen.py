@@ -14,7 +14,7 @@ from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, array_of, fresh, is_tracked
 from .._tape import vocabulary as v
 from .._tape.counted import written
-from .._tape.node import Node, edge_of, named, saved_input
+from .._tape.node import Node, edge_of, named, refuse_history, saved_input
 from . import views
 from ._dispatch import call
 
@@ -63,7 +63,8 @@ def values_at(input: Any, dim: int, indices: Any, label: str, shown: Any, keepdi
     array, index = array_of(input), array_of(indices)
     own = index.shape if keepdim else index.shape[:dim] + index.shape[dim + 1 :]
     found = fresh(numpy_gather(array, dim, index).reshape(own))
-    if modes.grad and isinstance(input, TensorBase) and found._dtype.category >= 2 and is_tracked(input):
+    if modes.grad and isinstance(input, TensorBase) and is_tracked(input):
+        refuse_history(found._dtype)
         node: Any = named(_Chosen, label)([edge_of(input)])
         node.places, node.shape, node.own = row_places(input._shape, dim, index), input._shape, own
         node.saved = (saved_input(shown),)

@@ -453,8 +453,13 @@ def _refuse_overlaps(tensor: Any, function: Callable[..., Any], args: tuple[Any,
 
 def _stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     before = snapshot(tensor)
-    # What is written to no memory may come from anywhere.
-    result = function(before, *(map(onto_meta, args) if tensor._storage.__class__ is Absent else args), **kwargs)
+    if tensor._storage.__class__ is Absent:
+        args = tuple(map(onto_meta, args))  # what is written to no memory may come from anywhere
+    if tensor._dtype.category < 2 and modes.grad and is_tracked(tensor):
+        with grad_set_to(False):  # integers with a history stay so, while no operation takes it along
+            result = function(before, *args, **kwargs)
+    else:
+        result = function(before, *args, **kwargs)
     if result is before:
         return tensor
     check_result_cast(result._dtype, tensor._dtype)

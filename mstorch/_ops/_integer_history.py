@@ -4,12 +4,20 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.modes import modes
-from .._core.tensor_base import is_tracked
+from .._core.tensor_base import TensorBase, is_tracked
 from .._tape.composite import refuse
+from .._tape.node import refuse_history
 
 _ERROR = (
     'isDifferentiableType(grad.scalar_type()) INTERNAL ASSERT FAILED at "torch/csrc/autograd/engine.cpp", please report a bug to PyTorch. '
 )
+
+
+def refuse_tracked(result: Any, *operands: Any) -> Any:
+    """The integers that an operation made, which torch refuses to make of integers with a history."""
+    if modes.grad and modes.native is None and any(isinstance(item, TensorBase) and is_tracked(item) for item in operands):
+        refuse_history(result._dtype)
+    return result
 
 
 def follow_fill(target: Any, value: Any, label: str) -> None:

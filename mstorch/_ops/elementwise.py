@@ -40,6 +40,7 @@ from ._dispatch import (
     unary,
 )
 from ._forms import accept_forms
+from ._integer_history import refuse_tracked
 from ._memory_order import in_order_of, kept_order, result_strides, row_major
 from ._numbers import fitting
 from ._scalars import scalar_array
@@ -207,7 +208,7 @@ def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
     found = div(input, other, rounding_mode="floor", out=out)
     error = RuntimeError("derivative for aten::floor_divide is not implemented")
     operands = [item for item in (input, other) if isinstance(item, TensorBase)]
-    if out is None and operands:
+    if out is None and operands and found._dtype.category >= 2:
         refuse("NotImplemented", "floor_divide", operands[0], found, error, operands[-1])
     return found
 
@@ -221,7 +222,7 @@ def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
             error = RuntimeError("derivative for aten::remainder is not implemented")
             return refuse("NotImplemented", "remainder", other, elementwise(_remainder, (input, other.detach()), None), error)
         return elementwise(_remainder, (input, other), out)
-    return _integer("remainder", input, other, kind, out)
+    return refuse_tracked(_integer("remainder", input, other, kind, out), input, other)
 
 
 def fmod(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -230,7 +231,7 @@ def fmod(input: Any, other: Any, *, out: Any = None) -> Any:
     kind = result_dtype((input, other))
     if kind.category >= 2:
         return elementwise(_fmod, (input, other), out)
-    return _integer("fmod", input, other, kind, out)
+    return refuse_tracked(_integer("fmod", input, other, kind, out), input, other)
 
 
 _NEGATIVE_POWER = "Integers to negative integer powers are not allowed."
@@ -270,7 +271,7 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     if exponent not in (0, 1):
         fitting(exponent, kind)
     refuse_operands(out, (input,))
-    found = elementwise_in(kind, _integer_power, (input, exponent), numbers_as_tensors=False)
+    found = refuse_tracked(elementwise_in(kind, _integer_power, (input, exponent), numbers_as_tensors=False), input)
     return found if out is None else deliver(found, out)
 
 

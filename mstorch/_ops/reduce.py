@@ -268,7 +268,7 @@ def _arg(kernel_: Any, name: str, input: Any, dim: int | None, keepdim: bool) ->
                 f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
                 "'dim' argument."
             )
-        found = call(kernel_, (views.reshape(input, (-1,)),), 0, False)
+        found = call(kernel_, (views.reshape(input.detach(), (-1,)),), 0, False)
         return views.reshape(found, (1,) * len(shape)) if keepdim else found
     dim = wrap_dim(dim, len(shape))
     _check_not_empty(name, shape, (dim,), False)

@@ -9,6 +9,7 @@ from .. import _tensor_str
 from .._core.dtype import get_default_dtype
 from .._core.formats import sparse_coo
 from .._core.tensor_base import array_of
+from .._tape.node import shown_name
 
 
 def _numbers(tensor: Any, indent: int) -> str:
@@ -34,9 +35,9 @@ def text(self: Any, names: tuple[str, ...]) -> str:
     if self._dtype.name not in usual:
         suffixes.append(f"dtype=torch.{self._dtype.name}")
     suffixes.append(f"layout=torch.{self._layout.name}")
-    node = self.grad_fn
-    if node is not None:
-        suffixes.append(f"grad_fn=<{node.name()}>")
+    maker = shown_name(self)
+    if maker is not None:
+        suffixes.append(f"grad_fn=<{maker}>")
     elif self.requires_grad:
         suffixes.append("requires_grad=True")
     body = prefix + (",\n" + " " * len(prefix)).join(lines)

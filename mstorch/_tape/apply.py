@@ -20,7 +20,7 @@ from .._core.tensor_base import (
     tensor_of,
 )
 from .native import attach_native
-from .node import FREED, Node, Saved, SavedInput, edge_of, named, next_number, saved_input
+from .node import FREED, Node, Saved, SavedInput, edge_of, named, next_number, refuse_history, saved_input
 from .operands import arrays_of, as_array, as_raw, wrapped
 from .places import check_meta, check_places, on_host, shaped, without_memory
 from .saved import attribute, names_of
@@ -258,6 +258,7 @@ def apply_pair(op: Kernel, kind: dtype, x: Any, y: Any) -> Any:
 def _record_tensors(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: Any) -> None:
     """``_record`` for inputs that are all tensors, and one result."""
     if result._dtype.category < 2:
+        _refuse_integers(op, inputs, result)
         return
     derivative = RULES.get(op.op)
     if derivative is None:
@@ -305,9 +306,16 @@ def _record_pair(op: Kernel, kind: dtype, x: Any, y: Any, result: Any) -> None:
         node.saved = _kept(derivative, (x, y), edges, (result,))
 
 
+def _refuse_integers(op: Kernel, inputs: Sequence[Any], result: Any) -> None:
+    """Raise torch's error where integers that have a history (a tensor with gradients was written into them) go through an operation."""
+    if op.op in RULES and any(isinstance(item, TensorBase) and item._dtype.category < 2 and is_tracked(item) for item in inputs):
+        refuse_history(result._dtype)
+
+
 def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], result: Any, label: str | None) -> None:
     results = result if result.__class__ is tuple else (result,)
     if not any(isinstance(item, TensorBase) and item._dtype.category >= 2 for item in results):
+        _refuse_integers(op, inputs[0] if inputs[0].__class__ is list else inputs, results[0])
         return
     derivative = RULES.get(op.op)
     if derivative is None:

@@ -11,7 +11,7 @@ from .._core.tangents import LEVELS, is_dual, levels_of_all
 from .._core.tensor_base import is_tracked
 from .duals import refuse as refuse_native
 from .forward import push
-from .node import Node, Saved, bare_of, dressed, edge_of, named
+from .node import Node, Saved, bare_of, dressed, edge_of, named, refuse_history
 
 
 class Composite(Node):
@@ -69,6 +69,8 @@ def refuse(label: str, op: str, input: Any, result: Any, error: Exception | None
             f"Trying to use forward AD with {op} that does not support it because it has not been implemented yet."
         )
     if modes.grad and modes.native is None and any(map(is_tracked, inputs)):
+        if error is None and all(item._dtype.category < 2 for item in inputs):
+            refuse_history(result._dtype)
         node: Any = named(Refused, label)([edge_of(item) for item in inputs])
         node.error = error or NotImplementedError(f"the derivative for '{op}' is not implemented.")
         result._node, result._number = node, 0

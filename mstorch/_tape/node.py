@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from .._core.dtype import dtype
 from .._core.hooks import Hooks, RemovableHandle
 from .._core.modes import grad_set_to, modes
 from .._core.overriding import PLAIN, dispatches
-from .._core.promotion import type_text
+from .._core.promotion import WORDS, type_text
 from .._core.storage import Storage
 from .._core.tangents import LEVELS
 from .._core.tensor_base import (
@@ -63,7 +64,7 @@ def _mark(name: str) -> Any:
 
 
 # The nodes that are torch's engine's own, by the names that it gives them.
-_OF_ENGINE = {label: f"torch::autograd::{label}" for label in ("AccumulateGrad", "CopySlices")}
+_OF_ENGINE = {label: f"torch::autograd::{label}" for label in ("AccumulateGrad", "CopySlices", "CopyBackwards", "NotImplemented")}
 
 
 class Node:
@@ -370,11 +371,17 @@ def bare_twin(tensor: Any) -> Any:
 
 
 def shown_name(tensor: Any) -> str | None:
-    """The name of the node that made a tensor; "Invalid" for a view whose base was written to so that it has no history."""
+    """The name in print of the node that made a tensor; "Invalid" for a view whose base was written to so that it has no history."""
     if may_not_be_asked(tensor) and is_tracked(tensor):
         return "Invalid"
     node = node_of(tensor)
-    return None if node is None else node.name()
+    return None if node is None else node.name().rpartition("::")[2]
+
+
+def refuse_history(kind: dtype) -> None:
+    """Raise torch's error if results of this dtype cannot have a history: integers that were made of integers that have one."""
+    if kind.category < 2:
+        raise RuntimeError(f"Autograd not support dtype: {WORDS[kind.name]}")
 
 
 def plain_name(node: Any) -> str:

@@ -33,7 +33,7 @@ from .._core.tensor_base import (
 from .counted import COUNTS, owner, times_written, written
 from .duals import give, mapped, mapped_apart, offset_in, refuse, same_view, tangent_of
 from .movement import apply_map
-from .node import Node, _look, bare, dressed, edge_of, named, repeats
+from .node import Node, _look, bare, dressed, edge_of, named, refuse_history, repeats
 
 Map = Callable[[np.ndarray], np.ndarray]
 
@@ -120,6 +120,7 @@ def view(
         return made
     _enter_view(made, source, again)
     if modes.grad and forward is not None and back is not None and is_tracked(source):
+        refuse_history(made._dtype)
         made._node = linear_node(source, forward, back, label)
     if LEVELS and forward is not None:
         mapped(source, made, lambda tangent: view(
@@ -147,6 +148,7 @@ def sorted_view(source: Any, label: str, shape: tuple[int, ...], strides: Stride
     made = make_window(source, shape, strides, offset)
     _enter_view(made, source, None)
     if modes.grad and (source._node is not None or is_tracked(source)):
+        refuse_history(made._dtype)
         made._node = linear_node(source, *sort.maps(source._shape, argument), label)
     if LEVELS:
         mapped(source, made, lambda tangent: sorted_view(
@@ -241,7 +243,7 @@ same_view.append(_same_view)
 def look_again(tensor: Any) -> Any:
     """The history of a view of a base that was written to: a window on what the base is now, which leads nowhere if it has none."""
     base = tensor._auto.base
-    with grad_set_to(True):
+    with grad_set_to(tensor._dtype.category >= 2):
         made = (tensor._auto.again or _window_again(tensor))(base)
     if made._node is None:
         made._node = linear_node(base, _nowhere, _nowhere, "AsStridedBackward0")
@@ -431,6 +433,7 @@ def views(source: Any, label: str, parts: Sequence[tuple[Sequence[int], Strides,
         return made
     node: Any = None
     if modes.grad and is_tracked(source):
+        refuse_history(source._dtype)
         node = named(Parts, label)((edge_of(source),))
         node.shape, node.keys, node.kind = source._shape, keys, source._dtype
         node.width = len(keys)

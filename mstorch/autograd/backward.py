@@ -100,14 +100,17 @@ def _plain_start(root: Any, gradient: Any) -> tuple[Any, Any] | None:
     shape, kind = root._shape, root._dtype
     if root._storage.__class__ is not Storage or shape is None or not is_tracked(root):
         return None
+    edge = edge_of(root)
+    if edge is None:  # a view of a leaf that has no history
+        return None
     if gradient is None:
-        return (edge_of(root), np.ones(shape, kind.np)) if kind.category == 2 and count_of(shape) == 1 else None
+        return (edge, np.ones(shape, kind.np)) if kind.category == 2 and count_of(shape) == 1 else None
     if (
         gradient.__class__ not in PLAIN or not isinstance(gradient, TensorBase) or gradient._storage.__class__ is not Storage
         or gradient._dtype is not kind or gradient._shape != shape
     ):  # fmt: skip
         return None
-    return edge_of(root), array_of(gradient)
+    return edge, array_of(gradient)
 
 
 def from_one(root: Any, gradient: Any, retain_graph: bool | None) -> bool:

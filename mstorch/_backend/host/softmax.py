@@ -68,7 +68,8 @@ def _in_rows(kernel: Callable[[np.ndarray, int], np.ndarray]) -> Callable[[np.nd
 def numpy_softmax(x: np.ndarray, dim: int) -> np.ndarray:
     """``exp(x)`` divided by its sum along a dimension."""
     if not x.ndim:
-        return np.ones_like(x)
+        with quiet():
+            return np.asarray(np.exp(x - x))  # 1, or NaN where that is no number
     if not x.size:
         return x.copy()
     with quiet():
@@ -81,7 +82,8 @@ def numpy_softmax(x: np.ndarray, dim: int) -> np.ndarray:
 def numpy_log_softmax(x: np.ndarray, dim: int) -> np.ndarray:
     """The logarithm of softmax, without overflow."""
     if not x.ndim:
-        return np.zeros_like(x)
+        with quiet():
+            return np.asarray(x - x)
     if not x.size:
         return x.copy()
     with quiet():

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ..._backend.quiet import quiet
 from ..._backend.raw import Raw
 from .. import vocabulary as v
 from ..apply import rule
@@ -51,12 +50,13 @@ def _extreme(op: str) -> None:
             return g
         whole = y.reshape([1 if d in dims else n for d, n in enumerate(x.shape)])
         chosen = np.asarray(x == whole)
-        if type(node).label in ("MaxBackward1", "MinBackward1"):  # which pass NaN on; amax and amin divide by no elements
+        g = restored(node, g, dims, keepdim)
+        if type(node).label in ("MaxBackward1", "MinBackward1"):  # which pass NaN on, and give zeros where nothing is the largest any more
             chosen |= np.isnan(x) & np.isnan(whole)
-        with quiet():
-            share = (1 / chosen.sum(dims, keepdims=True)).astype(np.float64) * chosen
-        found = v.mul(v.spread(restored(node, g, dims, keepdim), x.shape), v.like(share.astype(x.dtype), g))
-        return written(found) if type(node).label in ("MaxBackward1", "MinBackward1") else found
+            share = v.div(g, v.like(chosen.sum(dims, keepdims=True).astype(x.dtype), g))
+            return written(v.where(chosen, v.spread(share, x.shape), 0))
+        count = chosen.sum(dims, keepdims=True).astype(x.dtype)  # amax and amin divide by no elements
+        return v.div(v.mul(v.spread(g, x.shape), v.like(chosen.astype(x.dtype), g)), v.like(count, g))
 
 
 _extreme("amax")
