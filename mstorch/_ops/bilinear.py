@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._tape.windows import no_view
 from . import views
 from ._autocast import follow
 from ._dispatch import shape_of
@@ -35,7 +36,7 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     result = sum_of(mul(mixed, views.unsqueeze(second, 1)), 2, dtype=mixed._dtype)
     if bias is not None:
         result = add(result, bias)
-    return views.reshape(result, (*a[:-1], w[0]))
+    return no_view(views.reshape(result, (*a[:-1], w[0])))
 
 
 follow(globals())

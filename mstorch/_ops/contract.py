@@ -12,7 +12,7 @@ from .._core.modes import modes
 from .._core.promotion import promote_types
 from .._core.strides import contiguous_strides
 from .._core.tensor_base import TensorBase, in_order, is_tracked
-from .._tape.windows import linear
+from .._tape.windows import linear, unsafe_view
 from . import activation, views
 from ._autocast import follow
 from ._deprecated import warn_of
@@ -295,7 +295,8 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     rows, columns = [sa[d] for d in rest_a], [sb[d] for d in rest_b]
     left = views.reshape(views.permute(a, rest_a + over_a), (views.numel_of(rows), inner))
     right = views.reshape(views.permute(b, over_b + rest_b), (inner, views.numel_of(columns)))
-    return finish(views.reshape(matmul(left, right), (*rows, *columns)), out)
+    found = views.reshape(matmul(left, right), (*rows, *columns))
+    return found if out is None else finish(found, out)  # a view of the product, as in torch
 
 
 def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
@@ -333,8 +334,9 @@ def kron(input: Any, other: Any, *, out: Any = None) -> Any:
     a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
     wide = [length for n in a for length in (n, 1)]
     deep = [length for n in b for length in (1, n)]
-    product = views.reshape(input, tuple(wide)) * views.reshape(other, tuple(deep))
-    return finish(views.reshape(product, tuple(x * y for x, y in zip(a, b))), out)
+    product = unsafe_view(views.view(input, tuple(wide))) * unsafe_view(views.view(other, tuple(deep)))
+    # As in torch, which takes the product's memory as it lies, and refuses one that lies in another order.
+    return finish(unsafe_view(views.view(product, tuple(x * y for x, y in zip(a, b)))), out)
 
 
 def trace(input: Any) -> Any:

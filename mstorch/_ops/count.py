@@ -17,6 +17,7 @@ from .._core.strides import contiguous_strides, normalize
 from .._core.tensor_base import TensorBase, array_of, count_of, in_order, tensor_of, value_of, wrap
 from .._core.warned import warn_once
 from .._tape.composite import refuse
+from .._tape.windows import no_view
 from . import views
 from ._dispatch import call, cpp_word, expect_out_dtype, finish, is_number, result_dtype, shape_of, type_word, wrap_dim
 from ._forms import accept_forms
@@ -54,12 +55,12 @@ def _starts(changes: Any) -> Any:
 
 
 def _given(values: Any, inverse: Any, counts: Any, return_inverse: bool, return_counts: bool) -> Any:
-    found = [values]
+    found = [no_view(values)]
     if return_inverse:
-        found.append(inverse)
+        found.append(no_view(inverse))
     if return_counts:
         found.append(counts)
-    return tuple(found) if len(found) > 1 else values
+    return tuple(found) if len(found) > 1 else found[0]
 
 
 def unique(

@@ -21,6 +21,7 @@ from .._core.strides import channels_last_strides, contiguous_strides, normalize
 from .._core.tensor_base import TensorBase, in_order, is_meta, meta_tensor, resize, strides_of, to_meta
 from .._core.tensor_base import array_of as memory_of
 from .._core.warned import warn
+from .._tape.windows import no_view
 from ._dispatch import deliver, python_number, shape_args, type_word
 from ._forms import accept_forms
 from ._fresh_out import fresh_out
@@ -185,7 +186,7 @@ def empty_strided(
     if meta:
         return meta_tensor(size, kind, stride, requires_grad)
     span = 0 if 0 in size else 1 + sum((length - 1) * step for length, step in zip(size, stride))
-    made_tensor = as_strided(_unset(_filled((span,), 0, kind, False)), size, stride, 0)
+    made_tensor = no_view(as_strided(_unset(_filled((span,), 0, kind, False)), size, stride, 0))
     if requires_grad:
         require_leaf(made_tensor)
     return made_tensor

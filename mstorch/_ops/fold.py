@@ -5,6 +5,7 @@ from typing import Any
 
 from .._backend.table import kernel, torch_type_name
 from .._core.dtype import bool_
+from .._tape.windows import no_view
 from . import views
 from ._dispatch import call, shape_of
 
@@ -60,7 +61,7 @@ def im2col(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
     single = len(shape) == 3
     batch = views.unsqueeze(input, 0) if single else input
     columns = call(_im2col, (batch,), kernel_, dilation, padding, stride, out)
-    return views.squeeze(columns, 0) if single else columns
+    return no_view(views.squeeze(columns, 0)) if single else columns
 
 
 def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
@@ -107,7 +108,7 @@ def col2im(
     single = len(shape) == 2
     batch = views.unsqueeze(input, 0) if single else input
     image = call(_col2im, (batch,), sizes, kernel_, dilation, padding, stride, blocks)
-    return views.squeeze(image, 0) if single else image
+    return no_view(views.squeeze(image, 0)) if single else image
 
 
 def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._core.tensor_base import array_of
+from .._tape.windows import no_view
 from . import views
 from ._dispatch import shape_of
 from .compare import isnan, where
@@ -99,7 +100,7 @@ def fractional_max_pool(
     _check_samples(samples, input, batch, channels, rank)
     values, places = _pooled(input, array_of(samples)[:batch], (batch, channels), sizes, kernel, outs)
     lead = shape[: len(shape) - rank]
-    return views.reshape(values, (*lead, *outs)), views.reshape(places, (*lead, *outs))
+    return no_view(views.reshape(values, (*lead, *outs))), no_view(views.reshape(places, (*lead, *outs)))
 
 
 def _pooled(

@@ -12,7 +12,7 @@ from .._core.dtype import int64
 from .._core.modes import modes
 from .._core.tensor_base import is_tracked, recording
 from .._core.warned import warn
-from .._tape.windows import linear
+from .._tape.windows import linear, no_view
 from . import views
 from ._autocast import follow
 from ._dispatch import call, capturing, shape_of, without_grad
@@ -189,7 +189,7 @@ def grid_sample(
                 out = add(out, mul(sum_of(grid), 0))
         else:
             out = _linear(flat, coordinates, sizes)
-    return views.reshape(out, (x[0], x[1], *g[1:-1]))
+    return no_view(views.reshape(out, (x[0], x[1], *g[1:-1])))
 
 
 def _linear(flat: Any, coordinates: list[Any], sizes: tuple[int, ...]) -> Any:

@@ -11,7 +11,7 @@ from .._core import determinism
 from .._core.dtype import bool_, int64, uint8
 from .._core.formats import contiguous_format
 from .._core.storage import Storage
-from .._core.strides import beyond_storage, normalize, overlaps, preserved_strides
+from .._core.strides import beyond_storage, may_overlap, normalize, overlaps, preserved_strides
 from .._core.tangents import is_dual
 from .._core.tensor_base import (
     TensorBase,
@@ -54,6 +54,7 @@ from ._numbers import fitting
 from ._overlaps import refuse_overlap
 from ._positions import check_index_dim, check_range, expect_dtype_of, index_tensor
 from ._scalars import scalar_array
+from ._window_writes import form_for_windows, in_memory
 from .compare import clamp, eq, lt, where
 from .elementwise import add
 from .join import cat
@@ -281,7 +282,7 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
     check_writable(self, uniform=True)  # torch only warns of memory that stands in several places
     shape = shape_of(self)
     plain = self._storage.__class__ is Storage and not recording((self, values))
-    shared = self._stride is not None and overlaps(shape, self._stride)
+    shared = self._stride is not None and 0 not in shape and may_overlap(shape, self._stride)
     if plain and not shared and count_of(shape) > _MANY:
         return _add_without_places(self, key, values)
     every = beside(tensor_of(np.arange(views.numel_of(shape)).reshape(shape)), self)
@@ -294,7 +295,7 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
         touch(self)
         return self
     # The history is that of any tensor; what stands in memory is made once more, one value after the other.
-    distinct = array_of(self)[_once(self)]
+    distinct, _ = in_memory(self)
     before = distinct.copy()
     _put_anywhere(self, places, spread, accumulate=True)
     distinct[...] = before
@@ -318,20 +319,16 @@ def _add_without_places(target: Any, key: tuple[Any, ...], values: Any) -> Any:
     return target
 
 
-def _once(target: Any) -> tuple[Any, ...]:
-    """The key that shows each place of an expanded tensor once, as a window."""
-    return (*(slice(None) if step else 0 for step in strides_of(target)), ...)
-
-
-def _add_in_turn(target: Any, places: np.ndarray, values: np.ndarray) -> None:
-    """Add values at positions of an expanded tensor, one after the other."""
-    array = array_of(target)
-    rows = [row for row, step in zip(np.unravel_index(places, array.shape), array.strides) if step]
+def _add_in_turn(target: Any, positions: np.ndarray, values: np.ndarray) -> None:
+    """Add values at positions of a tensor whose elements share memory, one after the other."""
+    memory, places = in_memory(target)
     with quiet():
-        if rows:
-            np.add.at(array[_once(target)], tuple(rows), values)
-        else:
-            np.add.at(array[_once(target)].reshape(1), np.zeros(places.shape, np.int64), values)
+        np.add.at(memory, places.reshape(-1)[positions], values)
+
+
+def _put_rows(memory: Any, places: np.ndarray, index: Any, source: Any, accumulate: bool = False) -> bool:
+    memory.put_(tensor_of(places.reshape(-1)[array_of(index)]), source, accumulate)
+    return True
 
 
 def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
@@ -502,8 +499,8 @@ FUNCTIONS = tuple(
     "index_fill masked_scatter".split()
 )
 METHODS = FUNCTIONS
-IN_PLACE = ("put",)
 NAMED_METHODS = {
+    "put_": form_for_windows(put, _put_rows),
     "masked_fill_": form_for_shared_places(masked_fill, "masked_fill_", lenient=True),
     "index_fill_": form_for_shared_places(index_fill, "index_fill_", lenient=True),
     "masked_scatter_": masked_scatter_,

@@ -8,6 +8,7 @@ import numpy as np
 from .._backend.table import kernel
 from .._core.dtype import dtype, float32, int64, uint8
 from .._core.tensor_base import array_of, count_of, is_meta
+from .._tape.windows import no_view
 from . import views
 from ._autocast import follow
 from ._dispatch import call, capturing, shape_of, type_word
@@ -100,7 +101,7 @@ def _nll_loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction
         if counted is not None and not counted.all():
             flat = _without(flat, counted.reshape(n, -1))
     if reduction == "none":
-        return views.reshape(flat, expected)
+        return no_view(views.reshape(flat, expected))
     total = sum_of(flat)
     if reduction == "sum":
         return total

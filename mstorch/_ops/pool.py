@@ -8,6 +8,7 @@ from .._backend.table import kernel
 from .._core.dtype import float64, int64
 from .._core.strides import channels_last_strides, is_channels_last, normalize
 from .._core.tensor_base import in_order
+from .._tape.windows import no_view
 from . import views
 from ._autocast import follow
 from ._dispatch import call, refuse_dtype, type_word, with_format
@@ -142,13 +143,13 @@ def max_pool(
     if indices:
         values, positions = call(_max_pool_indices, (input,), *numbers, label=_label("MaxPool", rank, "WithIndices"))
         values, positions = (_in_format(part, input, single and rank == 3) for part in (values, positions))
-        return (views.squeeze(values, 0), views.squeeze(positions, 0)) if single else (values, positions)
+        return (no_view(views.squeeze(values, 0)), no_view(views.squeeze(positions, 0))) if single else (values, positions)
     if rank == 1:
         refuse_dtype("max_pool1d_impl", input._dtype, 2)
     refuse_dtype(f"max_pool{rank}d", input._dtype)
     values = call(_max_pool, (input,), *numbers, label=_label("MaxPool", rank, "WithIndices"))
     values = _in_format(values, input, single and rank == 3)
-    return views.squeeze(values, 0) if single else values
+    return no_view(views.squeeze(values, 0)) if single else values
 
 
 def _in_format(values: Any, input: Any, single: bool) -> Any:
@@ -193,7 +194,7 @@ def avg_pool(
         else:
             counts = call(_avg_pool, (ones,), kernel_, stride_, padding_, out, True, 1) + (divisor_override or 0)
         values = (total / counts).to(int64)
-    return views.squeeze(values, 0) if single else _formatted(rank, values, input)
+    return no_view(views.squeeze(values, 0)) if single else _formatted(rank, values, input)
 
 
 def _adaptive(rank: int, name: str, input: Any, output_size: Any) -> tuple[Any, bool, Sizes]:
@@ -244,7 +245,7 @@ def adaptive_avg_pool(rank: int, input: Any, output_size: Any) -> Any:
     else:
         values = call(_adaptive_avg_pool, (input,), out, label=_label("AdaptiveAvgPool", rank))
     if single:
-        return views.squeeze(values, 0)
+        return no_view(views.squeeze(values, 0))
     # One value of each channel is a mean to torch, in whose memory format three dimensions count too.
     return with_format(values, input) if set(out) == {1} else _formatted(rank, values, input)
 
@@ -255,7 +256,7 @@ def adaptive_max_pool(rank: int, input: Any, output_size: Any) -> tuple[Any, Any
     refuse_dtype("adaptive_max_pool3d_cpu" if rank == 3 else "adaptive_max_pool2d", input._dtype, 2)
     values, positions = call(_adaptive_max_pool, (input,), out, label=_label("AdaptiveMaxPool", rank))
     if single:
-        return views.squeeze(values, 0), views.squeeze(positions, 0)
+        return no_view(views.squeeze(values, 0)), no_view(views.squeeze(positions, 0))
     return _formatted(rank, values, input), _formatted(rank, positions, input)
 
 

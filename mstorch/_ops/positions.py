@@ -10,6 +10,7 @@ import numpy as np
 from .._backend.table import torch_type_name
 from .._core.dtype import float64, int64, uint64
 from .._core.tensor_base import TensorBase, array_of
+from .._tape.windows import no_view
 from . import views
 from ._dispatch import finish, shape_of, wrap_dim, wrap_dims
 from ._view_dtype import view_dtype
@@ -93,7 +94,7 @@ def segment_reduce(
             start += int(count)
     if not parts:
         return zeros((*lead, counts.shape[-1], *rest), dtype=data._dtype, device=data.device)
-    return views.reshape(stack(parts), (*lead, counts.shape[-1], *rest))
+    return no_view(views.reshape(stack(parts), (*lead, counts.shape[-1], *rest)))
 
 
 def _segment(part: Any, reduce: str, initial: Any, rest: tuple[int, ...]) -> Any:

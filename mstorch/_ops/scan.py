@@ -175,7 +175,7 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
         ahead = views.slice_dim(current, dim, 1, length, 1)
         behind = views.slice_dim(current, dim, 0, max(length - 1, 0), 1)
         current = ahead.logical_xor(behind) if current._dtype is bool_ else ahead - behind
-    return finish(current, out)
+    return current if out is None else finish(current, out)  # the input itself, where it has nothing along the dimension
 
 
 def _pairs(y: Any, dim: int) -> tuple[Any, Any]:

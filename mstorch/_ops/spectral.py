@@ -8,6 +8,7 @@ import numpy as np
 
 from .._core.tensor_base import tensor_of
 from .._core.warned import warn
+from .._tape.windows import no_view
 from . import fft, views
 from ._autocast import follow
 from ._dispatch import shape_of, type_word
@@ -103,6 +104,7 @@ def stft(
     found = views.transpose(found, 1, 2)
     if single:
         found = views.squeeze(found, 0)
+    no_view(found)  # turned in place, in torch
     return found if return_complex is not False else view_as_real(found)
 
 

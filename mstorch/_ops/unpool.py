@@ -9,6 +9,7 @@ from .._core import determinism
 from .._core.dtype import int64
 from .._core.formats import channels_last
 from .._core.strides import suggests_channels_last
+from .._tape.windows import no_view
 from . import views
 from ._autocast import follow
 from ._dispatch import readable
@@ -75,7 +76,7 @@ def max_unpool(
         zeros((*lead, count), dtype=input._dtype, device=input.device), len(lead),
         views.reshape(indices, (*lead, -1)), views.reshape(input, (*lead, -1))
     )
-    result = views.reshape(flat, (*lead, *sizes))
+    result = no_view(views.reshape(flat, (*lead, *sizes)))
     if rank == 2 and input._stride is not None and suggests_channels_last(shape, input._stride):
         return contiguous(result, channels_last)
     return result

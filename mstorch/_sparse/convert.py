@@ -9,6 +9,7 @@ from .._core.above import above
 from .._core.formats import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from .._core.tensor_base import array_of
 from .._ops import views
+from .._tape.windows import no_view
 from .base import BLOCKED, BY_ROWS, COMPRESSED, WORDS, host, index_tensor, is_sparse, layout_word, like, sparse
 from .coo import added, coalesce, flat, nothing, taken
 from .gradients import values_at, where_of
@@ -24,7 +25,7 @@ def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -
     where, values = where_of(self)
     count = where.shape[0]
     summed = added(values, flat(where, self._size), views.numel_of(self._size[:count]))
-    return summed.reshape(self._size)
+    return no_view(summed.reshape(self._size))
 
 
 def _specified(self: Any, count: int) -> np.ndarray:

@@ -23,10 +23,11 @@ def _summed(input: Any, dtype: Any) -> Any:
 
 
 def _over(function: Any, input: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
-    """A reduction over one dimension, done for several."""
+    """A reduction over one dimension, done for several; a copy where there is none."""
+    found = input
     for d in sorted(dims, reverse=True):
-        input = function(input, d, keepdim)
-    return input
+        found = function(found, d, keepdim)
+    return found.clone() if found is input else found
 
 
 def sum(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
