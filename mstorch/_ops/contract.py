@@ -389,7 +389,7 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
         if len(shape_of(matrix)) != 2:
             raise RuntimeError(f"Tensor dimension is {len(shape_of(matrix))}, expected 2 instead.")
     if len(matrices) == 1:
-        return matrices[0]
+        return finish(matrices[0].clone(), out)
     lengths = [shape_of(matrices[0])[0]] + [shape_of(matrix)[1] for matrix in matrices]
     return finish(_cheapest(matrices, lengths), out)
 

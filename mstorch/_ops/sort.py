@@ -10,7 +10,7 @@ from .. import return_types
 from .._backend.host._select import first_selected
 from .._backend.host.sort import numpy_loose_order
 from .._backend.table import kernel
-from .._core.dtype import bool_, by_name, float32, float64, int64
+from .._core.dtype import bool_, by_name, float32, float64, int32, int64
 from .._core.formats import contiguous_format
 from .._core.storage import Storage
 from .._core.tensor_base import TensorBase, array_of, is_tracked, recording, tensor_of
@@ -219,6 +219,9 @@ def _median_of_all(input: Any, ignore_nan: bool) -> Any:
     return found
 
 
+_NAN_AS_INTEGER = {bool_: True, int32: -(2**31), int64: -(2**63)}  # what processors make of NaN; 0 in the others
+
+
 def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> Any:
     name = "nanmedian" if ignore_nan else "median"
     kind = return_types.nanmedian if ignore_nan else return_types.median
@@ -232,7 +235,7 @@ def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> 
             if input._node is not None or input.requires_grad:
                 return input.sum() + math.nan  # it depends on the input, as far as autograd is concerned
             if input._dtype.category < 2:
-                return input.new_full((), -(2**63) if input._dtype is int64 else 0)
+                return input.new_full((), _NAN_AS_INTEGER.get(input._dtype, 0))
             return input.new_full((), math.nan)
         return finish(_median_of_all(input, ignore_nan), out)
     dim = wrap_dim(dim, len(shape))

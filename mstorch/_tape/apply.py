@@ -20,7 +20,7 @@ from .._core.tensor_base import (
     tensor_of,
 )
 from .native import attach_native
-from .node import FREED, Node, Saved, SavedInput, edge_of, named, next_number, refuse_history, saved_input
+from .node import FREED, Node, Saved, SavedInput, does_not_fit, edge_of, named, next_number, refuse_history, saved_input
 from .operands import arrays_of, as_array, as_raw, wrapped
 from .places import check_meta, check_places, on_host, shaped, without_memory
 from .saved import attribute, names_of
@@ -50,7 +50,10 @@ class Applied(Node):
         """The rule's gradients."""
         if self.results and len(gradients) < self.results:  # outputs that nobody used, at the end
             gradients = [*gradients, *[None] * (self.results - len(gradients))]
-        found = self.rule(self, gradients if self.results else gradients[0])
+        try:
+            found = self.rule(self, gradients if self.results else gradients[0])
+        except ValueError as error:  # NumPy's: what was saved got another shape since (``.data =``, ``set_``)
+            raise does_not_fit(self, error) from error
         return found if found.__class__ is tuple else (found,)
 
     def kept(self, gradient: Any, place: int = 0) -> Any:

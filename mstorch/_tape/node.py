@@ -384,6 +384,11 @@ def refuse_history(kind: dtype) -> None:
         raise RuntimeError(f"Autograd not support dtype: {WORDS[kind.name]}")
 
 
+def does_not_fit(node: Any, error: Exception) -> RuntimeError:
+    """The error of a node whose gradient, or what it saved, has not the shape that it had in forward."""
+    return RuntimeError(f"Function {node.name()} got a gradient, or has saved a tensor, of a shape that it cannot use: {error}")
+
+
 def plain_name(node: Any) -> str:
     """A node's name in messages: ``Exp`` for ExpBackward0."""
     return re.sub(r"Backward\d*$", "", node.name())

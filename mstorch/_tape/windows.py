@@ -33,7 +33,7 @@ from .._core.tensor_base import (
 from .counted import COUNTS, owner, times_written, written
 from .duals import give, mapped, mapped_apart, offset_in, refuse, same_view, tangent_of
 from .movement import apply_map
-from .node import Node, _look, bare, dressed, edge_of, named, refuse_history, repeats
+from .node import Node, _look, bare, bare_twin, does_not_fit, dressed, edge_of, named, refuse_history, repeats
 
 Map = Callable[[np.ndarray], np.ndarray]
 
@@ -56,7 +56,12 @@ class Linear(Node):
         """The transpose on the gradient; recorded, it is a linear map again."""
         gradient = gradients[0]
         if not isinstance(gradient, TensorBase):
-            return (map_bare(self.back, gradient, self.forward),)
+            try:
+                return (map_bare(self.back, gradient, self.forward),)
+            except ValueError as error:
+                raise does_not_fit(self, error) from error
+        if not gradient.numel() and type(self).label == "AsStridedBackward0":
+            return (dressed(np.zeros(np.shape(self.back(array_of(gradient))), gradient._dtype.np)),)  # torch's lead nowhere
         return (linear(gradient, self.back, self.forward, type(self).label),)
 
 
@@ -337,6 +342,13 @@ def no_view(tensor: Any) -> Any:
     auto = tensor._auto
     if auto is not None and auto.base is not None:
         auto.base, auto.again, auto.origin = None, None, DEFAULT
+    return tensor
+
+
+def view_of_hidden(tensor: Any) -> Any:
+    """The tensor as a view, made without grad, of one that nobody sees: what an expanded gradient is in torch."""
+    auto = auto_of(tensor)
+    auto.base, auto.origin, auto.seen = bare_twin(tensor), WITHOUT_GRAD, tensor._counter.version
     return tensor
 
 

@@ -23,6 +23,7 @@ from .._ops.placing import is_elsewhere, moved
 from .._tape import engine
 from .._tape.counted import COUNTS, times_written
 from .._tape.node import bare, bare_of, dressed, edge_of, node_of, repeats
+from .._tape.windows import view_of_hidden
 from .graph import GradientEdge, retain_grad
 
 if TYPE_CHECKING:
@@ -262,6 +263,8 @@ def _own(gradient: Any, starts: Sequence[tuple[Any, Any]]) -> Any:
     if shared and not repeats(gradient):
         copy = np.array(gradient, order="K")  # in the order of the view that it came through
         made = laid_out(copy, None if copy.flags.c_contiguous else tuple(step // copy.itemsize for step in copy.strides))
+    elif shared:
+        made = view_of_hidden(dressed(gradient))
     else:
         made = dressed(gradient)
     if times:
