@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._tape.windows import no_view
 from . import views
 from ._autocast import follow
 from ._dispatch import shape_of
@@ -34,9 +33,8 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     columns = views.reshape(views.permute(weight, (1, 0, 2)), (w[1], w[0] * w[2]))
     mixed = views.reshape(mm(first, columns), (-1, w[0], w[2]))
     result = sum_of(mul(mixed, views.unsqueeze(second, 1)), 2, dtype=mixed._dtype)
-    if bias is not None:
-        result = add(result, bias)
-    return no_view(views.reshape(result, (*a[:-1], w[0])))
+    result = views.reshape(result, (*a[:-1], w[0]))
+    return result if bias is None else add(result, bias)
 
 
 follow(globals())

@@ -14,6 +14,7 @@ from .._core.dtype import bool_, by_name, float32, float64, int32, int64
 from .._core.formats import contiguous_format
 from .._core.storage import Storage
 from .._core.tensor_base import TensorBase, array_of, is_tracked, recording, tensor_of
+from .._tape.node import refuse_history
 from .._tape.whole import in_one_piece, record
 from . import views
 from ._autocast import follow
@@ -202,6 +203,7 @@ def _median_of_all(input: Any, ignore_nan: bool) -> Any:
     found = _median(views.reshape(input.detach(), (-1,)), 0, False, ignore_nan, None)[0]
     if not recording((input,)):
         return found
+    refuse_history(found._dtype)
     none = bool(found.isnan())
 
     def composed(x: Any) -> Any:

@@ -20,7 +20,19 @@ from .._core.tensor_base import (
     tensor_of,
 )
 from .native import attach_native
-from .node import FREED, Node, Saved, SavedInput, does_not_fit, edge_of, named, next_number, refuse_history, saved_input
+from .node import (
+    FREED,
+    Node,
+    Saved,
+    SavedInput,
+    SavedWindow,
+    does_not_fit,
+    edge_of,
+    named,
+    next_number,
+    refuse_history,
+    saved_input,
+)
 from .operands import arrays_of, as_array, as_raw, wrapped
 from .places import check_meta, check_places, on_host, shaped, without_memory
 from .saved import attribute, names_of
@@ -91,12 +103,16 @@ class Derivative:
     ``rule(node, gradient)`` gives one
     gradient for each input, or a bare one for the first; for an operation of several results ``gradient`` is their list.
     ``tables``: arrays among the arguments were made of sizes alone, so that backward may go through again.
-    ``second``: nothing is saved where the second input takes no part.
+    ``second``: nothing is saved where the second input takes no part. ``windows``: inputs that torch saves through a view of
+    them, which shows the memory that they had in forward, whatever ``.data =`` gives them since.
     """
 
-    __slots__ = ("rule", "keep", "results", "keeps", "factors", "label", "crosswise", "tables", "second", "node")
+    __slots__ = ("rule", "keep", "results", "keeps", "factors", "label", "crosswise", "tables", "second", "windows", "node")
 
-    def __init__(self, rule: Rule, keep: Sequence[Any], label: str, crosswise: tuple[int, ...], tables: bool, second: bool) -> None:
+    def __init__(
+        self, rule: Rule, keep: Sequence[Any], label: str, crosswise: tuple[int, ...], tables: bool, second: bool,
+        windows: tuple[int, ...],
+    ) -> None:  # fmt: skip
         self.rule = rule
         self.keep = tuple(item for item in keep if not isinstance(item, str))
         self.results = tuple(int(item[6:] or 0) for item in keep if isinstance(item, str))
@@ -106,6 +122,7 @@ class Derivative:
         self.crosswise = crosswise
         self.tables = tables
         self.second = second
+        self.windows = windows
         self.node: Any = named(Applied, label)
 
 
@@ -114,18 +131,18 @@ RULES: dict[str, Derivative] = {}
 
 def rule(
     op: str, *, keep: Sequence[Any] = (), label: str | None = None, crosswise: tuple[int, ...] = (), tables: bool = False,
-    second: bool = False,
+    second: bool = False, windows: tuple[int, ...] = (),
 ) -> Callable[[Rule], Rule]:
     """Enter a function as the gradient of the operation ``op``.
 
-    ``crosswise``: which of two inputs are needed for the gradient of the other only. ``tables`` and
-    ``second``: see ``Derivative``.
+    ``crosswise``: which of two inputs are needed for the gradient of the other only. ``tables``, ``second`` and
+    ``windows``: see ``Derivative``.
     """
 
     def enter(function: Rule) -> Rule:
         if op in RULES:
             raise ValueError(f"the operation {op} has a rule already")
-        RULES[op] = Derivative(function, keep, label or backward_name(op), crosswise, tables, second)
+        RULES[op] = Derivative(function, keep, label or backward_name(op), crosswise, tables, second, windows)
         return function
 
     return enter
@@ -358,7 +375,10 @@ def _kept(derivative: Derivative, inputs: Sequence[Any], edges: Sequence[Any], r
             saved.append(None)
             continue
         item = inputs[place]
-        saved.append(keep(item) if isinstance(item, TensorBase) else Constant(item))
+        if place in derivative.windows and keep is SavedInput and item._storage.__class__ is Storage:
+            saved.append(SavedWindow(item))
+        else:
+            saved.append(keep(item) if isinstance(item, TensorBase) else Constant(item))
     for number in derivative.results:
         saved.append(Saved(results[number], True))
     return saved

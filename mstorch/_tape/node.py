@@ -257,6 +257,16 @@ _CUT = (
 )
 
 
+class Passed(Node):
+    """The node of a tensor that stands for another one, whose gradients its own are."""
+
+    __slots__ = ()
+
+    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
+        """The gradients as they are."""
+        return gradients
+
+
 class SavedInput:
     """An input that backward needs, and the version that it had, where no hooks are about."""
 
@@ -283,6 +293,29 @@ class SavedInput:
             return tensor
         array = tensor._array
         return array if array is not None and not tensor._storage.moved else bare(tensor)
+
+
+class SavedWindow(SavedInput):
+    """An input that torch saves through a view of it: the memory that it had, although it may have been given another since."""
+
+    __slots__ = ("storage", "array", "counter")
+
+    def __init__(self, tensor: Any) -> None:
+        super().__init__(tensor)
+        self.storage, self.array, self.counter = tensor._storage, array_of(tensor), tensor._counter
+
+    def value(self, node: Any, recorded: bool) -> Any:
+        """The value as it was saved, where the tensor has other memory now."""
+        tensor = self.tensor
+        if tensor._storage is self.storage:
+            return super().value(node, recorded)
+        if self.counter.version != self.version:
+            raise RuntimeError(changed_text(tensor, self.version))
+        if not recorded:
+            return self.array
+        made = tensor_of(self.array)
+        made._node = Passed((edge_of(tensor),))
+        return made
 
 
 def saved_input(tensor: Any) -> Any:

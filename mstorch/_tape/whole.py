@@ -13,7 +13,7 @@ from .._core.tangents import LEVELS, levels_of_all
 from .._core.tensor_base import TensorBase, is_tracked
 from . import engine
 from .counted import written
-from .node import Edge, Node, Saved, bare, bare_twin, edge_of, named, saved_input
+from .node import Edge, Node, Passed, Saved, bare, bare_twin, edge_of, named, saved_input
 
 Slope = Callable[..., Sequence[Any]]
 
@@ -53,16 +53,6 @@ class _Whole(Node):
         self.saved = self.slope = self.result = None
 
 
-class _Apart(Node):
-    """The node of an input of what is computed anew."""
-
-    __slots__ = ()
-
-    def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
-        """The gradient as it is."""
-        return gradients
-
-
 def apart(tensor: Any, edge: Edge | None) -> Any:
     """The same window with a node of its own above ``edge``, or without history.
 
@@ -71,7 +61,7 @@ def apart(tensor: Any, edge: Edge | None) -> Any:
     """
     made = bare_twin(tensor)
     if edge is not None:
-        made._node = _Apart((edge,))
+        made._node = Passed((edge,))
     return made
 
 

@@ -105,6 +105,8 @@ def test_processes_that_are_spawned(tmp_path):
 
 def losses(*command):
     done = run(*command, "examples/digits_ddp.py", "--epochs", 1)
+    if done.returncode and command[0].startswith("torch."):  # its threads may abort a process that is leaving
+        done = run(*command, "examples/digits_ddp.py", "--epochs", 1)
     assert done.returncode == 0, done.stderr
     return [float(loss) for loss in re.findall(r"train loss ([0-9.]+)", done.stdout)]
 

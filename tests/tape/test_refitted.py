@@ -107,3 +107,41 @@ def test_what_hooks_see(both, asked, dtype, shape):
         return seen, y.grad if asked == "retain_grad" else None, x.grad
 
     both(body, strides=False)
+
+
+@pytest.mark.parametrize("program", [
+    "y = x * w; w.data = torch.ones(5); y.sum().backward()",
+    "y = x @ w.t(); w.data = torch.ones(5, 4); y.sum().backward()",
+    "y = (x * 2).gather(0, torch.zeros(2, 2, dtype=torch.int64)); n = torch.no_grad(); n.__enter__(); y.set_(torch.ones(5)); "
+    "n.__exit__(None, None, None); y.sum().backward()",
+])  # fmt: skip
+def test_what_was_saved_no_longer_fits(both, program):
+    """A RuntimeError, whichever kernel finds out; nothing reaches the leaves that backward had not come to."""
+
+    def body(torch):
+        x, w = torch.ones(3, 2, requires_grad=True), torch.ones(3, 2, requires_grad=True)
+        try:
+            exec(program, {"torch": torch, "x": x, "w": w})
+        except RuntimeError as error:
+            return type(error) is RuntimeError, x.grad
+
+    both(body)
+
+
+@pytest.mark.parametrize("how", ["w.data = other", "w.data.add_(1)", "w.set_(other)", "w.data = torch.ones(3, 2)"])
+@pytest.mark.parametrize("layer", ["F.linear(x, w)", "F.linear(x, w, b)", "F.linear(x[0], w)", "F.linear(x[None], w, b)"])
+@pytest.mark.parametrize("twice", [False, True])
+def test_a_layer_keeps_the_weight_that_it_was_computed_with(both, layer, how, twice):
+    """torch saves a view of the weight, which shows the memory of before."""
+
+    def body(torch):
+        x, w = torch.arange(4.0).reshape(2, 2).requires_grad_(), (torch.arange(4.0) + 1).reshape(2, 2).requires_grad_()
+        names = {"torch": torch, "F": torch.nn.functional, "x": x, "w": w, "b": torch.ones(2, requires_grad=True)}
+        found = eval(layer, names).pow(2).sum()
+        names["other"] = torch.tensor([[5.0, 6], [7, 8]])
+        with torch.no_grad():
+            exec(how, names)
+        first, = torch.autograd.grad(found, x, create_graph=twice)
+        return first, torch.autograd.grad(first.sum(), [x, w], allow_unused=True) if twice else None
+
+    both(body, message="has been modified by an inplace operation")

@@ -157,3 +157,28 @@ def test_max_pool_of_the_lowest_value_takes_no_padding() -> None:
             pooled = t.nn.functional.max_pool2d(x, 3, 2, 1, return_indices=indices)
             (pooled[0] if indices else pooled).backward(t.ones(1, 1, 2, 2))
         assert leaf.grad.tolist() == real.grad.tolist()
+
+
+@pytest.mark.parametrize("factor", [0.3, 1.0, float("inf"), float("nan")])
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("which", ["x.max()", "x.min()", "x.amax(1)", "x.amin((0, 1), keepdim=True)"])
+def test_equal_elements_share_a_slope(both, which, kind, factor):
+    """Shared among them after it was scaled; what is not the largest gets zeros, of infinite slopes as well."""
+
+    def body(torch):
+        x = torch.tensor([[1.0, 3, 3], [3, 1, 0.3]], dtype=getattr(torch, kind)).requires_grad_()
+        found = (eval(which, {"x": x}) * factor).sum()
+        return torch.autograd.grad(found, x, create_graph=True)[0]
+
+    both(body)
+
+
+def test_the_largest_that_is_not_there_any_more(both):
+    def body(torch):
+        x = torch.ones(2, requires_grad=True)
+        found = x.max()
+        x.data.add_(1)
+        found.backward()
+        return x.grad
+
+    both(body)

@@ -70,3 +70,25 @@ def test_writes_to_a_view_made_before(both, first, then):
         return view.requires_grad, type(view.grad_fn).__name__
 
     both(body)
+
+
+@pytest.mark.parametrize("key", [..., slice(None), slice(0, 1), None])
+def test_backward_from_a_view_that_has_no_history(both, key):
+    def body(torch):
+        leaf = torch.ones(3, 2, requires_grad=True)
+        with torch.no_grad():
+            view = leaf[key]
+        view.backward(torch.ones_like(view))
+
+    both(body)
+
+
+def test_the_second_gradient_of_a_view_of_nothing_leads_nowhere(both):
+    def body(torch):
+        leaf = torch.zeros(3, 2, requires_grad=True)
+        view = leaf.narrow(-1, 2, 0)
+        with torch.no_grad():
+            leaf.sub_(2.0)
+        return torch.autograd.grad((view**2).sum(), leaf, create_graph=True)[0]
+
+    both(body)

@@ -39,11 +39,11 @@ def _rows(x: Any) -> Any:
     return v.reshape(x, (-1, x.shape[-1])) if len(x.shape) != 2 else x
 
 
-@rule("linear", keep=(0, 1), label="MmBackward0")
+@rule("linear", keep=(0, 1), windows=(1,), label="MmBackward0")
 def linear(node: Any, g: Any) -> Any:
     return _linear(node, g)
 
 
-@rule("linear_bias", keep=(1, 2), label="AddmmBackward0")
+@rule("linear_bias", keep=(1, 2), windows=(2,), label="AddmmBackward0")
 def linear_bias(node: Any, g: Any) -> Any:
     return (None if node.edges[0] is None else v.fit(g, node.shapes[0]), *_linear(node, g, 1))
