@@ -42,7 +42,7 @@ from ._ops import (
 )  # fmt: skip
 from ._ops._dispatch import in_place_form, is_number
 from ._ops._in_turn import written_in_turn
-from ._ops.indexing import views_tensor
+from ._ops._values import views_tensor
 from ._tape.apply import apply_pair
 
 # The families that name methods of Tensor, in METHODS, ALIASES, IN_PLACE, OPERATORS and the like.

@@ -64,8 +64,8 @@ from ._forms import PYTHON_TYPES, accept_forms
 from ._integer_history import follow_fill
 from ._numbers import filling
 from ._scalars import scalar_array
+from ._values import fitted, stands_in
 from .from_data import made as made_of
-from .indexing import fitted, stands_in
 from .placing import is_elsewhere, moved
 
 _clone = kernel("clone")

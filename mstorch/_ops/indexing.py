@@ -37,18 +37,13 @@ from ._dispatch import (
     cast_tensor,
     contiguous_copy,
     is_number,
-    python_number,
-    type_word,
     write,
     write_array,
 )
 from ._integer_history import follow_fill
 from ._keys import has_mask, is_whole, refuse_mask_of_bytes, stands_for_a_tuple
-from ._numbers import written
 from ._positions import expect_dtype_of
-from ._scalars import scalar_array
-from ._sequence import in_sequence
-from .from_data import from_numpy as tensor_from_numpy
+from ._values import fitted, number_as, stands_in, without_leading_ones
 from .placing import beside
 
 _index = kernel("index")
@@ -358,6 +353,8 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         write_array(current, number_as(value, current), label="FillBackward3")
         return
     if isinstance(value, TensorBase) and value._storage is current._storage:
+        if value._shape != current._shape and value._shape[:1] == (1,):
+            value = without_leading_ones(value)
         same = stands_in(value, current)
         if same and not (modes.grad and (is_tracked(value) or is_tracked(current))):
             check_history(current)
@@ -374,73 +371,6 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     assign(current, fitted(value, current, current._shape), "FillBackward3" if number else "CopyBackwards", given=True)
     if number:
         follow_fill(current, value, "FillBackward3")
-
-
-def stands_in(value: Any, target: Any) -> bool:
-    """Whether a value, broadcast to the target, is what stands in the target's memory already."""
-    if value._storage is not target._storage or value._offset != target._offset or value._dtype is not target._dtype:
-        return False
-    shape, own, steps = target._shape, value._shape, strides_of(value)
-    if own != shape:
-        while own and own[0] == 1:
-            own, steps = own[1:], steps[1:]
-        lead = len(shape) - len(own)
-        if lead < 0 or any(length not in (1, wide) for length, wide in zip(own, shape[lead:])):
-            return False
-        steps = (0,) * lead + tuple(0 if length != wide else step for length, wide, step in zip(own, shape[lead:], steps))
-    return tuple(steps) == strides_of(target)
-
-
-def number_as(value: Any, target: Any) -> np.ndarray:
-    """A number as a 0-d array of the target's dtype; torch's error where it does not fit."""
-    return scalar_array(written(python_number(value), target._dtype), target._dtype)
-
-
-def fitted(value: Any, target: Any, shape: tuple[int, ...]) -> Any:
-    """The value as a tensor of the target's dtype and the given shape, recorded; it may share memory with the value."""
-    if is_number(value):
-        return views.expand(tensor_of(number_as(value, target).copy()), shape)
-    if isinstance(value, np.ndarray):
-        value = views_tensor(value)
-    if not isinstance(value, TensorBase):
-        raise TypeError(f"can't assign a {type(value).__name__} to a {_old_type(target)}")
-    if value._dtype is not target._dtype:
-        value = cast_tensor(value, target._dtype)
-    own = value._shape
-    if own != shape:
-        squeezed = own
-        while len(squeezed) > len(shape) and squeezed[0] == 1:
-            squeezed = squeezed[1:]
-        _check_fits(own, squeezed, shape)
-        value = views.expand(views.reshape(value, squeezed) if squeezed != own else value, shape)
-    if value._storage is target._storage:
-        refuse_partial_overlap(target, value)
-        found = in_sequence(target, (value,), lambda row: row) if shape == target._shape else None
-        return contiguous_copy(value) if found is None else tensor_of(np.array(found, order="C"))
-    return value
-
-
-def views_tensor(array: np.ndarray) -> Any:
-    """An array as a tensor that shares its memory."""
-    return tensor_from_numpy(array)
-
-
-def _check_fits(own: tuple[int, ...], squeezed: tuple[int, ...], shape: tuple[int, ...]) -> None:
-    lead = len(shape) - len(squeezed)
-    if lead < 0 or any(n != 1 and n != shape[lead + i] for i, n in enumerate(squeezed)):
-        for i in range(1, min(len(own), len(shape)) + 1):
-            if own[-i] not in (1, shape[-i]):
-                raise RuntimeError(
-                    f"The expanded size of the tensor ({shape[-i]}) must match the existing size ({own[-i]}) at non-singleton "
-                    f"dimension {len(shape) - i}.  Target sizes: {list(shape)}.  Tensor sizes: {list(own)}"
-                )
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(own)} cannot be broadcast to indexing result of shape {list(shape)}"
-        )
-
-
-def _old_type(target: Any) -> str:
-    return f"torch.{type_word(target._dtype)}Tensor"
 
 
 def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bool) -> None:

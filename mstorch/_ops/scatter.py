@@ -162,8 +162,8 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, 
         # As in torch, indices are not looked at.
         with grad_set_to(False):
             copy = input.clone(memory_format=contiguous_format)
-        parts = (input, source) if is_tracked(source) else (input,)
-        return finish(record("IndexAddBackward0", _nothing_added, parts, (copy,), other, dim, needed=(), kept=())[0], out)
+        parts, sizes = ((input, source), (other, dim)) if is_tracked(source) else ((input,), ())
+        return finish(record("IndexAddBackward0", _nothing_added, parts, (copy,), *sizes, needed=(), kept=())[0], out)
     size = shape[dim] if shape else 1
     check_range(
         positions, 0, size,
@@ -177,7 +177,7 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, 
     return finish(_index_written(input, dim, positions, source, True), out)
 
 
-def _nothing_added(gradients: Any, outputs: Any, inputs: Any, shape: tuple[int, ...], dim: int) -> tuple[Any, ...]:
+def _nothing_added(gradients: Any, outputs: Any, inputs: Any, shape: tuple[int, ...] = (), dim: int = 0) -> tuple[Any, ...]:
     if len(inputs) == 1:
         return (gradients[0],)
     if not gradients[0]._shape[dim] and shape[dim]:

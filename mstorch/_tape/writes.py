@@ -33,7 +33,7 @@ from .._core.writable import check_view
 from .duals import tangent_of, write, write_into
 from .node import FREED, Node, dressed, edge_of, named, node_of, on_host
 from .refitted import refit
-from .windows import Map, linear, look_again, map_bare, window_maps
+from .windows import Linear, Map, linear, look_again, map_bare, window_maps
 
 _clone = kernel("clone")
 
@@ -109,8 +109,7 @@ def snapshot(target: Any) -> Any:
     if modes.grad:
         node_of(target)
     made = twin(target)
-    node = target._node
-    if node is not None and node.marks is not None and modes.grad and target._auto is not None and target._auto.base is not None:
+    if target._node is not None and modes.grad and target._auto is not None and target._auto.base is not None and _marked(target):
         # A written view's history goes from its base to the part that was written, past the view and what users hang on it.
         seen = look_again(target)
         made._node, made._number = seen._node, seen._number
@@ -125,6 +124,16 @@ def snapshot(target: Any) -> Any:
     if modes.saved_hooks and modes.grad:
         detach_snapshot(made)  # hooks are given what is saved before the target is written
     return made
+
+
+def _marked(view: Any) -> bool:
+    """Whether users hung something on the history of a view, or of one that it is a view of, on the way to their base."""
+    node, end = view._node, view._auto.base._node
+    while isinstance(node, Linear) and node is not end:
+        if node.marks is not None:
+            return True
+        node = None if node.edges[0] is None else node.edges[0][0]
+    return False
 
 
 def _copy(array: np.ndarray) -> np.ndarray:

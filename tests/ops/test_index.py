@@ -272,3 +272,13 @@ def test_nothing_written_from_itself(both):
         return t
 
     both(body)
+
+
+@pytest.mark.parametrize("write", ["t[None] = t[:2:2]", "t[:] = t[:2:2]", "t[None] = t", "t[...] = t[:1]", "t[0] = t[:2:2]", "t[:, :1] = t[:, :1][None]"])
+def test_a_tensor_is_given_its_own_memory(both, write):
+    def body(torch):
+        t = torch.arange(6).reshape(1, 3, 2)
+        exec(write, {"t": t})
+        return t
+
+    both(body)

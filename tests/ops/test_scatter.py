@@ -234,3 +234,17 @@ def test_nothing_added_to_nothing(both, dim, alpha):
         return found, *torch.autograd.grad(found.sum(), [x, source])
 
     both(body, strides=False)
+
+
+@pytest.mark.parametrize("shape", [(3, 0, 2), (0, 1, 0)])
+@pytest.mark.parametrize("tracked", [False, True])
+def test_backward_goes_twice_through_what_adds_nothing(both, shape, tracked):
+    def body(torch):
+        x = torch.zeros(shape, requires_grad=True)
+        source = torch.zeros((1,) + shape[1:]).requires_grad_(tracked)
+        found = x.index_add(0, torch.tensor([0]), source)
+        found.sum().backward()
+        found.sum().backward()
+        return x.grad
+
+    both(body)

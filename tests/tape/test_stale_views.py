@@ -92,3 +92,29 @@ def test_the_second_gradient_of_a_view_of_nothing_leads_nowhere(both):
         return torch.autograd.grad((view**2).sum(), leaf, create_graph=True)[0]
 
     both(body)
+
+
+@pytest.mark.parametrize("write", ["view[0] -= 0.25", "view[:1][0].mul_(2)", "view.sub_(0.25)", "view[0] = 3.0", "base.sub_(0.25)", "view + 1"])
+def test_hooks_of_a_view_that_was_written_in_part(both, write):
+    """What was there before goes from the base to the part that was written, past the view and its hooks."""
+
+    def body(torch):
+        seen, leaf = [], torch.ones(2, 2, requires_grad=True)
+        base = leaf * 1
+        view = base.diagonal(1)
+        view.register_hook(lambda g: seen.append(g.clone()))
+        exec(write, {"view": view, "base": base})
+        view.sum().backward()
+        return seen, leaf.grad
+
+    both(body)
+
+
+def test_a_view_that_has_another_dtype_than_its_base_by_now(both):
+    def body(torch):
+        view, other = torch.arange(6).reshape(2, 3).squeeze(), torch.ones(3, 5, requires_grad=True)
+        view.data = other
+        view.copy_(other)
+        return view.requires_grad, torch.cdist(view, view)
+
+    both(body)
