@@ -37,6 +37,14 @@ def refuse_mask_of_bytes(key: Any) -> None:
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
 
 
+def has_full_slices(key: Any) -> bool:
+    """Whether the slices of a key are written so that they name all there is, of whatever length."""
+    return all(
+        part.start in (None, 0) and part.stop is None and part.step in (None, 1)
+        for part in (key if key.__class__ is tuple else (key,)) if part.__class__ is slice
+    )
+
+
 def is_whole(key: Any, shape: tuple[int, ...]) -> bool:
     """Whether a key has nothing but ellipses and slices from the first element to the last, which torch writes to the tensor itself."""
     parts = key if key.__class__ is tuple else (key,)

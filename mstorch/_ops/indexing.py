@@ -41,7 +41,7 @@ from ._dispatch import (
     write_array,
 )
 from ._integer_history import follow_fill
-from ._keys import has_mask, is_whole, refuse_mask_of_bytes, stands_for_a_tuple
+from ._keys import has_full_slices, has_mask, is_whole, refuse_mask_of_bytes, stands_for_a_tuple
 from ._positions import expect_dtype_of
 from ._values import fitted, number_as, stands_in, without_leading_ones
 from .placing import beside
@@ -339,7 +339,7 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     if value.__class__ is complex:
         number_as(value, self)
     current, advanced = (self, {}) if is_whole(key, self._shape) else _basic(self, key)
-    if current is not self and 0 not in self._shape and (advanced or self._dtype.category < 2) and (
+    if current is not self and (0 not in self._shape or has_full_slices(key)) and (advanced or self._dtype.category < 2) and (
         current._shape == self._shape and current._offset == self._offset and strides_of(current) == strides_of(self)
     ):
         current = self  # as in torch, what shows all of a tensor is the tensor
