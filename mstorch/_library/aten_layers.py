@@ -136,13 +136,14 @@ def _log_softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
 
 def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
     """The gradient of the softmax from its result."""
-    part = grad_output * output
-    return (part - output * part.sum(dim, keepdim=True)).to(input_dtype)
+    grad, output = (grad_output.float(), output.float()) if grad_output.dtype.itemsize == 2 else (grad_output, output)
+    return (output * (grad - (grad * output).sum(dim, keepdim=True))).to(input_dtype)
 
 
 def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
     """The gradient of the logarithm of the softmax from its result."""
-    return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
+    grad, output = (grad_output.float(), output.float()) if grad_output.dtype.itemsize == 2 else (grad_output, output)
+    return (grad - output.exp() * grad.sum(dim, keepdim=True)).to(input_dtype)
 
 
 # Layers

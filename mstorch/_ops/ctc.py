@@ -10,7 +10,7 @@ from .._core.tensor_base import TensorBase, array_of, is_meta
 from . import views
 from ._autocast import follow
 from ._dispatch import call, shape_of
-from .compare import where
+from .compare import eq, where
 from .elementwise import div
 from .from_data import made
 from .reduce import mean
@@ -68,6 +68,8 @@ def ctc_loss(
     loss = call(_ctc, (log_probs,), rows, inputs, np.where(fits, wanted, 0), blank, zero_infinity)
     if not fits.all():
         loss = where(made(fits), loss, 0.0 if zero_infinity else float("inf"))
+    if zero_infinity:  # which the kernel overlooks where log-probabilities are -inf
+        loss = where(eq(loss, float("inf")), 0.0, loss)
     if reduction == "none":
         return views.squeeze(loss, 0) if single else loss
     if reduction == "sum":

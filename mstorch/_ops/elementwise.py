@@ -13,7 +13,7 @@ from .._core.modes import modes
 from .._core.storage import Storage
 from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked, recording, tensor_of
 from .._tape.apply import apply
-from .._tape.composite import refuse
+from .._tape.composite import record, refuse
 from .._tape.windows import linear
 from ._autocast import follow
 from ._choice import chosen
@@ -461,6 +461,9 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
     refuse_dtype("lerp_kernel_scalar", kind, 2, (input, end, weight))
     if is_number(weight):
         fitting(weight, float32 if kind.itemsize == 2 else kind)
+    if not is_number(weight) and out is None and modes.native is None and recording((input, end, weight)):
+        found = lerp(input.detach(), end.detach(), weight.detach())
+        return record("LerpBackward1", _lerp_slopes, (input, end, weight), (found,), needed=())[0]
     if _halves(input, end):
         wide = weight.float() if isinstance(weight, TensorBase) else weight
         return finish(lerp(input.float(), end.float(), wide).to(input._dtype), out, input, end, weight)
@@ -477,6 +480,14 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
     if out is not None:
         result = as_written(result, out, (input, end, weight), lerp)
     return finish(result, out, input, end, weight)
+
+
+def _lerp_slopes(gradients: Any, outputs: Any, inputs: Any) -> Any:
+    """The gradients for the two ends and the weight, which do not depend on the end that is nearer."""
+    (g,), (first, end, weight) = gradients, inputs
+    if g is None:
+        return None, None, None
+    return mul(g, sub(1, weight).conj()), mul(g, weight.conj()), mul(g, sub(end, first).conj())
 
 
 def unkept(input: Any, number: Any, label: str) -> Any:

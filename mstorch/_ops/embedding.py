@@ -12,16 +12,17 @@ from .._core.sparse_parts import MAKERS
 from .._core.tensor_base import array_of, recording, tensor_of
 from .._tape.composite import record
 from .._tape.node import is_leaf
+from .._tape.windows import linear
 from . import views
 from ._dispatch import call, capturing, readable, shape_of, type_word, without_grad
-from .compare import eq, ne, where
+from .compare import eq, isnan, ne, where
 from .creation import zeros
 from .elementwise import div, mul
 from .from_data import made
-from .index import index_select
+from .index import gather, index_select
 from .indexing import setitem
 from .placing import beside
-from .reduce import amax
+from .reduce import argmax
 from .reduce import sum as sum_of
 from .scatter import index_add
 
@@ -183,18 +184,32 @@ def bag(
     used = rows[: len(bags)]
     kept = np.ones(used.shape, bool) if padding_idx is None else used != padding_idx
     padding = -1 if padding_idx is None else padding_idx
-    taken = _lookup(weight, made(np.ascontiguousarray(used)), padding, by_frequency, sparse)
+    shares = _shares(used)[kept] if by_frequency and not sparse else None
+    if mode != "max" and not kept.all():  # a product with 0 would leave NaN where padding has it
+        used, bags, places = used[kept], bags[kept], np.flatnonzero(kept)
+        if per_sample_weights is not None:
+            per_sample_weights = index_select(per_sample_weights, 0, beside(made(places), per_sample_weights))
+    taken = _lookup(weight, made(np.ascontiguousarray(used)), padding, by_frequency and sparse, sparse)
     if mode == "max":
         return _maxima(taken, bags, kept, count, width)
+    if shares is not None:
+        taken = linear(taken, np.array, lambda gradient: gradient * shares[:, None].astype(gradient.dtype), "EmbeddingBagBackward0")
     if per_sample_weights is not None:
         taken = mul(taken, views.unsqueeze(per_sample_weights[: len(bags)], 1))
-    if not kept.all():
-        taken = mul(taken, beside(made(kept.astype(weight._dtype.np).reshape(-1, 1)), taken))
     total = _sums(taken, bags, count, width)
     if mode == "sum":
         return total
-    counts = np.maximum(np.bincount(bags[kept], minlength=count), 1).astype(weight._dtype.np)
+    counts = np.maximum(np.bincount(bags, minlength=count), 1).astype(weight._dtype.np)
     return div(total, beside(made(counts.reshape(-1, 1)), total))
+
+
+def _shares(used: np.ndarray) -> np.ndarray:
+    """What torch multiplies each index's gradient by: one over the count of that index that stands, when all are sorted, at the
+    place that its own rank among the different ones names.
+    """
+    ranks = np.unique(used, return_inverse=True)[1].reshape(-1)
+    ranked = np.sort(ranks)
+    return np.asarray(1.0 / np.bincount(ranks)[ranked[ranks]])
 
 
 def _sums(taken: Any, bags: np.ndarray, count: int, width: int) -> Any:
@@ -208,19 +223,19 @@ def _maxima(taken: Any, bags: np.ndarray, kept: np.ndarray, count: int, width: i
     counts = np.bincount(bags[kept], minlength=count)
     longest = int(counts.max(initial=0))
     if longest == 0:
-        return _sums(mul(taken, 0), bags, count, width)
+        return _sums(taken[:0], bags[:0], count, width)
+    positions = np.flatnonzero(kept)
+    places = np.arange(positions.size) - np.repeat(counts.cumsum() - counts, counts)
     table = np.zeros((count, longest), np.int64)
     filled = np.zeros((count, longest), bool)
-    positions = np.flatnonzero(kept)
-    for row in range(count):
-        mine = positions[bags[positions] == row]
-        if mine.size:
-            # What is left is filled with the first: the maximum stays, and its gradient is not shared.
-            table[row, : mine.size] = mine
-            filled[row, : mine.size] = True
+    table[bags[positions], places], filled[bags[positions], places] = positions, True
     rows = views.reshape(index_select(taken, 0, beside(made(table.reshape(-1)), taken)), (count, longest, width))
-    rows = where(beside(made(filled[:, :, None]), rows), rows, float("-inf"))
-    best = amax(rows, 1)
+    # As in torch a row is taken if it is greater than those before it: NaN is not, and what comes after NaN is not either.
+    values = rows.detach()
+    usable = beside(made(filled[:, :, None]), rows)
+    first = beside(made(np.arange(longest).reshape(1, -1, 1) == 0), rows)
+    values = where(isnan(values), where(first, float("inf"), float("-inf")), where(usable, values, float("-inf")))
+    best = views.squeeze(gather(rows, 1, argmax(values, 1, True)), 1)
     return where(beside(made((counts > 0)[:, None]), best), best, 0.0)
 
 

@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .._backend.table import kernel
-from .._core.dtype import int64
+from .._core.dtype import bool_, finfo, int64
 from .._core.modes import modes
 from .._core.tensor_base import is_tracked, recording
 from .._core.warned import warn
@@ -16,8 +17,9 @@ from .._tape.windows import linear, no_view
 from . import views
 from ._autocast import follow
 from ._dispatch import call, capturing, shape_of, without_grad
-from .compare import clamp, ge, le, logical_and, ne, where
+from .compare import clamp, ge, le, logical_and, logical_not, logical_or, ne, where
 from .copying import to_dtype
+from .creation import zeros_like
 from .elementwise import abs as abs_of
 from .elementwise import add, div, mul, neg, remainder, sub
 from .index import gather
@@ -95,15 +97,25 @@ def _reflected(x: Any, low2: int, high2: int) -> Any:
 
 def _bounded(x: Any, n: int, padding: str, corners: bool) -> Any:
     if padding == "border":
-        return clamp(x, 0, n - 1)
+        return _clipped(x, n)
     if padding == "reflection":
-        x = _reflected(x, 0, 2 * (n - 1)) if corners else _reflected(x, -1, 2 * n - 1)
-        return clamp(x, 0, n - 1)
+        return _clipped(_reflected(x, 0, 2 * (n - 1)) if corners else _reflected(x, -1, 2 * n - 1), n)
     return x
 
 
-def _taken(flat: Any, places: list[Any], sizes: tuple[int, ...]) -> Any:
-    """The elements at whole positions (N, L) of each axis, 0 outside: (N, C, L)."""
+def _clipped(x: Any, n: int) -> Any:
+    """Positions from 0 to n - 1. As in torch the gradient at both ends and beyond is multiplied by 0, and so stays NaN."""
+    if not is_tracked(x):
+        return clamp(x, 0, n - 1)
+    at = x.detach()
+    inside = logical_not(logical_or(le(at, 0), ge(at, n - 1)))
+    most = finfo(x._dtype).max
+    finite = clamp(x, -most, most)
+    return add(clamp(at, 0, n - 1), mul(sub(finite, finite.detach()), to_dtype(inside, x._dtype)))
+
+
+def _taken(flat: Any, places: list[Any], sizes: tuple[int, ...]) -> tuple[Any, Any]:
+    """The elements at whole positions (N, L) of each axis, 0 outside: (N, C, L); and which are inside, (N, L)."""
     inside = index = None
     for place, n in zip(places, sizes):
         good = logical_and(ge(place, 0), le(place, n - 1))
@@ -112,7 +124,7 @@ def _taken(flat: Any, places: list[Any], sizes: tuple[int, ...]) -> Any:
         index = position if index is None else add(mul(index, n), position)
     n, c = shape_of(flat)[:2]
     taken = gather(flat, 2, views.expand(views.unsqueeze(index, 1), (n, c, shape_of(index)[-1])))
-    return mul(taken, views.unsqueeze(to_dtype(inside, flat._dtype), 1))
+    return where(views.unsqueeze(inside, 1), taken, 0.0), inside  # a factor of 0 would leave NaN and infinities
 
 
 def _cubic_weights(t: Any) -> list[Any]:
@@ -183,10 +195,10 @@ def grid_sample(
     else:
         coordinates = [_bounded(c, n, padding_mode, align_corners) for c, n in zip(coordinates, sizes)]
         if mode == "nearest":
-            out = _taken(flat, [round_of(c.detach()) for c in coordinates], sizes)
+            out = _taken(flat, [round_of(c.detach()) for c in coordinates], sizes)[0]
             if is_tracked(grid):
                 # The gradient for the grid is zero, not missing.
-                out = add(out, mul(sum_of(grid), 0))
+                out = add(out, sum_of(where(zeros_like(grid, dtype=bool_), grid, 0.0)))
         else:
             out = _linear(flat, coordinates, sizes)
     return no_view(views.reshape(out, (x[0], x[1], *g[1:-1])))
@@ -195,32 +207,39 @@ def grid_sample(
 def _linear(flat: Any, coordinates: list[Any], sizes: tuple[int, ...]) -> Any:
     lows = [floor(c.detach()) for c in coordinates]
     corners = list(itertools.product((0, 1), repeat=len(sizes)))
-    taken = [_taken(flat, [add(low, side) for low, side in zip(lows, corner)], sizes) for corner in corners]
+    taken, inside = zip(*[_taken(flat, [add(low, side) for low, side in zip(lows, corner)], sizes) for corner in corners])
+    if len(sizes) != 3:
+        inside = (None,) * len(corners)  # only volumes leave out corners outside, though the position be NaN
     if len(sizes) == 3 and recording(coordinates) and not capturing():
         with without_grad():
-            made = _interpolated([t.detach() for t in taken], [c.detach() for c in coordinates], lows, corners)
-        return attach("GridSampler3DBackward0", _volume_backward, (*taken, *coordinates), (made,), lows, corners)[0]
-    return _interpolated(taken, coordinates, lows, corners)
+            made = _interpolated([t.detach() for t in taken], [c.detach() for c in coordinates], lows, corners, inside)
+        return attach("GridSampler3DBackward0", _volume_backward, (*taken, *coordinates), (made,), lows, corners, inside)[0]
+    return _interpolated(taken, coordinates, lows, corners, inside)
 
 
-def _sides(coordinates: list[Any], lows: list[Any], corner: tuple[int, ...]) -> list[Any]:
-    """How much each axis gives to a corner."""
+def _sides(coordinates: Sequence[Any], lows: list[Any], corner: tuple[int, ...], inside: Any) -> list[Any]:
+    """How much each axis gives to a corner, nothing to one that is not inside."""
     parts = [sub(c, low) for c, low in zip(coordinates, lows)]
-    return [part if side else sub(1, part) for part, side in zip(parts, corner)]
+    parts = [part if side else sub(1, part) for part, side in zip(parts, corner)]
+    return parts if inside is None else [where(inside, part, 0.0) for part in parts]
 
 
-def _interpolated(taken: list[Any], coordinates: list[Any], lows: list[Any], corners: list[tuple[int, ...]]) -> Any:
+def _interpolated(
+    taken: Sequence[Any], coordinates: Sequence[Any], lows: list[Any], corners: list[tuple[int, ...]], inside: Sequence[Any]
+) -> Any:
     total = None
-    for values, corner in zip(taken, corners):
+    for values, corner, here in zip(taken, corners, inside):
         weight = None
-        for part in _sides(coordinates, lows, corner):
+        for part in _sides(coordinates, lows, corner, here):
             weight = part if weight is None else mul(weight, part)
         term = mul(values, views.unsqueeze(weight, 1))
         total = term if total is None else add(total, term)
     return total
 
 
-def _volume_backward(gradients: Any, outputs: Any, inputs: Any, lows: list[Any], corners: list[tuple[int, ...]]) -> Any:
+def _volume_backward(
+    gradients: Any, outputs: Any, inputs: Any, lows: list[Any], corners: list[tuple[int, ...]], inside: Sequence[Any]
+) -> Any:
     """The gradients for the values at the corners and for the positions.
 
     Those for the positions are differences of large terms: they are added one after the other in torch's order, channels
@@ -232,8 +251,8 @@ def _volume_backward(gradients: Any, outputs: Any, inputs: Any, lows: list[Any],
     taken, coordinates = inputs[: len(corners)], inputs[len(corners) :]
     for_taken: list[Any] = []
     terms: list[list[Any]] = [[], [], []]
-    for values, corner in zip(taken, corners):
-        x, y, z = (views.unsqueeze(part, 1) for part in reversed(_sides(coordinates, lows, corner)))
+    for values, corner, here in zip(taken, corners, inside):
+        x, y, z = (views.unsqueeze(part, 1) for part in reversed(_sides(coordinates, lows, corner, here)))
         for_taken.append(mul(gradient, mul(mul(z, y), x)))
         for axis, (first, second) in enumerate(((x, y), (x, z), (y, z))):
             term = mul(mul(mul(values, first), second), gradient)
@@ -259,7 +278,7 @@ def _bicubic(flat: Any, coordinates: list[Any], sizes: tuple[int, ...], padding:
         place_y = _bounded(add(low_y, i - 1), sizes[0], padding, corners)
         for j in range(4):
             place_x = _bounded(add(low_x, j - 1), sizes[1], padding, corners)
-            term = mul(_taken(flat, [place_y, place_x], sizes), views.unsqueeze(weights_x[j], 1))
+            term = mul(_taken(flat, [place_y, place_x], sizes)[0], views.unsqueeze(weights_x[j], 1))
             row = term if row is None else add(row, term)
         term = mul(row, views.unsqueeze(weights_y[i], 1))
         total = term if total is None else add(total, term)

@@ -20,11 +20,11 @@ from ._dispatch import (
 )
 from ._memory_order import in_order_of, kept_order
 from .activation import logsigmoid
-from .compare import clamp_min, where
+from .compare import where
 from .creation import full as filled
 from .elementwise import abs as abs_of
 from .elementwise import add, div, mul, neg, square, sub
-from .math import exp, log, xlogy
+from .math import exp, log, log1p, xlogy
 from .reduce import sum as sum_of
 from .reduction import chosen, reduced
 
@@ -91,7 +91,9 @@ def smooth_l1_loss(
         return reduced(abs_of(sub(input, target)), reduction)
     refuse_dtype("smooth_l1_cpu", result_dtype((input, target)), below=2)
     distance = abs_of(sub(input, target))
-    loss = in_order_of(where(distance < beta, mul(square(distance), 0.5 / beta), sub(distance, 0.5 * beta)), input, target)
+    far = distance >= beta
+    squared = square(where(far, 0.0, distance))  # at infinity its gradient would be no number
+    loss = in_order_of(where(far, sub(distance, 0.5 * beta), mul(squared, 0.5 / beta)), input, target)
     return reduced(loss, reduction)
 
 
@@ -103,7 +105,8 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     refuse_dtype("huber_cpu", result_dtype((input, target)), below=2)
     distance = abs_of(sub(input, target))
-    loss = where(distance <= delta, mul(square(distance), 0.5), mul(sub(distance, 0.5 * delta), delta))
+    far = distance > delta
+    loss = where(far, mul(sub(distance, 0.5 * delta), delta), mul(square(where(far, 0.0, distance)), 0.5))
     return weighted(kept_order(loss, input) if loss._shape == input._shape else loss, input, weight, reduction)
 
 
@@ -123,6 +126,9 @@ def binary_cross_entropy(
     values = readable(input if input._dtype.itemsize != 2 else input.detach().float())
     if values is not None and values.size and not (values.min() >= 0 and values.max() <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
+    values = readable(target if target._dtype.itemsize != 2 else target.detach().float())
+    if values is not None and values.size and not (values.min() >= 0 and values.max() <= 1):
+        raise RuntimeError("all elements of target should be between 0 and 1")
     loss = call(_bce, (input, target)) if count_of(input._shape) else mul(input, target)
     if weight is not None:
         loss = mul(loss, views.expand(weight, broadcast_shape(shape_of(target), shape_of(weight))))
@@ -183,7 +189,7 @@ def poisson_nll_loss(
         loss = sub(input, mul(target, log(add(input, eps))))
     if full:
         term = add(sub(mul(target, log(target)), target), mul(log(mul(target, 2 * math.pi)), 0.5))
-        loss = add(loss, where(target <= 1, mul(target, 0), term))
+        loss = add(loss, where(target <= 1, 0.0, term))
     return reduced(loss, reduction)
 
 
@@ -210,7 +216,8 @@ def gaussian_nll_loss(
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(reduction + " is not valid")
     # Only the value is held up: the gradient passes as if it were not.
-    var = add(var, sub(clamp_min(views.detach(var), eps), views.detach(var)))
+    given = views.detach(var)
+    var = add(var, where(given < eps, sub(eps, given), 0.0))
     loss = mul(add(log(var), div(square(sub(input, target)), var)), 0.5)
     if full:
         loss = add(loss, 0.5 * math.log(2 * math.pi))
@@ -220,9 +227,9 @@ def gaussian_nll_loss(
 def soft_margin_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Any:
-    """``log(1 + exp(-target * input))``."""
+    """``log(1 + exp(-target * input))``, infinite where the exponential is."""
     reduction = chosen(reduction, size_average, reduce)
-    found = neg(logsigmoid(mul(input, target)))
+    found = log1p(exp(mul(input, neg(target))))
     return reduced(in_order_of(found, input) if found._shape == input._shape else found, reduction)
 
 

@@ -11,7 +11,7 @@ from .._core.tensor_base import count_of
 from . import views
 from ._autocast import follow
 from ._dispatch import readable, shape_of, type_word
-from .compare import clamp_min, eq, le, logical_and, logical_not, lt, minimum, ne, where
+from .compare import clamp_min, eq, gt, le, logical_and, logical_not, lt, minimum, ne, where
 from .copying import to_dtype
 from .distance import pairwise_distance
 from .elementwise import add, div, mul, neg, rsqrt, square, sub
@@ -149,13 +149,15 @@ def multi_margin_loss(
     if chosen_classes is not None and n and (chosen_classes.min() < 0 or chosen_classes.max() >= classes):
         raise RuntimeError("target out of range")
     column = to_dtype(views.reshape(target, (n, 1)), int64)
-    loss = clamp_min(sub(add(rows, margin), gather(rows, 1, column)), 0)
+    loss = sub(add(rows, margin), gather(rows, 1, column))
+    # Classes that do not come near count nothing, whatever their numbers and weights are; NaN does not come near.
+    counted = logical_and(ne(column, beside(made(np.arange(classes)), column)), gt(loss, 0))
+    loss = where(counted, loss, 0.0)
     if p == 2:
         loss = square(loss)
     if weight is not None:
-        loss = mul(loss, views.unsqueeze(index_select(weight, 0, views.reshape(column, (n,))), 1))
-    others = to_dtype(ne(column, beside(made(np.arange(classes)), column)), input._dtype)
-    loss = div(sum_of(mul(loss, others), 1), classes)
+        loss = mul(loss, where(counted, views.unsqueeze(index_select(weight, 0, views.reshape(column, (n,))), 1), 0.0))
+    loss = div(sum_of(loss, 1), classes)
     return reduced(views.reshape(loss, shape_of(target)) if len(shape) < 2 else loss, reduction)
 
 
@@ -182,8 +184,8 @@ def multilabel_margin_loss(
     labels = where(named, labels, 0)
     hot = logical_and(eq(views.unsqueeze(labels, 2), beside(made(np.arange(classes)), labels)), views.unsqueeze(named, 2))
     counted = logical_and(views.unsqueeze(named, 2), views.unsqueeze(logical_not(any_of(hot, 1)), 1))
-    hinge = clamp_min(add(sub(views.unsqueeze(rows, 1), views.unsqueeze(gather(rows, 1, labels), 2)), 1), 0)
-    loss = div(sum_of(mul(hinge, to_dtype(counted, input._dtype)), (1, 2)), classes)
+    hinge = add(sub(views.unsqueeze(rows, 1), views.unsqueeze(gather(rows, 1, labels), 2)), 1)
+    loss = div(sum_of(where(logical_and(counted, gt(hinge, 0)), hinge, 0.0), (1, 2)), classes)
     return reduced(views.reshape(loss, ()) if len(shape) < 2 else loss, reduction)
 
 

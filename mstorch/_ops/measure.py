@@ -4,8 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.dtype import bool_
+from .._core.modes import modes
 from .._core.tensor_base import TensorBase
 from .._core.warned import warn
+from .._tape.composite import record
 from . import linalg, reduce, views
 from ._autocast import follow
 from ._deprecated import warn_of
@@ -26,7 +28,7 @@ from ._memory_order import row_major
 from .compare import where
 from .complex_views import complex, imag, real
 from .join import roll
-from .vector_norm import vector_norm
+from .vector_norm import norm_slope, vector_norm
 
 
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
@@ -68,9 +70,25 @@ def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: Any = None) -> An
     if len(shape) < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {len(shape)} dimensions")
     others = tuple(d for d in range(len(shape)) if d != dim)
-    sizes = vector_norm(input, p, others, True)
-    scale = where(sizes.gt(maxnorm), maxnorm / (sizes + 1e-7), 1.0)
-    return finish(row_major(input * scale), out)
+    own = input if modes.native is not None else input.detach()
+    sizes = vector_norm(own, p, others, True)
+    found = row_major(own * where(sizes.gt(maxnorm), maxnorm / (sizes + 1e-7), 1.0))
+    if own is not input:
+        (found,) = record("RenormBackward0", _renorm_slope, (input,), (found,), float(p), others, maxnorm, needed=())
+    return finish(found, out)
+
+
+def _renorm_slope(gradients: Any, outputs: Any, inputs: Any, p: float, others: tuple[int, ...], maxnorm: Any) -> Any:
+    """The gradient, which stays as it is where the entry does."""
+    (g,), (x,) = gradients, inputs
+    if g is None:
+        return (None,)
+    sizes = vector_norm(x, p, others, True)
+    inner = x.conj() * g
+    inner = reduce.sum(real(inner) if x._dtype.category == 3 else inner, others, True)
+    (of_norm,) = norm_slope((inner,), (sizes,), (x,), p, others, True)
+    inverse = (sizes + 1e-7).reciprocal()
+    return (where(sizes.gt(maxnorm), maxnorm * inverse * (g - inverse * of_norm), g),)
 
 
 def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
@@ -101,7 +119,7 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
                 f"!= {count}"
             )
         values = readable(given)
-        if values is not None and (values < 0).any():
+        if values is not None and not (values >= 0).all():
             raise RuntimeError(f"cov(): {name} cannot be negative")
         weights = given if weights is None else weights * given
     total = reduce.sum(weights) if weights is not None else count

@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.host.scatter import wide
+from .._backend.quiet import quiet
 from .._backend.table import torch_type_name
 from .._core.dtype import float64, int64, uint64
-from .._core.tensor_base import TensorBase, array_of
+from .._core.modes import modes
+from .._core.tensor_base import TensorBase, array_of, tensor_of
+from .._tape.composite import record
 from .._tape.windows import no_view
 from . import views
 from ._dispatch import finish, shape_of, wrap_dim, wrap_dims
@@ -84,17 +88,47 @@ def segment_reduce(
                 "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe."
             )
     lead, rest = shape[:axis], shape[axis + 1 :]
-    rows = views.reshape(data, (int(np.prod(lead)) * shape[axis], *rest))
+    own = data if modes.native is not None else data.detach()
+    rows = views.reshape(own, (int(np.prod(lead)) * shape[axis], *rest))
     flat = counts.reshape(-1, counts.shape[-1])
-    parts = []
+    parts, spans = [], []
     for batch, row in enumerate(flat):
         start = batch * shape[axis] + (0 if offsets is None else int(array_of(given).reshape(len(flat), -1)[batch, 0]))
         for count in row:
-            parts.append(_segment(views.slice_dim(rows, 0, start, start + int(count), 1), reduce, initial, rest))
+            spans.append((start, start + int(count)))
+            parts.append(_segment(views.slice_dim(rows, 0, *spans[-1], 1), reduce, initial, rest))
             start += int(count)
     if not parts:
         return zeros((*lead, counts.shape[-1], *rest), dtype=data._dtype, device=data.device)
-    return no_view(views.reshape(stack(parts), (*lead, counts.shape[-1], *rest)))
+    found = no_view(views.reshape(stack(parts), (*lead, counts.shape[-1], *rest)))
+    return found if own is data else record("SegmentReduceBackward0", _segment_slopes, (data,), (found,), reduce, axis, spans, initial)[0]
+
+
+def _segment_slopes(
+    gradients: Any, outputs: Any, inputs: Any, reduce: str, axis: int, spans: Sequence[tuple[int, int]], initial: Any
+) -> Any:
+    """The gradient: of equal extremes (NaN are equal) a share, of a zero or NaN in a product the product of the others."""
+    (g,), (y,), (x,) = gradients, outputs, inputs
+    if g is None:
+        return (None,)
+    rest = shape_of(x)[axis + 1 :]
+    values, slopes, results = (wide(array_of(item)).reshape(-1, *rest) for item in (x, g, y))
+    found = np.zeros_like(values)
+    with quiet():
+        for slope, result, (start, end) in zip(slopes, results, spans):
+            part = values[start:end]
+            if reduce in ("sum", "mean"):
+                found[start:end] = slope if reduce == "sum" else slope / values.dtype.type(max(end - start, 1))
+            elif reduce == "prod":
+                found[start:end] = slope * result / part
+                for place in np.unique(np.nonzero(np.isnan(part) | (part == 0))[0]):
+                    others = np.multiply.reduce(np.delete(part, place, 0), 0) * part.dtype.type(1 if initial is None else initial)
+                    alone = np.isnan(part[place]) | (part[place] == 0)
+                    found[start + place] = np.where(alone, slope * others, found[start + place])
+            else:
+                chosen = (part == result) | np.isnan(part) & np.isnan(result)
+                found[start:end] = np.where(chosen, slope / np.maximum(chosen.sum(0), 1).astype(part.dtype), part.dtype.type(0))
+    return (tensor_of(found.reshape(shape_of(x)).astype(array_of(x).dtype)).to(x.device),)
 
 
 def _segment(part: Any, reduce: str, initial: Any, rest: tuple[int, ...]) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from .. import return_types
 from .._backend.host.reduce import numpy_variance, root_slope, variance_slope
 from .._backend.table import kernel
-from .._core.dtype import bool_, dtype, float32, iinfo, int64, uint8
+from .._core.dtype import bool_, dtype, finfo, float32, iinfo, int64, uint8
 from .._core.modes import grad_set_to, modes
 from .._core.storage import Storage
 from .._core.strides import overlaps
@@ -115,9 +115,24 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype |
     """The sum with NaN counted as zero."""
     if input._dtype.category == 3:
         raise RuntimeError("nansum on CPU does not support complex inputs")
-    if input._dtype.category == 2:
-        input = where(isnan(input), 0.0, input)
-    return sum(input, dim, keepdim, dtype=dtype, out=out)
+    if input._dtype.category != 2:
+        return sum(input, dim, keepdim, dtype=dtype, out=out)
+    if out is None and modes.native is None and recording((input,)):
+        found = nansum(input.detach(), dim, keepdim, dtype=dtype)
+        rank = len(shape_of(input))
+        dims = () if keepdim or not rank else wrap_dims(dim, rank)
+        return record_composite("NansumBackward0", _nansum_slope, (input,), (found,), dims, needed=())[0]
+    return sum(where(isnan(input), 0.0, input), dim, keepdim, dtype=dtype, out=out)
+
+
+def _nansum_slope(gradients: Any, outputs: Any, inputs: Any, dims: tuple[int, ...]) -> Any:
+    """The gradient, zero at NaN unless it is infinite itself."""
+    (g,), (x,) = gradients, inputs
+    if g is None:
+        return (None,)
+    if dims:
+        g = views.reshape(g, tuple(1 if d in dims else n for d, n in enumerate(shape_of(x))))
+    return ((g * isnan(x).logical_not()).to(x._dtype),)
 
 
 def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
@@ -565,7 +580,8 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -
         return finish(sum(input.exp(), dims, keepdim).log(), out)
     values = input.detach()
     largest = amax(values.real if input._dtype.category == 3 else values, dims, True)
-    largest = largest.masked_fill(largest.abs() == math.inf, 0.0)
+    limits = finfo(largest._dtype)
+    largest = largest.clamp(limits.min, limits.max)  # beside inf the exponential of a finite number is 0, and so its gradient
     total = sum((input - largest).exp(), dims, keepdim).log()
     return finish(total + (largest if keepdim else views.reshape(largest, shape_of(total))), out)
 

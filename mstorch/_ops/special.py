@@ -23,8 +23,9 @@ from ._dispatch import (
     without_grad,
 )
 from ._memory_order import row_major
-from .compare import eq, gt, isinf, lt, where
+from .compare import eq, gt, isinf, lt, nan_to_num, where
 from .copying import to_dtype
+from .creation import ones_like
 from .elementwise import add, div, mul, scalar_like, sub, with_args
 from .math import sin, trunc
 from .views import detach
@@ -133,6 +134,8 @@ def _floating(input: Any) -> Any:
 
 def polygamma(n: int, input: Any, *, out: Any = None) -> Any:
     """The derivative of order ``n`` of the digamma function."""
+    if isinstance(n, TensorBase):
+        raise TypeError("polygamma(): argument 'n' (position 1) must be int, not Tensor")
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     return with_args(_polygamma, _floating(input), int(n), out=out)
@@ -155,7 +158,7 @@ def mvlgamma(input: Any, p: int, *, out: Any = None) -> Any:
     values = _floating(input)
     total = None
     for i in range(p):
-        term = lgamma(sub(values, 0.5 * i))
+        term = lgamma(add(values, -0.5 * i if i else 0.0))  # which makes a negative zero positive
         total = term if total is None else add(total, term)
     result = row_major(add(total, p * (p - 1) / 4 * math.log(math.pi)))
     return result if out is None else deliver(result, out)
@@ -241,9 +244,9 @@ def _polynomial(name: str, words: str, first: Callable[[Any], Any], step: Callab
             kind = get_default_dtype()
         x = to_dtype(detach(x), kind) if isinstance(x, TensorBase) else scalar_like(x, kind)
         degree = to_dtype(detach(n), kind) if isinstance(n, TensorBase) else scalar_like(n, kind)
-        degree = trunc(degree)
+        degree = nan_to_num(trunc(degree), -1.0, -1.0, -1.0)  # no degree either
         top = array_of(degree)
-        before, current = add(mul(x, 0), 1), first(x)
+        before, current = ones_like(x), first(x)
         result = where(lt(degree, 0), 0.0, where(lt(degree, 1), before, current))
         for k in range(1, int(top.max()) if top.size else 0):
             before, current = current, step(k, x, current, before)

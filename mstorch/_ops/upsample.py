@@ -13,6 +13,7 @@ from .._core.dtype import by_name, float64, uint8
 from .._core.warned import warn
 from ._autocast import follow
 from ._dispatch import call, shape_of, with_format
+from .copying import clone
 from .pool import adaptive_avg_pool
 
 _along = kernel("along")
@@ -29,7 +30,10 @@ def _scale(size: int, out: int, factor: float | None, corners: bool, kind: Any) 
 
 
 @lru_cache(512)
-def _nearest(size: int, out: int, factor: float | None, exact: bool) -> np.ndarray:
+def _nearest(size: int, out: int, factor: float | None, exact: bool, image: bool) -> np.ndarray:
+    """The positions to take. In images, sizes that are equal, or twice as large, count for more than the factor."""
+    if image and not exact and out in (size, 2 * size):
+        return np.arange(out) // (out // size)
     scale = _scale(size, out, factor, False, np.float32)
     places = np.arange(out, dtype=np.float32)
     found = np.floor((places + np.float32(0.5)) * scale if exact else places * scale)
@@ -48,9 +52,19 @@ def _cubic(t: np.ndarray, a: float) -> list[np.ndarray]:
     return [far(t + 1), near(t), near(1 - t), far(2 - t)]
 
 
+Weights = tuple[np.ndarray, np.ndarray]
+
+
+def _weights(size: int, out: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> Weights:
+    """A matrix (size, out), and the taps that it adds up: (source, target, weight) of each, those of weight zero too."""
+    matrix = np.zeros((size, out), weights.dtype)
+    np.add.at(matrix, (sources, targets), weights)
+    return matrix, np.stack((sources, targets, weights))
+
+
 @lru_cache(512)
-def _matrix(size: int, out: int, factor: float | None, corners: bool, cubic: bool, double: bool, rounded: str = "") -> np.ndarray:
-    """(size, out) weights of linear or cubic interpolation, each ``rounded`` to a dtype of that name."""
+def _matrix(size: int, out: int, factor: float | None, corners: bool, cubic: bool, double: bool, rounded: str = "") -> Weights:
+    """The weights of linear or cubic interpolation, each ``rounded`` to a dtype of that name."""
 
     def weight_of(exact: np.ndarray) -> np.ndarray:
         return numpy_cast(numpy_cast(exact, by_name(rounded).np), kind) if rounded else exact
@@ -64,18 +78,17 @@ def _matrix(size: int, out: int, factor: float | None, corners: bool, cubic: boo
     low = np.floor(source)
     t = (source - low).astype(kind)
     low = low.astype(np.int64)
-    matrix = np.zeros((size, out), kind)
     columns = np.arange(out)
     if cubic:
-        for k, weight in enumerate(_cubic(t, -0.75)):
-            np.add.at(matrix, ((low - 1 + k).clip(0, size - 1), columns), weight_of(weight))
+        near = [(low - 1 + k).clip(0, size - 1) for k in range(4)]
+        factors = [weight_of(weight) for weight in _cubic(t, -0.75)]
+    elif size == out:  # whatever the factor says
+        near, factors = [columns, columns], [np.ones(out, kind), np.zeros(out, kind)]
     else:
         low = np.minimum(low, size - 1)
-        high = np.minimum(low + 1, size - 1)
         t = weight_of(t)
-        np.add.at(matrix, (low, columns), weight_of(1 - t))
-        np.add.at(matrix, (high, columns), t)
-    return matrix
+        near, factors = [low, np.minimum(low + 1, size - 1)], [weight_of(1 - t), t]
+    return _weights(size, out, np.concatenate(near), np.tile(columns, len(near)), np.concatenate(factors))
 
 
 def _triangle(x: np.ndarray) -> np.ndarray:
@@ -97,21 +110,23 @@ _FILTERS = {"bilinear": (_triangle, 2), "bicubic": (_cubic_filter, 4), "lanczos"
 
 
 @lru_cache(512)
-def _smooth_matrix(size: int, out: int, factor: float | None, corners: bool, mode: str) -> np.ndarray:
-    """(size, out) weights of interpolation whose filter widens with the step, against aliasing."""
+def _smooth_matrix(size: int, out: int, factor: float | None, corners: bool, mode: str) -> Weights:
+    """The weights of interpolation whose filter widens with the step, against aliasing."""
     function, width = _FILTERS[mode]
     scale = float(_scale(size, out, factor, corners, np.float64))
     support = width / 2 * scale if scale >= 1 else width * 0.5
     inverse = 1 / scale if scale >= 1 else 1.0
-    matrix = np.zeros((size, out))
+    sources, found = [], []
     for o in range(out):
         centre = scale * (o + 0.5)
         first = max(int(centre - support + 0.5), 0)
         last = min(int(centre + support + 0.5), size)
         weights = function((np.arange(first, last) - centre + 0.5) * inverse)
         total = weights.sum()
-        matrix[first:last, o] = weights / total if total else weights
-    return matrix
+        sources.append(np.arange(first, last))
+        found.append(weights / total if total else weights)
+    targets = np.repeat(np.arange(out), [len(part) for part in found])
+    return _weights(size, out, np.concatenate(sources), targets, np.concatenate(found))
 
 
 _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2, "lanczos": 2}
@@ -140,10 +155,12 @@ def resize(
         raise RuntimeError(
             f"Input and output sizes should be greater than 0, but got input ({_names(sizes)}) and output ({_names(out)})"
         )
+    if antialias and sizes == out:
+        return clone(input)
     _check_kind(input, mode, len(sizes), antialias)
     if mode in ("nearest", "nearest-exact"):
         for i, (n, o, f) in enumerate(zip(sizes, out, factors)):
-            input = call(_pick, (input,), _nearest(n, o, f, mode != "nearest"), i + 2)
+            input = call(_pick, (input,), _nearest(n, o, f, mode != "nearest", len(sizes) == 2), i + 2)
         return input
     if input._dtype is uint8 and mode in _BYTES:
         return _resize_bytes(input, out, factors, mode, corners, antialias)
@@ -156,10 +173,12 @@ def resize(
     for i in reversed(range(len(sizes))):
         n, o, f = sizes[i], out[i], factors[i]
         if antialias:
-            matrix = _smooth_matrix(n, o, f, corners, mode)
+            if n == o:
+                continue
+            matrix, taps = _smooth_matrix(n, o, f, corners, mode)
         else:
-            matrix = _matrix(n, o, f, corners, mode == "bicubic", double, kind.name if half and mode != "bilinear" else "")
-        input = call(_along, (input,), matrix, i + 2)
+            matrix, taps = _matrix(n, o, f, corners, mode == "bicubic", double, kind.name if half and mode != "bilinear" else "")
+        input = call(_along, (input,), matrix, taps, i + 2)
     return input.to(kind) if half else input
 
 
@@ -173,17 +192,14 @@ def _resize_bytes(
     sizes = shape_of(input)[2:]
     for i in reversed(range(len(sizes))):
         n, o, f = sizes[i], out[i], factors[i]
-        if n == o and not corners and (f is None or f == 1):
+        if n == o:
             continue
-        if antialias:
-            matrix = _smooth_matrix(n, o, f, corners, mode)
-        else:
-            matrix = _matrix(n, o, f, corners, mode == "bicubic", True)
+        matrix = (_smooth_matrix(n, o, f, corners, mode) if antialias else _matrix(n, o, f, corners, mode == "bicubic", True))[0]
         largest, bits = matrix.max(), 0
         while bits < 22 and int(0.5 + largest * (1 << (bits + 1))) < 1 << 15:
             bits += 1
         whole = np.trunc(matrix * (1 << bits) + np.where(matrix < 0, -0.5, 0.5))
-        total = call(_along, (input.to(float64),), whole, i + 2)
+        total = call(_along, (input.to(float64),), whole, None, i + 2)
         input = ((total + (1 << (bits - 1))) / (1 << bits)).floor().clamp(0, 255).to(uint8)
     return input
 
@@ -252,6 +268,8 @@ def interpolate(
             "Input Error: Only 3D, 4D and 5D input Tensors supported (got "
             f"{rank + 2}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got {mode})"
         )
+    if mode == "lanczos" and align_corners:
+        raise ValueError("Lanczos mode does not support align_corners=True")
     return with_format(resize(input, out, factors, mode, bool(align_corners), antialias), input)
 
 

@@ -39,7 +39,7 @@ def vector_norm(
     if modes.native is not None or not recording((x,)):
         return finish_exactly(_rounded(x, p, axes, keepdim), out)
     found = _rounded(x.detach(), p, axes, keepdim)
-    return finish_exactly(record("LinalgVectorNormBackward0", _backward, (x,), (found,), p, axes, keepdim)[0], out)
+    return finish_exactly(record("LinalgVectorNormBackward0", norm_slope, (x,), (found,), p, axes, keepdim)[0], out)
 
 
 def _rounded(x: Any, p: float, dims: Any, keepdim: bool) -> Any:
@@ -49,7 +49,7 @@ def _rounded(x: Any, p: float, dims: Any, keepdim: bool) -> Any:
     return _norm(x, p, dims, keepdim)
 
 
-def _backward(gradients: Any, outputs: Any, inputs: Any, p: float, dims: Any, keepdim: bool) -> Any:
+def norm_slope(gradients: Any, outputs: Any, inputs: Any, p: float, dims: Any, keepdim: bool) -> Any:
     """The gradient, made of what torch keeps, the vector and its norm; zero where the norm, or an element, has no slope."""
     (g,), (y,), (x,) = gradients, outputs, inputs
     if p == 0 or g is None:

@@ -115,7 +115,7 @@ def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = Non
     """The lower median of the unmasked elements along a dimension; NaN where there is none."""
     dims = canonical_dims(dim, len(shape_of(input)))
     place = dims[0] if dims else 0
-    if mask is None:
+    if mask is None and input._dtype.category < 2:
         return sorting.median(input, place, keepdim)[0]
     if input._dtype.category >= 2:
         return sorting.nanmedian(filled(input, mask, float("nan"), None), place, keepdim)[0]
@@ -153,8 +153,8 @@ def _variance(
     values = input.to(computing)
     count = _counted(input, dims, True, mask)
     centre = sum(values, dims, keepdim=True, mask=mask) / count
-    apart = filled(values - centre, mask, 0, None)
-    square = apart * apart.conj() if computing.category == 3 else apart * apart
+    apart = values - centre
+    square = filled(apart * apart.conj() if computing.category == 3 else apart * apart, mask, 0, None)
     total = sum(square.real if computing.category == 3 else square, dims, keepdim=keepdim)
     count = count.reshape(shape_of(total))
     return (total / clamp_min(count - less, 0)).to(computing)

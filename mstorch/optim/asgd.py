@@ -134,11 +134,12 @@ def asgd(
         weight_decay=weight_decay,
         maximize=maximize,
         capturable=capturable,
+        foreach=bool(foreach),
     )
 
 
 def _update(
-    params, grads, axs, mus, etas, state_steps, *, lambd, lr, t0, alpha, weight_decay, maximize, capturable
+    params, grads, axs, mus, etas, state_steps, *, lambd, lr, t0, alpha, weight_decay, maximize, capturable, foreach
 ) -> None:
     for i, param in enumerate(params):
         grad = -grads[i] if maximize else grads[i]
@@ -159,9 +160,12 @@ def _update(
             mu.copy_(1 / (step - t0).clamp(min=1))
             continue
         rate = eta.item()
-        param.mul_(1 - lambd * rate)
-        param.add_(grad, alpha=-rate)
-        if mu.item() == 1:
+        if foreach:  # torch's order over lists, in which an infinite parameter becomes no number
+            param.add_(grad.add(param, alpha=lambd), alpha=-rate)
+        else:
+            param.mul_(1 - lambd * rate)
+            param.add_(grad, alpha=-rate)
+        if mu.item() == 1 and not foreach:
             mean.copy_(param)
         else:
             mean.add_(param.sub(mean).mul_(mu))

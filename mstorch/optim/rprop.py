@@ -157,9 +157,9 @@ def _update(
             param, grad, last, size = _as_real(param, grad, last, size)
         product = grad.mul(last.clone() if differentiable else last)
         turned = product.lt(0)
-        # From the sign, so that nan stays nan.
-        factor = product.sign().masked_fill(product.eq(0), 1)
-        factor = factor.masked_fill(product.gt(0), etaplus).masked_fill(turned, etaminus)
+        # No number, as infinity times the first gradient of zero is, leaves the size as it is.
+        sign = product.sign()
+        factor = sign.masked_fill(sign.eq(0), 1).masked_fill(product.gt(0), etaplus).masked_fill(turned, etaminus)
         size.mul_(factor).clamp_(step_size_min, step_size_max)
         # Where the sign turned the value rests for one step, and the next step compares with zero.
         grad = grad.masked_fill(turned, 0)

@@ -88,9 +88,8 @@ def _gradients(t: Any) -> Any:
 
 
 def _refused(t: Any) -> str:
-    x = t.ones(2, 3, requires_grad=True)
     try:
-        t.cdist(x, t.zeros(2, 3)).sum().backward()
+        t.nn.functional.ctc_loss(t.zeros(4, 1, 3).log_softmax(-1), t.tensor([[1, 2]]), t.tensor([4]), t.tensor([2]))
     except RuntimeError as error:
         return str(error)
     return "no error"

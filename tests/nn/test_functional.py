@@ -161,6 +161,22 @@ def test_distances(with_gradients, p):
         with_gradients(function, grown((4, 3)), rtol=1e-4, atol=1e-5, strides=False)
 
 
+@pytest.mark.parametrize("p", [0, 0.5, 1, 1.5, 2, 3, float("inf")])
+def test_distances_of_no_numbers(with_gradients, p):
+    rows = np.array([[1.0, 2.0, np.nan], [1.0, np.inf, 0.0], [3.0, 0.0, -0.0], [2.0, -1.0, 0.5]])
+    other = np.array([[1.0, 2.0, 3.0], [0.0, -np.inf, 1.0]])
+    with_gradients(lambda torch, x: torch.nn.functional.pdist(x, p), rows)
+    with_gradients(lambda torch, x: torch.nn.functional.normalize(x, p), rows)
+    with_gradients(lambda torch, x, y: torch.nn.functional.pairwise_distance(x, y, p), rows[:2], other)
+    first = slice(1, None) if p == float("inf") else slice(None)  # torch's greatest difference passes over NaN
+    with_gradients(lambda torch, x, y: torch.cdist(x, y, p), rows[first], other)
+
+
+def test_cosines_of_no_numbers(with_gradients):
+    rows = np.array([[1.0, 2.0, np.nan], [1.0, np.inf, 0.0], [0.0, 0.0, 0.0]])
+    with_gradients(lambda torch, x, y: torch.cosine_similarity(x, y), rows, np.array([[1.0, 2.0, 3.0], [0.0, 1.0, 1.0], [1.0, 2.0, 3.0]]))
+
+
 def test_normalize_of_zero(with_gradients):
     with_gradients(lambda torch, x: torch.nn.functional.normalize(x), np.zeros((2, 3), np.float32))
 

@@ -308,3 +308,11 @@ def test_out(both):
 )
 def test_errors(both, body):
     both(body)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+def test_interpolation_with_infinite_ends(with_gradients, dtype):
+    first = np.array([[1.0, np.inf, np.nan, 2.0], [np.inf, 0.0, 1.0, -np.inf]], dtype)
+    end = np.array([[np.inf, 2.0, 1.0, np.inf], [np.inf, -np.inf, np.inf, 1.0]], dtype)
+    with_gradients(lambda torch, x, y, w: torch.lerp(x, y, w), first, end, np.array([0.2, 0.5, 0.7, np.nan], dtype))
+    with_gradients(lambda torch, x, y, w: torch.lerp(x, y, w), first, end, np.array([[0.2], [np.inf]], dtype))

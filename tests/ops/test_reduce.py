@@ -224,3 +224,52 @@ def test_means_that_run_past_infinity(both, name):
         return found
 
     both(body, strides=False)
+
+
+@pytest.mark.parametrize("op", ["amax", "amin", "max", "min"])
+def test_gradient_of_an_extreme_that_is_no_number(with_gradients, op):
+    with_gradients(lambda torch, x: getattr(torch, op)(x), np.array(np.nan))
+    with_gradients(lambda torch, x: getattr(torch, op)(x), np.array([1.0, np.nan, np.nan]))
+
+
+@pytest.mark.parametrize("dim", [0, (0, 1), None])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_gradients_where_all_are_nan(with_gradients, dim, keepdim):
+    x = np.array([[np.nan, 1.0, np.inf], [np.nan, 2.0, np.nan]])
+    with_gradients(lambda torch, x: torch.nanmean(x, dim, keepdim), x)
+    with_gradients(lambda torch, x: torch.nansum(x, dim, keepdim) * float("inf"), x)
+    with_gradients(lambda torch, x: torch.nanmean(x, dim, keepdim), np.full((2, 3), np.nan, np.float32))
+
+
+@pytest.mark.parametrize("reduce", ["max", "min", "sum", "mean", "prod"])
+@pytest.mark.parametrize("initial", [None, 1.0, 2.0])
+@pytest.mark.parametrize("kind", ["float32", "bfloat16"])
+def test_gradients_of_segments(with_gradients, reduce, initial, kind):
+    def of_lengths(torch, x):
+        return torch.segment_reduce(x.to(getattr(torch, kind)), reduce, lengths=torch.tensor([2, 0, 2, 3, 1]), initial=initial)
+
+    with_gradients(of_lengths, np.array([1.0, np.nan, 0.0, np.inf, 2.0, 2.0, np.nan, np.nan]))
+    with_gradients(of_lengths, np.array([1.0, 2.0, 0.0, 0.0, 2.0, 2.0, 3.0, -1.0]))
+    with_gradients(
+        lambda torch, x: torch.segment_reduce(x, reduce, lengths=torch.tensor([[1, 2], [3, 0]]), initial=initial, axis=1),
+        np.array([[[1.0, 2.0], [np.nan, 0.0], [0.0, 3.0]], [[1.0, np.inf], [np.nan, 0.0], [0.0, 3.0]]]),
+    )
+
+
+@pytest.mark.parametrize("mask", [None, [[True, False, True, True], [True, True, False, True]]])
+@pytest.mark.parametrize("op", ["median", "var", "std", "amax", "cumprod", "prod", "mean"])
+def test_masked_reductions_of_no_numbers(with_gradients, op, mask):
+    with_gradients(
+        lambda torch, x: getattr(torch.masked, op)(x, 1, mask=None if mask is None else torch.tensor(mask)),
+        np.array([[1.0, np.nan, 2.0, 0.0], [np.inf, 1.0, np.nan, -np.inf]]),
+    )
+
+
+@pytest.mark.parametrize("p", [0.5, 1, 1.5, 2, 3, float("inf")])
+def test_renorm_changes_each_entry_by_itself(with_gradients, p):
+    rows = [[1.0, 2.0, np.nan], [1.0, np.inf, 0.0], [3.0, 0.0, -0.0], [0.1, 0.1, 0.1], [0.0, 0.0, 0.0], [3.0, 1.0, -1.0]]
+    with_gradients(lambda torch, x: torch.renorm(x, p, 0, 1.0), np.array(rows))
+
+
+def test_weights_of_a_covariance_are_numbers(both):
+    both(lambda torch: torch.cov(torch.ones(2, 2), aweights=torch.tensor([0.5, float("nan")])))

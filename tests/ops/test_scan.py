@@ -197,3 +197,16 @@ def test_what_integrals_refuse(both, dtype, points, shape, name):
         return getattr(torch, name)(y, **named)
 
     both(body)
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_products_of_what_is_no_number_beside_zeros(with_gradients, dim):
+    rows = [[1.0, 2.0, np.nan, 3.0], [0.0, np.inf, 2.0, 0.0], [2.0, 1.0, 0.0, 5.0], [3.0, -np.inf, 1.0, 0.0], [0.0, 2.0, 1.0, 0.0]]
+    for function in ("cumprod", "prod"):
+        with_gradients(lambda torch, x: getattr(torch, function)(x, dim), np.array(rows))
+    with_gradients(lambda torch, x: x[:1, :1].cumprod(dim), np.array([[np.inf]]))
+
+
+@pytest.mark.parametrize("row", [[0.0, 2.0, np.inf, np.nan], [0.0, 2.0, np.nan, 0.0], [0.0, np.inf, 3.0], [np.nan, 2.0]])
+def test_product_of_all(with_gradients, row):
+    with_gradients(lambda torch, x: x.prod(), np.array(row))

@@ -248,3 +248,13 @@ def test_backward_goes_twice_through_what_adds_nothing(both, shape, tracked):
         return x.grad
 
     both(body)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("how", ["amax", "amin", "prod", "mean"])
+def test_gradients_at_no_numbers(with_gradients, how, include_self):
+    x, source = np.array([1.0, np.nan, 0.0, np.inf, 2.0]), np.array([1.0, np.nan, 0.0, np.inf, np.inf, -np.inf])
+    for function in ("scatter_reduce", "index_reduce"):
+        with_gradients(
+            lambda torch, x, s: getattr(x, function)(0, torch.tensor([0, 0, 1, 2, 2, 3]), s, how, include_self=include_self), x, source
+        )

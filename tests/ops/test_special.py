@@ -156,3 +156,37 @@ def test_signs_of_zero(both):
 
 def test_modified_bessel_functions_have_no_gradient(both):
     both(lambda torch: torch.special.modified_bessel_i0(torch.ones(2, requires_grad=True)).requires_grad)
+
+
+EDGES = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -2.5, 3.0]
+
+
+@pytest.mark.parametrize("op", ["igamma", "igammac", "special.zeta"])
+def test_pairs_of_no_numbers(both, op):
+    def body(torch):
+        x = torch.tensor(EDGES)
+        function = torch.special.zeta if "." in op else getattr(torch, op)
+        return function(x[:, None], x)
+
+    both(body)
+
+
+def test_orders_at_infinity(both):
+    both(lambda torch: [torch.polygamma(n, torch.tensor([float("inf"), 2.0])) for n in range(4)])
+    both(lambda torch: torch.polygamma(torch.ones(1), torch.ones(1)))
+
+
+@pytest.mark.parametrize("op", ["log_ndtr", "digamma", "multigammaln"])
+def test_slopes_at_infinity_and_zero(with_gradients, op):
+    rest = (1,) if op == "multigammaln" else ()
+    with_gradients(lambda torch, x: getattr(torch.special, op)(x, *rest), np.array([0.0, -0.0, np.inf, -np.inf, np.nan]))
+
+
+@pytest.mark.parametrize("op", POLYNOMIALS)
+def test_degrees_that_are_none(both, op):
+    def body(torch):
+        function = getattr(torch.special, op)
+        x, n = torch.tensor(EDGES[1:]).double(), torch.tensor([np.nan, np.inf, -np.inf, -1.0, 0.0, 1.0, 0.5, 2.0, 3.0])
+        return function(x[:, None], n), [function(x, number) for number in (np.nan, np.inf, -np.inf, -1, 0, 1, 2)], function(3.0, n)
+
+    both(body)

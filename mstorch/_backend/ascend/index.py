@@ -92,7 +92,7 @@ def _col2im(x: Raw, sizes: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes
     return run("Col2ImExt", x, sizes, kernel, dilation, padding, stride)
 
 
-def _along(x: Raw, matrix: Any, axis: int) -> Raw:
+def _along(x: Raw, matrix: Any, taps: Any, axis: int) -> Raw:
     """The axis comes last and is multiplied by the matrix."""
     order = (*(i for i in range(len(x.shape)) if i != axis), axis)
     computed = MS_DTYPE["float32"] if NAME_OF[x.dtype] in HALVES else x.dtype  # rounded once, as elsewhere

@@ -76,12 +76,16 @@ class _Scores:
             self.hollow = np.broadcast_to(hollow, q.shape[:3]) if hollow.any() else None
 
     def weigh(self, group: Group, chunk: slice, out: np.ndarray) -> np.ndarray:
-        """The weights of some rows into an array without gaps; rows that may attend to nothing are zero."""
+        """The weights of some rows into an array without gaps; rows that may attend to nothing are zero, unless a score is NaN."""
         place = (*group, chunk)
         _multiply(self.q[place], _turned(self.k[group]), out)
         out *= self.factor  # not the queries before: the scores are rounded where torch rounds them
         if self.bias is not None:
             out += self.bias[place]
+        lost: Any = None
+        if self.hollow is not None:
+            hollow = self.hollow[place]
+            lost = np.isnan(np.maximum.reduce(out[hollow], axis=1))
         flat = out.reshape(-1, out.shape[-1])
         if FOUND and out.dtype == np.float32:
             rows.softmax(rows.SOFTMAX, flat, flat)
@@ -89,8 +93,8 @@ class _Scores:
             flat -= np.maximum.reduce(flat, axis=1, keepdims=True)
             np.exp(flat, out=flat)
             flat /= np.add.reduce(flat, axis=1, keepdims=True)
-        if self.hollow is not None:
-            out[self.hollow[place]] = 0.0
+        if lost is not None:
+            out[hollow] = np.where(lost, np.nan, 0.0).astype(out.dtype)[:, None]
         return out
 
 

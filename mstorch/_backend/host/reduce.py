@@ -107,7 +107,7 @@ define_host("prod", numpy_prod, (*_NUMBERS, *COMPLEX), HALF)
 
 
 def numpy_p_norm(x: np.ndarray, p: float, dims: Dims, keepdim: bool, share: bool = True) -> np.ndarray:
-    """The p-norm over some dimensions."""
+    """The p-norm over some dimensions; of a distance (without ``share``) a NaN stays one for p = 0, too."""
     size = np.abs(x)
     if not x.size:
         return np.zeros([1 if i in dims else n for i, n in enumerate(x.shape) if keepdim or i not in dims], x.dtype)
@@ -116,7 +116,8 @@ def numpy_p_norm(x: np.ndarray, p: float, dims: Dims, keepdim: bool, share: bool
         if p in (np.inf, -np.inf):
             return np.asarray((np.maximum if p > 0 else np.minimum).reduce(size, axis=axes or (), keepdims=keepdim))
         if p == 0:
-            return np.asarray((size != 0).sum(axis=axes, keepdims=keepdim), x.dtype)
+            found = np.asarray((size != 0).sum(axis=axes, keepdims=keepdim), x.dtype)
+            return found if share else np.where(np.isnan(size).any(axis=axes, keepdims=keepdim), x.dtype.type(np.nan), found)
         found = sum_along(size if p == 1 else np.power(size, number(p, x)), axes or (), keepdim)
         return np.asarray(found if p == 1 else np.power(found, number(1 / p, x)), x.dtype)
 

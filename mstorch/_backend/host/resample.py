@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels.windows import strided_table, transposed_table
+from ..quiet import quiet
 from ..table import define_host
 from ._ufunc import COMPLEX, FLOATS, HALF
 from .matmul import product
@@ -11,10 +12,33 @@ from .matmul import product
 Sizes = tuple[int, ...]
 
 
-def numpy_along(x: np.ndarray, matrix: np.ndarray, axis: int) -> np.ndarray:
-    """(…, n, …) → (…, m, …) by a matrix (n, m)."""
+def _by_taps(rows: np.ndarray, taps: np.ndarray, length: int) -> np.ndarray:
+    """(rows, n) → (rows, length): each element is made of those alone that its taps (source, target, weight) name."""
+    order = taps[1].argsort(kind="stable")
+    (sources, targets), weights = taps[:2, order].astype(np.int64), taps[2, order]
+    counts = np.bincount(targets, minlength=length)
+    places = np.arange(targets.size) - np.repeat(counts.cumsum() - counts, counts)
+    shape = (int(counts.max(initial=0)), length)
+    index, factors = np.full(shape, rows.shape[1]), np.zeros(shape, rows.dtype)
+    index[places, targets], factors[places, targets] = sources, weights
+    wide = np.concatenate((rows, np.zeros((rows.shape[0], 1), rows.dtype)), 1)  # a target with fewer taps takes its zeros
+    found = np.zeros((rows.shape[0], length), rows.dtype)
+    with quiet():
+        for step, factor in zip(index, factors):
+            found += wide[:, step] * factor
+    return found
+
+
+def numpy_along(x: np.ndarray, matrix: np.ndarray, taps: np.ndarray | None, axis: int) -> np.ndarray:
+    """(…, n, …) → (…, m, …) by a matrix (n, m), which ``taps`` lists: the product takes NaN and infinities to a whole row."""
     moved = np.ascontiguousarray(np.moveaxis(x, axis, -1))
-    found = product(moved.reshape(-1, moved.shape[-1]), np.ascontiguousarray(matrix, x.dtype))
+    rows = moved.reshape(-1, moved.shape[-1])
+    found = product(rows, np.ascontiguousarray(matrix, x.dtype))
+    if taps is not None:
+        with quiet():
+            spoilt = np.flatnonzero(~np.isfinite(np.add.reduce(found, axis=1)))
+        if spoilt.size:
+            found[spoilt] = _by_taps(rows[spoilt], taps, matrix.shape[1])
     return np.array(np.moveaxis(found.reshape(*moved.shape[:-1], matrix.shape[1]), -1, axis), order="C")
 
 

@@ -47,7 +47,27 @@ def numpy_polygamma(x: np.ndarray, order: int) -> np.ndarray:
     """The derivative of some order of the digamma function, of double precision."""
     if order < 2:
         return np.asarray(_trigamma(x) if order else special.psi(x))
-    return np.asarray((-1.0) ** (order + 1) * special.gamma(order + 1.0) * special.zeta(order + 1.0, x))
+    return np.asarray((-1.0) ** (order + 1) * special.gamma(order + 1.0) * numpy_zeta(order + 1.0, x))
+
+
+def numpy_zeta(x: Any, q: np.ndarray) -> np.ndarray:
+    """Hurwitz's zeta function, which torch does not define for an infinite ``q`` (but for x = 1)."""
+    found = special.zeta(x, q)
+    return np.where(np.isposinf(q) & (x != 1), np.nan, found)
+
+
+def _incomplete(function: Any, at_zero: float) -> Any:
+    """An incomplete gamma function, where a zero or infinity decides before a NaN beside it does."""
+
+    def whole(a: np.ndarray, x: np.ndarray) -> np.ndarray:
+        found = np.asarray(function(a, x))
+        lost = np.isnan(found)
+        if lost.any():
+            found = np.where(np.isnan(a) & (x == 0) | np.isposinf(a) & np.isnan(x), at_zero, found)
+            found = np.where(np.isnan(a) & np.isposinf(x), 1 - at_zero, found)
+        return found
+
+    return whole
 
 
 def _rounded_steps(function: Any, steps: Any) -> Any:
@@ -76,6 +96,7 @@ define_host("entr", _rounded_steps(special.entr, lambda x: (
 for _name, _function in {
     "erfinv": lambda x: np.copysign(special.erfinv(x), x),
     "erfcx": special.erfcx, "ndtri": special.ndtri, "digamma": special.psi, "polygamma": numpy_polygamma,
-    "gammainc": special.gammainc, "gammaincc": special.gammaincc, "zeta": special.zeta, "airy_ai": lambda x: special.airy(x)[0],
+    "gammainc": _incomplete(special.gammainc, 0.0), "gammaincc": _incomplete(special.gammaincc, 1.0), "zeta": numpy_zeta,
+    "airy_ai": lambda x: special.airy(x)[0],
 }.items():  # fmt: skip
     define_host(_name, _in_double(_function), FLOATS, HALF)

@@ -17,8 +17,8 @@ _concat = ops.Concat(2)
 _sum = ops.ReduceSum(False)
 
 
-def composed_along(x: Raw, matrix: np.ndarray, axis: int) -> Raw:
-    """(…, n, …) → (…, m, …) by a matrix (n, m)."""
+def composed_along(x: Raw, matrix: np.ndarray, taps: np.ndarray | None, axis: int) -> Raw:
+    """(…, n, …) → (…, m, …) by a matrix (n, m); the taps are the host kernel's."""
     rank = len(x.shape)
     order = (*(i for i in range(rank) if i != axis), axis)
     moved = _transpose(x, order) if order != tuple(range(rank)) else x

@@ -2,6 +2,7 @@
 from . import (  # noqa: F401
     activation,
     conv,
+    distance,
     elementwise,
     fft,
     forward,

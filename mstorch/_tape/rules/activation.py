@@ -118,8 +118,11 @@ def _growth(g: Any, z: Any) -> Any:
 def softplus(node: Any, g: Any) -> Any:
     beta, bound = node.args
     x = node.kept(g)
-    slope = v.wide(lambda g, x: _growth(g, v.exp(v.times(x, beta))))
-    return v.where(v.above(v.times(x, beta), bound), g, slope(g, x))
+    steep = v.above(v.times(x, beta), bound)
+    if g.__class__ is np.ndarray:
+        slope = v.wide(lambda g, x: _growth(g, v.exp(v.times(x, beta))))
+        return v.where(steep, g, slope(g, x))
+    return v.where(steep, g, v.mul(g, v.sigmoid(v.times(v.where(steep, 0, x), beta))))  # in which no exponential overflows
 
 
 @rule("logsigmoid", keep=(0,), label="LogSigmoidBackward0")
@@ -151,15 +154,19 @@ def hardsigmoid(node: Any, g: Any) -> Any:
 @rule("hardswish", keep=(0,))
 def hardswish(node: Any, g: Any) -> Any:
     x = node.kept(g)
+    flat, straight = v.at_most(x, -3), v.at_most(v.neg(x), -3)
+    if g.__class__ is not np.ndarray:
+        x = v.where(flat, 0, v.where(straight, 0, x))  # a slope at infinity would be no number times zero
     slope = v.wide(lambda g, x: v.mul(g, v.plus(v.times(x, 1 / 3), 0.5)))
-    return v.where(v.at_most(x, -3), 0, v.where(v.less_than(x, 3), slope(g, x), g))
+    return v.where(flat, 0, v.where(straight, g, slope(g, x)))
 
 
 def _shrink(op: str) -> None:
     @rule(op, keep=(0,))
     def outside(node: Any, g: Any) -> Any:
         x, bound = node.kept(g), float(np.asarray(node.args[0]).astype(node.kind.np))  # rounded to half precision, as in torch
-        return v.flat_in(v.where(v.at_most(x, bound) & v.at_most(v.neg(x), bound), 0, g), x)
+        # NaN is not outside, as in torch where it takes whole blocks of elements.
+        return v.flat_in(v.where(v.above(x, bound) | v.less_than(x, -bound), g, 0), x)
 
 
 _shrink("softshrink")

@@ -61,7 +61,7 @@ def pow(node: Any, g: Any) -> Any:
         base = v.fit(v.where(v.is_zero(y), 0, v.mul(g, v.conj(slope))), node.shapes[0])
     if node.edges[1] is not None:
         flat = v.both(v.is_zero(x), v.at_least_zero(y))
-        exponent = v.fit(v.where(flat, 0, v.mul(g, v.conj(v.mul(result, v.log(v.where(flat, 1, x)))))), node.shapes[1])
+        exponent = v.fit(v.mul(g, v.conj(v.where(flat, 0, v.mul(result, v.log(x))))), node.shapes[1])
     return base, exponent
 
 
@@ -124,9 +124,14 @@ def _extreme(op: str) -> None:
         x, y = node.kept(g, 0), node.kept(g, 1)
         first, second = v.shares(x, y) if op == "maximum" else v.shares(v.neg(x), v.neg(y))
         return (
-            None if node.edges[0] is None else _masked(v.mul(g, v.like(first, g)), node.shapes[0]),
-            None if node.edges[1] is None else _masked(v.mul(g, v.like(second, g)), node.shapes[1]),
+            None if node.edges[0] is None else _masked(_share_of(g, first), node.shapes[0]),
+            None if node.edges[1] is None else _masked(_share_of(g, second), node.shapes[1]),
         )
+
+
+def _share_of(g: Any, share: np.ndarray) -> Any:
+    """A share of the gradient, of which nothing is 0 whatever the gradient is."""
+    return v.where(share > 0, v.mul(g, v.like(share, g)), 0)
 
 
 def _masked(found: Any, shape: tuple[int, ...]) -> Any:

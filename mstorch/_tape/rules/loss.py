@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..._backend.host.softmax import softmax_of
+from ..._core.dtype import float16
 from .. import vocabulary as v
 from ..apply import rule
 
@@ -48,12 +49,13 @@ def binary_cross_entropy(node: Any, g: Any) -> Any:
     x, target = node.kept(g, 0), node.kept(g, 1)
     by_x = by_target = None
     if node.edges[0] is not None:
-        by_x = v.wide(_by_probability)(g, x, target)
+        least = 0.0 if node.kind is float16 else 1e-12  # what 1e-12 is in float16
+        by_x = v.wide(lambda g, x, target: _by_probability(g, x, target, least))(g, x, target)
     if node.edges[1] is not None:
         by_target = v.wide(lambda g, x: v.mul(g, v.sub(v.log1p(v.neg(x)), v.log(x))))(g, x)
     return by_x, by_target
 
 
-def _by_probability(g: Any, x: Any, target: Any) -> Any:
+def _by_probability(g: Any, x: Any, target: Any, least: float) -> Any:
     spread = v.mul(x, v.plus(v.neg(x), 1))
-    return v.mul(g, v.div(v.sub(x, target), v.where(v.less_than(spread, 1e-12), 1e-12, spread)))
+    return v.mul(g, v.div(v.sub(x, target), v.where(v.less_than(spread, least), least, spread)))

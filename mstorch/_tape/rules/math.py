@@ -96,7 +96,7 @@ def _sinc_slope(g: Any, x: Any) -> Any:
     turned = v.times(x, math.pi)
     below = v.mul(turned, x)
     flat = v.is_zero(below)
-    slope = v.div(v.sub(v.mul(turned, v.cos(turned)), v.sin(turned)), v.where(flat, 1, below))
+    slope = v.div(v.sub(v.mul(turned, v.cos(turned)), v.sin(turned)), below)  # at 0 it has no derivative in torch either
     return v.where(flat, 0, v.mul(g, v.conj(slope)))
 
 
@@ -133,12 +133,12 @@ def _of_two(
 def _inverse_square(x: Any, y: Any) -> Any:
     total = v.add(v.mul(x, x), v.mul(y, y))
     flat = v.is_zero(total)
-    return v.where(flat, 0, v.reciprocal(v.where(flat, 1, total)))
+    return v.where(flat, 0, v.reciprocal(total))
 
 
 def _same_sign(g: Any, x: Any, result: Any) -> Any:
     flat = v.is_zero(x)
-    return v.where(flat, 0, v.mul(g, v.div(result, v.where(flat, 1, x))))
+    return v.mul(g, v.where(flat, 0, v.div(result, x)))
 
 
 def _log_share(g: Any, x: Any, other: Any) -> Any:
@@ -149,10 +149,13 @@ def _log2_share(g: Any, x: Any, other: Any) -> Any:
     return v.div(g, v.conj(v.plus(v.exp(v.times(v.sub(other, x), math.log(2))), 1)))
 
 
-def _log_where(x: Any, other: Any, logarithm: Any, least: float) -> Any:
-    """``logarithm(other)``, 0 where x is 0 and the logarithm is none."""
+def _log_times(g: Any, x: Any, other: Any, product: Any, least: float) -> Any:
+    """``g`` times a logarithm of ``other``; 0 where g is 0, or x is and the logarithm is none."""
     flat = v.is_zero(x) & v.at_most(other, least)
-    return v.where(flat, 0, logarithm(v.where(flat, 1, other)))
+    return v.where(flat, 0, product(g, v.where(flat, 1, other)))
+
+
+_xlogy, _xlog1py = v.Primitive("xlogy"), v.Primitive("xlog1py")
 
 
 _of_two("atan2", lambda g, x, y, _: (
@@ -173,9 +176,9 @@ def copysign(node: Any, g: Any) -> Any:
 
 _of_two("logaddexp", lambda g, x, y, _: (lambda: _log_share(g, x, y), lambda: _log_share(g, y, x)))
 _of_two("logaddexp2", lambda g, x, y, _: (lambda: _log2_share(g, x, y), lambda: _log2_share(g, y, x)))
-_of_two("xlogy", lambda g, x, y, _: (lambda: v.mul(g, _log_where(x, y, v.log, 0)), lambda: v.div(v.mul(g, x), y)))
+_of_two("xlogy", lambda g, x, y, _: (lambda: _log_times(g, x, y, _xlogy, 0), lambda: v.div(v.mul(g, x), y)))
 _of_two("xlog1py", lambda g, x, y, _: (
-    lambda: v.mul(g, _log_where(x, y, v.log1p, -1)), lambda: v.div(v.mul(g, x), v.plus(y, 1)),
+    lambda: _log_times(g, x, y, _xlog1py, -1), lambda: v.div(v.mul(g, x), v.plus(y, 1)),
 ), "SpecialXlog1PyBackward0")  # fmt: skip
 
 

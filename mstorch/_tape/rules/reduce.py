@@ -46,7 +46,8 @@ def _extreme(op: str) -> None:
     def shared(node: Any, g: Any) -> Any:
         dims, keepdim = node.args
         x, y = v.host_array(node.kept(g, 0)), v.host_array(node.kept(g, 1))
-        if not x.ndim or not dims:
+        dims = dims if x.ndim else ()
+        if not dims and (x.ndim or type(node).label in ("MaxBackward1", "MinBackward1")):
             return g
         whole = y.reshape([1 if d in dims else n for d, n in enumerate(x.shape)])
         chosen = np.asarray(x == whole)
@@ -55,7 +56,7 @@ def _extreme(op: str) -> None:
             chosen |= np.isnan(x) & np.isnan(whole)
             share = v.div(g, v.like(chosen.sum(dims, keepdims=True).astype(x.dtype), g))
             return written(v.where(chosen, v.spread(share, x.shape), 0))
-        count = chosen.sum(dims, keepdims=True).astype(x.dtype)  # amax and amin divide by no elements
+        count = np.asarray(chosen.sum(dims, keepdims=True), x.dtype)  # amax and amin divide by no elements
         return v.div(v.mul(v.spread(g, x.shape), v.like(chosen.astype(x.dtype), g)), v.like(count, g))
 
 
@@ -104,6 +105,8 @@ def prod(node: Any, g: Any) -> Any:
     if not v.is_zero(x).any():
         result = v.reshape(node.kept(g, 1), tuple(1 if d in dims else n for d, n in enumerate(shape)))
         return v.mul(g, v.conj(v.div(result, x)))
+    if type(node).label == "ProdBackward0" and g.__class__ is np.ndarray and np.count_nonzero(v.is_zero(x)) > 1:
+        return np.zeros(shape, g.dtype)  # whatever the others are
     rest = tuple(d for d in range(len(shape)) if d not in dims)
     order = (*rest, *dims)
     flat = v.reshape(_reordered(x, order), (*(shape[d] for d in rest), -1))

@@ -17,11 +17,12 @@ _along, _turned = kernel("along"), Primitive("along")
 
 @rule("along", label="UpsampleBackward0", tables=True)
 def along(node: Any, g: Any) -> Any:
-    matrix, axis = node.args
+    matrix, taps, axis = node.args
+    turned, back = np.ascontiguousarray(matrix.T), None if taps is None else taps[[1, 0, 2]]
     if isinstance(g, Raw):
-        return _turned(g, np.ascontiguousarray(matrix.T), axis)
-    turned, run = np.ascontiguousarray(matrix.T), _along.host[node.kind.name]
-    return v.mapped(g, lambda array: run(array, turned, axis), lambda array: run(array, matrix, axis), "UpsampleBackward0")
+        return _turned(g, turned, back, axis)
+    run = _along.host[node.kind.name]
+    return v.mapped(g, lambda array: run(array, turned, back, axis), lambda array: run(array, matrix, taps, axis), "UpsampleBackward0")
 
 
 @rule("pick_along", label="UpsampleNearestBackward0", tables=True)

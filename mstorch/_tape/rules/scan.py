@@ -64,11 +64,13 @@ def _part(value: Any, dim: int, start: int, stop: int) -> Any:
 @rule("cumprod", keep=(0, "result"))
 def cumprod(node: Any, g: Any) -> Any:
     (dim,) = node.args
-    if not node.shapes[0]:
+    if not any(length > 1 for length in node.shapes[0]):
         return g
     x, y = node.kept(g, 0), node.kept(g, 1)
     if not v.is_zero(x).any():
         return v.div(_from_behind(v.mul(g, v.conj(y)), dim), v.conj(x))
+    if g.__class__ is np.ndarray:
+        return _around_zeros(g, x, y, dim)
     # Each element is a factor of its own product and of those behind it: what they are without it.
     found = None
     count = node.shapes[0][dim]
@@ -80,6 +82,20 @@ def cumprod(node: Any, g: Any) -> Any:
         whole = v.placed_in(rest, (slice(None),) * dim + (slice(place, place + 1),), node.shapes[0])
         found = whole if found is None else v.add(found, whole)
     return found
+
+
+def _around_zeros(g: np.ndarray, x: np.ndarray, y: np.ndarray, dim: int) -> Any:
+    """By division before the first zero, and by a product from there to the second; nothing behind has a gradient."""
+    zero = v.is_zero(x)
+    count = np.cumsum(zero, dim)
+    before, first = count == 0, zero & (count == 1)
+    divided = v.div(_from_behind(v.where(before, v.mul(g, v.conj(y)), 0), dim), v.conj(x))
+    run = _cumprod(v.where((count == 1) & ~zero, v.conj(x), 1), dim)
+    reached = v.total(v.mul(run, v.where(count == 1, g, 0)), (dim,))
+    place = first.argmax(dim, keepdims=True)
+    behind = np.take_along_axis(v.conj(y), np.maximum(place - 1, 0), dim)
+    alone = v.mul(reached, v.where(place == 0, 1, behind))
+    return v.where(before, divided, v.where(first, alone, np.zeros_like(g)))
 
 
 def _with_rest(g: Any, x: Any, behind: Any, dim: int, place: int, count: int) -> Any:

@@ -55,7 +55,7 @@ def scatter_reduce(node: Any, g: Any) -> Any:
     elif how in ("amax", "amin"):
         mine, theirs = v.like(_equal(x, result), g), v.like(_equal(source, places.take(result)), g)
         ties = v.add(mine, places.add(theirs))
-        share = v.div(g, v.where(v.is_zero(ties), 1, ties))
+        share = v.div(g, ties)  # of a NaN, which nothing equals, NaN
         by_x, by_source = v.mul(mine, share), v.mul(theirs, places.take(share))
     else:
         by_x = g if how == "sum" else v.div(g, v.like(_counts(node, places, include_self), g))

@@ -19,11 +19,11 @@ def _axes(node: Any) -> tuple[int, ...]:
 def softmax(node: Any, g: Any) -> Any:
     y = node.kept(g)
     found = slope_in_rows(SOFTMAX, y, g, node.args[0]) if g.__class__ is np.ndarray else None
-    return found if found is not None else v.mul(y, v.sub(g, v.total(v.mul(g, y), _axes(node))))
+    return found if found is not None else v.wide(lambda g, y: v.mul(y, v.sub(g, v.total(v.mul(g, y), _axes(node)))))(g, y)
 
 
 @rule("log_softmax", keep=("result",))
 def log_softmax(node: Any, g: Any) -> Any:
     y = node.kept(g)
     found = slope_in_rows(LOG_SOFTMAX, y, g, node.args[0]) if g.__class__ is np.ndarray else None
-    return found if found is not None else v.sub(g, v.mul(v.exp(y), v.total(g, _axes(node))))
+    return found if found is not None else v.wide(lambda g, y: v.sub(g, v.mul(v.exp(y), v.total(g, _axes(node)))))(g, y)

@@ -26,6 +26,12 @@ def _erfinv_slope(y: Any) -> Any:
     return v.times(v.exp(v.mul(y, y)), 1 / _TWO_BY_ROOT_PI)
 
 
+def _log_density(x: Any, y: Any) -> Any:
+    """The slope of the logarithm of the distribution; where that is minus infinity there is none."""
+    slope = v.times(v.reciprocal(_erfcx(v.times(x, -math.sqrt(0.5)))), math.sqrt(2 / math.pi))
+    return v.where(v.at_most(y, -math.inf), math.nan, slope)
+
+
 def _of_first_order(slope: Callable[[Any], Any], x: Any) -> Any:
     """A slope that divides by x, and its limit where x is too small for that (or no number, as in torch)."""
     array = v.host_array(x)
@@ -46,7 +52,7 @@ _SLOPES: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "ndtr": ("SpecialNdtrBackward0", lambda x, y: _density(x)),
     "ndtri": ("SpecialNdtriBackward0", lambda x, y: v.times(v.exp(v.times(v.mul(y, y), 0.5)), _ROOT_TWO_PI)),
     "log_ndtr": (
-        "SpecialLogNdtrBackward0", lambda x, y: v.times(v.reciprocal(_erfcx(v.times(x, -math.sqrt(0.5)))), math.sqrt(2 / math.pi)),
+        "SpecialLogNdtrBackward0", lambda x, y: _log_density(x, y),
     ),
     "lgamma": ("LgammaBackward0", lambda x, y: _digamma(x)),
     "digamma": ("DigammaBackward0", lambda x, y: _polygamma(x, 1)),

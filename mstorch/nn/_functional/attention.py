@@ -13,7 +13,7 @@ from ..._functions.attention_choice import goes_in_one_piece, refuse_what_is_not
 from ..._ops import views
 from ..._ops._autocast import follow
 from ..._ops._dispatch import cast_tensor, cpp_word, shape_of
-from ..._ops.compare import logical_and, ne, where
+from ..._ops.compare import isnan, logical_and, logical_or, ne, where
 from ..._ops.creation import zeros
 from ..._ops.dropout import dropout
 from ..._ops.elementwise import add, mul
@@ -22,7 +22,7 @@ from ..._ops.join import cat, repeat, repeat_interleave
 from ..._ops.matmul import linear, matmul
 from ..._ops.padding import constant_pad_nd
 from ..._ops.placing import beside
-from ..._ops.reduce import mean
+from ..._ops.reduce import amax, mean
 from ..._ops.softmax import softmax
 from . import host_attention
 from .fused_attention import attention, fits, reads_are_dear, without_empty_rows
@@ -114,7 +114,12 @@ def _composed(
         if attn_mask._dtype is bool_:
             # A row that may attend to nothing is computed without the mask and then set to zero: NaN would come back in the gradients.
             empty, attn_mask = without_empty_rows(attn_mask)
-            weights = where(attn_mask, weights, float("-inf"))
+            if is_causal and not in_steps:
+                weights = where(attn_mask, weights, float("-inf"))
+                if empty is None and not reads_are_dear(weights):  # a row may have nothing but scores of -inf, too
+                    empty = ne(amax(weights.detach(), -1, True), float("-inf"))
+            else:  # added as in torch, so that NaN stays
+                weights = add(weights, where(attn_mask, beside(made(np.zeros((), weights._dtype.np)), weights), float("-inf")))
         else:
             if not reads_are_dear(attn_mask):
                 empty, _ = without_empty_rows(ne(attn_mask, float("-inf")))
@@ -122,7 +127,7 @@ def _composed(
             weights = add(weights, attn_mask)
     weights = softmax(weights, -1)
     if empty is not None:
-        weights = where(empty, weights, 0.0)
+        weights = where(empty if is_causal else logical_or(empty, isnan(weights)), weights, 0.0)
     if dropout_p > 0:
         weights = dropout(weights, dropout_p, True)
     found = matmul(weights, value)

@@ -36,7 +36,7 @@ def _broadcasts(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
 def attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, composed: Composed) -> Any:
     """(B, H, L, E), (B, H, S, E) twice → (B, H, L, E) in the layout of ``query``."""
     q, k, v = array_of(query), array_of(key), array_of(value)
-    if causal and not np.isfinite(np.add.reduce(k, axis=None)):
+    if causal and not (np.isfinite(np.add.reduce(k, axis=None)) and np.isfinite(np.add.reduce(q, axis=None))):
         return composed(query, key, value)  # what is hidden may be infinite or not a number, and is not to be added to
     if causal:
         bias: Any = triangle(q.shape[2], k.shape[2]).astype(q.dtype, copy=False)

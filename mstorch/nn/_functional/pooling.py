@@ -5,6 +5,7 @@ from typing import Any
 
 from ..._ops import pool as pools
 from ..._ops._autocast import follow
+from ..._ops.activation import relu
 from ..._ops.elementwise import abs as abs_of
 from ..._ops.elementwise import mul, sign
 from ..._ops.elementwise import pow as power
@@ -75,7 +76,7 @@ def _power_average(rank: int, input: Any, norm_type: float, kernel_size: Any, st
         for k in kernel_size:
             count *= k
     out = pools.avg_pool(rank, power(input, norm_type), kernel_size, stride, 0, ceil_mode, True, None)
-    return power(mul(mul(sign(out), abs_of(out)), count), 1.0 / norm_type)
+    return power(mul(mul(sign(out), relu(abs_of(out))), count), 1.0 / norm_type)  # relu gives a sum of 0 no gradient
 
 
 def lp_pool1d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:

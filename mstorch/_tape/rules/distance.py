@@ -1,0 +1,75 @@
+"""Gradients of norms and distances."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..._backend.quiet import quiet
+from .. import vocabulary as v
+from ..apply import rule
+from .reduce import restored
+
+
+@rule("p_norm", keep=(0, "result"))
+def p_norm(node: Any, g: Any) -> Any:
+    """Of a norm; or of a distance, in which each of several equal maxima has the gradient and a NaN the sign NaN."""
+    p, dims, keepdim, share = node.args
+    if p == 0:
+        return None if share else v.nothing(g, node.shapes[0])
+    slope = v.wide(lambda g, x, y: _of_norm(g, x, y, p, dims) if share else _of_distance(g, x, y, p))
+    return slope(restored(node, g, dims, keepdim), node.kept(g, 0), restored(node, node.kept(g, 1), dims, keepdim))
+
+
+def _over(value: Any, norm: Any, exponent: float = 1) -> Any:
+    """A value divided by a power of the norm; zero where the norm is."""
+    flat = v.is_zero(norm)
+    return v.where(flat, 0, v.div(value, _power(v.where(flat, 1, norm), exponent)))
+
+
+def _signed(x: Any, value: Any) -> Any:
+    return v.flat_in(v.mul(v.like(v.signs(x), value), value), x)
+
+
+def _of_norm(g: Any, x: Any, y: Any, p: float, dims: tuple[int, ...]) -> Any:
+    if p == 1:
+        return _signed(x, g)
+    if p == 2:
+        return v.mul(_over(x, y), g)
+    if math.isinf(p):
+        size, norm = np.abs(v.host_array(x)), v.host_array(y)
+        largest = (size == norm) | np.isnan(size) & np.isnan(norm)
+        with quiet():
+            each = np.asarray(largest / largest.sum(dims or None, keepdims=True)).astype(size.dtype)
+        return _signed(x, v.mul(g, v.like(each, g)))
+    if p < 1:
+        powers = v.where(v.is_zero(x), 0, _signed(x, _power(v.abs_(x), p - 1)))
+        return v.mul(v.mul(powers, g), _power(y, 1 - p))
+    powers = _signed(x, _power(v.abs_(x), p - 1)) if p < 2 else v.mul(x, _power(v.abs_(x), p - 2))
+    return v.mul(powers, _over(g, y, p - 1))
+
+
+def _power(value: Any, exponent: float) -> Any:
+    return value if exponent == 1 else v.scalar_power(value, exponent)
+
+
+def _sign(x: Any) -> Any:
+    """The sign of each element, NaN of a NaN."""
+    with quiet():
+        return v.like(np.sign(v.host_array(x)), x)
+
+
+def _of_distance(g: Any, x: Any, y: Any, p: float) -> Any:
+    if p == 1:
+        return v.flat_in(v.mul(g, _sign(x)), x)
+    if p == 2:
+        return _over(v.mul(g, x), y)
+    if math.isinf(p):
+        with quiet():
+            far = np.ceil(np.abs(np.abs(v.host_array(x)) - v.host_array(y)))
+            return v.flat_in(v.mul(v.mul(g, _sign(x)), v.like(1 - np.minimum(far, 1), x)), x)
+    if p >= 2:
+        return _over(v.mul(v.mul(x, _power(v.abs_(x), p - 2)), g), y, p - 1)
+    found = _over(v.mul(v.mul(_sign(x), _power(v.abs_(x), p - 1)), g), y, p - 1)
+    return v.where(v.is_zero(x), 0, found) if p < 1 else found
