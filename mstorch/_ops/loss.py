@@ -5,8 +5,10 @@ import math
 from typing import Any
 
 from .._backend.table import kernel
-from .._core.tensor_base import count_of
+from .._core.modes import grad_set_to, modes
+from .._core.tensor_base import count_of, is_tracked
 from .._core.warned import warn
+from .._tape.composite import record
 from . import views
 from ._autocast import follow
 from ._dispatch import (
@@ -21,6 +23,7 @@ from ._dispatch import (
 from ._memory_order import in_order_of, kept_order
 from .activation import logsigmoid
 from .compare import where
+from .copying import to_dtype
 from .creation import full as filled
 from .elementwise import abs as abs_of
 from .elementwise import add, div, mul, neg, square, sub
@@ -143,13 +146,46 @@ def binary_cross_entropy_with_logits(
     reduction = chosen(reduction, size_average, reduce)
     if shape_of(input) != shape_of(target):
         raise ValueError(f"Target size ({size_text(target)}) must be the same as input size ({size_text(input)})")
-    logs = logsigmoid(input)
-    if pos_weight is not None:
-        logs = mul(add(mul(sub(pos_weight, 1), target), 1), logs)
-    loss = kept_order(sub(mul(sub(1, target), input), logs), input)
-    if weight is not None:
-        loss = mul(loss, weight)
-    return reduced(loss, reduction)
+    if modes.native is not None:
+        logs = logsigmoid(input)
+        if pos_weight is not None:
+            logs = mul(add(mul(sub(pos_weight, 1), target), 1), logs)
+        loss = kept_order(sub(mul(sub(1, target), input), logs), input)
+        return reduced(loss if weight is None else mul(loss, weight), reduction)
+    for name, given in (("weight", weight), ("pos_weight", pos_weight)):
+        if given is not None and modes.grad and is_tracked(given):
+            raise RuntimeError(
+                f"The function 'binary_cross_entropy_with_logits' is not differentiable with respect to argument '{name}'. "
+                "This input cannot have requires_grad True."
+            )
+    x, y = input.detach(), target.detach()
+    with grad_set_to(False):
+        logs = logsigmoid(x)
+        if pos_weight is not None:
+            logs.mul_(add(mul(sub(pos_weight, 1), y), 1))
+        loss = kept_order(sub(1, y), y).mul_(x).sub_(logs)  # in place, as in torch: the loss has the target's dtype
+        if weight is not None:
+            loss.mul_(weight)
+        total = reduced(loss, reduction)
+        total = total.clone() if total._counter.version else total  # a result of its own, which nobody has written to yet
+    rest = weight, pos_weight, reduction == "mean"
+    return record("BinaryCrossEntropyWithLogitsBackward0", _logits_slopes, (input, target), (total,), *rest, needed=())[0]
+
+
+def _logits_slopes(gradients: Any, outputs: Any, inputs: Any, weight: Any, pos_weight: Any, mean: bool) -> Any:
+    """The gradients of input and target, of which nothing cancels out."""
+    (g,), (x, y) = gradients, inputs
+    if pos_weight is None:
+        slopes = [sub(x.sigmoid(), y).mul_(g), x.mul(neg(g))]
+    else:
+        t = pos_weight.mul(y)
+        slopes = [add(t, 1).sub_(y).mul_(x.sigmoid()).sub_(t).mul_(g), mul(sub(logsigmoid(neg(x)), mul(pos_weight, logsigmoid(x))), g)]
+    for slope in slopes:
+        if weight is not None:
+            slope.mul_(weight)
+        if mean:
+            slope.div_(count_of(x._shape))
+    return [to_dtype(slope, item._dtype) for slope, item in zip(slopes, inputs)]
 
 
 def kl_div(

@@ -13,7 +13,7 @@ from .._backend.table import torch_type_name
 from .._core.dtype import float64, int64, uint64
 from .._core.modes import modes
 from .._core.tensor_base import TensorBase, array_of, tensor_of
-from .._tape.composite import record
+from .._tape.composite import record, refuse
 from .._tape.windows import no_view
 from . import views
 from ._dispatch import finish, shape_of, wrap_dim, wrap_dims
@@ -128,7 +128,9 @@ def _segment_slopes(
             else:
                 chosen = (part == result) | np.isnan(part) & np.isnan(result)
                 found[start:end] = np.where(chosen, slope / np.maximum(chosen.sum(0), 1).astype(part.dtype), part.dtype.type(0))
-    return (tensor_of(found.reshape(shape_of(x)).astype(array_of(x).dtype)).to(x.device),)
+    made = tensor_of(found.reshape(shape_of(x)).astype(array_of(x).dtype)).to(x.device)
+    error = RuntimeError("derivative for aten::_segment_reduce_backward is not implemented")
+    return (refuse("NotImplemented", "_segment_reduce_backward", g, made, error, x),)
 
 
 def _segment(part: Any, reduce: str, initial: Any, rest: tuple[int, ...]) -> Any:

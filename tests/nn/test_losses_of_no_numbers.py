@@ -135,3 +135,47 @@ def test_ctc_loss_of_impossible_labels(both, zero_infinity):
         return found
 
     both(body)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("weights", ["", "weight", "pos_weight", "both"])
+def test_small_slopes_of_logits(both, weights, reduction, dtype):
+    """Far from the target the slope is that of the sigmoid, however small; first and second gradients."""
+
+    def body(torch):
+        kind = getattr(torch, dtype)
+        x = torch.tensor([[-20.0, -3, 0, 0.5], [20, 90, -90, 1]], dtype=kind).requires_grad_()
+        y = torch.tensor([[0.0, 1, 0.3, 1], [1, 0, 1, 0]], dtype=kind).requires_grad_()
+        given = {}
+        if weights in ("weight", "both"):
+            given["weight"] = torch.tensor([1.0, 2, 3, 0.5], dtype=kind)
+        if weights in ("pos_weight", "both"):
+            given["pos_weight"] = torch.tensor([2.0, 1, 3, 0.125], dtype=kind)
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(x, y, reduction=reduction, **given)
+        first = torch.autograd.grad(loss.sum(), [x, y], create_graph=True)
+        second = torch.autograd.grad((first[0] * first[0]).sum() + first[1].sum(), [x, y], allow_unused=True)
+        return loss, type(loss.grad_fn).__name__, first, second
+
+    both(body, rtol=3e-7 if dtype == "float32" else 1e-12, atol=0)
+
+
+@pytest.mark.parametrize("kinds", [("float32", "bfloat16"), ("float32", "float64"), ("float64", "float32"), ("float16", "float32"), ("float32", "int64")])
+def test_the_loss_of_logits_has_the_dtype_of_the_target(both, kinds):
+    def body(torch):
+        x, y = (torch.ones(3, dtype=getattr(torch, kind)) for kind in kinds)
+        x.requires_grad_()
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(x, y)
+        loss.backward()
+        return loss, x.grad
+
+    both(body)
+
+
+@pytest.mark.parametrize("name", ["weight", "pos_weight"])
+def test_weights_of_logits_have_no_gradient(both, name):
+    def body(torch):
+        weights = {name: torch.ones(3, requires_grad=True)}
+        return torch.nn.functional.binary_cross_entropy_with_logits(torch.ones(3), torch.ones(3), **weights)
+
+    both(body)

@@ -77,3 +77,17 @@ def test_checks_of_values(both):
 
     both(body, rtol=8e-3)
     both(lambda t: t.nn.functional.gaussian_nll_loss(*[drawn(t, "bfloat16", 4, 5)] * 3))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("shape", [(7,), (4, 5), (3, 4, 100), (2, 1), (0, 3)])
+def test_log_softmax_rounds_the_sum(both, shape, dtype):
+    """Along the last dimension torch rounds the sum of exponentials and its logarithm, too."""
+
+    def body(torch):
+        torch.manual_seed(0)
+        x = (torch.randn(shape) * 4).to(getattr(torch, dtype)).requires_grad_()
+        found = x.log_softmax(-1)
+        return found, torch.autograd.grad(found[..., :1].sum(), x)[0]
+
+    both(body, rtol=0, atol=0)

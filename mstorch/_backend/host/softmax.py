@@ -7,7 +7,7 @@ import numpy as np
 
 from ..onednn import rows
 from ..onednn.library import FOUND
-from ..quiet import quiet
+from ..quiet import narrowed, quiet
 from ..table import define_host
 from ._blocks import LONG, by_rows, share
 from ._sums import sum_along
@@ -107,8 +107,22 @@ def _logarithms(kind: int, x: np.ndarray, out: np.ndarray) -> None:
         np.subtract(x, total[:, None], out=out)
 
 
+def _log_softmax_of_halves(x: np.ndarray, dim: int) -> np.ndarray:
+    """Computed in single precision; along the last dimension torch rounds the sum and its logarithm to the half precision, too."""
+    wide = x.astype(np.float32)
+    if dim not in (-1, x.ndim - 1) or not x.size:
+        return narrowed(log_softmax_of(wide, dim), x.dtype)
+    with quiet():
+        values = _shifted(wide, dim)
+        total = narrowed(sum_along(np.exp(values), dim, True), x.dtype)
+        values -= narrowed(np.log(total.astype(np.float32)), x.dtype).astype(np.float32)
+    return narrowed(values, x.dtype)
+
+
 def log_softmax_of(x: np.ndarray, dim: int) -> np.ndarray:
     """The logarithm of softmax along a dimension, of the last one in single precision by oneDNN."""
+    if x.dtype.itemsize == 2:
+        return _log_softmax_of_halves(x, dim)
     if x.size >= _FEW and _in_library(x, dim):
         return _by_rows(_logarithms, rows.SOFTMAX, x)
     return _log_softmax_in_rows(x, dim)
@@ -122,4 +136,4 @@ def softmax_of(x: np.ndarray, dim: int) -> np.ndarray:
 
 
 define_host("softmax", softmax_of, FLOATS, HALF)
-define_host("log_softmax", log_softmax_of, FLOATS, HALF)
+define_host("log_softmax", log_softmax_of, (*FLOATS, *HALF))
