@@ -268,3 +268,14 @@ def test_every_name_of_a_class_can_be_looked_up() -> None:
     for name in dir(mstorch.nn.Linear):
         if not name.startswith("_"):
             getattr(mstorch.nn.Linear, name)
+
+
+@pytest.mark.parametrize("kind", ["int8", "int64", "bool", "float16"])
+@pytest.mark.parametrize("order", [2.0, 1.0, 0.0, float("inf")])
+def test_gradients_that_have_no_norm_are_not_clipped(both, order, kind):
+    def body(torch):
+        parameter = torch.ones(3, dtype=getattr(torch, kind))
+        parameter.grad = torch.ones_like(parameter)
+        return torch.nn.utils.clip_grad_norm_([parameter], 1.0, order), parameter.grad
+
+    both(body)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..._core.tensor_base import TensorBase
 from ..._core.warned import warn
+from ..._ops._dispatch import type_word
 from ..._ops.compare import clamp
 from ..._ops.creation import scalar_tensor
 from ..._ops.distance import p_norm
@@ -24,6 +25,8 @@ def _gradients(parameters: Any) -> list[Tensor]:
 def _norm(part: Any, order: float) -> Any:
     """A tensor's norm; one that is spread over processes knows its own."""
     spread = getattr(part, "_global_norm", None)
+    if part._dtype.category < 2:
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {type_word(part._dtype)}")
     return p_norm(part, order, tuple(range(part.dim()))) if spread is None else spread(order)
 
 
