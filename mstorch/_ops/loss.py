@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 from .._backend.table import kernel
+from .._core.dtype import bool_
 from .._core.modes import grad_set_to, modes
 from .._core.tensor_base import count_of, is_tracked
 from .._core.warned import warn
@@ -14,6 +15,7 @@ from ._autocast import follow
 from ._dispatch import (
     broadcast_shape,
     call,
+    check_result_cast,
     readable,
     refuse_dtype,
     result_dtype,
@@ -56,7 +58,13 @@ def mse_loss(
     warn_of_broadcast(input, target)
     reduction = chosen(reduction, size_average, reduce)
     refuse_dtype("mse_cpu", result_dtype((input, target)), below=2)
-    return weighted(in_order_of(square(sub(input, target)), input, target), input, weight, reduction)
+    return weighted(in_order_of(square(_difference(input, target)), input, target), input, weight, reduction)
+
+
+def _difference(input: Any, target: Any) -> Any:
+    """``input - target``, of truth values as well."""
+    kind = result_dtype((input, target))
+    return sub(*(to_dtype(item, kind) if item._dtype is bool_ else item for item in (input, target)))
 
 
 def weighted(loss: Any, input: Any, weight: Any, reduction: str) -> Any:
@@ -91,9 +99,9 @@ def smooth_l1_loss(
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
-        return reduced(abs_of(sub(input, target)), reduction)
+        return reduced(abs_of(_difference(input, target)), reduction)
     refuse_dtype("smooth_l1_cpu", result_dtype((input, target)), below=2)
-    distance = abs_of(sub(input, target))
+    distance = abs_of(_difference(input, target))
     far = distance >= beta
     squared = square(where(far, 0.0, distance))  # at infinity its gradient would be no number
     loss = in_order_of(where(far, sub(distance, 0.5 * beta), mul(squared, 0.5 / beta)), input, target)
@@ -107,10 +115,19 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     refuse_dtype("huber_cpu", result_dtype((input, target)), below=2)
-    distance = abs_of(sub(input, target))
+    distance = abs_of(_difference(input, target))
     far = distance > delta
     loss = where(far, mul(sub(distance, 0.5 * delta), delta), mul(square(where(far, 0.0, distance)), 0.5))
+    loss = _in_dtype_of(input, loss)
     return weighted(kept_order(loss, input) if loss._shape == input._shape else loss, input, weight, reduction)
+
+
+def _in_dtype_of(input: Any, loss: Any) -> Any:
+    """A loss in the input's dtype, whatever the target's is."""
+    if loss._dtype is input._dtype:
+        return loss
+    check_result_cast(loss._dtype, input._dtype)
+    return to_dtype(loss, input._dtype)
 
 
 def binary_cross_entropy(
@@ -193,6 +210,8 @@ def kl_div(
     log_target: bool = False,
 ) -> Any:  # fmt: skip
     """``target * (log(target) - input)``; with ``log_target`` the target is a logarithm itself."""
+    if input._dtype.category < 2 or target._dtype.category < 2:
+        raise RuntimeError("kl_div: Integral inputs not supported.")
     if size_average is not None or reduce is not None:
         reduction = chosen(reduction, size_average, reduce)
     elif reduction == "mean":
@@ -265,7 +284,7 @@ def soft_margin_loss(
 ) -> Any:
     """``log(1 + exp(-target * input))``, infinite where the exponential is."""
     reduction = chosen(reduction, size_average, reduce)
-    found = log1p(exp(mul(input, neg(target))))
+    found = log1p(_in_dtype_of(input, exp(mul(input, neg(_in_dtype_of(input, target))))))
     return reduced(in_order_of(found, input) if found._shape == input._shape else found, reduction)
 
 

@@ -179,3 +179,18 @@ def test_weights_of_logits_have_no_gradient(both, name):
         return torch.nn.functional.binary_cross_entropy_with_logits(torch.ones(3), torch.ones(3), **weights)
 
     both(body)
+
+
+KINDS = ["float32", "float64", "bfloat16", "int64", "bool"]
+OF_TWO = ["mse_loss", "smooth_l1_loss", "l1_loss", "huber_loss", "soft_margin_loss", "kl_div"]
+REFUSED_TWICE = ("huber_loss", "bool", "int64")  # torch names the other one of two reasons
+
+
+@pytest.mark.parametrize("name, first, second", sorted({*itertools.product(OF_TWO, KINDS, KINDS)} - {REFUSED_TWICE}))
+def test_losses_between_two_dtypes(both, name, first, second):
+    def body(torch):
+        x = torch.tensor([[0.5, -2, 3], [1, 0.25, 1.5]]).to(getattr(torch, first))
+        y = torch.tensor([[1.0, -1, 1], [1, 0.5, 1]]).to(getattr(torch, second))
+        return getattr(torch.nn.functional, name)(x, y)
+
+    both(body, message="")
