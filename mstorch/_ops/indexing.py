@@ -386,7 +386,7 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
         target = (*common, *rest)
     single = masked and isinstance(value, TensorBase) and count_of(value._shape) == 1  # torch fills by the mask
     if isinstance(value, TensorBase) and not single:
-        refuse_partial_overlap(current, value, alike=False)
+        refuse_partial_overlap(current, without_leading_ones(value) if value._shape[:1] == (1,) else value, alike=False)
     elif single and value._storage is current._storage:
         value = contiguous_copy(value)
     try:

@@ -326,7 +326,7 @@ def window_maps(base: Any, shape: tuple[int, ...], strides: Strides, offset: int
             places = part(np.arange(low, max(high, low + 1)), own_shape, own_strides, own_offset) - low
             np.add.at(counts, places, 1)
             found = found / counts[places].astype(found.dtype)
-        return np.array(found, order="C")
+        return np.array(found, order="K")  # as torch's, in the order of the tensor's own memory
 
     return forward, back
 

@@ -282,3 +282,26 @@ def test_a_tensor_is_given_its_own_memory(both, write):
         return t
 
     both(body)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (0,), (2, 3)])
+@pytest.mark.parametrize("key", ["i", "(i, slice(None))", "(..., i)", "(i, slice(1, None))", "(slice(None), i)"])
+def test_a_tensor_put_into_itself_at_indices(both, shape, key):
+    """Refused, of nothing as well."""
+
+    def body(torch):
+        x = torch.ones(shape)
+        i = torch.tensor([], dtype=torch.int64) if 0 in shape[:1] else torch.tensor([0, 0])
+        x[eval(key, {"i": i})] = x
+        return x
+
+    both(body, message="")
+
+
+def test_a_leading_one_is_left_out_before_overlaps_are_looked_for(both):
+    def body(torch):
+        x = torch.zeros(1, 0, dtype=torch.int64)
+        x[[0, 0]] = x
+        return x
+
+    both(body)

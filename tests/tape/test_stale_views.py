@@ -118,3 +118,26 @@ def test_a_view_that_has_another_dtype_than_its_base_by_now(both):
         return view.requires_grad, torch.cdist(view, view)
 
     both(body)
+
+
+@pytest.mark.parametrize("view", ["base.view(2, 2)", "base[:2]", "base.view(2, 2)[0]"])
+def test_a_written_view_takes_part_though_its_base_was_detached(both, view):
+    def body(torch):
+        base = torch.arange(4.0)
+        written = eval(view, {"base": base})
+        written.mul_(torch.tensor(2.0, requires_grad=True))
+        base.detach_()
+        return written.requires_grad, (written * 2).requires_grad, type(written.grad_fn).__name__
+
+    both(body)
+
+
+@pytest.mark.parametrize("order", [(2, 0, 1), (1, 0, 2), (2, 1, 0)])
+@pytest.mark.parametrize("window", [((3,), (0,), 0), ((2, 2), (1, 3), 0), ((4,), (3,), 1)])
+@pytest.mark.parametrize("twice", [False, True])
+def test_gradients_through_memory_lie_as_the_tensor_does(both, order, window, twice):
+    def body(torch):
+        turned = torch.arange(12.0).reshape(2, 2, 3).requires_grad_().permute(order)
+        return torch.autograd.grad((turned.as_strided(*window) ** 2).sum(), turned, create_graph=twice)[0]
+
+    both(body)
