@@ -419,9 +419,8 @@ def is_tracked(tensor: Any) -> bool:
     if auto is None:
         raw = tensor._raw
         return raw is not None and modes.native is not None and raw._requires_grad
-    if auto.leaf or auto.base is None:
-        return auto.leaf
-    return is_tracked(auto.base) or (auto.pending is not None and auto.pending[1] == tensor._counter.version)
+    pending = auto.pending
+    return auto.leaf or auto.base is not None and (is_tracked(auto.base) or pending is not None and pending[1] == tensor._counter.version)
 
 
 def auto_of(tensor: Any) -> Auto:
