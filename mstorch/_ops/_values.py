@@ -20,7 +20,7 @@ def without_leading_ones(value: Any) -> Any:
     shape = value._shape
     while len(shape) > 1 and shape[0] == 1:
         shape = shape[1:]
-    return views.reshape(value, shape)
+    return value if shape is value._shape else views.reshape(value, shape)
 
 
 def stands_in(value: Any, target: Any) -> bool:

@@ -12,7 +12,7 @@ from .._core.modes import modes
 from .._core.promotion import promote_types
 from .._core.strides import contiguous_strides
 from .._core.tensor_base import TensorBase, in_order, is_tracked
-from .._tape.windows import linear, unsafe_view
+from .._tape.windows import linear
 from . import activation, views
 from ._autocast import follow
 from ._deprecated import warn_of
@@ -334,9 +334,9 @@ def kron(input: Any, other: Any, *, out: Any = None) -> Any:
     a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
     wide = [length for n in a for length in (n, 1)]
     deep = [length for n in b for length in (1, n)]
-    product = unsafe_view(views.view(input, tuple(wide))) * unsafe_view(views.view(other, tuple(deep)))
+    product = views.unsafe_view(input, tuple(wide), fresh=False) * views.unsafe_view(other, tuple(deep), fresh=False)
     # As in torch, which takes the product's memory as it lies, and refuses one that lies in another order.
-    return finish(unsafe_view(views.view(product, tuple(x * y for x, y in zip(a, b)))), out)
+    return finish(views.unsafe_view(product, tuple(x * y for x, y in zip(a, b)), fresh=False), out)
 
 
 def trace(input: Any) -> Any:

@@ -353,7 +353,7 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         write_array(current, number_as(value, current), label="FillBackward3")
         return
     if isinstance(value, TensorBase) and value._storage is current._storage:
-        if value._shape != current._shape and value._shape[:1] == (1,):
+        if value._shape != current._shape:
             value = without_leading_ones(value)
         same = stands_in(value, current)
         if same and not (modes.grad and (is_tracked(value) or is_tracked(current))):
@@ -386,7 +386,7 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
         target = (*common, *rest)
     single = masked and isinstance(value, TensorBase) and count_of(value._shape) == 1  # torch fills by the mask
     if isinstance(value, TensorBase) and not single:
-        refuse_partial_overlap(current, without_leading_ones(value) if value._shape[:1] == (1,) else value, alike=False)
+        refuse_partial_overlap(current, without_leading_ones(value), alike=False)
     elif single and value._storage is current._storage:
         value = contiguous_copy(value)
     try:

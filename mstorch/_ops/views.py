@@ -10,6 +10,7 @@ from .._backend import tape
 from .._backend.table import kernel
 from .._core.dtype import dtype
 from .._core.promotion import type_text
+from .._core.storage import Counter
 from .._core.strides import beyond_storage, contiguous_strides, view_strides
 from .._core.tensor_base import TensorBase, make_view, strides_of, whole_storage
 from .._tape import windows
@@ -82,17 +83,21 @@ def view(self: Any, *shape: Any, **named: Any) -> Any:
         shape = tuple(named.values())
     if len(shape) == 1 and isinstance(shape[0], dtype):
         return view_dtype(self, shape[0])
-    own = shape_of(self)
-    wanted = infer_size(shape_args(shape, "view"), numel_of(own))
+    wanted = infer_size(shape_args(shape, "view"), numel_of(shape_of(self)))
+    return _as_shape(self, wanted, _strides_as(self, wanted))
+
+
+def _strides_as(self: Any, shape: tuple[int, ...]) -> Any:
+    """The steps that show a tensor's elements in another shape; torch's error where none do."""
     if self._stride is None:
-        return _as_shape(self, wanted, contiguous_strides(wanted))
-    strides = view_strides(own, self._stride, wanted)
+        return contiguous_strides(shape)
+    strides = view_strides(shape_of(self), self._stride, shape)
     if strides is None:
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
             "contiguous subspaces). Use .reshape(...) instead."
         )
-    return _as_shape(self, wanted, strides)
+    return strides
 
 
 def reshape(input: Any, *shape: Any) -> Any:
@@ -105,9 +110,16 @@ def reshape(input: Any, *shape: Any) -> Any:
     return unsafe_view(call(_clone, (input,)), wanted)
 
 
-def unsafe_view(fresh: Any, shape: tuple[int, ...]) -> Any:
-    """The dense elements of a tensor that nobody else holds in another shape, no view for autograd."""
-    return windows.no_view(_as_shape(fresh, shape, contiguous_strides(shape), "UnsafeViewBackward0"))
+def unsafe_view(input: Any, shape: tuple[int, ...], fresh: bool = True) -> Any:
+    """The elements of a tensor in another shape, no view for autograd.
+
+    ``fresh``: the tensor is dense, and nobody else holds it. If not, it lies in any order, and the result counts its own writes.
+    """
+    strides = contiguous_strides(shape) if fresh else _strides_as(input, shape)
+    made = windows.no_view(_as_shape(input, shape, strides, "UnsafeViewBackward0"))
+    if not fresh:
+        made._counter = Counter(made._counter.version)
+    return made
 
 
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:

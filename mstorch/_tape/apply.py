@@ -375,10 +375,12 @@ def _kept(derivative: Derivative, inputs: Sequence[Any], edges: Sequence[Any], r
             saved.append(None)
             continue
         item = inputs[place]
-        if place in derivative.windows and keep is SavedInput and item._storage.__class__ is Storage:
+        if not isinstance(item, TensorBase):
+            saved.append(Constant(item))
+        elif place in derivative.windows and keep is SavedInput and item._storage.__class__ is Storage:
             saved.append(SavedWindow(item))
         else:
-            saved.append(keep(item) if isinstance(item, TensorBase) else Constant(item))
+            saved.append(keep(item))
     for number in derivative.results:
         saved.append(Saved(results[number], True))
     return saved

@@ -352,14 +352,6 @@ def view_of_hidden(tensor: Any) -> Any:
     return tensor
 
 
-def unsafe_view(made: Any) -> Any:
-    """A view as a tensor of its own that counts its own writes, although it has the memory of another: torch's ``_unsafe_view``."""
-    no_view(made)._counter = Counter(made._counter.version)
-    if made._node is not None:
-        made._node.__class__ = named(Linear, "UnsafeViewBackward0")
-    return made
-
-
 # Several views at once
 
 
