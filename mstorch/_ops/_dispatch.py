@@ -33,6 +33,7 @@ from .._core.tensor_base import (
     laid_out,
     meta_tensor,
     put_array,
+    recording,
     resize,
     tensor_of,
     turn_into,
@@ -514,10 +515,17 @@ def _one_by_one(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...]
         return False
     if result_dtype([tensor, *(value for value in args if isinstance(value, TensorBase))]) is not tensor._dtype:
         return False  # what is cast is read before
-    values = in_sequence(tensor, (tensor, *args), functools.partial(function, **kwargs), once=function.__name__ in ONCE)
-    if values is not None:
+    recorded = recording((tensor, *(value for value in args if isinstance(value, TensorBase))))
+    with grad_set_to(False):
+        values = in_sequence(tensor, (tensor, *args), functools.partial(function, **kwargs), once=function.__name__ in ONCE)
+    if values is None:
+        return False
+    if recorded:
+        _stored(tensor, function, args, kwargs)
+        array_of(tensor)[...] = values
+    else:
         put_array(tensor, values)
-    return values is not None
+    return True
 
 
 _NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}

@@ -10,6 +10,7 @@ from .._core.storage import Storage
 from .._core.strides import iteration_order, may_overlap
 from .._core.tensor_base import TensorBase, recording, strides_of
 from . import views
+from ._dispatch import in_place_form
 
 
 def _blocks(shape: tuple[int, ...], strides: Sequence[int]) -> list[int]:
@@ -39,6 +40,11 @@ def written_in_turn(form: Callable[..., Any], input: Any, args: tuple[Any, ...],
         form(block, *(_part(value, chosen, len(shape)) for value in args), **{k: _part(v, chosen, len(shape)) for k, v in kwargs.items()})
     input._counter.version = count + 1
     return True
+
+
+def elementwise_form(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The in-place form ``name`` of an elementwise function."""
+    return in_place_form(function, name, in_turn=written_in_turn)
 
 
 def rows_in_turn(form: Callable[..., Any], input: Any, dim: int) -> bool:

@@ -19,11 +19,11 @@ def stands_for_a_tuple(key: Any) -> bool:
 
 
 def has_mask(key: Any) -> bool:
+    """Whether a key has a mask of one dimension or more: a single truth value is a row of indices to torch."""
     items = key if isinstance(key, tuple) else (key,)
     return any(
-        isinstance(item, (bool, np.bool_))
-        or (isinstance(item, TensorBase) and item._dtype in (bool_, uint8))
-        or (isinstance(item, np.ndarray) and item.dtype in (np.bool_, np.uint8))
+        (isinstance(item, TensorBase) and item._shape and item._dtype in (bool_, uint8))
+        or (isinstance(item, np.ndarray) and item.ndim and item.dtype in (np.bool_, np.uint8))
         or (isinstance(item, list) and bool(item) and isinstance(item[0], bool))
         for item in items
     )

@@ -18,7 +18,7 @@ from .from_data import from_numpy as tensor_from_numpy
 def without_leading_ones(value: Any) -> Any:
     """A value in the shape that torch compares with the place that it goes to."""
     shape = value._shape
-    while len(shape) > 1 and shape[0] == 1:
+    while shape and shape[0] == 1:
         shape = shape[1:]
     return value if shape is value._shape else views.reshape(value, shape)
 
@@ -51,15 +51,14 @@ def fitted(value: Any, target: Any, shape: tuple[int, ...]) -> Any:
         value = views_tensor(value)
     if not isinstance(value, TensorBase):
         raise TypeError(f"can't assign a {type(value).__name__} to a {_old_type(target)}")
+    if value._shape != shape:
+        value = without_leading_ones(value)
+        if len(value._shape) > len(shape):
+            views.expand(value, shape)  # which raises
     if value._dtype is not target._dtype:
         value = cast_tensor(value, target._dtype)
-    own = value._shape
-    if own != shape:
-        squeezed = own
-        while len(squeezed) > len(shape) and squeezed[0] == 1:
-            squeezed = squeezed[1:]
-        _check_fits(own, squeezed, shape)
-        value = views.expand(views.reshape(value, squeezed) if squeezed != own else value, shape)
+    if value._shape != shape:
+        value = views.expand(value, shape)
     if value._storage is target._storage:
         refuse_partial_overlap(target, value)
         found = in_sequence(target, (value,), lambda row: row) if shape == target._shape else None
@@ -70,20 +69,6 @@ def fitted(value: Any, target: Any, shape: tuple[int, ...]) -> Any:
 def views_tensor(array: np.ndarray) -> Any:
     """An array as a tensor that shares its memory."""
     return tensor_from_numpy(array)
-
-
-def _check_fits(own: tuple[int, ...], squeezed: tuple[int, ...], shape: tuple[int, ...]) -> None:
-    lead = len(shape) - len(squeezed)
-    if lead < 0 or any(n != 1 and n != shape[lead + i] for i, n in enumerate(squeezed)):
-        for i in range(1, min(len(own), len(shape)) + 1):
-            if own[-i] not in (1, shape[-i]):
-                raise RuntimeError(
-                    f"The expanded size of the tensor ({shape[-i]}) must match the existing size ({own[-i]}) at non-singleton "
-                    f"dimension {len(shape) - i}.  Target sizes: {list(shape)}.  Tensor sizes: {list(own)}"
-                )
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(own)} cannot be broadcast to indexing result of shape {list(shape)}"
-        )
 
 
 def _old_type(target: Any) -> str:

@@ -30,7 +30,7 @@ def form_for_windows(function: Callable[..., Any], write: Callable[..., bool]) -
     whole = in_place_form(function, f"{function.__name__}_")
 
     def method(input: Any, *args: Any, **kwargs: Any) -> Any:
-        if input._stride is not None and _shares_places(input) and not _recorded(input, args, kwargs):
+        if input._stride is not None and shares_places(input) and not _recorded(input, args, kwargs):
             check_writable(input)
             function(input, *args, **kwargs)  # whose errors come before anything is written
             places = flat_index(input._shape, input._stride, 0)
@@ -44,7 +44,8 @@ def form_for_windows(function: Callable[..., Any], write: Callable[..., bool]) -
     return method
 
 
-def _shares_places(input: Any) -> bool:
+def shares_places(input: Any) -> bool:
+    """Whether elements of a tensor on the host share memory, which torch's look at its strides does not find."""
     shape, strides = input._shape, input._stride
     on_host = input._storage.__class__ is Storage and modes.native is None
     return on_host and 0 not in shape and may_overlap(shape, strides) and not overlaps(shape, strides)

@@ -12,13 +12,13 @@ from ._dispatch import (
     elementwise,
     expect_a_tensor,
     expect_tensors,
-    in_place_form,
     refuse_dtype,
     result_dtype,
     type_word,
     unary,
 )
 from ._forms import accept_forms
+from ._in_turn import elementwise_form
 from .compare import eq, where
 from .copying import to_dtype
 from .elementwise import abs, div, mul
@@ -107,7 +107,7 @@ def lcm(input: Any, other: Any, *, out: Any = None) -> Any:
     return result if out is None else deliver(result, out)
 
 
-gcd_, lcm_ = in_place_form(gcd, "gcd_"), in_place_form(lcm, "lcm_")
+gcd_, lcm_ = elementwise_form(gcd, "gcd_"), elementwise_form(lcm, "lcm_")
 
 NAMES = tuple("bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift gcd lcm".split())
 FUNCTIONS = tuple(

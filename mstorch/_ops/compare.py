@@ -12,7 +12,8 @@ from .._backend.table import Kernel, kernel
 from .._core.dtype import bool_, dtype, finfo, int64, uint8
 from .._core.modes import grad_set_to
 from .._core.strides import preserved_strides
-from .._core.tensor_base import TensorBase, array_of, count_of, laid_out, tensor_of
+from .._core.tensor_base import TensorBase, array_of, count_of, laid_out, tensor_of, touch
+from .._core.writable import check_writable
 from .._tape.apply import apply
 from ._choice import chosen
 from ._deprecated import warn_of
@@ -23,7 +24,6 @@ from ._dispatch import (
     expect_tensor,
     expect_tensors,
     finish,
-    in_place_form,
     is_number,
     python_number,
     refuse_dtype,
@@ -32,6 +32,7 @@ from ._dispatch import (
     unary,
 )
 from ._forms import accept_forms
+from ._in_turn import elementwise_form
 from ._memory_order import in_order_of, kept_order, result_strides
 from ._numbers import fitting
 from ._scalars import scalar_array
@@ -439,10 +440,21 @@ def result_type(tensor1: Any, tensor2: Any) -> dtype:
 
 
 clamp_, clamp_min_, clamp_max_ = (
-    in_place_form(function, f"{function.__name__}_") for function in (clamp, clamp_min, clamp_max)
+    elementwise_form(function, f"{function.__name__}_") for function in (clamp, clamp_min, clamp_max)
 )
 clip_ = clamp_
-nan_to_num_ = in_place_form(nan_to_num, "nan_to_num_")
+_without_nan = elementwise_form(nan_to_num, "nan_to_num_")
+
+
+def nan_to_num_(
+    input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Any:
+    """In-place version of ``nan_to_num``."""
+    if input._dtype.category < 2:  # nothing changes, so that torch does not look whether elements share memory
+        check_writable(input, uniform=True)
+        touch(input)
+        return input
+    return _without_nan(input, nan, posinf, neginf)
 
 FUNCTIONS = tuple(
     "is_complex is_floating_point is_signed is_conj is_neg is_same_size "
@@ -456,13 +468,13 @@ METHODS = tuple(
     "eq ne lt le gt ge less less_equal greater greater_equal not_equal logical_and logical_or logical_xor logical_not "
     "isnan "
     "isinf isfinite isposinf isneginf signbit isreal is_nonzero equal isclose allclose maximum minimum fmax fmin clamp "
-    "clamp_min clamp_max clip nan_to_num".split()
+    "clamp_min clamp_max clip nan_to_num nan_to_num_".split()
 )
 NAMED_METHODS = {"where": where_method}
 IN_PLACE = tuple(
     "eq ne lt le gt ge less less_equal greater greater_equal not_equal logical_and logical_or logical_xor logical_not "
     "clamp "
-    "clamp_min clamp_max clip nan_to_num".split()
+    "clamp_min clamp_max clip".split()
 )
 # Truth values have no gradient, so torch writes those of these into what takes part in autograd, too.
 WITHOUT_GRADIENT = ("logical_and", "logical_or", "logical_xor", "logical_not")

@@ -227,9 +227,10 @@ def _copied_into(self: Any, src: Any, label: str) -> Any:
         refuse_partial_overlap(self, src)
         if self._dtype.category < 3 and src._dtype.category == 3:
             _warn_of_parts(self._dtype)
-        if len(src._shape) > len(self._shape):
+        if src._shape != self._shape:
             wide = broadcast_shape(self._shape, src._shape)
-            raise RuntimeError(f"output with shape {list(self._shape)} doesn't match the broadcast shape {list(wide)}")
+            if wide != self._shape:
+                raise RuntimeError(f"output with shape {list(self._shape)} doesn't match the broadcast shape {list(wide)}")
     assign(self, fitted(src, self, self._shape), label, given=True)
     return self
 

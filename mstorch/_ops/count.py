@@ -12,7 +12,7 @@ import numpy as np
 from .. import return_types
 from .._backend.quiet import quiet
 from .._backend.table import kernel
-from .._core.dtype import bool_, float32, float64, int32, int64
+from .._core.dtype import bool_, float32, float64, iinfo, int8, int32, int64, uint8
 from .._core.strides import contiguous_strides, normalize
 from .._core.tensor_base import TensorBase, array_of, count_of, in_order, tensor_of, value_of, wrap
 from .._core.warned import warn_once
@@ -302,6 +302,11 @@ def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0, *, out: Any =
     if min > max:
         raise RuntimeError("torch.histc: max must be larger than min")
     if input._dtype.category != 2:
+        if input._dtype in (uint8, int8) and min == max:  # torch widens the range before it looks whether it counts such numbers
+            low, high = _ends_of(input.detach()) if count_of(input._shape) else (0, 0)
+            limits = iinfo(input._dtype)
+            if low == high and (low == limits.min or low == limits.max):
+                raise RuntimeError(f"value cannot be converted to type {limits.dtype}_t without overflow")
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{type_word(input._dtype)}'")
     values = views.reshape(input.detach(), (views.numel_of(shape_of(input)),))
     low, high = _range_of(values, min, max, "torch.histc", 1.0)

@@ -29,7 +29,6 @@ from ._dispatch import (
     expect_tensor,
     finish,
     in_place,
-    in_place_form,
     is_number,
     python_number,
     readable,
@@ -40,6 +39,7 @@ from ._dispatch import (
     unary,
 )
 from ._forms import accept_forms
+from ._in_turn import elementwise_form
 from ._integer_history import refuse_tracked
 from ._memory_order import in_order_of, kept_order, result_strides, row_major
 from ._numbers import fitting
@@ -512,7 +512,7 @@ def _rest(weight: Any, kind: dtype) -> Any:
 absolute, absolute_, divide, true_divide, multiply, negative = abs, abs_, div, div, mul, neg
 
 neg_, reciprocal_, rsqrt_, sqrt_, square_ = (
-    in_place_form(function, f"{function.__name__}_") for function in (neg, reciprocal, rsqrt, sqrt, square)
+    elementwise_form(function, f"{function.__name__}_") for function in (neg, reciprocal, rsqrt, sqrt, square)
 )
 negative_ = neg_
 

@@ -9,7 +9,7 @@ from .._backend.table import kernel
 from .._core.dtype import bool_, int64, uint8
 from .._core.modes import modes
 from .._core.storage import Storage
-from .._core.strides import contiguous_strides, iterated_strides, view_strides
+from .._core.strides import contiguous_strides, iterated_strides, overlaps, view_strides
 from .._core.tangents import LEVELS
 from .._core.tensor_base import (
     TensorBase,
@@ -104,6 +104,8 @@ def _expanded(key: Any, rank: int) -> list[Any]:
             used += 1
     if used > rank:
         if rank == 0 and used == 1 and all(isinstance(item, (int, np.integer)) for item in items):
+            if items[0] < 0:
+                raise IndexError(f"index {items[0]} is out of bounds for dimension 0 with size 0")
             raise IndexError(
                 "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
                 "tensor to a number"
@@ -209,14 +211,18 @@ def _plan(shape: tuple[int, ...], advanced: dict[int, Any]) -> tuple[tuple[int, 
     return tuple(common), dims, adjacent
 
 
+def _refuse_places_in_nothing(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
+    """torch looks at no positions where nothing is taken, but that nothing can be taken of nothing."""
+    for dim, index in advanced.items():
+        if not shape[dim] and 0 not in index._shape:
+            raise IndexError("index is out of bounds for dimension with size 0")
+
+
 def _check_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
     if capturing():
         return
     if 0 in shape:
-        # torch looks at no positions where nothing is taken, but that nothing can be taken of nothing.
-        for dim, index in advanced.items():
-            if not shape[dim] and 0 not in index._shape:
-                raise IndexError("index is out of bounds for dimension with size 0")
+        _refuse_places_in_nothing(shape, advanced)
     # torch brings the indexed dimensions to the front before it counts them.
     for position, (dim, index) in enumerate(sorted(advanced.items())):
         if 0 in index._shape or is_meta(index):
@@ -336,13 +342,26 @@ def _taken_strides(
 
 def setitem(self: Any, key: Any, value: Any) -> None:
     """``self[key] = value``, with ``value`` broadcast to the part and converted to the tensor's dtype."""
+    if key is False:
+        return  # as in torch, whatever the value
+    if key is True:
+        key = None
     if value.__class__ is complex:
         number_as(value, self)
-    current, advanced = (self, {}) if is_whole(key, self._shape) else _basic(self, key)
+    try:
+        current, advanced = (self, {}) if is_whole(key, self._shape) else _basic(self, key)
+    except IndexError as error:
+        if str(error).startswith("The shape of the mask"):
+            check_history(self)  # torch looks at masks last
+        raise
     if current is not self and (0 not in self._shape or has_full_slices(key)) and (advanced or self._dtype.category < 2) and (
         current._shape == self._shape and current._offset == self._offset and strides_of(current) == strides_of(self)
     ):
         current = self  # as in torch, what shows all of a tensor is the tensor
+    if value is current and not advanced and current._stride is not None and overlaps(current._shape, current._stride):
+        check_history(current)
+        touch(current)
+        return
     if advanced:
         masked = has_mask(key)
         if masked and (is_number(value) or isinstance(value, TensorBase) and count_of(value._shape) == 1):
@@ -352,22 +371,22 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     if is_number(value):
         write_array(current, number_as(value, current), label="FillBackward3")
         return
+    number = isinstance(value, TensorBase) and not value._shape and current._shape  # to torch
     if isinstance(value, TensorBase) and value._storage is current._storage:
         if value._shape != current._shape:
             value = without_leading_ones(value)
         same = stands_in(value, current)
         if same and not (modes.grad and (is_tracked(value) or is_tracked(current))):
             check_history(current)
-            if not value._shape:  # a number, to torch
+            if number:
                 refuse_shared_places(current)
             touch(current)
             return
-        if value._shape != current._shape and value._shape and current._shape and count_of(value._shape) == count_of(current._shape) == 1:
+        if value._shape != current._shape and not number and count_of(value._shape) == count_of(current._shape) == 1:
             refuse_partial_overlap(current, value, alike=False)  # torch compares the steps of windows of one element, too
-        if same or not value._shape and current._shape:  # the latter is a number, to torch
+        if same or number:
             value = contiguous_copy(value)
     check_writable(current)
-    number = isinstance(value, TensorBase) and not value._shape and current._shape  # to torch
     assign(current, fitted(value, current, current._shape), "FillBackward3" if number else "CopyBackwards", given=True)
     if number:
         follow_fill(current, value, "FillBackward3")
@@ -378,17 +397,19 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
         number_as(value, current)  # as in torch, the number is looked at first, then the history, then the indices
     check_history(current)
     shape = current._shape
+    single = masked and isinstance(value, TensorBase) and count_of(value._shape) == 1  # torch fills by the mask
+    if isinstance(value, TensorBase) and not single:
+        refuse_partial_overlap(current, without_leading_ones(value), alike=False)
+    elif single and value._storage is current._storage:
+        value = contiguous_copy(value)
     common, dims, adjacent = _plan(shape, advanced)
     rest = [shape[d] for d in range(len(shape)) if d not in dims]
     if adjacent:
         target = (*rest[: dims[0]], *common, *rest[dims[0] :])
     else:
         target = (*common, *rest)
-    single = masked and isinstance(value, TensorBase) and count_of(value._shape) == 1  # torch fills by the mask
-    if isinstance(value, TensorBase) and not single:
-        refuse_partial_overlap(current, without_leading_ones(value), alike=False)
-    elif single and value._storage is current._storage:
-        value = contiguous_copy(value)
+    if 0 in shape:
+        _refuse_places_in_nothing(shape, advanced)
     try:
         source = fitted(value, current, target)
     except RuntimeError:

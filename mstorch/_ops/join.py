@@ -10,13 +10,15 @@ import numpy as np
 from .._backend.table import kernel
 from .._core.dtype import int32, int64
 from .._core.formats import contiguous_format
+from .._core.modes import grad_set_to, modes
 from .._core.promotion import can_cast, promote_types
 from .._core.size import Size
 from .._core.storage import Storage
 from .._core.strides import channels_last_strides, normalize, preserved_strides, suggests_channels_last
-from .._core.tensor_base import TensorBase, array_of, in_order, recording, resize, tensor_of
+from .._core.tangents import LEVELS
+from .._core.tensor_base import TensorBase, array_of, in_order, is_tracked, recording, resize, tensor_of
 from .._tape.apply import apply
-from .._tape.windows import no_view
+from .._tape.windows import linear_node, no_view
 from . import views
 from ._autocast import follow
 from ._deprecated import warn_of
@@ -87,6 +89,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     first = next((shape for shape in shapes if shape != (0,)), (0,))
     if first == (0,):
         # Where all are skipped, torch does not look at the dimension.
+        _check_kind(_common(tensors), out)
         return finish(apply(_cat, _common(tensors), ([cast_tensor(tensor, _common(tensors)) for tensor in tensors],), (0,)), out)
     axis = wrap_dim(dim, len(first))
     for number, shape in enumerate(shapes):
@@ -399,13 +402,32 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
         if not -rank <= d < rank:
             raise RuntimeError(f"Rotation dim{number} out of range, dim{number} = {d}")
     k %= 4
-    if k == 1:
-        return no_view(views.transpose(flip(input, (dims[1],)), *dims))
+    if modes.native is not None or LEVELS or not (modes.grad and is_tracked(input)):
+        return _quarter_turns(input, k, dims)
+    with grad_set_to(False):
+        made = _quarter_turns(input, k, dims)
+    # One node, as in torch: the gradient, too, lies as what is turned does.
+    made._node = linear_node(input, _turned(k, dims), _turned(4 - k, dims), "Rot90Backward0")
+    return made
+
+
+def _quarter_turns(input: Any, k: int, dims: tuple[int, int]) -> Any:
     if k == 2:
         return flip(input, dims)
-    if k == 3:
-        return no_view(views.transpose(flip(input, (dims[0],)), *dims))
-    return input.clone(memory_format=_contiguous())
+    if k in (0, 4):
+        return input.clone(memory_format=_contiguous())
+    return no_view(views.transpose(flip(input, (dims[1 if k == 1 else 0],)), *dims))
+
+
+def _turned(k: int, dims: tuple[int, int]) -> Any:
+    def turned(array: np.ndarray) -> np.ndarray:
+        if k == 2:
+            return np.flip(array, dims).copy()
+        if k in (0, 4):
+            return array.copy()
+        return np.flip(array, dims[1 if k == 1 else 0]).copy().swapaxes(*dims)
+
+    return turned
 
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:

@@ -27,7 +27,6 @@ from ._dispatch import (
     expect_tensor,
     expect_tensors,
     finish,
-    in_place_form,
     refuse_dtype,
     result_dtype,
     type_word,
@@ -35,6 +34,7 @@ from ._dispatch import (
 )
 from ._forms import accept_forms
 from ._fresh_out import no_derivative
+from ._in_turn import elementwise_form
 from ._memory_order import kept_order, result_strides, row_major
 from ._parts import expect_parts
 from ._scalars import scalar_array
@@ -383,44 +383,44 @@ def angle(input: Any, *, out: Any = None) -> Any:
     return unary(_angle, input, out, to_float=True)
 
 
-acos_ = in_place_form(acos, "acos_")
-acosh_ = in_place_form(acosh, "acosh_")
-arccos_ = in_place_form(arccos, "arccos_")
-arccosh_ = in_place_form(arccosh, "arccosh_")
-arcsin_ = in_place_form(arcsin, "arcsin_")
-arcsinh_ = in_place_form(arcsinh, "arcsinh_")
-arctan_ = in_place_form(arctan, "arctan_")
-arctanh_ = in_place_form(arctanh, "arctanh_")
-asin_ = in_place_form(asin, "asin_")
-asinh_ = in_place_form(asinh, "asinh_")
-atan_ = in_place_form(atan, "atan_")
-atanh_ = in_place_form(atanh, "atanh_")
-ceil_ = in_place_form(ceil, "ceil_")
-cos_ = in_place_form(cos, "cos_")
-cosh_ = in_place_form(cosh, "cosh_")
-deg2rad_ = in_place_form(deg2rad, "deg2rad_")
-exp_ = in_place_form(exp, "exp_")
-exp2_ = in_place_form(exp2, "exp2_")
-expm1_ = in_place_form(expm1, "expm1_")
-fix_ = in_place_form(fix, "fix_")
-floor_ = in_place_form(floor, "floor_")
-frac_ = in_place_form(frac, "frac_")
-ldexp_ = in_place_form(ldexp, "ldexp_")
-log_ = in_place_form(log, "log_")
-log10_ = in_place_form(log10, "log10_")
-log1p_ = in_place_form(log1p, "log1p_")
-log2_ = in_place_form(log2, "log2_")
-logit_ = in_place_form(logit, "logit_")
-rad2deg_ = in_place_form(rad2deg, "rad2deg_")
-round_ = in_place_form(round, "round_")
-sigmoid_ = in_place_form(sigmoid, "sigmoid_")
-sin_ = in_place_form(sin, "sin_")
-sinc_ = in_place_form(sinc, "sinc_")
-sinh_ = in_place_form(sinh, "sinh_")
-tan_ = in_place_form(tan, "tan_")
-tanh_ = in_place_form(tanh, "tanh_")
-trunc_ = in_place_form(trunc, "trunc_")
-xlogy_ = in_place_form(xlogy, "xlogy_")
+acos_ = elementwise_form(acos, "acos_")
+acosh_ = elementwise_form(acosh, "acosh_")
+arccos_ = elementwise_form(arccos, "arccos_")
+arccosh_ = elementwise_form(arccosh, "arccosh_")
+arcsin_ = elementwise_form(arcsin, "arcsin_")
+arcsinh_ = elementwise_form(arcsinh, "arcsinh_")
+arctan_ = elementwise_form(arctan, "arctan_")
+arctanh_ = elementwise_form(arctanh, "arctanh_")
+asin_ = elementwise_form(asin, "asin_")
+asinh_ = elementwise_form(asinh, "asinh_")
+atan_ = elementwise_form(atan, "atan_")
+atanh_ = elementwise_form(atanh, "atanh_")
+ceil_ = elementwise_form(ceil, "ceil_")
+cos_ = elementwise_form(cos, "cos_")
+cosh_ = elementwise_form(cosh, "cosh_")
+deg2rad_ = elementwise_form(deg2rad, "deg2rad_")
+exp_ = elementwise_form(exp, "exp_")
+exp2_ = elementwise_form(exp2, "exp2_")
+expm1_ = elementwise_form(expm1, "expm1_")
+fix_ = elementwise_form(fix, "fix_")
+floor_ = elementwise_form(floor, "floor_")
+frac_ = elementwise_form(frac, "frac_")
+ldexp_ = elementwise_form(ldexp, "ldexp_")
+log_ = elementwise_form(log, "log_")
+log10_ = elementwise_form(log10, "log10_")
+log1p_ = elementwise_form(log1p, "log1p_")
+log2_ = elementwise_form(log2, "log2_")
+logit_ = elementwise_form(logit, "logit_")
+rad2deg_ = elementwise_form(rad2deg, "rad2deg_")
+round_ = elementwise_form(round, "round_")
+sigmoid_ = elementwise_form(sigmoid, "sigmoid_")
+sin_ = elementwise_form(sin, "sin_")
+sinc_ = elementwise_form(sinc, "sinc_")
+sinh_ = elementwise_form(sinh, "sinh_")
+tan_ = elementwise_form(tan, "tan_")
+tanh_ = elementwise_form(tanh, "tanh_")
+trunc_ = elementwise_form(trunc, "trunc_")
+xlogy_ = elementwise_form(xlogy, "xlogy_")
 
 accept_forms(globals())
 follow(globals())

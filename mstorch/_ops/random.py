@@ -13,7 +13,7 @@ from .._backend.raw import Raw, from_numpy
 from .._core import device as devices
 from .._core.dtype import bfloat16, bool_, dtype, get_default_dtype, int64
 from .._core.generator import drawn_in_slices, engine_of
-from .._core.strides import dense_order
+from .._core.strides import iteration_order
 from .._core.tensor_base import TensorBase, array_of, is_meta, meta_tensor, recording, strides_of, touch, value_of, wrap
 from .._core.writable import check_writable
 from .._tape.composite import record
@@ -239,20 +239,14 @@ def _put(tensor: Any, array: Any) -> Any:
     return tensor
 
 
-def _in_memory_order(tensor: Any) -> tuple[int, ...] | None:
-    """The order of a dense tensor's dimensions in memory, in which torch draws; None where it draws by index."""
-    order = None if tensor._stride is None else dense_order(shape_of(tensor), strides_of(tensor))
-    return None if order is None else tuple(order)
-
-
 def _drawn(tensor: Any, draw: Any) -> Any:
     """What ``draw(shape, contiguous)`` gives, laid out as torch fills the tensor; nothing is drawn for one without memory."""
     shape = shape_of(tensor)
     if is_meta(tensor):
         return np.zeros((), tensor._dtype.np)
-    order = _in_memory_order(tensor)
-    if order is None or is_contiguous(tensor):
-        return draw(shape, is_contiguous(tensor))
+    if tensor._stride is None or is_contiguous(tensor):
+        return draw(shape, True)
+    order = iteration_order(shape, (strides_of(tensor),))[::-1]  # the order of the dimensions in memory, in which torch draws
     laid = draw(tuple(shape[i] for i in order), False)
     if isinstance(laid, Raw):
         return value_of(permute(wrap(laid), tuple(int(i) for i in np.argsort(order))))

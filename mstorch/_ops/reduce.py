@@ -439,10 +439,8 @@ def _variance_on_host(input: Any, dims: tuple[int, ...], rest: float, keepdim: b
 
     Where nothing is left of the count, its gradient is torch's: infinite if all was asked for (``whole``), else over what is left.
     """
-    found, away = numpy_variance(array_of(input), dims, keepdim, rest if rest > 0 else 0)
     rooted = name == "std"
-    if rooted:
-        np.sqrt(found, out=found)
+    found, away = numpy_variance(array_of(input), dims, keepdim, rest if rest > 0 else 0, rooted)
     result = fresh(found)
     if not followed((input,)):
         return result

@@ -15,6 +15,7 @@ from .._core.tangents import LEVELS, is_dual
 from .._core.tensor_base import (
     TensorBase,
     array_of,
+    auto_of,
     is_tracked,
     resize,
     strides_of,
@@ -26,6 +27,7 @@ from .._core.tensor_base import (
 from .._core.writable import check_history, check_view
 from .._tape.composite import refuse
 from .._tape.node import bare_twin, edge_of
+from .._tape.refitted import refit
 from . import views
 from ._dispatch import cpp_word, shape_args, shape_of
 from ._forms import accept_forms
@@ -90,6 +92,9 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
     tracked = bare_twin(source)
     if edge is not None:
         tracked._node, tracked._number = edge
+    elif is_tracked(source):
+        auto_of(tracked).leaf = True  # a view made without grad, which has no history of its own
+    before = self._shape
     if size is None:
         turn_into(self, views.alias(source))
     else:
@@ -103,6 +108,8 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
                 refuse_growth(source._storage)
                 source._storage.resize(need)
         turn_into(self, views.as_strided(source, shape, contiguous_strides(shape) if stride is None else stride, storage_offset))
+    if not modes.grad:
+        refit(self, before, self._dtype)  # autograd is not told, and goes on with the shape that it knows
     error = RuntimeError("derivative for set_ is not implemented")
     refuse("NotImplemented", "set_", tracked, self, error)
     base = None if self._auto is None else self._auto.base

@@ -285,9 +285,9 @@ def expand(input: Any, *size: Any, implicit: bool = False) -> Any:
             f"expand({type_text(input._dtype)}{{{list(own)}}}, size={list(wanted)}): the number of sizes provided ({len(wanted)}) "
             f"must be greater or equal to the number of dimensions in the tensor ({len(own)})"
         )
-    shape, steps = [], []
-    for i, length in enumerate(wanted):
-        mine = own[i - lead] if i >= lead else None
+    shape, steps = list(wanted), [0] * len(wanted)
+    for i in reversed(range(len(wanted))):  # as in torch, which names the last dimension that does not fit
+        length, mine = wanted[i], own[i - lead] if i >= lead else None
         if length == -1:
             if mine is None:
                 raise RuntimeError(
@@ -299,8 +299,9 @@ def expand(input: Any, *size: Any, implicit: bool = False) -> Any:
                 f"The expanded size of the tensor ({length}) must match the existing size ({mine}) at non-singleton "
                 f"dimension {i}.  Target sizes: {list(wanted)}.  Tensor sizes: {list(own)}"
             )
-        shape.append(length)
-        steps.append(strides[i - lead] if mine is not None and mine == length else 0)
+        shape[i] = length
+        if mine is not None and mine == length:
+            steps[i] = strides[i - lead]
     for i in reversed(range(lead if own else 0)):  # a new dimension of length 1 spans the next one
         if shape[i] == 1:
             steps[i] = shape[i + 1] * steps[i + 1]

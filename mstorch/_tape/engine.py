@@ -380,7 +380,7 @@ def _in_leafs_order(gradient: np.ndarray, leaf: Any) -> np.ndarray:
     if dense_order(leaf._shape, own) is None:  # beside gaps or shared places only rows will do
         own = contiguous_strides(gradient.shape)
     steps = zip(gradient.shape, given, own)
-    if gradient.ndim > len(leaf._shape) or all(length == 1 or step == wanted for length, step, wanted in steps):
+    if all(length == 1 or step == wanted for length, step, wanted in steps):
         return gradient
     wide = broadcast_shape(leaf._shape, gradient.shape)
     if wide != leaf._shape:

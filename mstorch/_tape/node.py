@@ -464,7 +464,7 @@ def repeats(array: np.ndarray) -> bool:
     if array.size > 1:
         return 0 in array.strides
     if array.size:  # a new axis has a stride of zero too, and may be written to; the strides of what is reshaped say nothing
-        return bool(array.ndim) and not array.flags.writeable
+        return not array.flags.writeable
     # So have NumPy's own empty arrays, but nothing lies below them.
     return isinstance(array.base, np.ndarray) and array.base.size == 1
 
@@ -472,7 +472,7 @@ def repeats(array: np.ndarray) -> bool:
 def _expanded(array: np.ndarray) -> Any:
     """A tensor of an array that repeats elements (the gradient of a sum), which stays expanded as torch's does."""
     if not array.size:
-        one = tensor_of(np.zeros(1, array.dtype))
+        one = tensor_of(np.array(array.base, array.dtype).reshape(1))
         return window(one._storage, one._dtype, array.shape, (0,) * array.ndim, 0)
     if array.size == 1:
         one = tensor_of(np.array(array.reshape(1), order="C"))

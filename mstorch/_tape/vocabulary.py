@@ -9,6 +9,7 @@ import numpy as np
 from .._backend.host._sums import sum_along
 from .._backend.host._ufunc import number
 from .._backend.host.matmul import two_products as array_products
+from .._backend.host.storage import put
 from .._backend.quiet import narrowed, quiet
 from .._backend.raw import NAME_OF_NP, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
@@ -87,6 +88,13 @@ def spread(value: Any, shape: tuple[int, ...]) -> Any:
     if value.__class__ is Raw:
         return movement.spread(value, tuple(shape))
     return _mapped(value, lambda array: np.broadcast_to(array, shape), lambda array: sum_array(array, own), "ExpandBackward0")
+
+
+def alias(value: Any) -> Any:
+    """A view of a single number: what torch's expanding one to its own shape gives."""
+    if value.__class__ is np.ndarray:
+        return expanded(value, value.shape)
+    return linear(value, np.ndarray.view, np.asarray, "ExpandBackward0") if isinstance(value, TensorBase) else value
 
 
 def expanded(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -185,7 +193,7 @@ def _part_maps(key: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
 
     def placed(array: np.ndarray) -> np.ndarray:
         whole = np.zeros(shape, array.dtype)
-        whole[key] = array
+        put(whole, key, array)
         return whole
 
     return part, placed

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._backend.host.storage import put
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
 from .._core.dtype import OF_NP, dtype
 from .._core.modes import grad_set_to, modes, shapes_only
 from .._core.storage import Counter, Storage, Value
-from .._core.strides import Strides, flat_index, may_overlap
+from .._core.strides import Strides, contiguous_strides, flat_index, may_overlap
 from .._core.tangents import LEVELS, below, keep, levels_of_all
 from .._core.tensor_base import (
     DEFAULT,
@@ -76,10 +77,12 @@ def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
         return result
     value = bare(tensor)
     made = map_bare(forward, value, back)
-    if made.__class__ is np.ndarray and made.size and owner(made) is owner(value):
+    if made.__class__ is np.ndarray and owner(made) is owner(value):
         strides = tuple(step // made.itemsize for step in made.strides)
         if made.size == 1 and tensor._stride is not None and not any(tensor._stride):
             strides = (0,) * made.ndim  # NumPy says nothing of steps along one element
+        elif not made.size and label == "ViewBackward0" and made.shape != value.shape:
+            strides = contiguous_strides(made.shape)  # nor of those of what is empty and reshaped
         if min(strides, default=0) >= 0 and made.dtype == value.dtype:
             start = tensor._offset + (_address(made) - _address(value)) // made.itemsize
             return view(tensor, label, made.shape, strides, start, None, forward, back)
@@ -310,7 +313,7 @@ def window_maps(base: Any, shape: tuple[int, ...], strides: Strides, offset: int
 
     def forward(array: np.ndarray) -> np.ndarray:
         flat = np.zeros(max(high - low, 1), array.dtype)
-        part(flat, own_shape, own_strides, own_offset)[...] = array
+        put(part(flat, own_shape, own_strides, own_offset), ..., array)
         return np.array(part(flat, shape, strides, offset), order="C")
 
     def back(array: np.ndarray) -> np.ndarray:
@@ -319,7 +322,7 @@ def window_maps(base: Any, shape: tuple[int, ...], strides: Strides, offset: int
             places = np.arange(low, max(high, low + 1))
             np.add.at(flat, part(places, shape, strides, offset) - low, array)
         else:
-            part(flat, shape, strides, offset)[...] = array
+            put(part(flat, shape, strides, offset), ..., array)
         found = part(flat, own_shape, own_strides, own_offset)
         if own_overlapping:
             counts = np.zeros(flat.shape, np.int64)
@@ -431,7 +434,7 @@ def placing(key: Any, shape: tuple[int, ...]) -> Map:
 
     def back(array: np.ndarray) -> np.ndarray:
         whole = np.zeros(shape, array.dtype)
-        whole[key] = array
+        put(whole, key, array)
         return whole
 
     return back

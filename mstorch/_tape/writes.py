@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.host.storage import put
 from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.modes import modes
@@ -241,12 +242,12 @@ def _maps_by_bytes(base: Any, target: Any) -> tuple[Map, Map]:
 
     def forward(array: np.ndarray) -> np.ndarray:
         memory = np.zeros(total, np.uint8)
-        np.ndarray(own_shape, own, memory, own_offset, own_steps)[...] = array
+        put(np.ndarray(own_shape, own, memory, own_offset, own_steps), ..., array)
         return np.array(np.ndarray(shape, kind, memory, offset, steps), order="C")
 
     def back(array: np.ndarray) -> np.ndarray:
         memory = np.zeros(total, np.uint8)
-        np.ndarray(shape, kind, memory, offset, steps)[...] = array
+        put(np.ndarray(shape, kind, memory, offset, steps), ..., array)
         return np.array(np.ndarray(own_shape, own, memory, own_offset, own_steps), order="C")
 
     return forward, back

@@ -36,7 +36,7 @@ def ensemble(t):
 
 
 def per_sample(t):
-    net = t.nn.Sequential(t.nn.Conv2d(1, 3, 3, padding=1), t.nn.GroupNorm(3, 3), t.nn.MaxPool2d(2), t.nn.Flatten(), t.nn.Linear(27, 4))
+    net = t.nn.Sequential(t.nn.Conv2d(1, 3, 3, padding=1), t.nn.GroupNorm(1, 3), t.nn.MaxPool2d(2), t.nn.Flatten(), t.nn.Linear(27, 4))
 
     def loss(p, x, y):
         return t.nn.functional.cross_entropy(t.func.functional_call(net, p, (x[None],)), y[None])

@@ -79,3 +79,19 @@ def test_a_part_written_into_a_copy_has_gradients(both: Any) -> None:
 def test_reductions_of_nothing(both: Any, dim: int) -> None:
     both(lambda torch: [f(torch.zeros([2, 0, 3]).transpose(0, 1)[:, :, :1], dim, keepdim=True) for f in (torch.amax, torch.argmin)]
          if dim else torch.zeros([1, 0]).min(0, keepdim=True))  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("layout", [
+    "torch.zeros(2, 2, 3, dtype=d).diagonal()", "torch.zeros(3, 4, dtype=d).t()", "torch.zeros(5, 8, dtype=d).t()",
+    "torch.zeros(4, 6, dtype=d)[:, ::2]", "torch.zeros(2, 3, 8, dtype=d).permute(2, 0, 1)", "torch.zeros(6, 8, dtype=d)[::2, 1:].t()",
+    "torch.zeros(40, dtype=d)[::2]", "torch.zeros(2, 3, 4, 5, dtype=d).to(memory_format=torch.channels_last)",
+])  # fmt: skip
+def test_random_numbers_are_drawn_in_the_order_of_memory(both: Any, layout: str, kind: str) -> None:
+    def body(torch: Any) -> Any:
+        tensor = eval(layout, {"torch": torch, "d": getattr(torch, kind)})
+        torch.manual_seed(3)
+        draws = (tensor.normal_, tensor.uniform_, tensor.exponential_, lambda: tensor.random_(100), lambda: tensor.bernoulli_(0.5))
+        return [draw().clone() for draw in draws]
+
+    both(body)

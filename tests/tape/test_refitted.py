@@ -145,3 +145,30 @@ def test_a_layer_keeps_the_weight_that_it_was_computed_with(both, layer, how, tw
         return first, torch.autograd.grad(first.sum(), [x, w], allow_unused=True) if twice else None
 
     both(body, message="has been modified by an inplace operation")
+
+
+def test_set_gives_histories_and_shapes_as_torch_does(both):
+    def views_made_without_grad(torch):
+        base = torch.ones(2, 3, requires_grad=True)
+        with torch.no_grad():
+            view = base.view(3, 2)
+        other = torch.zeros(1)
+        try:
+            other.set_(view)
+        except RuntimeError as error:
+            return str(error)
+        return other, other.requires_grad, other.is_leaf
+
+    def without_grad(torch):
+        base = torch.ones(2, 3, requires_grad=True)
+        result = base * 2
+        with torch.no_grad():
+            result.set_(torch.ones(1, 3))
+        try:
+            result.sum().backward()
+        except RuntimeError as error:
+            return str(error)[:60]
+        return base.grad
+
+    both(views_made_without_grad)
+    both(without_grad)

@@ -9,6 +9,7 @@ import numpy as np
 from ..quiet import QUIET
 from ._blocks import threads
 
+FEW = 1 << 12  # elements of one pass that are rounded as torch rounds them
 WIDE = 1 << 20  # elements of one pass that are worth threads
 
 HALF = {"float16": "float32", "bfloat16": "float32"}
@@ -30,6 +31,24 @@ def one(function: Any) -> Callable[[np.ndarray], np.ndarray]:
     return kernel
 
 
+def exact(function: Any) -> Callable[[np.ndarray], np.ndarray]:
+    """A ufunc of one array as a kernel that rounds few numbers of single precision once.
+
+    NumPy's own loops of single precision are up to 3 units in the last place off, torch's at most one: exp differs in 40 % of its
+    results. Double precision inside, which agrees in 99 %, takes three times as long, which few numbers do not feel.
+    """
+    plain = one(function)
+
+    def kernel(x: np.ndarray) -> np.ndarray:
+        if x.size > FEW or x.dtype.char != "f":
+            return plain(x)
+        found = np.empty(x.shape, np.float32)
+        function(x, found, dtype=np.float64, casting="same_kind", extobj=QUIET)
+        return found
+
+    return kernel
+
+
 def two(function: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """A ufunc of two arrays as a kernel."""
 
@@ -38,6 +57,20 @@ def two(function: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
             return _on_threads(function, x.shape if x.shape == y.shape else np.broadcast_shapes(x.shape, y.shape), x, y)
         found = function(x, y, extobj=QUIET)
         return found if found.__class__ is np.ndarray else np.asarray(found)
+
+    return kernel
+
+
+def exact_two(function: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """A ufunc of two arrays as a kernel that rounds few numbers of single precision once, see ``exact``."""
+    plain = two(function)
+
+    def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        if x.dtype.char != "f" or y.dtype.char != "f" or x.size > FEW or y.size > FEW:
+            return plain(x, y)
+        found = np.empty(x.shape if x.shape == y.shape else np.broadcast_shapes(x.shape, y.shape), np.float32)
+        function(x, y, found, dtype=np.float64, casting="same_kind", extobj=QUIET)
+        return found
 
     return kernel
 

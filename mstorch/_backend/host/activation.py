@@ -12,7 +12,7 @@ from ..processor import flags
 from ..quiet import QUIET, quiet
 from ..table import define_host
 from ._blocks import blocked
-from ._ufunc import FLOATS, HALF, INTS, number
+from ._ufunc import FLOATS, HALF, INTS, exact, number
 from .math import numpy_sigmoid, share_blocks
 
 
@@ -160,9 +160,7 @@ define_host("silu", _by_onednn(elementwise.SWISH, numpy_silu, 1 << 10), FLOATS, 
 define_host("leaky_relu", numpy_leaky_relu, FLOATS, HALF)
 
 
-def _softplus_one(x: np.ndarray) -> np.ndarray:
-    """``log(1 + exp(x))`` without overflow."""
-    return np.maximum(x, number(0, x)) + np.log1p(np.exp(-np.abs(x)))
+_exp, _log1p, _expm1, _tanh = exact(np.exp), exact(np.log1p), exact(np.expm1), exact(np.tanh)
 
 
 def _enter(op: str, function: Any, dtypes: tuple[str, ...] = FLOATS) -> None:
@@ -178,14 +176,14 @@ def _enter(op: str, function: Any, dtypes: tuple[str, ...] = FLOATS) -> None:
 
 _enter("hardtanh", lambda x, low, high: np.minimum(high, np.maximum(low, x)), (*FLOATS, *INTS))
 _enter("prelu", lambda x, weight: np.where(x > 0, x, x * weight))
-_enter("elu", lambda x, alpha, scale, inner: np.where(x > 0, x * scale, np.expm1(np.minimum(x.dtype.type(0), x) * inner) * (alpha * scale)))
-_enter("mish", lambda x: x * np.tanh(_softplus_one(x)))
-_enter("softplus", lambda x, beta, bound: np.where(x * beta > bound, x, np.log1p(np.exp(x * beta)) / beta))
-_enter("logsigmoid", lambda x: np.minimum(number(0, x), x) - np.log1p(np.exp(-np.abs(x))))
+_enter("elu", lambda x, alpha, scale, inner: np.where(x > 0, x * scale, _expm1(np.minimum(x.dtype.type(0), x) * inner) * (alpha * scale)))
+_enter("mish", lambda x: x * _tanh(_log1p(_exp(x))))
+_enter("softplus", lambda x, beta, bound: np.where(x * beta > bound, x, _log1p(_exp(x * beta)) / beta))
+_enter("logsigmoid", lambda x: np.minimum(number(0, x), x) - _log1p(_exp(-np.abs(x))))
 _enter("hardsigmoid", lambda x: np.clip(x + number(3, x), number(0, x), number(6, x)) / number(6, x))
 _enter("hardswish", lambda x: x * np.clip(x + number(3, x), number(0, x), number(6, x)) / number(6, x))
 _enter("softshrink", lambda x, bound: np.maximum(x - bound, number(0, x)) + np.minimum(x + bound, number(0, x)))
 _enter("hardshrink", lambda x, bound: np.where(np.abs(x) <= bound, number(0, x), x))
 _enter("threshold", lambda x, bound, value: np.where(x <= bound, value, x))
-_enter("tanhshrink", lambda x: x - np.tanh(x))
+_enter("tanhshrink", lambda x: x - _tanh(x))
 _enter("softsign", lambda x: x / (np.abs(x) + number(1, x)))

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..quiet import QUIET, narrowed, quiet
 from ..table import define_host
-from ._ufunc import COMPLEX, FLOATS, HALF, INTS, REAL, number, one, two
+from ._ufunc import COMPLEX, FLOATS, HALF, INTS, REAL, exact_two, number, one, two
 
 _ALL = (*INTS, "float16", *FLOATS, *COMPLEX)
 _BFLOAT16 = {"bfloat16": "float32"}
@@ -16,9 +16,10 @@ numpy_add, numpy_sub, numpy_mul, numpy_div = two(np.add), two(np.subtract), two(
 numpy_neg = one(np.negative)
 
 
-def numpy_pow(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The power of floating or complex numbers."""
-    return np.asarray(np.power(x, y, extobj=QUIET))
+numpy_pow = exact_two(np.power)
+
+
+_PASS = 32  # elements that torch's vectors take at once; with fewer it keeps the exponent in double precision
 
 
 def numpy_scalar_power(x: np.ndarray, exponent: Any) -> np.ndarray:
@@ -46,7 +47,11 @@ def numpy_scalar_power(x: np.ndarray, exponent: Any) -> np.ndarray:
         return np.asarray(np.reciprocal(np.sqrt(x, extobj=QUIET), extobj=QUIET))
     if exponent == -2:
         return np.asarray(np.reciprocal(np.multiply(x, x, extobj=QUIET), extobj=QUIET))
-    return np.asarray(np.power(x, number(exponent, x), extobj=QUIET))
+    if x.dtype.char == "f" and x.size < _PASS:
+        found = np.empty(x.shape, np.float32)
+        np.power(x, float(exponent), found, dtype=np.float64, casting="same_kind", extobj=QUIET)
+        return found
+    return numpy_pow(x, np.asarray(number(exponent, x)))
 
 
 _BITS = {np.dtype(real): bits for size, bits in (("4", np.int32), ("8", np.int64)) for real in ("f" + size, "i" + size)}

@@ -11,7 +11,7 @@ from ..onednn import elementwise
 from ..quiet import QUIET, quiet
 from ..table import define_host
 from ._blocks import share
-from ._ufunc import FLOATS, HALF, number, one, two
+from ._ufunc import FLOATS, HALF, exact, exact_two, number, one, two
 
 _BLOCK_COST = 0.5 * elementwise.BLOCK  # nanoseconds that oneDNN takes for a block
 _FEW = 1 << 11  # elements for which a call of the library takes longer than NumPy
@@ -38,10 +38,12 @@ def numpy_sigmoid(x: np.ndarray) -> np.ndarray:
 
 _UFUNCS = {
     "exp": np.exp, "log": np.log, "expm1": np.expm1, "log1p": np.log1p, "log2": np.log2, "log10": np.log10, "sin": np.sin,
-    "cos": np.cos, "tan": np.tan, "tanh": np.tanh, "sinh": np.sinh, "cosh": np.cosh, "floor": np.floor, "ceil": np.ceil,
-    "trunc": np.trunc, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
+    "cos": np.cos, "tan": np.tan, "tanh": np.tanh, "sinh": np.sinh, "cosh": np.cosh, "asin": np.arcsin, "acos": np.arccos,
+    "atan": np.arctan, "exp2": np.exp2,
 }  # fmt: skip
 for _name, _function in _UFUNCS.items():
+    define_host(_name, exact(_function), FLOATS, HALF)
+for _name, _function in {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc}.items():
     define_host(_name, one(_function), FLOATS, HALF)
 define_host("erf", lambda x: np.asarray(special.erf(x)), FLOATS, HALF)
 define_host("sigmoid", numpy_sigmoid, FLOATS, HALF)
@@ -100,12 +102,13 @@ def numpy_logit(x: np.ndarray, low: float | None = None, high: float | None = No
         return np.asarray(np.log(odds.astype(np.float32))).astype(x.dtype)  # torch rounds each step
 
 
-for _name, _function in {"asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "exp2": np.exp2}.items():
+for _name, _function in {"asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh}.items():
     define_host(_name, one(_function), FLOATS, HALF)
 for _name, _ufunc in {
-    "atan2": np.arctan2, "hypot": np.hypot, "copysign": np.copysign, "logaddexp": np.logaddexp, "logaddexp2": np.logaddexp2,
+    "hypot": np.hypot, "copysign": np.copysign, "logaddexp": np.logaddexp, "logaddexp2": np.logaddexp2,
 }.items():  # fmt: skip
     define_host(_name, two(_ufunc), FLOATS, HALF)
+define_host("atan2", exact_two(np.arctan2), FLOATS, HALF)
 define_host("heaviside", numpy_heaviside, FLOATS, HALF)
 define_host("xlogy", _xlog(np.log), (*FLOATS, *HALF))
 define_host("xlog1py", _xlog(np.log1p), (*FLOATS, *HALF))

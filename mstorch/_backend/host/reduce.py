@@ -8,7 +8,7 @@ import numpy as np
 from ..quiet import quiet
 from ..table import define_host
 from ._sums import sum_along
-from ._ufunc import COMPLEX, FLOATS, HALF, INTS, number
+from ._ufunc import COMPLEX, FEW, FLOATS, HALF, INTS, number
 
 Dims = tuple[int, ...]
 
@@ -31,11 +31,20 @@ def numpy_mean(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
         return np.asarray(found / number(count, x))
 
 
-def numpy_variance(x: np.ndarray, dims: Dims, keepdim: bool, divisor: float) -> tuple[np.ndarray, np.ndarray]:
-    """The sum of squared distances to the mean over ``divisor``, and the distances."""
+def numpy_variance(x: np.ndarray, dims: Dims, keepdim: bool, divisor: float, rooted: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The sum of squared distances to the mean over ``divisor``, or its root, and the distances.
+
+    Of few numbers in double precision, as torch's always is.
+    """
+    kind = x.dtype
+    if x.size <= FEW:
+        x = x.astype(np.float64, copy=False)
     with quiet():
         away = x - numpy_mean(x, dims, True)
-        return np.asarray(np.divide(sum_along(away * away, dims, keepdim), number(divisor, x))), away
+        found = np.asarray(np.divide(sum_along(away * away, dims, keepdim), number(divisor, x)))
+        if rooted:
+            np.sqrt(found, out=found)
+        return found.astype(kind, copy=False), away.astype(kind, copy=False)
 
 
 def variance_slope(g: np.ndarray, away: np.ndarray, dims: Dims, keepdim: bool, divisor: float | None) -> np.ndarray:

@@ -11,7 +11,7 @@ from ..quiet import narrowed, quiet
 from ..table import define_host
 from ._blocks import LONG, by_rows, share
 from ._sums import sum_along
-from ._ufunc import FLOATS, HALF
+from ._ufunc import FEW, FLOATS, HALF, exact
 
 
 def _shifted(x: np.ndarray, dim: int) -> np.ndarray:
@@ -65,6 +65,9 @@ def _in_rows(kernel: Callable[[np.ndarray, int], np.ndarray]) -> Callable[[np.nd
     return run
 
 
+_exp, _log = exact(np.exp), exact(np.log)
+
+
 def numpy_softmax(x: np.ndarray, dim: int) -> np.ndarray:
     """``exp(x)`` divided by its sum along a dimension."""
     if not x.ndim:
@@ -74,8 +77,12 @@ def numpy_softmax(x: np.ndarray, dim: int) -> np.ndarray:
         return x.copy()
     with quiet():
         powers = _shifted(x, dim)
-        np.exp(powers, out=powers)
-        powers /= sum_along(powers, dim, True)
+        powers = np.exp(powers, out=powers) if x.size > FEW else _exp(powers)
+        total = sum_along(powers, dim, True)
+        if dim in (-1, x.ndim - 1):  # there torch divides once
+            powers *= np.reciprocal(total)
+        else:
+            powers /= total
     return powers
 
 
@@ -88,12 +95,13 @@ def numpy_log_softmax(x: np.ndarray, dim: int) -> np.ndarray:
         return x.copy()
     with quiet():
         values = _shifted(x, dim)
-        values -= np.log(sum_along(np.exp(values), dim, True))
+        values -= _log(sum_along(_exp(values), dim, True))
     return values
 
 
 _softmax_in_rows, _log_softmax_in_rows = _in_rows(numpy_softmax), _in_rows(numpy_log_softmax)
 _FEW = 1 << 11  # elements for which a call of the library takes longer than NumPy
+_ROUNDED = 1 << 9  # elements for which NumPy, which rounds as torch does, takes as long as the library
 
 
 def _logarithms(kind: int, x: np.ndarray, out: np.ndarray) -> None:
@@ -128,12 +136,25 @@ def log_softmax_of(x: np.ndarray, dim: int) -> np.ndarray:
     return _log_softmax_in_rows(x, dim)
 
 
+def _softmax_of_halves(x: np.ndarray, dim: int) -> np.ndarray:
+    """Computed in single precision; along other dimensions than the last torch keeps the powers in half precision."""
+    wide = x.astype(np.float32)
+    if not x.size or dim in (-1, x.ndim - 1):
+        return narrowed(softmax_of(wide, dim), x.dtype)
+    with quiet():
+        powers = _exp(_shifted(wide, dim))
+        total = sum_along(powers, dim, True)
+        return narrowed(narrowed(powers, x.dtype).astype(np.float32) / total, x.dtype)
+
+
 def softmax_of(x: np.ndarray, dim: int) -> np.ndarray:
-    """Softmax along a dimension, of the last one in single precision by oneDNN."""
-    if _in_library(x, dim):
+    """Softmax along a dimension, of the last one of more than a few elements in single precision by oneDNN."""
+    if x.dtype.itemsize == 2:
+        return _softmax_of_halves(x, dim)
+    if x.size > _ROUNDED and _in_library(x, dim):
         return _by_rows(rows.softmax, rows.SOFTMAX, x)
     return _softmax_in_rows(x, dim)
 
 
-define_host("softmax", softmax_of, FLOATS, HALF)
+define_host("softmax", softmax_of, (*FLOATS, *HALF))
 define_host("log_softmax", log_softmax_of, (*FLOATS, *HALF))

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..._backend.host.norm import layer_norm_slope
 from ..._backend.table import kernel
+from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import rule
 
@@ -33,6 +34,12 @@ def _single(node: Any, g: np.ndarray, x: np.ndarray, weight: np.ndarray, eps: fl
     return np.asarray(by_input), v.fit(np.asarray(g * lost), node.shapes[1]), v.fit(g, node.shapes[2])
 
 
+def _of_nothing(node: Any, g: Any) -> Any:
+    """The gradients of an empty input and its parameters; the input's depends on the one that comes in."""
+    zeros = tuple(v.like(v.zeros(own, node.kind), g) for own in node.shapes)
+    return (v.times(g, 0), *zeros[1:]) if isinstance(g, TensorBase) else zeros
+
+
 @rule("layer_norm", keep=(0, 1), label="NativeLayerNormBackward0")
 def layer_norm(node: Any, g: Any) -> Any:
     begin, eps = node.args
@@ -41,7 +48,7 @@ def layer_norm(node: Any, g: Any) -> Any:
     for length in shape[begin:]:
         count *= length
     if 0 in shape:
-        return tuple(v.like(v.zeros(own, node.kind), g) for own in node.shapes)
+        return _of_nothing(node, g)
     x, weight = node.kept(g, 0), node.kept(g, 1)
     if count == 1 and g.__class__ is np.ndarray and node.kind.name == "float32":
         return _single(node, g, x, weight, eps)
@@ -73,7 +80,7 @@ def batch_norm_train(node: Any, gradients: Any) -> Any:
     (eps,) = node.args
     shape = node.shapes[0]
     if 0 in shape:
-        return tuple(v.like(v.zeros(own, node.kind), g) for own in node.shapes)
+        return _of_nothing(node, g)
     x, weight = node.kept(g, 0), node.kept(g, 1)
     if g.__class__ is np.ndarray and node.kind.name == "float32" and 0 < eps <= 1:
         return _batch_norm_grad.host["float32"](g, x, weight, node.kept(g, 2), node.kept(g, 3), eps)

@@ -1,0 +1,59 @@
+"""Gradients of empty windows, and of single numbers, beside torch."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Both = Callable[..., Any]
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("expression", [
+    "torch.cat([z[3:], z])", "torch.cat([z, z[3:]])", "torch.atleast_2d(z[3:])", "z[3:] * 2", "z[3:].clone()", "z.split([3, 0])[1]",
+    "z.narrow(0, 3, 0)", "z[3:].view(0, 1)", "z.as_strided((0, 1), (1, 1), 3)", "torch.stack([z[3:], z[:0]])", "z[3:].float()",
+    "z[[]]", "z[z > 9]", "torch.where(z[3:] > 0, z[3:], z[:0])", "torch.nn.functional.pad(z[3:], (0, 2))",
+])  # fmt: skip
+def test_gradients_of_nothing(both: Both, expression: str, kind: str) -> None:
+    def body(torch: Any) -> Any:
+        z = torch.arange(3).to(getattr(torch, kind)).requires_grad_()
+        result = eval(expression, {"torch": torch, "z": z})
+        result.sum().backward()
+        return result, z.grad, z.grad + 0
+
+    both(body)
+
+
+@pytest.mark.parametrize("layer", [
+    "F.layer_norm(t, t.shape[-1:])", "F.group_norm(t, 1)", "F.batch_norm(t, None, None, training=True)", "F.instance_norm(t)",
+])  # fmt: skip
+def test_norms_of_nothing_keep_their_history(both: Both, layer: str) -> None:
+    def body(torch: Any) -> Any:
+        t = torch.zeros(0, 2, 5, requires_grad=True)
+        result = eval(layer, {"F": torch.nn.functional, "t": t})
+        (slope,) = torch.autograd.grad((result**2).sum(), t, create_graph=True)
+        return slope, slope.is_leaf
+
+    both(body)
+
+
+def test_the_gradient_of_a_sum_of_one_number_is_a_view(both: Both) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.tensor(2.0, requires_grad=True)
+        y = x * 1
+        (slope,) = torch.autograd.grad(y.sum(), y)
+        return slope, slope._base is not None
+
+    both(body)
+
+
+@pytest.mark.parametrize("turn", ["t.rot90()", "t.rot90(2)", "t.rot90(3)", "t.rot90(1, (1, 0))", "t.rot90(-1)", "t.rot90(0)"])
+def test_rot90_is_one_step(both: Both, turn: str) -> None:
+    def body(torch: Any) -> Any:
+        t = torch.arange(6.0).reshape(2, 3).requires_grad_()
+        result = eval(turn, {"t": t})
+        (slope,) = torch.autograd.grad((result * torch.arange(6.0).reshape(result.shape)).sum(), t)
+        return result.grad_fn.name(), slope, slope.stride()
+
+    both(body)
