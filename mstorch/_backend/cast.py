@@ -34,7 +34,10 @@ def numpy_cast(array: np.ndarray, target: np.dtype, order: Literal["C", "K"] = "
         with quiet():
             array = array.astype(np.float32)  # torch rounds twice
     if not array.size and isinstance(array.base, np.ndarray) and array.base.size == 1:
-        return np.broadcast_to(np.zeros((), target), array.shape)  # expanded, which it stays
+        # Expanded, which it stays, but (as its flag tells) no view of another.
+        found = np.broadcast_to(np.zeros((), target), array.shape)
+        found.flags.writeable = True
+        return found
     with quiet():
         return array.astype(target, order=order)
 

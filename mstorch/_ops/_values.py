@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from .._core.tensor_base import TensorBase, strides_of, tensor_of
+from .._core.modes import grad_set_to
+from .._core.tensor_base import TensorBase, array_of, recording, strides_of, tensor_of
 from .._core.writable import refuse_partial_overlap
 from . import views
 from ._dispatch import cast_tensor, contiguous_copy, is_number, python_number, type_word
@@ -61,8 +62,15 @@ def fitted(value: Any, target: Any, shape: tuple[int, ...]) -> Any:
         value = views.expand(value, shape)
     if value._storage is target._storage:
         refuse_partial_overlap(target, value)
-        found = in_sequence(target, (value,), lambda row: row) if shape == target._shape else None
-        return contiguous_copy(value) if found is None else tensor_of(np.array(found, order="C"))
+        with grad_set_to(False):
+            found = in_sequence(target, (value,), lambda row: row) if shape == target._shape else None
+        if found is None:
+            return contiguous_copy(value)
+        if not recording((target, value)):
+            return tensor_of(np.array(found, order="C"))
+        made = contiguous_copy(value)  # its history
+        array_of(made)[...] = found
+        return made
     return value
 
 

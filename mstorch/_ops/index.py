@@ -218,7 +218,7 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     shape = broadcast_shape(shape_of(mask), shape_of(input))
     spread = views.expand(input, shape) if shape_of(input) != shape else input
     chosen = np.broadcast_to(array_of(mask), shape)
-    return finish(call(_take, (spread,), beside(tensor_of(np.flatnonzero(chosen)), input)), out)
+    return finish(call(_take, (spread,), beside(tensor_of(np.flatnonzero(chosen)), input), label="MaskedSelectBackward0"), out)
 
 
 def _expect_long(name: str, out: Any) -> None:
@@ -445,9 +445,16 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     return put_flat(spread, beside(tensor_of(positions), spread), part, False)
 
 
+def _in_one_memory(target: Any, source: Any) -> bool:
+    """Whether two tensors lie in one storage on the host, or in two of the same memory (a NumPy array's)."""
+    if target._storage is source._storage or not target._storage.__class__ is source._storage.__class__ is Storage:
+        return target._storage is source._storage is not None and target._storage.__class__ is Storage
+    return np.may_share_memory(array_of(target), array_of(source))
+
+
 def masked_scatter_(self: Any, mask: Any, source: Any) -> Any:
     """Put the elements of ``source``, in order, where the mask holds; returns the tensor."""
-    own = isinstance(source, TensorBase) and source._storage is self._storage is not None and self._storage.__class__ is Storage
+    own = isinstance(source, TensorBase) and _in_one_memory(self, source)
     if own and recording((self, source)):
         before = np.array(array_of(self), order="C")
         in_place(self, masked_scatter, mask, source.clone())  # its history
@@ -455,6 +462,8 @@ def masked_scatter_(self: Any, mask: Any, source: Any) -> Any:
         _fill_in_turn(self, mask, source)
         return self
     if not own:
+        if isinstance(source, TensorBase) and source._storage is self._storage is not None:
+            source = source.clone()  # a device's is read before it is written
         try:
             return in_place(self, masked_scatter, mask, source)
         except RuntimeError as error:

@@ -21,6 +21,7 @@ from ._dispatch import (
     type_word,
 )
 from ._forms import without_out_dtype
+from ._integer_history import refuse_tracked
 from .copying import contiguous
 
 _mm = kernel("mm")
@@ -55,7 +56,9 @@ def _check_lengths(a: tuple[int, ...], b: tuple[int, ...]) -> None:
 def _nothing(first: Any, second: Any, shape: tuple[int, ...]) -> Any:
     """A product of batches that has no elements, or sums of none, of two dtypes or of bool; autograd follows it."""
     made = second.new_zeros(shape)
-    for operand in (first, second) if second._dtype.category > 1 else ():
+    if second._dtype.category < 2:
+        return refuse_tracked(made, first, second)
+    for operand in (first, second):
         if is_tracked(operand):
             made = made + cast_tensor(operand.sum(), second._dtype) * 0
     return made

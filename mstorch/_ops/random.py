@@ -15,7 +15,7 @@ from .._core.dtype import bfloat16, bool_, dtype, get_default_dtype, int64
 from .._core.generator import drawn_in_slices, engine_of
 from .._core.strides import iteration_order
 from .._core.tensor_base import TensorBase, array_of, is_meta, meta_tensor, recording, strides_of, touch, value_of, wrap
-from .._core.writable import check_writable
+from .._core.writable import check_history, check_writable
 from .._tape.composite import record
 from . import random_device
 from ._dispatch import broadcast_shape, capturing, deliver, shape_args, shape_of, type_word, write_array
@@ -134,8 +134,10 @@ def _check_range(low: Any, high: Any, kind: dtype) -> None:
 
 def _cpp_int(kind: dtype) -> str:
     return {
-        "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long",
-    }.get(kind.name, kind.name)  # fmt: skip
+        "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
+        "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int", "complex64": "c10::complex<float>",
+        "complex128": "c10::complex<double>",
+    }[kind.name]  # fmt: skip
 
 
 def randint(
@@ -258,25 +260,28 @@ def uniform_(self: Any, from_: float = 0, to: float = 1, *, generator: Any = Non
     low = kwargs.pop("from", from_)
     if kwargs:
         raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(kwargs))}'")
-    check_writable(self)
+    check_history(self)
     _floating(self._dtype, None, "check_uniform_bounds")
     low, high = float(low), float(to)
     if low > high:
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
         )
+    check_writable(self)
     engine, name = engine_of(generator), self._dtype.name
     return _put(self, _drawn(self, lambda shape, _: draw("uniform", engine, shape, low, high, name)))
 
 
 def normal_(self: Any, mean: float = 0, std: float = 1, *, generator: Any = None) -> Any:
     """Fill with normal random numbers."""
-    check_writable(self)
+    check_history(self)
     _check_std(std)
     if 0 in self._shape:
+        check_writable(self)
         touch(self)
         return self
     _floating(self._dtype, None, "normal_kernel_cpu")
+    check_writable(self)
     engine, name = engine_of(generator), self._dtype.name
     return _put(
         self, _drawn(self, lambda shape, contiguous: draw("normal", engine, shape, float(mean), float(std), name, contiguous))
@@ -415,7 +420,7 @@ def geometric_(self: Any, p: float, *, generator: Any = None) -> Any:
 
 def cauchy_(self: Any, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Any:
     """Fill with Cauchy random numbers."""
-    check_writable(self)
+    check_history(self)
     if sigma <= 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
     if not self._dtype.is_floating_point:
@@ -423,6 +428,7 @@ def cauchy_(self: Any, median: float = 0, sigma: float = 1, *, generator: Any = 
             f"Cauchy distribution is a continuous probability distribution. dtype must be a floating point "
             f"but you specified {_cpp_int(self._dtype)}"
         )
+    check_writable(self)
     engine, name = engine_of(generator), self._dtype.name
     return _put(self, _drawn(self, lambda shape, _: draw("cauchy", engine, shape, float(median), float(sigma), name)))
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.host.storage import put
 from .._core import determinism
 from .._core.above import above
 from .._core.formats import contiguous_format
@@ -56,7 +57,7 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     if need > have:
         flat = np.zeros(need, array_of(storage).dtype)
         determinism.fill(flat[have:], self._dtype)
-        flat[:have] = array_of(storage).reshape(-1)
+        put(flat, slice(have), array_of(storage).reshape(-1))
         storage = beside(tensor_of(flat), self)
     offset = self._offset
     turn_into(self, storage if shape_of(storage) == shape and not offset else views.as_strided(

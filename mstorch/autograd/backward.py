@@ -263,7 +263,7 @@ def _own(gradient: Any, starts: Sequence[tuple[Any, Any]]) -> Any:
     if shared and not repeats(gradient):
         copy = np.array(gradient, order="K")  # in the order of the view that it came through
         made = laid_out(copy, None if copy.flags.c_contiguous else tuple(step // copy.itemsize for step in copy.strides))
-    elif shared:
+    elif shared and not gradient.flags.writeable:
         made = view_of_hidden(dressed(gradient))
     else:
         made = dressed(gradient)

@@ -13,6 +13,12 @@ F, rnn = torch.nn.functional, torch.nn.utils.rnn
 X = torch.tensor([[0.5, 0.25, 0.1], [0.3, 0.7, 0.2], [0.9, 0.4, 0.6]])
 LABELS = torch.tensor([0, 2, 1])
 
+
+def _own_view(x: Any, at: Any) -> Any:
+    square = torch.zeros_like(x) + 3
+    return square.masked_scatter_(square > 0, square.movedim(0, 1))
+
+
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "one_hot": lambda x, at: F.one_hot(at, 3), "one_hot, sized by its values": lambda x, at: F.one_hot(at),
     "histc": lambda x, at: torch.histc(x, 3), "histogram": lambda x, at: list(torch.histogram(x.flatten(), 3)),
@@ -31,6 +37,8 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "nothing in a pool": lambda x, at: [F.adaptive_avg_pool1d(x[None][:0], 2), F.prelu(x[:0], x[0, :1])],
     "nothing that is complex": lambda x, at: [torch.complex(x[:0], x[:0]).conj().resolve_conj(), torch.view_as_real(torch.complex(x[:0], x[:0]))],
     "searchsorted beside NaN": lambda x, at: torch.searchsorted(torch.tensor([0.2, math.nan]).to(x.device), x),
+    "nothing grows": lambda x, at: (x[:0] * 1).bfloat16().resize_(1).float() * 0,
+    "its own view where a mask holds": _own_view,
     "division by zero": lambda x, at: [1 / (x * -0.0), (x * math.nan) / 0.0, torch.complex(x * 0, x * 0) / torch.complex(x * 0, x * 0)],
 }  # fmt: skip
 DRAWS: dict[str, Callable[[Any], Any]] = {

@@ -305,3 +305,12 @@ def test_a_leading_one_is_left_out_before_overlaps_are_looked_for(both):
         return x
 
     both(body)
+
+
+@pytest.mark.parametrize("call", ["x.masked_select(x > 0)", "x[x > 0]", "x.take(torch.tensor([0]))"])
+def test_names_of_selections(both, call):
+    def body(torch):
+        x = torch.ones(2, 2, requires_grad=True)
+        return eval(call, {"torch": torch, "x": x}).grad_fn.name()
+
+    both(body)

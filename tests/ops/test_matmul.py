@@ -95,3 +95,21 @@ def test_dtypes_of_operands_and_out(both, name, out):
         return found
 
     both(body)
+
+
+@pytest.mark.parametrize("tracked", [True, False])
+@pytest.mark.parametrize("kinds", [("bfloat16", "int64"), ("float32", "bool"), ("float32", "float64"), ("float32", "complex64")])
+@pytest.mark.parametrize("shape", [(2, 0, 3), (0, 4, 3), (2, 4, 0)])
+def test_batches_of_nothing_in_two_dtypes(both, shape, kinds, tracked):
+    def body(torch):
+        first = torch.zeros(shape, dtype=getattr(torch, kinds[0]))
+        second = torch.zeros(shape[0], shape[2], 5, dtype=getattr(torch, kinds[1]))
+        if tracked:
+            first.requires_grad_()
+        try:
+            result = torch.bmm(first, second)
+        except RuntimeError as error:
+            return str(error)
+        return result, result.requires_grad
+
+    both(body)

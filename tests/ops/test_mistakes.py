@@ -49,3 +49,21 @@ def test_a_mistake_is_told_as_torch_tells_it(call):
     want = _outcome(real_torch, call)
     assert want[0] != "no error"
     assert _outcome(mstorch, call) == want
+
+
+@pytest.mark.parametrize("kind", ["int16", "int64", "bool", "uint16", "complex64", "float32"])
+@pytest.mark.parametrize("call", [
+    "uniform_()", "normal_()", "cauchy_()", "exponential_()", "log_normal_()", "geometric_(0.5)", "random_()", "random_(0, 2**62)",
+    "random_(-2**40, 5)", "random_(5, 2)", "normal_(0, -1)", "uniform_(2, 1)", "cauchy_(0, -1)",
+])  # fmt: skip
+@pytest.mark.parametrize("shared", [True, False])
+def test_what_random_fillers_look_at_first(both, call, kind, shared):
+    def body(torch):
+        tensor = torch.zeros(3).to(getattr(torch, kind))
+        tensor = tensor.as_strided((3,), (0,)) if shared else tensor
+        try:
+            return tuple(eval(f"tensor.{call}", {"tensor": tensor}).shape)
+        except (RuntimeError, NotImplementedError) as error:
+            return type(error).__name__, str(error)
+
+    both(body)

@@ -79,3 +79,25 @@ def test_what_reads_itself_under_autograd(both: Both) -> None:
         return tensor, scale.grad
 
     both(body)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16"])
+def test_a_part_written_to_all_of_its_own_history(both: Both, kind: str) -> None:
+    def body(torch: Any) -> Any:
+        scale = torch.tensor([2.0, 3.0], requires_grad=True)
+        tensor = (torch.arange(24.0).reshape(4, 3, 2) * scale).to(getattr(torch, kind))
+        tensor[:] = tensor[:3, -2]
+        tensor.sum().backward()
+        return tensor, scale.grad
+
+    both(body)
+
+
+def test_masked_scatter_from_the_same_numpy_memory(both: Both) -> None:
+    def body(torch: Any) -> Any:
+        tensor = torch.arange(9.0).reshape(3, 3)
+        twin = torch.as_tensor(tensor.numpy())
+        tensor.masked_scatter_(tensor > 2, twin)
+        return tensor, twin
+
+    both(body)

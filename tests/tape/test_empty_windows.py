@@ -57,3 +57,18 @@ def test_rot90_is_one_step(both: Both, turn: str) -> None:
         return result.grad_fn.name(), slope, slope.stride()
 
     both(body)
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16", "float64"])
+@pytest.mark.parametrize("shape", [(0,), (1,), (3,), (0, 1), ()])
+def test_gradients_that_are_converted_are_no_views(both: Both, shape: tuple[int, ...], kind: str) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.ones(shape).to(getattr(torch, kind)).requires_grad_()
+        (slope,) = torch.autograd.grad((x.double() if kind == "float32" else x.float()).sum(), x)
+        try:
+            written = slope.add_(x)
+        except RuntimeError as error:
+            return slope._base is None, str(error)[:60]
+        return slope.stride(), slope._base is None, written.requires_grad
+
+    both(body)

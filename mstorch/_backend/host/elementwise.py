@@ -19,7 +19,7 @@ numpy_neg = one(np.negative)
 numpy_pow = exact_two(np.power)
 
 
-_PASS = 32  # elements that torch's vectors take at once; with fewer it keeps the exponent in double precision
+_PASS = 32  # elements that torch's vectors take at once; of the rest it keeps the exponent of a power in double precision
 
 
 def numpy_scalar_power(x: np.ndarray, exponent: Any) -> np.ndarray:
@@ -91,6 +91,11 @@ def numpy_abs(x: np.ndarray) -> np.ndarray:
 
 def numpy_rsqrt(x: np.ndarray) -> np.ndarray:
     """One divided by the square root."""
+    if x.dtype.itemsize == 2:
+        root = np.asarray(np.sqrt(x.astype(np.float32, order="C"), extobj=QUIET))
+        rest = root.reshape(-1)[x.size - x.size % _PASS :]  # of what fills no vector torch rounds the root, too
+        rest[...] = narrowed(rest, x.dtype)
+        return narrowed(np.asarray(np.reciprocal(root, extobj=QUIET)), x.dtype)
     return np.asarray(np.divide(number(1, x), np.sqrt(x, extobj=QUIET), extobj=QUIET))
 
 
@@ -112,7 +117,7 @@ define_host("clamp", numpy_clamp, ("bool", *INTS, *FLOATS), HALF)
 define_host("abs", numpy_abs, (*INTS, "float16", *FLOATS, *COMPLEX), _BFLOAT16)
 define_host("square", numpy_square, _ALL, _BFLOAT16)
 define_host("sqrt", one(np.sqrt), FLOATS, HALF)
-define_host("rsqrt", numpy_rsqrt, FLOATS, HALF)
+define_host("rsqrt", numpy_rsqrt, (*FLOATS, *HALF))
 define_host("reciprocal", one(np.reciprocal), FLOATS, HALF)
 define_host("maximum", two(np.maximum), REAL, _BFLOAT16)
 define_host("minimum", two(np.minimum), REAL, _BFLOAT16)
