@@ -90,7 +90,8 @@ def explained(
         if not missing:
             return None
         if last not in _SEVERAL and last != "add":
-            return TypeError(f"{name}() missing {len(missing)} required positional arguments: {', '.join(map(_quoted, missing))}")
+            plural = "s" if len(missing) == 1 else ""  # as torch has it
+            return TypeError(f"{name}() missing {len(missing)} required positional argument{plural}: {', '.join(map(_quoted, missing))}")
     if found is None or last in _SEVERAL:
         return TypeError(_combination(name, args[method:], named, parameters[method:]))
     return TypeError(f"{name}(): {found}")

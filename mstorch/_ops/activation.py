@@ -15,6 +15,7 @@ from . import views
 from ._autocast import follow
 from ._dispatch import call, finish, in_place, type_word, unary, wrap_dim
 from ._memory_order import in_order_of, result_strides
+from ._named import node_called
 from ._numbers import fitting
 from .compare import where
 from .copying import to_dtype
@@ -255,6 +256,7 @@ def softsign(input: Any) -> Any:
     return _apply(_softsign, "softsign", input)
 
 
+@node_called("GluBackward0")
 def glu(input: Any, dim: int = -1) -> Any:
     """The first half along ``dim`` times the sigmoid of the second."""
     shape = input._shape

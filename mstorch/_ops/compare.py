@@ -34,6 +34,7 @@ from ._dispatch import (
 from ._forms import accept_forms
 from ._in_turn import elementwise_form
 from ._memory_order import in_order_of, kept_order, result_strides
+from ._named import by_value, node_called
 from ._numbers import fitting
 from ._scalars import scalar_array
 from ._sequence import as_written
@@ -335,11 +336,13 @@ def _name(value: Any) -> str:
     return type(value).__name__
 
 
+@node_called(by_value("ClampMinBackward", 1, "min"))
 def clamp_min(input: Any, min: Any, *, out: Any = None) -> Any:
     """Each element, but no less than ``min``."""
     return clamp(input, min, None, out=out)
 
 
+@node_called(by_value("ClampMaxBackward", 1, "max"))
 def clamp_max(input: Any, max: Any, *, out: Any = None) -> Any:
     """Each element, but no more than ``max``."""
     return clamp(input, None, max, out=out)
@@ -383,6 +386,7 @@ def where_method(self: Any, condition: Any, other: Any) -> Any:
     return where(condition, self, other)
 
 
+@node_called("NanToNumBackward0")
 def nan_to_num(
     input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: Any = None
 ) -> Any:

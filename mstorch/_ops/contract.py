@@ -18,6 +18,7 @@ from ._autocast import follow
 from ._deprecated import warn_of
 from ._dispatch import cpp_word, finish, finish_exactly, finish_safely, shape_of, type_word, wrap_dim
 from ._forms import accept_forms, without_out_dtype
+from ._named import node_called
 from ._numbers import fitting
 from ._scalars import scalar_array
 from .creation import eye
@@ -322,6 +323,7 @@ def inner(input: Any, other: Any, *, out: Any = None) -> Any:
     return tensordot(input, other, ([-1], [-1]), out=out)
 
 
+@node_called("VdotBackward0")
 def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
     """The inner product of two vectors, the first conjugated."""
     return dot(input.conj() if input._dtype.category == 3 else input, other, out=out)
@@ -339,6 +341,7 @@ def kron(input: Any, other: Any, *, out: Any = None) -> Any:
     return finish(views.unsafe_view(product, tuple(x * y for x, y in zip(a, b)), fresh=False), out)
 
 
+@node_called("TraceBackward0")
 def trace(input: Any) -> Any:
     """The sum of the diagonal of a matrix."""
     if input._dtype.category == 0:
@@ -451,6 +454,7 @@ def _row_major(result: Any) -> Any:
     return result if result._stride is None else in_order(result, contiguous_strides(result._shape))
 
 
+@node_called("AddmmBackward0")
 def addmm(
     input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out_dtype: Any = None, out: Any = None
 ) -> Any:
@@ -474,6 +478,7 @@ def _addmm_activation(
     return finish_exactly(activation.gelu(found) if use_gelu else activation.relu(found), out)
 
 
+@node_called("AddmvBackward0")
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """``beta * input + alpha * (mat @ vec)``."""
     m, v, own = shape_of(mat), shape_of(vec), shape_of(input)
@@ -491,6 +496,7 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out:
     return finish_exactly(_scaled_sum("addmv", input, matmul(mat, vec), beta, alpha), out)
 
 
+@node_called("AddrBackward0")
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """``beta * input + alpha * outer(vec1, vec2)``."""
     for number, vector in ((1, vec1), (2, vec2)):
@@ -514,6 +520,7 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out
     return finish(_scaled_sum("addr", input, product, beta, alpha), out)
 
 
+@node_called("BaddbmmBackward0")
 def baddbmm(
     input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out_dtype: Any = None, out: Any = None
 ) -> Any:
@@ -532,6 +539,7 @@ def baddbmm(
     return finish_exactly(_row_major(_scaled_sum("baddbmm", input, bmm(batch1, batch2), beta, alpha)), out)
 
 
+@node_called("AddbmmBackward0")
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """``beta * input + alpha`` times the sum of the matrix products of the entries."""
     a, b = shape_of(batch1), shape_of(batch2)

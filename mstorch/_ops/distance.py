@@ -10,6 +10,7 @@ from .._core.promotion import promote_types
 from . import views
 from ._autocast import follow
 from ._dispatch import broadcast_shape, call, deliver, shape_of, type_word, wrap_dim
+from ._named import node_called
 from .compare import clamp_min
 from .elementwise import abs as abs_of
 from .elementwise import add, div, mul, sub
@@ -51,12 +52,14 @@ def _refuse_half(name: str, kind: Any) -> None:
         raise NotImplementedError(f"\"{name}\" not implemented for '{_word(kind)}'")
 
 
+@node_called("NormBackward1")
 def pairwise_distance(x1: Any, x2: Any, p: float = 2, eps: float = 1e-06, keepdim: bool = False) -> Any:
     """The p-norm of ``x1 - x2 + eps`` over the last dimension."""
     difference = add(sub(x1, x2), eps)
     return p_norm(difference, p, len(shape_of(difference)) - 1, keepdim)
 
 
+@node_called("PdistBackward0")
 def pdist(input: Any, p: float = 2) -> Any:
     """The p-norm distances of every pair of rows of (N, M): (N * (N - 1) / 2)."""
     shape = shape_of(input)
@@ -75,6 +78,7 @@ def pdist(input: Any, p: float = 2) -> Any:
     return p_norm(sub(left, right), p, 1, share=False)
 
 
+@node_called("CdistBackward0")
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary") -> Any:
     """The p-norm distances of every row of (*, P, M) to every row of (*, R, M): (*, P, R)."""
     a, b = shape_of(x1), shape_of(x2)

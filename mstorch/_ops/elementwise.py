@@ -42,6 +42,7 @@ from ._forms import accept_forms
 from ._in_turn import elementwise_form
 from ._integer_history import refuse_tracked
 from ._memory_order import in_order_of, kept_order, result_strides, row_major
+from ._named import by_value, node_called
 from ._numbers import fitting
 from ._scalars import scalar_array
 from ._sequence import as_written
@@ -145,6 +146,7 @@ def subtract(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     return sub(input, other, alpha=alpha, out=out)
 
 
+@node_called(lambda input, other, **given: f"RsubBackward{int(not isinstance(other, TensorBase))}")
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """``other - alpha * input``, elementwise."""
     expect_tensor("rsub", input)
@@ -174,11 +176,17 @@ def _number_times(number: Any, tensor: Any) -> Any:
     return mul(tensor, number)
 
 
+def _number_less(number: Any, tensor: Any) -> Any:
+    """``number - tensor``, whose node is called so."""
+    return rsub(tensor, number)
+
+
 def _number_over(number: Any, tensor: Any) -> Any:
     """``number / tensor`` as torch rounds it: the number times the reciprocal."""
     return mul(reciprocal(tensor), number)
 
 
+@node_called("DivBackward2")
 def _rounded_division(floating: Kernel, how: str, input: Any, other: Any, out: Any) -> Any:
     kind = result_dtype((input, other))
     one = not isinstance(other, TensorBase) or not other._shape
@@ -213,6 +221,7 @@ def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
     return found
 
 
+@node_called(by_value("RemainderBackward", 1, "other"))
 def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
     """The remainder with the sign of the divisor, as Python's ``%``."""
     expect_a_tensor("remainder", input, other)
@@ -225,6 +234,7 @@ def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
     return refuse_tracked(_integer("remainder", input, other, kind, out), input, other)
 
 
+@node_called(by_value("FmodBackward", 1, "other"))
 def fmod(input: Any, other: Any, *, out: Any = None) -> Any:
     """The remainder with the sign of the dividend, as C's ``fmod``."""
     expect_tensor("fmod", input)
@@ -278,7 +288,7 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
 def _number_to_the(base: Any, exponent: Any, kind: dtype, out: Any) -> Any:
     """A number to the power of a tensor: torch gives row-major strides here."""
     exponent = exponent if exponent._dtype is kind else cast_tensor(exponent, kind)
-    result = apply(_pow, kind, (scalar_array(python_number(base), kind), exponent))
+    result = apply(_pow, kind, (scalar_array(python_number(base), kind), exponent), label="PowBackward2")
     return finish(result, out, exponent)
 
 
@@ -412,6 +422,7 @@ def _expect_number(name: str, value: Any) -> None:
         raise TypeError(f"{name}(): argument 'value' must be Number, not Tensor")
 
 
+@node_called("AddcmulBackward0")
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Any:
     """``input + value * tensor1 * tensor2``, elementwise."""
     _expect_number("addcmul", value)
@@ -421,6 +432,7 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any 
     return add(input, mul(_scaled_first(input, tensor1, tensor2, value), tensor2), out=out)
 
 
+@node_called("AddcdivBackward0")
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Any:
     """``input + value * tensor1 / tensor2``, elementwise."""
     _expect_number("addcdiv", value)
@@ -451,6 +463,7 @@ def _scaled_first(input: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
     return mul(to_dtype(tensor1, kind), int(value) if isinstance(value, float) and kind.category <= 1 else value)
 
 
+@node_called(by_value("LerpBackward", 2, "weight"))
 def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
     """``input + weight * (end - input)``, computed from the nearer end."""
     for other in (end, weight):
@@ -540,7 +553,7 @@ OPERATORS = {
     "add": add, "sub": sub, "mul": mul, "truediv": div, "floordiv": floor_divide, "mod": remainder, "pow": pow,
     "div": div,
 }  # fmt: skip
-REFLECTED = {**OPERATORS, "mul": _number_times, "truediv": _number_over, "div": _number_over}
+REFLECTED = {**OPERATORS, "mul": _number_times, "sub": _number_less, "truediv": _number_over, "div": _number_over}
 IN_PLACE_OPERATORS = OPERATORS
 PAIRS = {"add": _add, "sub": _sub, "mul": _mul, "truediv": _div}  # what an operator computes of two floating tensors of one shape
 UNARY_OPERATORS = {"neg": neg, "pos": positive, "abs": abs}

@@ -14,6 +14,7 @@ from . import views
 from ._autocast import follow
 from ._dispatch import call, finish, shape_of, type_word, wrap_dim
 from ._forms import accept_forms
+from ._named import node_called
 from .creation import arange, zeros
 from .join import cat, flip, roll
 
@@ -208,16 +209,19 @@ def ifft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = Non
     return finish(_complex_n(input, _length(n), _one(dim), norm, True), out)
 
 
+@node_called("FftR2CBackward0")
 def rfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
     """The transform of real numbers: the frequencies that are not negative."""
     return finish(_real_n(input, _length(n), _one(dim), norm, False, "rfft"), out)
 
 
+@node_called("FftC2RBackward0")
 def irfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
     """The inverse of ``rfft``."""
     return finish(_to_real_n(input, _length(n), _one(dim), norm, True, "irfft"), out)
 
 
+@node_called("FftC2RBackward0")
 def hfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
     """The transform of half a symmetric signal: real numbers."""
     return finish(_to_real_n(input, _length(n), _one(dim), norm, False, "hfft"), out)
@@ -238,16 +242,19 @@ def ifftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *
     return finish(_complex_n(input, s, dim, norm, True), out)
 
 
+@node_called("FftR2CBackward0")
 def rfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
     """The transform of real numbers along several dimensions, half of it along the last."""
     return finish(_real_n(input, s, dim, norm, False, "rfftn"), out)
 
 
+@node_called("FftC2RBackward0")
 def irfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
     """The inverse of ``rfftn``."""
     return finish(_to_real_n(input, s, dim, norm, True, "irfftn"), out)
 
 
+@node_called("FftC2RBackward0")
 def hfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
     """``hfft`` along several dimensions, the last of which is half."""
     return finish(_to_real_n(input, s, dim, norm, False, "hfftn"), out)
@@ -268,16 +275,19 @@ def ifft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = Non
     return ifftn(input, s, dim, norm, out=out)
 
 
+@node_called("FftR2CBackward0")
 def rfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Any:
     """The transform of real numbers along two dimensions, half of it along the last."""
     return rfftn(input, s, dim, norm, out=out)
 
 
+@node_called("FftC2RBackward0")
 def irfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Any:
     """The inverse of ``rfft2``."""
     return irfftn(input, s, dim, norm, out=out)
 
 
+@node_called("FftC2RBackward0")
 def hfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Any:
     """``hfft`` along two dimensions, the last of which is half."""
     return hfftn(input, s, dim, norm, out=out)

@@ -9,6 +9,7 @@ from .._core.tensor_base import array_of
 from .._tape.windows import no_view
 from . import views
 from ._dispatch import shape_of
+from ._named import node_called
 from .compare import isnan, where
 from .from_data import made
 from .index import gather
@@ -58,6 +59,7 @@ def _check_samples(samples: Any, input: Any, batch: int, channels: int, rank: in
         raise RuntimeError(f"Expect _random_samples.size(2) equals to {rank}; got {shape[2]}.")
 
 
+@node_called(lambda rank, *args: f"FractionalMaxPool{rank}DBackward0")
 def fractional_max_pool(
     rank: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: Any, samples: Any
 ) -> tuple[Any, Any]:

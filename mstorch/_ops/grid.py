@@ -17,6 +17,7 @@ from .._tape.windows import linear, no_view
 from . import views
 from ._autocast import follow
 from ._dispatch import call, capturing, shape_of, without_grad
+from ._named import by_rank, node_called
 from .compare import clamp, ge, le, logical_and, logical_not, logical_or, ne, where
 from .copying import to_dtype
 from .creation import zeros_like
@@ -139,6 +140,7 @@ def _cubic_weights(t: Any) -> list[Any]:
     return [far(add(t, 1)), near(t), near(sub(1, t)), far(sub(2, t))]
 
 
+@node_called(by_rank("GridSampler{}DBackward0", 2))
 def grid_sample(
     input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Any:

@@ -50,6 +50,7 @@ from ._dispatch import (
     wrap_dim,
 )  # fmt: skip
 from ._forms import accept_forms
+from ._named import by_value, node_called
 from ._numbers import fitting
 from ._overlaps import refuse_overlap
 from ._positions import check_index_dim, check_range, expect_dtype_of, index_tensor
@@ -178,6 +179,7 @@ _C_TYPE = {
 }  # fmt: skip
 
 
+@node_called(by_value("MaskedFillBackward", 2, "value"))
 def masked_fill(input: Any, mask: Any, value: Any) -> Any:
     """A copy with ``value`` (a number or a tensor of no dimensions) where the mask holds; both shapes broadcast."""
     if mask._dtype is not bool_:
@@ -262,6 +264,7 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = No
     return finish(found, out)
 
 
+@node_called("IndexPutBackward0")
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """A copy with ``values`` put (or added) at the index tensors."""
     found = index_put_(input.clone(), indices, values, accumulate)
@@ -361,6 +364,7 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
 _put_anywhere = in_place_form(put, "put_", uniform=True)
 
 
+@node_called(by_value("IndexFillBackward", 3, "value"))
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     """A copy with ``value`` in the entries ``index`` of a dimension."""
     shape = shape_of(input)
@@ -420,6 +424,7 @@ def tracked_number(value: Any) -> bool:
 _TOO_FEW = "Number of elements of source < number of ones in mask"
 
 
+@node_called("MaskedScatterBackward0")
 def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     """A copy with the elements of ``source``, in order, where the mask holds."""
     if mask._dtype is not bool_:

@@ -36,6 +36,7 @@ from ._dispatch import (
     wrap_dims,
 )
 from ._forms import accept_forms
+from ._named import node_called
 from ._overlaps import refuse_overlap, resize_overlapping
 from .creation import arange, zeros
 from .from_data import from_numpy
@@ -237,6 +238,7 @@ def _nothing(height: int, width: int, block: Any, kind: Any) -> Any:
     return zeros((height, width), dtype=kind, device=block.device)
 
 
+@node_called("BlockDiagBackward0")
 def block_diag(*tensors: Any) -> Any:
     """A matrix with the tensors (of at most two dimensions) along its diagonal."""
     for number, tensor in enumerate(tensors):
@@ -365,6 +367,7 @@ def flipud(input: Any) -> Any:
     return flip(input, (0,))
 
 
+@node_called("RollBackward0")
 def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     """The entries moved along dimensions, around the end; without ``dims`` over the flat tensor."""
     shifts, dims = (int(v) if isinstance(v, TensorBase) else v for v in (shifts, dims))

@@ -1,5 +1,4 @@
 """torch.linalg: determinants, LU, pseudo-inverses, least squares, norms and products, made of the factorizations."""
-
 from __future__ import annotations
 
 import math
@@ -30,6 +29,7 @@ from ._dispatch import (
     wrap_dim,
 )
 from ._forms import accept_forms
+from ._named import node_called
 from .compare import where
 from .creation import eye, zeros
 from .join import cat
@@ -150,6 +150,7 @@ def triangles(factors: Any) -> tuple[Any, Any]:
     return lower, triu(factors[..., :size, :])
 
 
+@node_called("LinalgLuBackward0")
 def lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     """P, L and U with ``A = P @ L @ U``."""
     _check_pivot(pivot)
@@ -186,6 +187,7 @@ def _check_factors(LU: Any, pivots: Any, B: Any, left: bool) -> None:
         raise RuntimeError(f"Pivots given to lu_solve must all be {word}. Did you properly pass the result of lu_factor?")
 
 
+@node_called("LinalgLuSolveBackward0")
 def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False, out: Any = None) -> Any:
     """The X of ``A @ X = B`` (``X @ A = B``, the adjoint of A) from the LU factors of A."""
     check_square(LU, "linalg.lu_solve", "LU")
@@ -318,6 +320,7 @@ def _pinv_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
     return (-(k @ p).mH + (gh - A @ k) @ p @ ph + phk - (phk @ p) @ A,)
 
 
+@node_called("LinalgPinvBackward0")
 def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None) -> Any:
     """The pseudo-inverse; singular values up to the tolerance count as zero."""
     if A._dtype.category < 2 or A._dtype.itemsize < 4 or len(shape_of(A)) < 2:
@@ -383,6 +386,7 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
     return finish_safely(found, out, "linalg.cond")
 
 
+@node_called("LinalgLstsqBackward0")
 def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> Any:
     """The X of least ``norm(A @ X - B)``, the residuals, the rank and the singular values, as the driver gives them."""
     check_floating(A, "torch.linalg.lstsq")
@@ -454,6 +458,7 @@ def check_scales(name: str, A: Any, tau: Any) -> None:
         raise RuntimeError(f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(t[:-1])}")
 
 
+@node_called("LinalgHouseholderProductBackward0")
 def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
     """The first columns of the product of Householder reflections: vectors below the diagonal of A, scales in tau."""
     name = "torch.linalg.householder_product"
@@ -578,9 +583,7 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out
     if dim is not None and not isinstance(dim, int) and len(dim) not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
     if dim is None and ord is not None and len(shape_of(A)) not in (1, 2):
-        raise RuntimeError(
-            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {len(shape_of(A))}D."
-        )
+        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {len(shape_of(A))}D.")
     two = len(dim) == 2 if isinstance(dim, (tuple, list)) else dim is None and len(shape_of(A)) == 2
     if ord is not None and two:
         return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype, out=out)

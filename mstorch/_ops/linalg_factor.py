@@ -15,6 +15,7 @@ from .._tape.composite import record
 from . import views
 from ._autocast import follow
 from ._dispatch import broadcast_shape, capturing, finish_exactly, finish_safely, shape_of, type_word
+from ._named import node_called
 from .creation import eye, zeros_like
 from .join import cat
 from .shape import diag_embed, tril, triu
@@ -177,6 +178,7 @@ def _solve_any(A: Any, B: Any, left: bool, name: str) -> tuple[Any, Any]:
     return (by_columns(found) if len(shape_of(found)) > 1 else found), info
 
 
+@node_called("LinalgSolveExBackward0")
 def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
     """The X of ``A @ X = B``, or with ``left=False`` of ``X @ A = B``."""
     found, info = _solve_any(A, B, left, "linalg.solve")
@@ -186,6 +188,7 @@ def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
     return finish_exactly(found, out)
 
 
+@node_called("LinalgSolveExBackward0")
 def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
     """``solve`` and for each matrix the first zero pivot (from 1), 0 if it is invertible."""
     found, info = _solve_any(A, B, left, "linalg.solve")
@@ -242,6 +245,7 @@ def triangular(matrix: Any, right: Any, upper: bool, unit: bool = False) -> Any:
     return attach("LinalgSolveTriangularBackward0", _triangle_backward, (matrix, right), (by_columns(found),), upper, unit, kept=(0,))[0]
 
 
+@node_called("LinalgSolveTriangularBackward0")
 def solve_triangular(
     input: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Any = None
 ) -> Any:
@@ -297,6 +301,7 @@ _NOT_POSITIVE = (
 )
 
 
+@node_called("LinalgCholeskyExBackward0")
 def cholesky(input: Any, *, upper: bool = False, out: Any = None) -> Any:
     """The lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
     found, info = cholesky_factor(input, upper)
@@ -304,6 +309,7 @@ def cholesky(input: Any, *, upper: bool = False, out: Any = None) -> Any:
     return finish_exactly(found, out)
 
 
+@node_called("LinalgCholeskyExBackward0")
 def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
     """``cholesky`` and for each matrix the order of the first minor that is not positive-definite, 0 if there is none."""
     found, info = cholesky_factor(input, upper)

@@ -11,6 +11,7 @@ from . import contract, measure, reduce, views
 from ._autocast import follow
 from ._dispatch import cpp_word, finish, finish_safely, shape_of, type_word, wrap_dim
 from ._forms import accept_forms
+from ._named import node_called
 from .creation import eye
 from .join import cat
 from .linalg_factor import _LinAlgError, check_floating, solve, solve_matrices
@@ -29,6 +30,7 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     return finish(reduce.sum(x.conj() * y, dim), out)
 
 
+@node_called("LinalgCrossBackward0")
 def cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> Any:
     """The cross product of vectors of length 3 along ``dim``."""
     a, b = len(shape_of(input)), len(shape_of(other))

@@ -15,6 +15,7 @@ from ._autocast import follow
 from ._deprecated import warn_of
 from ._dispatch import broadcast_shape, finish, finish_exactly, finish_safely, readable, shape_of, type_word
 from ._forms import FORMS, accept_forms, accepting
+from ._named import node_called
 from .compare import where
 from .creation import eye, zeros
 from .linalg import check_scales, det, householder_product, permutation_of, pinv, signed_log, triangles  # noqa: F401 - names of the torch namespace too
@@ -40,6 +41,7 @@ inverse = accepting(inv, FORMS["inverse"])
 orgqr = accepting(householder_product, FORMS["orgqr"])
 
 
+@node_called("LuUnpackBackward0")
 def lu_unpack(
     LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None
 ) -> Any:
@@ -64,6 +66,7 @@ def lu_unpack(
     return finish_exactly(return_types.lu_unpack((permutation, lower, upper)), out)
 
 
+@node_called("LinalgLuSolveBackward0")
 def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
     """The X of ``A @ X = b`` from the LU factors of A."""
     warn_of("lu_solve")
@@ -83,6 +86,7 @@ def logdet(input: Any) -> Any:
     return where(sign < 0, math.nan, log)
 
 
+@node_called("LinalgPinvBackward0")
 def pinverse(input: Any, rcond: float = 1e-15) -> Any:
     """The pseudo-inverse."""
     return pinv(input, rcond)
@@ -148,6 +152,7 @@ def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
     return finish_safely(attach("CholeskyInverseBackward0", _inverse_backward, (L,), (found,), upper)[0], out, "cholesky_inverse")
 
 
+@node_called("OrmqrBackward0")
 def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False, *, out: Any = None) -> Any:
     """``Q @ other`` (``other @ Q``, the adjoint of Q) for the whole Q of ``geqrf``."""
     if len(shape_of(input)) < 2 or len(shape_of(other)) < 2:
@@ -187,6 +192,7 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
     return finish(by_columns(found if left else found.mH), out)
 
 
+@node_called("CholeskyBackward0")
 def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
     """The lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
     warn_of("cholesky")
@@ -210,6 +216,7 @@ def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
     return finish(return_types.qr(factor.qr(input, "reduced" if some else "complete")), out)
 
 
+@node_called("TriangularSolveBackward0")
 def triangular_solve(
     b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None
 ) -> Any:

@@ -12,6 +12,7 @@ from .._tape.windows import no_view
 from . import views
 from ._autocast import follow
 from ._dispatch import call, capturing, shape_of, type_word
+from ._named import node_called
 from .compare import ne, where
 from .copying import to_dtype
 from .elementwise import add, div, mul, neg
@@ -62,6 +63,14 @@ def nll_loss(
     return _nll_loss(input, target, weight, ignore_index, chosen(reduction, size_average, reduce))
 
 
+def _nll_name(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> str:
+    rank = len(input._shape)
+    if reduction == "none" and rank > 2 and rank != 4:
+        return "ViewBackward0"  # torch computes these in four dimensions
+    return "NllLossBackward0" if rank < 3 else "NllLoss2DBackward0"
+
+
+@node_called(_nll_name)
 def _nll_loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
     x, t = _shapes(input, target)
     _check_target(target)

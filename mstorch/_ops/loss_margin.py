@@ -11,6 +11,7 @@ from .._core.tensor_base import count_of
 from . import views
 from ._autocast import follow
 from ._dispatch import readable, shape_of, type_word
+from ._named import node_called
 from .compare import clamp_min, eq, gt, le, logical_and, logical_not, lt, minimum, ne, where
 from .copying import to_dtype
 from .distance import pairwise_distance
@@ -119,6 +120,7 @@ def triplet_margin_with_distance_loss(
     return _triplet(anchor, positive, negative, distance_function or pairwise_distance, margin, swap, reduction)
 
 
+@node_called("MultiMarginLossBackward0")
 def multi_margin_loss(
     input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
@@ -161,6 +163,7 @@ def multi_margin_loss(
     return reduced(views.reshape(loss, shape_of(target)) if len(shape) < 2 else loss, reduction)
 
 
+@node_called("MultilabelMarginLossBackward0")
 def multilabel_margin_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Any:

@@ -22,6 +22,7 @@ from ._dispatch import (
 )
 from ._forms import without_out_dtype
 from ._integer_history import refuse_tracked
+from ._named import node_called
 from .copying import contiguous
 
 _mm = kernel("mm")
@@ -125,6 +126,7 @@ def _check_kinds(*kinds: Any) -> None:
         raise RuntimeError("addmv input tensors must have the same dtype, but got {}, {}, and {}".format(*words))
 
 
+@node_called("MvBackward0")
 def _mv(input: Any, vec: Any, out: Any) -> Any:
     rows, columns = input._shape
     if columns != vec._shape[0]:
@@ -143,6 +145,7 @@ def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
     return finish_exactly(_dot(input, tensor, out), out)
 
 
+@node_called("DotBackward0")
 def _dot(input: Any, tensor: Any, out: Any) -> Any:
     a, b = shape_of(input), shape_of(tensor)
     if len(a) != 1 or len(b) != 1:
@@ -214,7 +217,7 @@ def _matmul(input: Any, other: Any, out: Any) -> Any:
     if len(a) == 1 and len(b) == 2:
         product = _product(views.unsqueeze(input, 0), other, out)
         touch(product)  # torch takes the row's dimension out in place
-        return no_view(views.squeeze(product, 0))
+        return _without_row(product)
     swapped = len(b) > len(a)
     larger, smaller = (_turned(other), input if len(a) == 1 else _turned(input)) if swapped else (input, other)
     if _folds(larger, smaller, len(a), given):
@@ -226,6 +229,11 @@ def _matmul(input: Any, other: Any, out: Any) -> Any:
         if b[0] == 1 and is_tracked(other) and not given:
             return _matmul(input, views.squeeze(other, 0), out)
     return _batched(input, other, out)
+
+
+@node_called("SqueezeBackward4")  # torch takes it out in place
+def _without_row(product: Any) -> Any:
+    return no_view(views.squeeze(product, 0))
 
 
 def _turned(tensor: Any) -> Any:

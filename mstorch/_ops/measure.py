@@ -25,6 +25,7 @@ from ._dispatch import (
 )
 from ._forms import accept_forms
 from ._memory_order import row_major
+from ._named import node_called
 from .compare import where
 from .complex_views import complex, imag, real
 from .join import roll
@@ -52,6 +53,7 @@ def _norm_method(self: Any, p: Any = "fro", dim: Any = None, keepdim: bool = Fal
     return norm(self, p, dim, keepdim, dtype=dtype)
 
 
+@node_called("DistBackward0")
 def dist(input: Any, other: Any, p: Any = 2) -> Any:
     """The norm of the difference."""
     if not isinstance(other, TensorBase):
@@ -167,6 +169,7 @@ def corrcoef(input: Any) -> Any:
     return table.clamp(-1, 1)
 
 
+@node_called("LinalgCrossBackward0")
 def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
     """The cross products of vectors along ``dim`` (the first of length 3, if not given)."""
     if isinstance(dim, TensorBase) and dim._dtype.category == 1 and not dim._shape:

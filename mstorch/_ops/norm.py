@@ -13,6 +13,7 @@ from .._tape.windows import linear, no_view
 from . import views
 from ._autocast import follow
 from ._dispatch import call, cast_tensor, shape_of, with_format, without_grad, write
+from ._named import node_called
 from .creation import ones, zeros
 from .elementwise import add, mul, rsqrt, square, sub
 from .reduce import mean
@@ -118,6 +119,7 @@ def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, ep
     return y if weight is None else mul(y, weight)
 
 
+@node_called("NativeGroupNormBackward0")
 def group_norm(
     input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-05, cudnn_enabled: bool = True
 ) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 from .._tape.windows import no_view
 from . import views
 from ._dispatch import shape_of
+from ._named import node_called
 
 
 def _image(name: str, shape: tuple[int, ...]) -> None:
@@ -15,6 +16,7 @@ def _image(name: str, shape: tuple[int, ...]) -> None:
         )
 
 
+@node_called("PixelShuffleBackward0")
 def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
     """(*, C * r², H, W) → (*, C, H * r, W * r) (https://arxiv.org/abs/1609.05158)."""
     shape, r = shape_of(input), upscale_factor
@@ -33,6 +35,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
     return no_view(views.reshape(moved, (*lead, c // (r * r), h * r, w * r)))
 
 
+@node_called("PixelUnshuffleBackward0")
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
     """(*, C, H * r, W * r) → (*, C * r², H, W)."""
     shape, r = shape_of(input), downscale_factor
@@ -52,6 +55,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
     return no_view(views.reshape(moved, (*lead, c * r * r, h // r, w // r)))
 
 
+@node_called("ChannelShuffleBackward0")
 def channel_shuffle(input: Any, groups: int) -> Any:
     """(N, C, *) with the channels of the groups taken in turn (https://arxiv.org/abs/1707.01083)."""
     shape = shape_of(input)

@@ -12,6 +12,7 @@ from .._tape.windows import no_view
 from . import views
 from ._autocast import follow
 from ._dispatch import call, refuse_dtype, type_word, with_format
+from ._named import call_node, node_called
 from .conv import expand_numbers, shape_of
 from .creation import ones_like, zeros_like
 from .padding import constant_pad_nd
@@ -133,6 +134,17 @@ def _dims(name: str, values: Sizes) -> str:
     return " ".join(f"{name}{axis}: {value}" for axis, value in zip(axes, values))
 
 
+def _of_a_line(rank: int, *args: Any) -> str:
+    """torch takes the height of the image that it made of a line out again."""
+    return "SqueezeBackward1" if rank == 1 else ""
+
+
+def _without_batch(values: Any) -> Any:
+    made = no_view(views.squeeze(values, 0))
+    return made if values._node is None else call_node(made, type(values._node).label)
+
+
+@node_called(_of_a_line)
 def max_pool(
     rank: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: bool
 ) -> Any:
@@ -143,13 +155,13 @@ def max_pool(
     if indices:
         values, positions = call(_max_pool_indices, (input,), *numbers, label=_label("MaxPool", rank, "WithIndices"))
         values, positions = (_in_format(part, input, single and rank == 3) for part in (values, positions))
-        return (no_view(views.squeeze(values, 0)), no_view(views.squeeze(positions, 0))) if single else (values, positions)
+        return (_without_batch(values), _without_batch(positions)) if single else (values, positions)
     if rank == 1:
         refuse_dtype("max_pool1d_impl", input._dtype, 2)
     refuse_dtype(f"max_pool{rank}d", input._dtype)
     values = call(_max_pool, (input,), *numbers, label=_label("MaxPool", rank, "WithIndices"))
     values = _in_format(values, input, single and rank == 3)
-    return no_view(views.squeeze(values, 0)) if single else values
+    return _without_batch(values) if single else values
 
 
 def _in_format(values: Any, input: Any, single: bool) -> Any:
@@ -169,6 +181,7 @@ def _formatted(rank: int, values: Any, input: Any) -> Any:
     return values if rank == 3 else with_format(values, input)
 
 
+@node_called(_of_a_line)
 def avg_pool(
     rank: int, input: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
     divisor_override: int | None,
@@ -194,7 +207,7 @@ def avg_pool(
         else:
             counts = call(_avg_pool, (ones,), kernel_, stride_, padding_, out, True, 1) + (divisor_override or 0)
         values = (total / counts).to(int64)
-    return no_view(views.squeeze(values, 0)) if single else _formatted(rank, values, input)
+    return _without_batch(values) if single else _formatted(rank, values, input)
 
 
 def _adaptive(rank: int, name: str, input: Any, output_size: Any) -> tuple[Any, bool, Sizes]:
@@ -230,6 +243,7 @@ def _adaptive(rank: int, name: str, input: Any, output_size: Any) -> tuple[Any, 
     return views.unsqueeze(input, 0) if single else input, single, out
 
 
+@node_called(_of_a_line)
 def adaptive_avg_pool(rank: int, input: Any, output_size: Any) -> Any:
     """Means of windows that divide the input into ``output_size`` parts."""
     input, single, out = _adaptive(rank, f"adaptive_avg_pool{rank}d", input, output_size)
@@ -245,18 +259,19 @@ def adaptive_avg_pool(rank: int, input: Any, output_size: Any) -> Any:
     else:
         values = call(_adaptive_avg_pool, (input,), out, label=_label("AdaptiveAvgPool", rank))
     if single:
-        return no_view(views.squeeze(values, 0))
+        return _without_batch(values)
     # One value of each channel is a mean to torch, in whose memory format three dimensions count too.
     return with_format(values, input) if set(out) == {1} else _formatted(rank, values, input)
 
 
+@node_called(_of_a_line)
 def adaptive_max_pool(rank: int, input: Any, output_size: Any) -> tuple[Any, Any]:
     """Largest values of windows that divide the input into ``output_size`` parts, and their positions."""
     input, single, out = _adaptive(rank, f"adaptive_max_pool{rank}d", input, output_size)
     refuse_dtype("adaptive_max_pool3d_cpu" if rank == 3 else "adaptive_max_pool2d", input._dtype, 2)
     values, positions = call(_adaptive_max_pool, (input,), out, label=_label("AdaptiveMaxPool", rank))
     if single:
-        return no_view(views.squeeze(values, 0)), no_view(views.squeeze(positions, 0))
+        return _without_batch(values), _without_batch(positions)
     return _formatted(rank, values, input), _formatted(rank, positions, input)
 
 

@@ -38,6 +38,7 @@ from ._dispatch import (
 from ._forms import accept_forms
 from ._fresh_out import no_derivative
 from ._memory_order import row_major
+from ._named import node_called
 from ._overlaps import refuse_parts
 from ._parts import expect_parts
 from .compare import isnan, maximum, minimum, where
@@ -258,6 +259,7 @@ def amin(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -
     return finish(_restarted(_extreme(_amin, "amin", input, dim, keepdim), out, input, dim, start), out)
 
 
+@node_called("AminmaxBackward0")
 def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
     """The smallest and the largest element, of all or along ``dim``."""
     shape = shape_of(input)
@@ -314,8 +316,7 @@ def _with_indices(arg_kernel: Any, name: str, kind: Any, input: Any, dim: int, k
     source = input.to(uint8) if input._dtype is bool_ else input
     indices = call(arg_kernel, (source.detach() if recording((source,)) else source,), dim, True)
     if not shape:
-        values = input.clone()
-        return kind((values, views.reshape(indices, ())))
+        input, indices = views.reshape(input, (1,)), views.reshape(indices, (1,))
     shown = indices if keepdim else without_dim(indices, dim)
     return kind((values_at(input, dim, indices, f"{name.capitalize()}Backward0", shown, keepdim), shown))
 
@@ -569,6 +570,7 @@ def count_nonzero(input: Any, dim: Any = None) -> Any:
     return sum(input.detach().ne(0), dim)
 
 
+@node_called("LogsumexpBackward0")
 def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
     """The logarithm of the sum of exponentials, computed from distances to the largest element."""
     if input._dtype.category < 2:

@@ -29,6 +29,7 @@ from ._dispatch import (
 )
 from ._forms import accept_forms
 from ._in_turn import rows_in_turn
+from ._named import node_called
 from ._overlaps import refuse_parts
 from ._parts import expect_parts
 from .index import gather
@@ -116,11 +117,13 @@ def _running(kernel_: Any, name: str, kind: Any, input: Any, dim: int, out: Any)
 _WIDER = {"float16": "float32", "bfloat16": "float32", "bool": "uint8"}
 
 
+@node_called("CummaxBackward0")
 def cummax(input: Any, dim: int, *, out: Any = None) -> Any:
     """The largest element up to each one along ``dim``, and its index."""
     return _running(_cummax, "cummax", return_types.cummax, input, dim, out)
 
 
+@node_called("CumminBackward0")
 def cummin(input: Any, dim: int, *, out: Any = None) -> Any:
     """The smallest element up to each one along ``dim``, and its index."""
     return _running(_cummin, "cummin", return_types.cummin, input, dim, out)

@@ -16,6 +16,7 @@ from .._tape.composite import record
 from . import views
 from ._autocast import follow
 from ._dispatch import accept_numpy_names, call, finish, python_number, shape_of, type_word, wrap_dim
+from ._named import node_called
 from ._numbers import fitting
 from ._positions import check_index_dim, check_range, index_tensor
 from ._window_writes import form_for_windows, places_along, rows_at
@@ -75,9 +76,16 @@ def scatter(
         source = input.new_full(positions._shape, fitting(python_number(src), input._dtype))
     if 0 in positions._shape:
         return finish(input.clone(memory_format=contiguous_format), out)
+    if reduce is None and not isinstance(src, TensorBase):
+        return finish(_with_number(input, source, dim, positions), out)
     if reduce == "multiply":
         return finish(_reduced(input, dim, positions, source, "prod", True), out)
     return finish(_scattered(input, dim, positions, source, "none" if reduce is None else "add"), out)
+
+
+@node_called("ScatterBackward1")
+def _with_number(input: Any, source: Any, dim: int, positions: Any) -> Any:
+    return _scattered(input, dim, positions, source, "none")
 
 
 def _scattered(input: Any, dim: int, positions: Any, source: Any, how: str) -> Any:
@@ -107,6 +115,7 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any, *, out: Any = None) 
 _REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 
+@node_called("ScatterReduceBackward0")
 def scatter_reduce(
     input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True, out: Any = None
 ) -> Any:
@@ -247,6 +256,7 @@ def index_copy(input: Any, dim: int, index: Any, source: Any, *, out: Any = None
     return finish(_index_written(input, dim, index, source, False), out)
 
 
+@node_called("IndexReduceBackward0")
 def index_reduce(
     input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True, out: Any = None
 ) -> Any:

@@ -23,6 +23,7 @@ from .._core.tensor_base import (
 from .._core.writable import check_history
 from .._tape.apply import of_sizes
 from .._tape.composite import record
+from .._tape.node import named
 from .._tape.windows import set_apart
 from .._tape.writes import review
 from . import views
@@ -39,6 +40,7 @@ from ._dispatch import (
     wrap_dim,
 )
 from ._forms import accept_forms
+from ._named import node_called
 from ._window_writes import shares_places
 from .complex_views import view_as_complex, view_as_real
 from .copying import copy_
@@ -135,16 +137,19 @@ def _scattered(input: Any, src: Any, part: Callable[[Any], Any]) -> Any:
     return keep_gaps(input, of_sizes(put_flat(input, places, src.to(input._dtype), False)))
 
 
+@node_called("DiagonalScatterBackward0")
 def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """A copy with ``src`` on a diagonal."""
     return _scattered(input, src, lambda every: views.diagonal(every, offset, dim1, dim2))
 
 
+@node_called("SelectScatterBackward0")
 def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
     """A copy with ``src`` as the entry ``index`` of a dimension."""
     return _scattered(input, src, lambda every: views.select(every, dim, index))
 
 
+@node_called("SliceScatterBackward0")
 def slice_scatter(
     input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *, out: Any = None
 ) -> Any:
@@ -194,6 +199,7 @@ def _as_strided_scatter_backward(gradients: Any, outputs: Any, inputs: Any, wher
     return put_flat(zeros_like(inputs[0].detach()), where, part, False), part
 
 
+@node_called("DiagEmbedBackward0")
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """The last dimension on a diagonal of matrices in ``dim1`` and ``dim2``, zeros elsewhere."""
     shape = shape_of(input)
@@ -212,7 +218,7 @@ def diag(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
     rank = len(shape_of(input))
     if rank not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {rank}D")
-    made = diag_embed(input, diagonal) if rank == 1 else contiguous_copy(views.diagonal(input, diagonal))
+    made = diag_embed(input, diagonal) if rank == 1 else diagonal_copy(input, diagonal)
     return finish(made, out)
 
 
@@ -451,7 +457,10 @@ def _copying(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def _copied(part: Any) -> Any:
-    return part.clone(memory_format=contiguous_format)
+    made = part.clone(memory_format=contiguous_format)
+    if made._node is not None and part._node is not None:
+        made._node.__class__ = named(type(made._node), f"{type(part._node).label}_copy")
+    return made
 
 
 def _slice(input: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:

@@ -29,6 +29,7 @@ from ._dispatch import (
     type_word,
     wrap_dim,
 )
+from ._named import node_called
 from ._overlaps import refuse_overlap, refuse_parts
 from ._parts import expect_parts
 from .compare import eq, isnan, where
@@ -114,6 +115,7 @@ def msort(input: Any, *, out: Any = None) -> Any:
     return finish(sort(input, 0)[0], out)
 
 
+@node_called("TopkBackward0")
 def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Any = None) -> Any:
     """The ``k`` largest (or smallest) values along ``dim`` and their indices: in order, unless ``sorted`` is False."""
     if isinstance(dim, bool):

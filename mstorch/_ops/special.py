@@ -23,6 +23,7 @@ from ._dispatch import (
     without_grad,
 )
 from ._memory_order import row_major
+from ._named import node_called
 from .compare import eq, gt, isinf, lt, nan_to_num, where
 from .copying import to_dtype
 from .creation import ones_like
@@ -151,6 +152,7 @@ def polygamma_(self: Any, n: int) -> Any:
     return in_place(self, lambda tensor: polygamma(n, tensor))
 
 
+@node_called("MvlgammaBackward0")
 def mvlgamma(input: Any, p: int, *, out: Any = None) -> Any:
     """The logarithm of the gamma function of ``p`` dimensions."""
     if p < 1:

@@ -13,6 +13,7 @@ from .._tape.windows import no_view
 from . import views
 from ._autocast import follow
 from ._dispatch import readable
+from ._named import node_called
 from .conv import expand_numbers, shape_of
 from .copying import contiguous
 from .creation import zeros
@@ -82,6 +83,7 @@ def max_unpool(
     return result
 
 
+@node_called("SqueezeBackward1")
 def max_unpool1d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Any:
@@ -89,6 +91,7 @@ def max_unpool1d(
     return max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
+@node_called("MaxUnpool2DBackward0")
 def max_unpool2d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Any:
@@ -96,6 +99,7 @@ def max_unpool2d(
     return max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
+@node_called("MaxUnpool3DBackward0")
 def max_unpool3d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Any:

@@ -13,6 +13,7 @@ from .._core.dtype import by_name, float64, uint8
 from .._core.warned import warn
 from ._autocast import follow
 from ._dispatch import call, shape_of, with_format
+from ._named import node_called
 from .copying import clone
 from .pool import adaptive_avg_pool
 
@@ -208,6 +209,21 @@ def _names(sizes: tuple[int, ...]) -> str:
     return ", ".join(f"{axis}: {n}" for axis, n in zip("DHW"[3 - len(sizes) :], sizes))
 
 
+_WORDS = {
+    "nearest": "Nearest{}D", "nearest-exact": "NearestExact{}D", "linear": "Linear1D", "bilinear": "Bilinear2D", "bicubic": "Bicubic2D",
+    "trilinear": "Trilinear3D",
+}  # fmt: skip
+
+
+def _name(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None, antialias: bool = False,
+) -> str:  # fmt: skip
+    word = _WORDS.get(mode)
+    return "" if word is None else f"Upsample{word.format(len(input._shape) - 2)}{'Aa' if antialias else ''}Backward0"
+
+
+@node_called(_name)
 def interpolate(
     input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None, antialias: bool = False,

@@ -34,7 +34,7 @@ from .._core.tensor_base import (
 from .counted import COUNTS, owner, times_written, written
 from .duals import give, mapped, mapped_apart, offset_in, refuse, same_view, tangent_of
 from .movement import apply_map
-from .node import Node, _look, bare, bare_twin, does_not_fit, dressed, edge_of, named, refuse_history, repeats
+from .node import Node, _look, bare, bare_twin, does_not_fit, dressed, edge_of, named, on_host, refuse_history, repeats
 
 Map = Callable[[np.ndarray], np.ndarray]
 
@@ -63,7 +63,14 @@ class Linear(Node):
                 raise does_not_fit(self, error) from error
         if not gradient.numel() and type(self).label == "AsStridedBackward0":
             return (dressed(np.zeros(np.shape(self.back(array_of(gradient))), gradient._dtype.np)),)  # torch's lead nowhere
+        if type(self).label in _PASSING and on_host(gradient):
+            value = array_of(gradient)
+            if np.shape(self.back(value)) == value.shape:
+                return (gradient,)  # itself, no view of it
         return (linear(gradient, self.back, self.forward, type(self).label),)
+
+
+_PASSING = {"AliasBackward0", "ExpandBackward0"}  # nodes that may leave a gradient as it is
 
 
 def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:

@@ -72,3 +72,29 @@ def test_gradients_that_are_converted_are_no_views(both: Both, shape: tuple[int,
         return slope.stride(), slope._base is None, written.requires_grad
 
     both(body)
+
+
+@pytest.mark.parametrize("shape", [(3, 0, 3), (0,), (3, 0), (2, 3), (1,)])
+@pytest.mark.parametrize("expression", ["t[...] ** 2", "t[...].exp()", "t.expand(t.shape) ** 2", "t.expand(t.shape)", "t.cumsum(0).double()"])
+def test_gradients_that_are_left_as_they_are(both: Both, expression: str, shape: tuple[int, ...]) -> None:
+    def body(torch: Any) -> Any:
+        t = torch.ones(shape, requires_grad=True)
+        (slope,) = torch.autograd.grad(eval(expression, {"t": t}).sum(), t, create_graph=True)
+        return slope, slope.stride(), slope._base is None
+
+    both(body)
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_extremes_of_a_number_go_back_once(both: Both, name: str) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.tensor(2.0, requires_grad=True)
+        found = getattr(x, name)(0)
+        found[0].backward()
+        try:
+            found[0].backward()
+        except RuntimeError as error:
+            return x.grad, found[1], str(error)[:40]
+        return x.grad
+
+    both(body)

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..._backend.table import kernel
 from ..._core.dtype import finfo
+from ..._core.tensor_base import count_of
 from .. import vocabulary as v
 from ..apply import rule
 from ..primitives import Primitive, dtype_name
@@ -26,7 +27,8 @@ def _from_behind(value: Any, dim: int) -> Any:
 
 @rule("cumsum")
 def cumsum(node: Any, g: Any) -> Any:
-    return _from_behind(g, node.args[0]) if node.shapes[0] else g
+    shape, dim = node.shapes[0], node.args[0]
+    return g if not shape or shape[dim] == 1 or count_of(shape) < 2 else _from_behind(g, dim)
 
 
 @rule("running_sum", label="CumsumBackward0")

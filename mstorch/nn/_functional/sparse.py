@@ -11,6 +11,7 @@ from ..._core.warned import warn
 from ..._ops import embedding as emb
 from ..._ops import views
 from ..._ops._dispatch import shape_of
+from ..._ops._named import node_called
 
 
 def embedding(
@@ -33,6 +34,7 @@ def _padding(padding_idx: int | None, weight: Any) -> int:
     return padding_idx + rows if padding_idx < 0 else padding_idx
 
 
+@node_called("EmbeddingBagBackward0")
 def embedding_bag(
     input: Any, weight: Any, offsets: Any = None, max_norm: float | None = None, norm_type: float = 2,
     scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Any = None,

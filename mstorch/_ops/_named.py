@@ -1,0 +1,58 @@
+"""torch's names for nodes of operations that are one there and several steps here."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .._core.tensor_base import TensorBase
+from .._tape.node import named
+
+
+def call_node(result: Any, label: str) -> Any:
+    """The tensor, whose node is called so from now on; one that refuses backward keeps its name."""
+    node = result._node
+    if node is not None and type(node).label not in (label, "NotImplemented"):
+        node.__class__ = named(type(node), label)
+    return result
+
+
+def node_called(label: str | Callable[..., str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A function whose results say that a node of torch's name made them; ``label`` may ask the arguments for it.
+
+    So does what is printed (``grad_fn=<NllLossBackward0>``); the nodes below are our steps.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            result = function(*args, **kwargs)
+            word = label if isinstance(label, str) else label(*args, **kwargs)
+            for item in result if isinstance(result, (tuple, list)) else (result,):
+                if word and isinstance(item, TensorBase) and item._node is not None and not _made_before(item._node, args):
+                    call_node(item, word)
+            return result
+
+        return called
+
+    return decorate
+
+
+def _made_before(node: Any, args: tuple[Any, ...]) -> bool:
+    """Whether a node is that of an argument, which was given back as it came."""
+    return any(isinstance(item, TensorBase) and item._node is node for item in args)
+
+
+def by_value(label: str, place: int, name: str) -> Callable[..., str]:
+    """``label`` followed by 1 where the argument in this place is a tensor, by 0 for a number."""
+
+    def chosen(*args: Any, **kwargs: Any) -> str:
+        value = args[place] if len(args) > place else kwargs.get(name)
+        return f"{label}{int(isinstance(value, TensorBase))}"
+
+    return chosen
+
+
+def by_rank(label: str, beside: int) -> Callable[..., str]:
+    """``label`` with the number of dimensions in it that the input has ``beside`` batch and channels."""
+    return lambda input, *args, **kwargs: label.format(len(input._shape) - beside)

@@ -1,0 +1,50 @@
+"""Results say which of torch's nodes made them, as ``print(loss)`` shows."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Both = Callable[..., Any]
+
+CALLS = """
+t.addmm(t, t); t.addmv(t[0], t[0]); t.addr(t[0], t[0]); t.addcmul(t, t); t.addcdiv(t, t); t.trace(); torch.dot(t[0], t[0]); t.mv(t[0])
+torch.vdot(t[0], t[0]); t @ t[0]; t[0] @ t; t[0] @ t[0]; t @ t; 1 - t; torch.rsub(t, t); 2**t; 2 / t; t % 2; t % t; torch.fmod(t, t)
+torch.div(t, 2, rounding_mode="floor"); torch.div(t, t, rounding_mode="trunc"); t.round(decimals=1); t.lerp(t, 0.5); t.lerp(t, t)
+t.clamp_min(0); t.clamp_max(t); t.nan_to_num(); t.copysign(1.0); t.copysign(t); torch.cdist(t, t); F.pdist(t); t.dist(t)
+t.index_fill(0, j, 2.0); t.index_fill(0, j, t[0, 0]); t.masked_fill(t > 0, 1); t.masked_fill(t > 0, t[0, 0]); t.masked_scatter(t > 0, t)
+t.index_put((j,), t[0]); t.scatter(0, i, 2.0); t.scatter(0, i, t); t.scatter_reduce(0, i, t, "sum"); t.scatter_add(0, i, t)
+t[0].diag_embed(); t.diag(); t.diagonal_copy(); t.select_scatter(t[0], 0, 0); t.slice_scatter(t[:1], 0, 0, 1); t.expand_copy(1, 2, 2)
+t.roll(1); torch.block_diag(t, t); t.logsumexp(0); t.aminmax()[0]; t.cummax(0)[0]; t.topk(1)[0]; t.max(0)[0]; t[0, 0].max(0)[0]
+F.mse_loss(t, t * 2); F.mse_loss(t, t * 2, reduction="none"); F.smooth_l1_loss(t, t * 2); F.huber_loss(t, t * 2, reduction="sum")
+F.binary_cross_entropy(p, p.detach()); F.soft_margin_loss(t, t.detach()); F.multi_margin_loss(t, k); F.l1_loss(t, t * 2)
+F.nll_loss(t, k); F.nll_loss(t, k, reduction="sum"); F.cross_entropy(t, k); F.cross_entropy(t, k, reduction="none")
+F.cross_entropy(t, k, weight=torch.ones(2)); F.cross_entropy(b, k[None, :, None].expand(1, 2, 2)); F.kl_div(t, t.detach())
+F.group_norm(b, 2); F.glu(t); F.grid_sample(b, t[None, :, None].expand(1, 2, 1, 2), align_corners=False); F.interpolate(b, 4)
+F.interpolate(b, 4, mode="bilinear"); F.pixel_shuffle(b.repeat(1, 2, 1, 1), 2); F.max_pool1d(b[0], 2); F.max_pool2d(b[0], 2)
+F.adaptive_avg_pool2d(b[0], 2); F.adaptive_max_pool1d(b[0], 1); F.avg_pool1d(b[0], 2); F.max_pool2d(b, 2); F.embedding_bag(k[None], t)
+torch.fft.rfft(t); torch.fft.irfft(torch.fft.rfft(t)); torch.linalg.solve(s, t); torch.linalg.cholesky(s); torch.linalg.pinv(t)
+torch.linalg.lu(s)[1]; torch.linalg.cross(c, c); torch.cholesky_solve(t, s); torch.linalg.lstsq(s, t)[0]; torch.pinverse(t)
+""".replace("\n", "; ").strip("; ").split("; ")
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_names(both: Both, call: str) -> None:
+    def body(torch: Any) -> Any:
+        t = torch.tensor([[1.5, 2.5], [0.5, 3.5]], requires_grad=True)
+        names = {
+            "torch": torch, "F": torch.nn.functional, "t": t, "p": t.sigmoid(), "s": t @ t.T + torch.eye(2), "i": torch.tensor([[0]]),
+            "j": torch.tensor([0]), "k": torch.tensor([0, 1]), "b": t.expand(1, 2, 2, 2), "c": torch.cat([t, t[:, :1]], 1),
+        }  # fmt: skip
+        return eval(call, names).grad_fn.name()
+
+    both(body)
+
+
+def test_what_is_given_back_keeps_its_name(both: Both) -> None:
+    def body(torch: Any) -> Any:
+        t = torch.ones(3, 3, requires_grad=True).exp()
+        return torch.roll(t, 0).sum().grad_fn.name(), t.grad_fn.name(), (t.detach() % 2).grad_fn, repr(torch.nn.functional.mse_loss(t, t * 2))
+
+    both(body)
