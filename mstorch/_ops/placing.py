@@ -11,7 +11,7 @@ from .._backend import runtime
 from .._backend.raw import ON_CPU, from_numpy
 from .._core import device as devices
 from .._core.above import copied
-from .._core.modes import modes
+from .._core.modes import grad_set_to, modes
 from .._core.storage import Value
 from .._core.tensor_base import (
     TensorBase,
@@ -90,11 +90,18 @@ def on_accelerators(namespace: dict[str, Any], names: Sequence[str], like: Seque
 
 def _filled(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> Any:
     """What a factory puts into a tensor of the accelerator, by way of one of the host."""
-    made = function(*args, **{**kwargs, "out": out.detach().cpu().contiguous()})
-    if made._shape == out._shape:
-        return out.copy_(made)
-    turn_into(out, moved(made, False))
-    return out
+    stand_in = out.detach().cpu().contiguous()
+    leaf = is_tracked(out) and out.is_leaf
+    if leaf:
+        stand_in.requires_grad_()  # so that the host's errors are raised
+    made = function(*args, **{**kwargs, "out": stand_in})
+    requires_grad, made = made.requires_grad, made.detach()
+    with grad_set_to(modes.grad and not leaf):
+        if made._shape == out._shape:
+            out.copy_(made)
+        else:
+            turn_into(out, moved(made, False))
+    return out.requires_grad_(requires_grad) if leaf else out
 
 
 def _placing(function: Callable[..., Any], like: bool) -> Callable[..., Any]:

@@ -114,6 +114,22 @@ def aliases() -> list[str]:
     return wrong
 
 
+def leaves() -> list[str]:
+    """Whether ``out=`` of what makes tensors refuses a leaf, and without grad mode takes its ``requires_grad``, as on the CPU."""
+    wrong = []
+    for name, args in (("arange", (3,)), ("zeros", (3,)), ("eye", (3,)), ("rand", (3,)), ("linspace", (0, 1, 3))):
+        leaf = torch.zeros(3).npu().requires_grad_()
+        try:
+            wrong.append(f"{name}: {getattr(torch, name)(*args, out=leaf)}")
+        except RuntimeError as error:
+            wrong += [] if f"aten::{name}()" in str(error) else [f"{name}: {error}"]
+        with torch.no_grad():
+            filled = getattr(torch, name)(*args, out=leaf)
+        if filled is not leaf or leaf.requires_grad or not leaf.is_npu:
+            wrong.append(f"{name} without grad: {leaf}")
+    return wrong
+
+
 def modules() -> list[str]:
     """Modules that were moved to the device before they knew their sizes, or whose outputs are elsewhere."""
     wrong = []
@@ -129,4 +145,4 @@ def modules() -> list[str]:
 if __name__ == "__main__":
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        print(functions() + factories() + aliases() + modules())
+        print(functions() + factories() + aliases() + leaves() + modules())
