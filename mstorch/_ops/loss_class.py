@@ -12,7 +12,7 @@ from .._tape.windows import no_view
 from . import views
 from ._autocast import follow
 from ._dispatch import call, capturing, shape_of, type_word
-from ._named import node_called
+from ._named import call_node, node_called
 from .compare import ne, where
 from .copying import to_dtype
 from .elementwise import add, div, mul, neg
@@ -221,7 +221,7 @@ def _probabilities(input: Any, target: Any, weight: Any, reduction: str, smoothi
     if reduction == "sum":
         return total
     count = count_of(input._shape) // x[axis] if x[axis] else 0
-    return div(total, count)
+    return call_node(div(total, count), "DivBackward1")
 
 
 follow(globals())

@@ -5,6 +5,7 @@ from typing import Any
 
 from .._backend.table import kernel
 from .._core.storage import Storage
+from .._core.strides import is_contiguous
 from .._core.tensor_base import TensorBase, count_of, is_tracked, recording, resize, strides_of, touch
 from .._tape.windows import no_view
 from . import views
@@ -22,7 +23,7 @@ from ._dispatch import (
 )
 from ._forms import without_out_dtype
 from ._integer_history import refuse_tracked
-from ._named import node_called
+from ._named import call_node, node_called
 from .copying import contiguous
 
 _mm = kernel("mm")
@@ -283,6 +284,12 @@ def _batched(input: Any, other: Any, out: Any) -> Any:
     return views.unsafe_view(product, (*lead, *a[-2:-1], *b[1:][-1:]))
 
 
+def _folded_name(input: Any) -> str:
+    """How torch ends a layer of three and more dimensions: it adds the bias alone where rows do not follow each other in memory."""
+    own = input._stride
+    return "ViewBackward0" if own is None or is_contiguous(input._shape, own) else "AddBackward0"
+
+
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """``input @ weight.T + bias``: (…, in) × (out, in) + (out)."""
     a, w = shape_of(input), shape_of(weight)
@@ -303,7 +310,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     if single:
         input = views.unsqueeze(input, 0)
     if bias is None:
-        product = call(_linear, (input, weight))
+        product = call(_linear, (input, weight), label=None if len(a) == 2 else "UnsafeViewBackward0")
     else:
         if len(shape_of(bias)) == 1 and bias._shape[0] not in (1, w[0]):
             raise RuntimeError(
@@ -313,8 +320,10 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
         if input._dtype.category < 2:
             product = matmul(input, views.transpose(weight, 0, 1)) + bias
         else:
-            product = call(_linear_bias, (bias, input, weight))
-    return no_view(views.squeeze(product, 0) if single else product)
+            product = call(_linear_bias, (bias, input, weight), label=None if len(a) == 2 else _folded_name(input))
+    if not single:
+        return no_view(product)
+    return _without_row(product) if bias is None else call_node(no_view(views.squeeze(product, 0)), "ViewBackward0")
 
 
 follow(globals())

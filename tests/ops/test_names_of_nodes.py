@@ -21,6 +21,8 @@ F.mse_loss(t, t * 2); F.mse_loss(t, t * 2, reduction="none"); F.smooth_l1_loss(t
 F.binary_cross_entropy(p, p.detach()); F.soft_margin_loss(t, t.detach()); F.multi_margin_loss(t, k); F.l1_loss(t, t * 2)
 F.nll_loss(t, k); F.nll_loss(t, k, reduction="sum"); F.cross_entropy(t, k); F.cross_entropy(t, k, reduction="none")
 F.cross_entropy(t, k, weight=torch.ones(2)); F.cross_entropy(b, k[None, :, None].expand(1, 2, 2)); F.kl_div(t, t.detach())
+F.cross_entropy(t, p.detach()); F.linear(t, t); F.linear(t, t, t[0]); F.linear(b, t); F.linear(b, t, t[0]); F.linear(t[0], t); F.rrelu(t)
+F.linear(t[0], t, t[0]); F.rrelu(t, training=True)
 F.group_norm(b, 2); F.glu(t); F.grid_sample(b, t[None, :, None].expand(1, 2, 1, 2), align_corners=False); F.interpolate(b, 4)
 F.interpolate(b, 4, mode="bilinear"); F.pixel_shuffle(b.repeat(1, 2, 1, 1), 2); F.max_pool1d(b[0], 2); F.max_pool2d(b[0], 2)
 F.adaptive_avg_pool2d(b[0], 2); F.adaptive_max_pool1d(b[0], 1); F.avg_pool1d(b[0], 2); F.max_pool2d(b, 2); F.embedding_bag(k[None], t)

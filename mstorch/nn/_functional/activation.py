@@ -16,6 +16,7 @@ from ..._ops import math as maths
 from ..._ops import softmax as soft
 from ..._ops._dispatch import in_place, shape_of
 from ..._ops._memory_order import row_major
+from ..._ops._named import node_called
 from ..._ops.compare import where
 from ..._ops.creation import empty_like, zeros_like
 from ..._ops.elementwise import div, mul, neg
@@ -104,6 +105,7 @@ def threshold(input: Any, threshold: float, value: float, inplace: bool = False)
     return _done(acts.threshold, input, inplace, threshold, value)
 
 
+@node_called("RreluWithNoiseBackward0")
 def rrelu(
     input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Any:
