@@ -12,7 +12,7 @@ from .._core.modes import modes
 from .._core.promotion import can_cast
 from .._core.storage import Storage
 from .._core.strides import Strides, flat_index, iteration_order, may_overlap
-from .._core.tensor_base import TensorBase, array_of, count_of, recording, strides_of, tensor_of
+from .._core.tensor_base import TensorBase, array_of, count_of, recording, strides_of, tensor_of, whole_storage
 
 _PARALLEL = 32768  # from here on torch computes pieces at a time, in as many threads as there are
 _VECTORS = 64  # bytes: a row of at least so many may be computed in vectors, whose length is the processor's
@@ -64,6 +64,32 @@ def in_sequence(
             return None
         found[chosen] = numpy_cast(array_of(result), target._dtype.np)
     laid = found.reshape([shape[dim] for dim in order])
+    return laid.transpose(np.argsort(order))
+
+
+def put_in_sequence(target: Any, places: tuple[Any, ...], common: int, first: int, value: Any, shape: tuple[int, ...]) -> np.ndarray | None:
+    """What ``target[places] = value`` reads of its own memory, one element after the other; None where it is read all before.
+
+    The indices have ``common`` dimensions in ``shape``, that of what is written, from ``first`` on.
+    """
+    if not _meets(value, target) or not 1 < count_of(shape) < _PARALLEL:
+        return None
+    own = strides_of(target)
+    written = flat_index(target._shape, own, target._offset)[places]
+    read = flat_index(shape, _spread(value, shape), value._offset)
+    kept = [step for step, place in zip(own, places) if place.__class__ is slice]
+    rest = len(shape) - first - common
+    given = [np.broadcast_to(place, shape[first : first + common]).strides for place in places if place.__class__ is not slice]
+    windows: list[Strides] = [
+        (*kept[:first], *(0,) * common, *kept[first:]), _spread(value, shape), *((*(0,) * first, *steps, *(0,) * rest) for steps in given),
+    ]  # fmt: skip
+    order = iteration_order(shape, windows)[::-1]
+    state = array_of(whole_storage(target)).copy()
+    found = []
+    for to, at in zip(written.transpose(order).ravel().tolist(), read.transpose(order).ravel().tolist()):
+        found.append(state[at])
+        state[to] = found[-1]
+    laid = np.array(found, state.dtype).reshape([shape[dim] for dim in order])
     return laid.transpose(np.argsort(order))
 
 

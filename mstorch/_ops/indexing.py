@@ -43,6 +43,7 @@ from ._dispatch import (
 from ._integer_history import follow_fill
 from ._keys import has_full_slices, has_mask, is_whole, refuse_mask_of_bytes, stands_for_a_tuple
 from ._positions import expect_dtype_of
+from ._sequence import put_in_sequence
 from ._values import fitted, number_as, stands_in, without_leading_ones
 from .placing import beside
 
@@ -428,6 +429,11 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
     indices = tuple(advanced[d] for d in dims)
     if modes.native is None and current._storage.__class__ is Storage:
         places = tuple(array_of(advanced[d]) if d in advanced else slice(None) for d in range(len(shape)))
+        if isinstance(value, TensorBase) and not single and value._storage is current._storage and source._storage is not value._storage:
+            first = dims[0] if adjacent else 0
+            taken = put_in_sequence(current, places, len(common), first, without_leading_ones(value), target)
+            if taken is not None:
+                array_of(source)[...] = taken
         put_at(current, places, source)
         if single and current._dtype.category < 2:
             follow_fill(current, value, "IndexPutBackward0")

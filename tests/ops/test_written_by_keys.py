@@ -101,3 +101,13 @@ def test_masked_scatter_from_the_same_numpy_memory(both: Both) -> None:
         return tensor, twin
 
     both(body)
+
+
+@pytest.mark.parametrize("value", ["t[:, 1]", "t[1:, :1]", "t[None, -1:]", "t.transpose(0, -1)", "t[0]", "t[..., :1]"])
+@pytest.mark.parametrize("key", [
+    "torch.tensor([-1, 0])", "torch.tensor([0, 0]), :, -1", ":, torch.tensor([1, 0])", "..., torch.tensor([[0], [1]])",
+    "torch.tensor([1, 0]), torch.tensor([0, 1])", "torch.tensor([0, 1]), 1:", "torch.tensor([[1], [0]]), torch.tensor([0, 1])",
+])  # fmt: skip
+@pytest.mark.parametrize("shape", [(2, 2), (2, 3, 2), (3, 2, 2)])
+def test_indices_that_read_what_they_write(both: Both, shape: tuple[int, ...], key: str, value: str) -> None:
+    both(lambda torch: attempt(torch, shape, f"t[{key}] = {value}"))
