@@ -434,14 +434,11 @@ def in_place(tensor: Any, function: Callable[..., Any], *args: Any, **kwargs: An
     """Store what ``function(tensor, …)`` returns in the tensor itself, and return the tensor."""
     check_writable(tensor)
     _refuse_overlaps(tensor, function, args, kwargs)
-    return _stored(tensor, function, args, kwargs)
+    return stored(tensor, function, args, kwargs)
 
 
 def _refuse_overlaps(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Raise torch's error if an operand of an in-place operation stands in the memory that it writes.
-
-    Returns whether another tensor is in that storage.
-    """
+    """Whether an in-place operation has another operand in the storage; torch's error where that stands in what is written."""
     shared = False
     for value in (*args, *kwargs.values()) if kwargs else args:
         if isinstance(value, TensorBase) and value._storage is tensor._storage:
@@ -452,7 +449,8 @@ def _refuse_overlaps(tensor: Any, function: Callable[..., Any], args: tuple[Any,
     return shared
 
 
-def _stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The tensor after ``function(tensor, …)`` was put in it, recorded."""
     before = snapshot(tensor)
     if tensor._storage.__class__ is Absent:
         args = tuple(map(onto_meta, args))  # what is written to no memory may come from anywhere
@@ -495,9 +493,9 @@ def in_place_form(
         check_writable(input, uniform)
         if _refuse_overlaps(input, run, args, kwargs) and in_turn is not None and _one_by_one(input, run, args, kwargs):
             return input
-        if input._stride is not None and in_turn is not None and in_turn(method, input, args, kwargs):
+        if input._stride is not None and in_turn is not None and in_turn(method, run, input, args, kwargs):
             return input
-        return _stored(input, run, args, kwargs)
+        return stored(input, run, args, kwargs)
 
     def unrecorded(input: Any, *args: Any, **kwargs: Any) -> Any:
         with grad_set_to(False):
@@ -521,7 +519,7 @@ def _one_by_one(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...]
     if values is None:
         return False
     if recorded:
-        _stored(tensor, function, args, kwargs)
+        stored(tensor, function, args, kwargs)
         array_of(tensor)[...] = values
     else:
         put_array(tensor, values)

@@ -5,12 +5,14 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._core.modes import modes
+import numpy as np
+
+from .._core.modes import grad_set_to, modes
 from .._core.storage import Storage
 from .._core.strides import iteration_order, may_overlap
-from .._core.tensor_base import TensorBase, recording, strides_of
+from .._core.tensor_base import TensorBase, array_of, recording, strides_of
 from . import views
-from ._dispatch import in_place_form
+from ._dispatch import in_place_form, stored
 
 
 def _blocks(shape: tuple[int, ...], strides: Sequence[int]) -> list[int]:
@@ -24,15 +26,30 @@ def _blocks(shape: tuple[int, ...], strides: Sequence[int]) -> list[int]:
     return []
 
 
-def written_in_turn(form: Callable[..., Any], input: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Write a tensor of shared places block by block, each seeing what the ones before it wrote; False if it has none."""
+def written_in_turn(
+    form: Callable[..., Any], function: Callable[..., Any], input: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> bool:
+    """Write a tensor of shared places block by block, each seeing what the ones before it wrote; False if it has none.
+
+    ``form`` is the in-place form of ``function``. To autograd each element is written once, as in torch.
+    """
     shape = input._shape
     if input._storage.__class__ is not Storage or modes.native is not None or 0 in shape or not may_overlap(shape, strides_of(input)):
         return False
     outer = _blocks(shape, strides_of(input))
     tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
-    if not outer or recording((input, *tensors)) or any(len(value._shape) > len(shape) for value in tensors):
+    if not outer or any(len(value._shape) > len(shape) for value in tensors):
         return False
+    if recording((input, *tensors)):
+        before = np.array(array_of(input))
+        with grad_set_to(False):
+            written_in_turn(form, function, input, args, kwargs)
+        written = np.array(array_of(input))
+        array_of(input)[...] = before
+        input._counter.version -= 1
+        stored(input, function, args, kwargs)
+        array_of(input)[...] = written
+        return True
     count = input._counter.version
     for place in itertools.product(*(range(shape[dim]) for dim in outer)):
         chosen = dict(zip(outer, place))

@@ -316,7 +316,7 @@ def _with_indices(arg_kernel: Any, name: str, kind: Any, input: Any, dim: int, k
     source = input.to(uint8) if input._dtype is bool_ else input
     indices = call(arg_kernel, (source.detach() if recording((source,)) else source,), dim, True)
     if not shape:
-        input, indices = views.reshape(input, (1,)), views.reshape(indices, (1,))
+        input, indices, keepdim = views.reshape(input, (1,)), views.reshape(indices, (1,)), False
     shown = indices if keepdim else without_dim(indices, dim)
     return kind((values_at(input, dim, indices, f"{name.capitalize()}Backward0", shown, keepdim), shown))
 

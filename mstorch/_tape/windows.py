@@ -306,12 +306,15 @@ def _positions(base: Any, shape: tuple[int, ...], strides: Strides, offset: int)
     return np.ascontiguousarray(order[place])
 
 
-def window_maps(base: Any, shape: tuple[int, ...], strides: Strides, offset: int) -> tuple[Map, Map]:
-    """The linear map from a tensor's elements to those of a window on the same storage, and its transpose."""
+def window_maps(base: Any, shape: tuple[int, ...], strides: Strides, offset: int, added: bool = True) -> tuple[Map, Map]:
+    """The linear map from a tensor's elements to those of a window on the same storage, and its transpose.
+
+    Unless they are ``added`` up, of elements in one place the last stays: so torch places the gradient of a part that was written.
+    """
     own_shape, own_strides, own_offset = base._shape, strides_of(base), base._offset
     low = min(own_offset, offset)
     high = max(_end(own_shape, own_strides, own_offset), _end(shape, strides, offset))
-    overlapping = may_overlap(shape, strides)
+    overlapping = added and may_overlap(shape, strides)
     own_overlapping = may_overlap(own_shape, own_strides)
 
     def part(flat: np.ndarray, lengths: tuple[int, ...], steps: Strides, start: int) -> np.ndarray:

@@ -89,3 +89,20 @@ def test_a_mistake_writes_nothing(both: Both, write: str) -> None:
         return base
 
     both(body)
+
+
+@pytest.mark.parametrize("call", [
+    "w.div_(0.5)", "w.mul_(s)", "w.add_(1)", "w.exp_()", "w.pow_(2)", "w.clamp_(1, 2)", "torch.neg_(w)", "w.addcmul_(w.detach().clone(), s)",
+    "w.sqrt_()", "w.lerp_(torch.ones(()), 0.5)", "w.nan_to_num_()", "w.fmod_(3)", "w.mul_(2).add_(1)",
+])  # fmt: skip
+@pytest.mark.parametrize("window", ["t.unfold(0, 2, 1)", "t.as_strided((2, 3), (1, 1))", "t.unfold(0, 3, 2)", "t.unfold(0, 2, 1)[1:]"])
+def test_overlapping_windows_with_a_history(both: Both, window: str, call: str) -> None:
+    def body(torch: Any) -> Any:
+        leaf, s = torch.arange(1.0, 6.0).requires_grad_(), torch.tensor(3.0, requires_grad=True)
+        t = leaf * 1
+        names = {"torch": torch, "t": t, "s": s}
+        exec(f"w = {window}; {call}", names)
+        (names["w"] * 2).sum().backward()
+        return t, names["w"]._version, leaf.grad, s.grad
+
+    both(body)

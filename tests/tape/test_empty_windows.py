@@ -85,11 +85,12 @@ def test_gradients_that_are_left_as_they_are(both: Both, expression: str, shape:
     both(body)
 
 
+@pytest.mark.parametrize("keepdim", [True, False])
 @pytest.mark.parametrize("name", ["max", "min"])
-def test_extremes_of_a_number_go_back_once(both: Both, name: str) -> None:
+def test_extremes_of_a_number_go_back_once(both: Both, name: str, keepdim: bool) -> None:
     def body(torch: Any) -> Any:
         x = torch.tensor(2.0, requires_grad=True)
-        found = getattr(x, name)(0)
+        found = getattr(x, name)(0, keepdim)
         found[0].backward()
         try:
             found[0].backward()
