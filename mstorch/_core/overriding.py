@@ -378,7 +378,7 @@ def entry_of_operator(
             if run is not None and two in TENSORS and other._shape == self._shape:
                 kind = self._dtype
                 if kind is other._dtype and kind.category >= 2 and self._stride is other._stride is None:
-                    return run(kernel, kind, self, other)  # the common case
+                    return run(kernel, kind, self, other, True)  # the common case
             return function(self, other)
         return dispatch(entered if public is None else public(), function, (self, other), {}, form, public is not None, False)
 

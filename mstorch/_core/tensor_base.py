@@ -128,7 +128,15 @@ def fresh(array: np.ndarray) -> Any:
     """``tensor_of`` for what a host kernel gave, in row-major order: no block of MindSpore's is on."""
     if not array.flags.c_contiguous:
         array = np.array(array, order="C")
-    tensor = _in_rows(array, None, array)
+    tensor = _in_rows(array, None, array, OF_NP[array.dtype], array.shape)
+    if modes.inference:
+        auto_of(tensor).inference = True
+    return tensor
+
+
+def alike(array: np.ndarray, kind: dtype, shape: tuple[int, ...]) -> Any:
+    """``fresh`` for a row-major array whose dtype and shape are known."""
+    tensor = _in_rows(array, None, array, kind, shape)
     if modes.inference:
         auto_of(tensor).inference = True
     return tensor
@@ -136,10 +144,10 @@ def fresh(array: np.ndarray) -> Any:
 
 def _host(array: np.ndarray) -> Any:
     stride, source, array = (None, array, array) if array.flags.c_contiguous else _dense(array)
-    return _in_rows(array, stride, source)
+    return _in_rows(array, stride, source, OF_NP[array.dtype], array.shape)
 
 
-def _in_rows(array: np.ndarray, stride: Strides | None, source: np.ndarray) -> Any:
+def _in_rows(array: np.ndarray, stride: Strides | None, source: np.ndarray, kind: dtype, shape: tuple[int, ...]) -> Any:
     """A tensor of all of an array; its memory is that of ``source``, which is row-major."""
     tensor: Any = _new(_class[0])
     # Storage(…) written out: every operation ends here, and the call alone costs 0.2 µs.
@@ -152,8 +160,8 @@ def _in_rows(array: np.ndarray, stride: Strides | None, source: np.ndarray) -> A
     storage.parameter = None
     storage.pinned = False
     tensor._storage = tensor._counter = storage
-    tensor._dtype = OF_NP[array.dtype]
-    tensor._shape = array.shape
+    tensor._dtype = kind
+    tensor._shape = shape
     tensor._stride = stride
     tensor._offset = 0
     tensor._array = array
@@ -214,7 +222,9 @@ def laid_out(array: np.ndarray, strides: Strides | None) -> Any:
         return wrap(face(array), strides)
     size = array.itemsize
     if array.size and tuple(step // size for step in array.strides) == strides:
-        return _in_rows(array, normalize(array.shape, strides), array) if array.flags.c_contiguous else _host(array)
+        if not array.flags.c_contiguous:
+            return _host(array)
+        return _in_rows(array, normalize(array.shape, strides), array, OF_NP[array.dtype], array.shape)
     order = dense_order(array.shape, strides)
     assert order is not None, "the result of an operation is dense"
     source = np.array(array.transpose(order), order="C")

@@ -14,6 +14,7 @@ from .._core.storage import Storage
 from .._core.tangents import LEVELS
 from .._core.tensor_base import (
     TensorBase,
+    alike,
     array_of,
     fresh,
     is_tracked,
@@ -255,8 +256,11 @@ def apply_one(op: Kernel, kind: dtype, x: Any) -> Any:
     return tensor
 
 
-def apply_pair(op: Kernel, kind: dtype, x: Any, y: Any) -> Any:
-    """``apply`` for two row-major tensors of one dtype, the most common case, at the least cost."""
+def apply_pair(op: Kernel, kind: dtype, x: Any, y: Any, same: bool = False) -> Any:
+    """``apply`` for two row-major tensors of one dtype, the most common case, at the least cost.
+
+    ``same``: they have one shape, and the result has it, too, and their dtype.
+    """
     if modes.native is not None or x._storage.__class__ is not Storage or y._storage.__class__ is not Storage:
         return apply(op, kind, (x, y))
     a, b = x._array, y._array
@@ -264,7 +268,7 @@ def apply_pair(op: Kernel, kind: dtype, x: Any, y: Any) -> Any:
         a = array_of(x)
     if b is None or y._storage.moved:
         b = array_of(y)
-    tensor = fresh(op.host[kind.name](a, b))
+    tensor = alike(op.host[kind.name](a, b), kind, x._shape) if same else fresh(op.host[kind.name](a, b))
     followed = x._node is not None or y._node is not None
     if not followed and (x._auto is not None or y._auto is not None):
         followed = is_tracked(x) or is_tracked(y)
