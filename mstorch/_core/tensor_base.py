@@ -124,18 +124,10 @@ def tensor_of(array: np.ndarray) -> Any:
     return tensor
 
 
-def fresh(array: np.ndarray) -> Any:
-    """``tensor_of`` for what a host kernel gave, in row-major order: no block of MindSpore's is on."""
-    if not array.flags.c_contiguous:
+def fresh(array: np.ndarray, kind: Any = None, shape: Any = None) -> Any:
+    """``tensor_of`` for what a host kernel gave, in rows (of known dtype and shape, if given): no block of MindSpore's is on."""
+    if kind is None and not array.flags.c_contiguous:
         array = np.array(array, order="C")
-    tensor = _in_rows(array, None, array, OF_NP[array.dtype], array.shape)
-    if modes.inference:
-        auto_of(tensor).inference = True
-    return tensor
-
-
-def alike(array: np.ndarray, kind: dtype, shape: tuple[int, ...]) -> Any:
-    """``fresh`` for a row-major array whose dtype and shape are known."""
     tensor = _in_rows(array, None, array, kind, shape)
     if modes.inference:
         auto_of(tensor).inference = True
@@ -144,10 +136,10 @@ def alike(array: np.ndarray, kind: dtype, shape: tuple[int, ...]) -> Any:
 
 def _host(array: np.ndarray) -> Any:
     stride, source, array = (None, array, array) if array.flags.c_contiguous else _dense(array)
-    return _in_rows(array, stride, source, OF_NP[array.dtype], array.shape)
+    return _in_rows(array, stride, source)
 
 
-def _in_rows(array: np.ndarray, stride: Strides | None, source: np.ndarray, kind: dtype, shape: tuple[int, ...]) -> Any:
+def _in_rows(array: np.ndarray, stride: Strides | None, source: np.ndarray, kind: Any = None, shape: Any = None) -> Any:
     """A tensor of all of an array; its memory is that of ``source``, which is row-major."""
     tensor: Any = _new(_class[0])
     # Storage(…) written out: every operation ends here, and the call alone costs 0.2 µs.
@@ -160,8 +152,8 @@ def _in_rows(array: np.ndarray, stride: Strides | None, source: np.ndarray, kind
     storage.parameter = None
     storage.pinned = False
     tensor._storage = tensor._counter = storage
-    tensor._dtype = kind
-    tensor._shape = shape
+    tensor._dtype = OF_NP[array.dtype] if kind is None else kind
+    tensor._shape = array.shape if shape is None else shape
     tensor._stride = stride
     tensor._offset = 0
     tensor._array = array
@@ -222,9 +214,7 @@ def laid_out(array: np.ndarray, strides: Strides | None) -> Any:
         return wrap(face(array), strides)
     size = array.itemsize
     if array.size and tuple(step // size for step in array.strides) == strides:
-        if not array.flags.c_contiguous:
-            return _host(array)
-        return _in_rows(array, normalize(array.shape, strides), array, OF_NP[array.dtype], array.shape)
+        return _in_rows(array, normalize(array.shape, strides), array) if array.flags.c_contiguous else _host(array)
     order = dense_order(array.shape, strides)
     assert order is not None, "the result of an operation is dense"
     source = np.array(array.transpose(order), order="C")

@@ -14,7 +14,6 @@ from .._core.storage import Storage
 from .._core.tangents import LEVELS
 from .._core.tensor_base import (
     TensorBase,
-    alike,
     array_of,
     fresh,
     is_tracked,
@@ -268,7 +267,7 @@ def apply_pair(op: Kernel, kind: dtype, x: Any, y: Any, same: bool = False) -> A
         a = array_of(x)
     if b is None or y._storage.moved:
         b = array_of(y)
-    tensor = alike(op.host[kind.name](a, b), kind, x._shape) if same else fresh(op.host[kind.name](a, b))
+    tensor = fresh(op.host[kind.name](a, b), kind, x._shape) if same else fresh(op.host[kind.name](a, b))
     followed = x._node is not None or y._node is not None
     if not followed and (x._auto is not None or y._auto is not None):
         followed = is_tracked(x) or is_tracked(y)
