@@ -77,6 +77,8 @@ def put_in_sequence(target: Any, places: tuple[Any, ...], common: int, first: in
     own = strides_of(target)
     written = flat_index(target._shape, own, target._offset)[places]
     read = flat_index(shape, _spread(value, shape), value._offset)
+    if not np.isin(read, written).any():
+        return None
     kept = [step for step, place in zip(own, places) if place.__class__ is slice]
     rest = len(shape) - first - common
     given = [np.broadcast_to(place, shape[first : first + common]).strides for place in places if place.__class__ is not slice]
@@ -84,12 +86,13 @@ def put_in_sequence(target: Any, places: tuple[Any, ...], common: int, first: in
         (*kept[:first], *(0,) * common, *kept[first:]), _spread(value, shape), *((*(0,) * first, *steps, *(0,) * rest) for steps in given),
     ]  # fmt: skip
     order = iteration_order(shape, windows)[::-1]
-    state = array_of(whole_storage(target)).copy()
+    memory = array_of(whole_storage(target))
+    new: dict[int, Any] = {}
     found = []
     for to, at in zip(written.transpose(order).ravel().tolist(), read.transpose(order).ravel().tolist()):
-        found.append(state[at])
-        state[to] = found[-1]
-    laid = np.array(found, state.dtype).reshape([shape[dim] for dim in order])
+        new[to] = new[at] if at in new else memory[at]
+        found.append(new[to])
+    laid = np.array(found, memory.dtype).reshape([shape[dim] for dim in order])
     return laid.transpose(np.argsort(order))
 
 
