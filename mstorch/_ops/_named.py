@@ -43,12 +43,12 @@ def _made_before(node: Any, args: tuple[Any, ...]) -> bool:
     return any(isinstance(item, TensorBase) and item._node is node for item in args)
 
 
-def by_value(label: str, place: int, name: str) -> Callable[..., str]:
-    """``label`` followed by 1 where the argument in this place is a tensor, by 0 for a number."""
+def by_value(label: str, place: int, name: str, number: int = 0) -> Callable[..., str]:
+    """``label`` followed by ``number`` (0 or 1) where the argument in this place is a number, by the other one for a tensor."""
 
     def chosen(*args: Any, **kwargs: Any) -> str:
         value = args[place] if len(args) > place else kwargs.get(name)
-        return f"{label}{int(isinstance(value, TensorBase))}"
+        return f"{label}{1 - number if isinstance(value, TensorBase) else number}"
 
     return chosen
 

@@ -146,7 +146,7 @@ def subtract(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     return sub(input, other, alpha=alpha, out=out)
 
 
-@node_called(lambda input, other, **given: f"RsubBackward{int(not isinstance(other, TensorBase))}")
+@node_called(by_value("RsubBackward", 1, "other", number=1))
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """``other - alpha * input``, elementwise."""
     expect_tensor("rsub", input)

@@ -23,7 +23,7 @@ from ._dispatch import (
     type_word,
 )
 from ._memory_order import in_order_of, kept_order
-from ._named import node_called
+from ._named import call_node, node_called
 from .activation import logsigmoid
 from .compare import where
 from .copying import to_dtype
@@ -51,7 +51,6 @@ def warn_of_broadcast(input: Any, target: Any) -> None:
         )
 
 
-@node_called(lambda *args, **given: "" if given.get("weight") is not None else "MseLossBackward0")
 def mse_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     weight: Any = None,
@@ -60,7 +59,8 @@ def mse_loss(
     warn_of_broadcast(input, target)
     reduction = chosen(reduction, size_average, reduce)
     refuse_dtype("mse_cpu", result_dtype((input, target)), below=2)
-    return weighted(in_order_of(square(_difference(input, target)), input, target), input, weight, reduction)
+    loss = in_order_of(square(_difference(input, target)), input, target)
+    return weighted(loss, input, weight, reduction, "MseLossBackward0")
 
 
 def _difference(input: Any, target: Any) -> Any:
@@ -69,10 +69,11 @@ def _difference(input: Any, target: Any) -> Any:
     return sub(*(to_dtype(item, kind) if item._dtype is bool_ else item for item in (input, target)))
 
 
-def weighted(loss: Any, input: Any, weight: Any, reduction: str) -> Any:
-    """The loss of each element times its weight, reduced; the mean is the weighted mean."""
+def weighted(loss: Any, input: Any, weight: Any, reduction: str, label: str | None = None) -> Any:
+    """The loss of each element times its weight, reduced; the mean is the weighted mean. Without weights torch has one node, ``label``."""
     if weight is None:
-        return reduced(loss, reduction)
+        found = reduced(loss, reduction)
+        return found if label is None else call_node(found, label)
     if shape_of(weight) != shape_of(input):
         raise ValueError("Weights and input must have the same size.")
     loss = mul(loss, weight)
@@ -111,7 +112,6 @@ def smooth_l1_loss(
     return reduced(loss, reduction)
 
 
-@node_called(lambda *args, **given: "" if given.get("weight") is not None else "HuberLossBackward0")
 def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
     """``d ** 2 / 2`` where ``d = |input - target|`` is at most delta, else ``delta * (d - delta / 2)``."""
     warn_of_broadcast(input, target)
@@ -123,7 +123,8 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     far = distance > delta
     loss = where(far, mul(sub(distance, 0.5 * delta), delta), mul(square(where(far, 0.0, distance)), 0.5))
     loss = _in_dtype_of(input, loss)
-    return weighted(kept_order(loss, input) if loss._shape == input._shape else loss, input, weight, reduction)
+    loss = kept_order(loss, input) if loss._shape == input._shape else loss
+    return weighted(loss, input, weight, reduction, "HuberLossBackward0")
 
 
 def _in_dtype_of(input: Any, loss: Any) -> Any:

@@ -13,7 +13,7 @@ from .._core.dtype import float32, get_default_dtype
 from .._core.modes import modes
 from .._core.promotion import can_cast
 from .._core.storage import Storage
-from .._core.tensor_base import TensorBase, array_of, in_order, recording, tensor_of
+from .._core.tensor_base import array_of, in_order, recording, tensor_of
 from .._tape.composite import record, refuse
 from ._autocast import follow
 from ._dispatch import (
@@ -36,7 +36,7 @@ from ._forms import accept_forms
 from ._fresh_out import no_derivative
 from ._in_turn import elementwise_form
 from ._memory_order import kept_order, result_strides, row_major
-from ._named import node_called
+from ._named import by_value, node_called
 from ._parts import expect_parts
 from ._scalars import scalar_array
 from .copying import to_dtype
@@ -195,7 +195,7 @@ def hypot(input: Any, other: Any, *, out: Any = None) -> Any:
     return binary(_hypot, input, other, out)
 
 
-@node_called(lambda input, other, **given: f"CopysignBackward{int(not isinstance(other, TensorBase))}")
+@node_called(by_value("CopysignBackward", 1, "other", number=1))
 def copysign(input: Any, other: Any, *, out: Any = None) -> Any:
     """The size of ``input`` with the sign of ``other``."""
     expect_tensor("copysign", input)
