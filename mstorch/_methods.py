@@ -40,7 +40,8 @@ from ._ops import (
     spectral,
     views,
 )  # fmt: skip
-from ._ops._dispatch import in_place_form, is_number
+from ._ops._dispatch import is_number
+from ._ops._in_place import in_place_form
 from ._ops._in_turn import written_in_turn
 from ._ops._values import views_tensor
 from ._tape.apply import apply_pair

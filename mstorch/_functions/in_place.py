@@ -6,8 +6,8 @@ from typing import Any
 
 from .._ops import activation as acts
 from .._ops import contract
-from .._ops._dispatch import in_place
 from .._ops._forms import Forms, accepting, old_sum
+from .._ops._in_place import in_place
 from .._ops.copying import clone
 from ..nn._functional import activation as layers
 from .rrelu import drawn_rrelu

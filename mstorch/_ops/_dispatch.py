@@ -4,7 +4,6 @@ from __future__ import annotations
 import functools
 import numbers
 import operator
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from .._backend.table import Kernel, kernel
 from .._core.dtype import dtype, float32, get_default_dtype
 from .._core.modes import grad_set_to, modes
 from .._core.promotion import WORDS, can_cast, combine, promote_types, scalar_dtype
-from .._core.storage import Absent, Storage
+from .._core.storage import Storage
 from .._core.strides import (
     broadcast_shape,
     channels_last_strides,
@@ -33,7 +32,6 @@ from .._core.tensor_base import (
     laid_out,
     meta_tensor,
     put_array,
-    recording,
     resize,
     tensor_of,
     turn_into,
@@ -42,17 +40,17 @@ from .._core.tensor_base import (
 )
 from .._core.warned import warn
 from .._core.writable import check_writable, refuse_partial_overlap, refuse_shared_places
-from .._tape.apply import Applied, apply, apply_one, apply_pair
+from .._tape.apply import apply, apply_one, apply_pair
 from .._tape.duals import mapped
 from .._tape.duals import write as write_tangents
-from .._tape.node import bare_twin, repeats
-from .._tape.places import check_copy, onto_meta
+from .._tape.node import repeats
+from .._tape.places import check_copy
 from .._tape.windows import linear, linear_node, no_view
-from .._tape.writes import assign, detach_snapshot, settle, snapshot
+from .._tape.writes import assign, settle
 from ._memory_order import result_strides
 from ._parts import expect_parts
 from ._scalars import WIDE_SECOND, is_inexact, scalar_array, widened
-from ._sequence import ONCE, as_written, in_sequence
+from ._sequence import as_written
 
 Tensor = TensorBase  # for isinstance and annotations; results are instances of the finished class
 
@@ -422,108 +420,6 @@ def capturing() -> bool:
 def shape_of(tensor: Any) -> tuple[int, ...]:
     """The shape as a plain tuple, at less cost than ``tensor.shape``."""
     return tensor._shape
-
-
-# Operations whose in-place forms torch refuses where an operand is the tensor itself.
-_READS_WHILE_IT_WRITES = {
-    "index_add", "index_copy", "index_reduce", "scatter", "scatter_add", "scatter_reduce", "put", "index_put",
-}  # fmt: skip
-
-
-def in_place(tensor: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Store what ``function(tensor, …)`` returns in the tensor itself, and return the tensor."""
-    check_writable(tensor)
-    _refuse_overlaps(tensor, function, args, kwargs)
-    return stored(tensor, function, args, kwargs)
-
-
-def _refuse_overlaps(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether an in-place operation has another operand in the storage; torch's error where that stands in what is written."""
-    shared = False
-    for value in (*args, *kwargs.values()) if kwargs else args:
-        if isinstance(value, TensorBase) and value._storage is tensor._storage:
-            name = getattr(function, "__name__", "")
-            if value._shape or name not in ("masked_fill", "index_fill"):  # these read a number before they write
-                refuse_partial_overlap(tensor, value, name not in _READS_WHILE_IT_WRITES)
-                shared = shared or value is not tensor
-    return shared
-
-
-def stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The tensor after ``function(tensor, …)`` was put in it, recorded."""
-    before = snapshot(tensor)
-    if tensor._storage.__class__ is Absent:
-        args = tuple(map(onto_meta, args))  # what is written to no memory may come from anywhere
-    if tensor._dtype.category < 2 and modes.grad and is_tracked(tensor):
-        with grad_set_to(False):  # integers with a history stay so, while no operation takes it along
-            result = function(before, *args, **kwargs)
-    else:
-        result = function(before, *args, **kwargs)
-    if result is before:
-        return tensor
-    check_result_cast(result._dtype, tensor._dtype)
-    if result._shape != tensor._shape:
-        raise RuntimeError(f"output with shape {list(tensor._shape)} doesn't match the broadcast shape {list(result._shape)}")
-    if result._dtype is not tensor._dtype:
-        result = cast_tensor(result, tensor._dtype)
-    if (result._node is not None or (LEVELS and is_dual(result))) and sys.getrefcount(before) > 2:
-        detach_snapshot(before)  # backward needs the old value
-    assign(tensor, result)
-    node = result._node
-    if isinstance(node, Applied) and node.saved:
-        for item in node.saved:
-            if item is not None and getattr(item, "output", False) and item.unpack is None:
-                # As in torch, what backward keeps of the result is the tensor that was written, and its version.
-                item.tensor = bare_twin(tensor)
-                item.version = tensor._counter.version
-    return tensor
-
-
-def in_place_form(
-    function: Callable[..., Any], name: str, uniform: bool = False, recorded: bool = True, in_turn: Any = None
-) -> Callable[..., Any]:
-    """The method ``name`` (``add_``) that stores what ``function`` (``add``) returns in the tensor itself.
-
-    ``uniform``: all that is written is one value, so that an expanded tensor may be written to. Without ``recorded`` autograd is
-    not told. ``in_turn`` writes windows whose elements share memory.
-    """
-    run = getattr(function, "outside_autocast", function)
-
-    def method(input: Any, *args: Any, **kwargs: Any) -> Any:
-        check_writable(input, uniform)
-        if _refuse_overlaps(input, run, args, kwargs) and in_turn is not None and _one_by_one(input, run, args, kwargs):
-            return input
-        if input._stride is not None and in_turn is not None and in_turn(method, run, input, args, kwargs):
-            return input
-        return stored(input, run, args, kwargs)
-
-    def unrecorded(input: Any, *args: Any, **kwargs: Any) -> Any:
-        with grad_set_to(False):
-            return method(input, *args, **kwargs)
-
-    made = method if recorded else unrecorded
-    made.__name__, made.__qualname__ = name, f"Tensor.{name}"
-    made.__doc__ = f"In-place version of ``{function.__name__}``."
-    return made
-
-
-def _one_by_one(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Write an elementwise result of which later elements read earlier ones; False if there is nothing like it."""
-    if "out" in kwargs or any(isinstance(value, TensorBase) for value in kwargs.values()):
-        return False
-    if result_dtype([tensor, *(value for value in args if isinstance(value, TensorBase))]) is not tensor._dtype:
-        return False  # what is cast is read before
-    recorded = recording((tensor, *(value for value in args if isinstance(value, TensorBase))))
-    with grad_set_to(False):
-        values = in_sequence(tensor, (tensor, *args), functools.partial(function, **kwargs), once=function.__name__ in ONCE)
-    if values is None:
-        return False
-    if recorded:
-        stored(tensor, function, args, kwargs)
-        array_of(tensor)[...] = values
-    else:
-        put_array(tensor, values)
-    return True
 
 
 _NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}

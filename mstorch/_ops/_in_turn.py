@@ -12,7 +12,7 @@ from .._core.storage import Storage
 from .._core.strides import iteration_order, may_overlap
 from .._core.tensor_base import TensorBase, array_of, recording, strides_of
 from . import views
-from ._dispatch import in_place_form, stored
+from ._in_place import in_place_form, stored
 
 
 def _blocks(shape: tuple[int, ...], strides: Sequence[int]) -> list[int]:

@@ -12,7 +12,7 @@ from .._core.strides import flat_index, may_overlap, overlaps
 from .._core.tensor_base import TensorBase, array_of, recording, strides_of, tensor_of
 from .._core.writable import check_writable
 from . import views
-from ._dispatch import in_place_form
+from ._in_place import in_place_form
 
 
 def in_memory(target: Any) -> tuple[np.ndarray, np.ndarray]:

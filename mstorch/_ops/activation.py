@@ -13,7 +13,8 @@ from .._core.tensor_base import TensorBase, count_of, is_tracked
 from .._core.writable import refuse_partial_overlap
 from . import views
 from ._autocast import follow
-from ._dispatch import call, finish, in_place, type_word, unary, wrap_dim
+from ._dispatch import call, finish, type_word, unary, wrap_dim
+from ._in_place import in_place
 from ._memory_order import in_order_of, result_strides
 from ._named import node_called
 from ._numbers import fitting

@@ -13,8 +13,9 @@ from .._core.dtype import dtype
 from .._core.tensor_base import count_of, strides_of
 from .._tape import windows
 from ._autocast import follow
-from ._dispatch import deliver, elementwise, in_place, type_word, unary
+from ._dispatch import deliver, elementwise, type_word, unary
 from ._forms import accept_forms
+from ._in_place import in_place
 from ._memory_order import kept_order
 from .copying import copy_
 

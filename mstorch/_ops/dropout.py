@@ -10,7 +10,8 @@ from .._backend.table import kernel
 from .._core.generator import mask_engine
 from .._core.strides import dense_order, elementwise_strides
 from .._core.tensor_base import count_of, strides_of, tensor_of, wrap
-from ._dispatch import call, cast_tensor, in_place
+from ._dispatch import call, cast_tensor
+from ._in_place import in_place
 from ._memory_order import result_strides
 from .elementwise import add, mul, sub
 from .placing import beside

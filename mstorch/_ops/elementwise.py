@@ -28,7 +28,6 @@ from ._dispatch import (
     expect_a_tensor,
     expect_tensor,
     finish,
-    in_place,
     is_number,
     python_number,
     readable,
@@ -39,6 +38,7 @@ from ._dispatch import (
     unary,
 )
 from ._forms import accept_forms
+from ._in_place import in_place
 from ._in_turn import elementwise_form
 from ._integer_history import refuse_tracked
 from ._memory_order import in_order_of, kept_order, result_strides, row_major

@@ -40,8 +40,6 @@ from ._dispatch import (
     deliver,
     expect_out_dtype,
     finish,
-    in_place,
-    in_place_form,
     is_number,
     python_number,
     readable,
@@ -50,6 +48,7 @@ from ._dispatch import (
     wrap_dim,
 )  # fmt: skip
 from ._forms import accept_forms
+from ._in_place import in_place, in_place_form
 from ._named import by_value, node_called
 from ._numbers import fitting
 from ._overlaps import refuse_overlap

@@ -225,7 +225,7 @@ def _check_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
     if 0 in shape:
         _refuse_places_in_nothing(shape, advanced)
     # torch brings the indexed dimensions to the front before it counts them.
-    for position, (dim, index) in enumerate(sorted(advanced.items())):
+    for dim, index in sorted(advanced.items()):
         if 0 in index._shape or is_meta(index):
             continue
         values = array_of(index)
@@ -234,8 +234,17 @@ def _check_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> None:
             if 0 in shape:
                 advanced[dim] = index * 0
                 continue
-            worst = low if low < -shape[dim] else high
-            raise IndexError(f"index {worst} is out of bounds for dimension {position} with size {shape[dim]}")
+            raise _first_out_of_bounds(shape, advanced)
+
+
+def _first_out_of_bounds(shape: tuple[int, ...], advanced: dict[int, Any]) -> IndexError:
+    """torch's error, for the first element that has a position out of bounds."""
+    dims = sorted(advanced)
+    values = np.broadcast_arrays(*(array_of(advanced[dim]) for dim in dims))
+    wrong = np.stack([(found < -shape[dim]) | (found >= shape[dim]) for dim, found in zip(dims, values)], -1)
+    element, position = divmod(int(wrong.reshape(-1).argmax()), len(dims))
+    value, size = values[position].reshape(-1)[element], shape[dims[position]]
+    return IndexError(f"index {value} is out of bounds for dimension {position} with size {size}")
 
 
 _BOUND = (int, type(None))

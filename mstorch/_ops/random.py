@@ -352,12 +352,13 @@ def _check_probability(p: float) -> None:
 
 def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
     """Fill with 1 with probability ``p`` (a number, or a tensor of one for each element), else 0."""
+    if not isinstance(p, TensorBase):
+        _check_probability(p)
     check_writable(self)
     engine, name = engine_of(generator), self._dtype.name
     if isinstance(p, TensorBase):
         chances = np.broadcast_to(_probabilities(p), shape_of(self))
         return _put(self, draw("bernoulli_each", engine, np.asarray(chances, order="C"), name))
-    _check_probability(p)
     return _put(self, _drawn(self, lambda shape, _: draw("bernoulli", engine, shape, float(p), name)))
 
 

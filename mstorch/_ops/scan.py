@@ -19,7 +19,6 @@ from ._dispatch import (
     cpp_word,
     expect_out_dtype,
     finish,
-    in_place,
     refuse_dtype,
     shape_of,
     type_word,
@@ -28,6 +27,7 @@ from ._dispatch import (
     wrap_dims,
 )
 from ._forms import accept_forms
+from ._in_place import in_place
 from ._in_turn import rows_in_turn
 from ._named import node_called
 from ._overlaps import refuse_parts

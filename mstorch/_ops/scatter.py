@@ -137,41 +137,46 @@ def put_flat(input: Any, index: Any, source: Any, accumulate: bool) -> Any:
     return call(_put, (input, source), index, accumulate)
 
 
-def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, out: Any = None) -> Any:
-    """A copy with ``alpha`` times the entries of ``source`` added to the entries ``index`` of a dimension."""
+def _checked_rows(name: str, input: Any, dim: int, index: Any, source: Any) -> tuple[int, Any]:
+    """The dimension from the front and the positions as int64, of ``index_add`` and ``index_reduce``; torch's errors."""
     shape, other = shape_of(input), shape_of(source)
     dim = wrap_dim(dim, len(shape))
     positions = index_tensor(
-        index, "index_add",
-        text=f"index_add_(): Expected dtype int32/int64 for index but got: {type_word(index._dtype)}",
+        index, name, text=f"{name}_(): Expected dtype int32/int64 for index but got: {type_word(index._dtype)}"
     )
     if len(positions._shape) > 1:
         raise IndexError(
-            f"index_add_(): Index is supposed to be a vector, but got dim: {len(positions._shape)} with type: "
+            f"{name}_(): Index is supposed to be a vector, but got dim: {len(positions._shape)} with type: "
             f"{type_word(index._dtype)} and size: {list(positions._shape)}"
         )
     if source._dtype is not input._dtype:
         raise RuntimeError(
-            f"index_add_(): self ({type_word(input._dtype)}) and source ({type_word(source._dtype)}) must have the same scalar "
-            "type"
+            f"{name}_(): self ({type_word(input._dtype)}) and source ({type_word(source._dtype)}) must have the same scalar type"
         )
-    count = other[dim] if other else 1
-    if not other and count_of(positions._shape) != 1:
+    count, given = other[dim] if dim < len(other) else 1, count_of(positions._shape)
+    if not other and given != 1:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    if count_of(positions._shape) != count:
+    if given != count:
         raise RuntimeError(
-            f"index_add_(): Number of indices ({count_of(positions._shape)}) should be equal to source.size(dim): ({count}), for dim: {dim}"
+            f"{name}_(): Number of indices ({given}) should be equal to source.size(dim): ({count}), for dim: {dim}"
         )
-    if (shape and len(shape) != len(other)) or shape[:dim] + shape[dim + 1 :] != other[:dim] + other[dim + 1 :]:
+    if len(shape) != len(other) or shape[:dim] + shape[dim + 1 :] != other[:dim] + other[dim + 1 :]:
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{list(shape)} source.shape = {list(other)}"
         )
+    return dim, positions
+
+
+def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+    """A copy with ``alpha`` times the entries of ``source`` added to the entries ``index`` of a dimension."""
+    dim, positions = _checked_rows("index_add", input, dim, index, source)
+    shape = shape_of(input)
     if 0 in shape and len(shape) > 1:
         # As in torch, indices are not looked at.
         with grad_set_to(False):
             copy = input.clone(memory_format=contiguous_format)
-        parts, sizes = ((input, source), (other, dim)) if is_tracked(source) else ((input,), ())
+        parts, sizes = ((input, source), (shape_of(source), dim)) if is_tracked(source) else ((input,), ())
         return finish(record("IndexAddBackward0", _nothing_added, parts, (copy,), *sizes, needed=(), kept=())[0], out)
     size = shape[dim] if shape else 1
     check_range(
@@ -263,22 +268,14 @@ def index_reduce(
     """A copy with the entries of ``source`` combined into the entries ``index`` by "prod", "mean", "amax" or "amin"."""
     if reduce not in _REDUCTIONS[1:]:
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    dim, positions = _checked_rows("index_reduce", input, dim, index, source)
     shape, other = shape_of(input), shape_of(source)
-    dim = wrap_dim(dim, len(shape))
-    positions = index_tensor(index, "index_reduce", text="index_reduce(): Expected dtype int32/int64 for index")
-    if len(positions._shape) > 1:
-        raise IndexError("index_reduce(): Index is supposed to be a vector")
-    if source._dtype is not input._dtype:
-        raise RuntimeError("index_reduce(): self and source must have the same scalar type")
     if input._dtype.category == 3:
         raise NotImplementedError(f"\"index_func_\" not implemented for '{type_word(input._dtype)}'")
-    count = other[dim] if other else 1
-    if count_of(positions._shape) != count:
-        raise RuntimeError("index_reduce(): Number of indices should be equal to self.size(dim)")
     check_range(positions, 0, shape[dim] if shape else 1, lambda _: IndexError("index out of range in self"))
     index = cast_index(index)
     if other:
-        index = views.expand(views.reshape(index, (1,) * dim + (count,) + (1,) * (len(other) - dim - 1)), other)
+        index = views.expand(views.reshape(index, (1,) * dim + (other[dim],) + (1,) * (len(other) - dim - 1)), other)
     else:
         index = views.reshape(index, ())
     return scatter_reduce(input, dim, index, source, reduce, include_self=include_self, out=out)

@@ -10,7 +10,7 @@ from .._core.modes import modes
 from .._core.storage import Storage
 from .._core.strides import flat_index, may_overlap
 from .._core.tensor_base import array_of, is_tracked
-from ._dispatch import in_place_form
+from ._in_place import in_place_form
 
 
 def _spread(before: Any, result: Any) -> None:

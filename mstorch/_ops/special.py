@@ -15,13 +15,12 @@ from ._dispatch import (
     deliver,
     expect_a_tensor,
     expect_tensors,
-    in_place,
-    in_place_form,
     result_dtype,
     type_word,
     unary,
     without_grad,
 )
+from ._in_place import in_place, in_place_form
 from ._memory_order import row_major
 from ._named import node_called
 from .compare import eq, gt, isinf, lt, nan_to_num, where

@@ -14,7 +14,8 @@ from ..._core.warned import warn
 from ..._ops import activation as acts
 from ..._ops import math as maths
 from ..._ops import softmax as soft
-from ..._ops._dispatch import in_place, shape_of
+from ..._ops._dispatch import shape_of
+from ..._ops._in_place import in_place
 from ..._ops._memory_order import row_major
 from ..._ops._named import node_called
 from ..._ops.compare import where

@@ -7,7 +7,7 @@ from typing import Any
 from ..._core.warned import warn
 from ..._ops import dropout as drops
 from ..._ops import views
-from ..._ops._dispatch import in_place
+from ..._ops._in_place import in_place
 
 
 def _checked(p: float) -> None:

@@ -1,0 +1,148 @@
+"""In-place forms: what a function returns is stored in its first operand."""
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from .._core.modes import grad_set_to, modes
+from .._core.storage import Absent
+from .._core.strides import overlaps
+from .._core.tangents import LEVELS, is_dual
+from .._core.tensor_base import TensorBase, array_of, is_tracked, put_array, recording
+from .._core.writable import check_history, check_writable, refuse_partial_overlap, refuse_shared_places
+from .._tape.apply import Applied
+from .._tape.node import bare_twin
+from .._tape.places import onto_meta
+from .._tape.writes import assign, detach_snapshot, snapshot
+from ._dispatch import cast_tensor, check_result_cast, result_dtype
+from ._sequence import ONCE, in_sequence
+
+# Operations whose in-place forms torch refuses where an operand is the tensor itself.
+_READS_WHILE_IT_WRITES = {
+    "index_add", "index_copy", "index_reduce", "scatter", "scatter_add", "scatter_reduce", "put", "index_put",
+}  # fmt: skip
+
+
+# Those whose arguments torch looks at before the memory that is written.
+_ARGUMENTS_FIRST = {
+    "index_add", "index_reduce", "scatter", "scatter_add", "scatter_reduce", "put", "addmm", "addmv", "addbmm", "baddbmm", "addr",
+    "renorm", "relu", "lerp",
+}  # fmt: skip
+_NUMBERS_FIRST = {"clamp", "div", "pow"}  # but shapes later
+
+
+def _check_target(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raise torch's error if the tensor's elements share memory: that of the arguments where torch has looked at them by then."""
+    if tensor._stride is None or not overlaps(tensor._shape, tensor._stride):
+        return
+    check_history(tensor)
+    name = getattr(function, "__name__", "")
+    if name in _NUMBERS_FIRST:
+        first = not any(isinstance(value, TensorBase) for value in (*args, *kwargs.values()))
+    else:
+        first = name in _ARGUMENTS_FIRST
+    if first:
+        with grad_set_to(False):
+            function(onto_meta(tensor), *map(onto_meta, args), **{key: onto_meta(value) for key, value in kwargs.items()})
+    refuse_shared_places(tensor)
+
+
+def in_place(tensor: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Store what ``function(tensor, …)`` returns in the tensor itself, and return the tensor."""
+    _check_target(tensor, function, args, kwargs)
+    check_writable(tensor)
+    _refuse_overlaps(tensor, function, args, kwargs)
+    return stored(tensor, function, args, kwargs)
+
+
+def _refuse_overlaps(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether an in-place operation has another operand in the storage; torch's error where that stands in what is written."""
+    shared = False
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if isinstance(value, TensorBase) and value._storage is tensor._storage:
+            name = getattr(function, "__name__", "")
+            if value._shape or name not in ("masked_fill", "index_fill"):  # these read a number before they write
+                refuse_partial_overlap(tensor, value, name not in _READS_WHILE_IT_WRITES)
+                shared = shared or value is not tensor
+    return shared
+
+
+def stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The tensor after ``function(tensor, …)`` was put in it, recorded."""
+    before = snapshot(tensor)
+    if tensor._storage.__class__ is Absent:
+        args = tuple(map(onto_meta, args))  # what is written to no memory may come from anywhere
+    if tensor._dtype.category < 2 and modes.grad and is_tracked(tensor):
+        with grad_set_to(False):  # integers with a history stay so, while no operation takes it along
+            result = function(before, *args, **kwargs)
+    else:
+        result = function(before, *args, **kwargs)
+    if result is before:
+        return tensor
+    check_result_cast(result._dtype, tensor._dtype)
+    if result._shape != tensor._shape:
+        raise RuntimeError(f"output with shape {list(tensor._shape)} doesn't match the broadcast shape {list(result._shape)}")
+    if result._dtype is not tensor._dtype:
+        result = cast_tensor(result, tensor._dtype)
+    if (result._node is not None or (LEVELS and is_dual(result))) and sys.getrefcount(before) > 2:
+        detach_snapshot(before)  # backward needs the old value
+    assign(tensor, result)
+    node = result._node
+    if isinstance(node, Applied) and node.saved:
+        for item in node.saved:
+            if item is not None and getattr(item, "output", False) and item.unpack is None:
+                # As in torch, what backward keeps of the result is the tensor that was written, and its version.
+                item.tensor = bare_twin(tensor)
+                item.version = tensor._counter.version
+    return tensor
+
+
+def in_place_form(
+    function: Callable[..., Any], name: str, uniform: bool = False, recorded: bool = True, in_turn: Any = None
+) -> Callable[..., Any]:
+    """The method ``name`` (``add_``) that stores what ``function`` (``add``) returns in the tensor itself.
+
+    ``uniform``: all that is written is one value, so that an expanded tensor may be written to. Without ``recorded`` autograd is
+    not told. ``in_turn`` writes windows whose elements share memory.
+    """
+    run = getattr(function, "outside_autocast", function)
+
+    def method(input: Any, *args: Any, **kwargs: Any) -> Any:
+        if not uniform and input._stride is not None:
+            _check_target(input, run, args, kwargs)
+        check_writable(input, uniform)
+        if _refuse_overlaps(input, run, args, kwargs) and in_turn is not None and _one_by_one(input, run, args, kwargs):
+            return input
+        if input._stride is not None and in_turn is not None and in_turn(method, run, input, args, kwargs):
+            return input
+        return stored(input, run, args, kwargs)
+
+    def unrecorded(input: Any, *args: Any, **kwargs: Any) -> Any:
+        with grad_set_to(False):
+            return method(input, *args, **kwargs)
+
+    made = method if recorded else unrecorded
+    made.__name__, made.__qualname__ = name, f"Tensor.{name}"
+    made.__doc__ = f"In-place version of ``{function.__name__}``."
+    return made
+
+
+def _one_by_one(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Write an elementwise result of which later elements read earlier ones; False if there is nothing like it."""
+    if "out" in kwargs or any(isinstance(value, TensorBase) for value in kwargs.values()):
+        return False
+    if result_dtype([tensor, *(value for value in args if isinstance(value, TensorBase))]) is not tensor._dtype:
+        return False  # what is cast is read before
+    recorded = recording((tensor, *(value for value in args if isinstance(value, TensorBase))))
+    with grad_set_to(False):
+        values = in_sequence(tensor, (tensor, *args), functools.partial(function, **kwargs), once=function.__name__ in ONCE)
+    if values is None:
+        return False
+    if recorded:
+        stored(tensor, function, args, kwargs)
+        array_of(tensor)[...] = values
+    else:
+        put_array(tensor, values)
+    return True
