@@ -162,7 +162,7 @@ from ._ops.random import (
 )  # fmt: skip
 from ._ops.reduce import (
     sum, nansum, mean, nanmean, prod, amax, amin, aminmax, argmax, argmin, max, min, all, any, var, std, var_mean,
-    std_mean, count_nonzero, logsumexp,
+    std_mean, count_nonzero,
 )  # fmt: skip
 from ._ops.removed import (
     eig, solve, symeig, lstsq, matrix_rank,
@@ -185,7 +185,7 @@ from ._ops.shape import (
     view_as_complex_copy, view_as_real_copy, view_copy,
 )  # fmt: skip
 from ._ops.softmax import (
-    softmax, log_softmax,
+    softmax, log_softmax, logsumexp,
 )  # fmt: skip
 from ._ops.sort import (
     sort, argsort, msort, topk, kthvalue, median, nanmedian, mode, quantile, nanquantile,

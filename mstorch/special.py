@@ -5,8 +5,7 @@ from __future__ import annotations
 from ._hook import missing as _missing
 from ._ops.math import exp2, expm1, log1p, logit, round, sinc, xlogy
 from ._ops.math import sigmoid as expit
-from ._ops.reduce import logsumexp
-from ._ops.softmax import log_softmax, softmax
+from ._ops.softmax import log_softmax, logsumexp, softmax
 from ._ops.special import (
     airy_ai,
     bessel_j0,

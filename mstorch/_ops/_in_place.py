@@ -88,8 +88,15 @@ def stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwa
         result = cast_tensor(result, tensor._dtype)
     if (result._node is not None or (LEVELS and is_dual(result))) and sys.getrefcount(before) > 2:
         detach_snapshot(before)  # backward needs the old value
-    assign(tensor, result)
     node = result._node
+    if node is not None and node.marks is not None and node.watched:
+        # As in torch, which keeps a copy of the old value, it may be written.
+        node.watched = [item for item in node.watched if item.own or item._counter is not tensor._counter]
+    assign(tensor, result)
+    if node is not None and node.marks is not None:
+        for item in node.watched or ():
+            if item.own:
+                item._counter, item.version = tensor._counter, tensor._counter.version
     if isinstance(node, Applied) and node.saved:
         for item in node.saved:
             if item is not None and getattr(item, "output", False) and item.unpack is None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.tensor_base import TensorBase
-from .._tape.node import named
+from .._tape.node import named, watch
 
 
 def call_node(result: Any, label: str) -> Any:
@@ -17,13 +17,17 @@ def call_node(result: Any, label: str) -> Any:
     return result
 
 
-def node_called(label: str | Callable[..., str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def node_called(label: str | Callable[..., str], watched: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A function whose results say that a node of torch's name made them; ``label`` may ask the arguments for it.
 
-    So does what is printed (``grad_fn=<NllLossBackward0>``); the nodes below are our steps.
+    So does what is printed (``grad_fn=<NllLossBackward0>``); the nodes below are our steps. ``watched`` names arguments that torch
+    saves and our steps do not ("result" the result): backward refuses where they are written to in between.
     """
+    names = watched.split()
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        places = getattr(function, "__wrapped__", function).__code__.co_varnames if names else ()
+
         @functools.wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
             result = function(*args, **kwargs)
@@ -31,6 +35,9 @@ def node_called(label: str | Callable[..., str]) -> Callable[[Callable[..., Any]
             for item in result if isinstance(result, (tuple, list)) else (result,):
                 if word and isinstance(item, TensorBase) and item._node is not None and not _made_before(item._node, args):
                     call_node(item, word)
+                    if names:
+                        given = {**dict(zip(places, args)), **kwargs, "result": item}
+                        watch(item, *map(given.get, names))
             return result
 
         return called

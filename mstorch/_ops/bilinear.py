@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._core.tensor_base import is_tracked
+from .._tape.node import watch
 from . import views
 from ._autocast import follow
 from ._dispatch import shape_of
@@ -34,6 +36,8 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     mixed = views.reshape(mm(first, columns), (-1, w[0], w[2]))
     result = sum_of(mul(mixed, views.unsqueeze(second, 1)), 2, dtype=mixed._dtype)
     result = views.reshape(result, (*a[:-1], w[0]))
+    factors = input1, input2, weight
+    watch(result, *(one for one in factors if any(other is not one and is_tracked(other) for other in factors)))
     return result if bias is None else add(result, bias)
 
 

@@ -386,7 +386,7 @@ def where_method(self: Any, condition: Any, other: Any) -> Any:
     return where(condition, self, other)
 
 
-@node_called("NanToNumBackward0")
+@node_called("NanToNumBackward0", "input")
 def nan_to_num(
     input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: Any = None
 ) -> Any:

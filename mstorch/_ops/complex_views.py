@@ -10,8 +10,9 @@ import numpy as np
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
 from .._core.dtype import dtype
-from .._core.tensor_base import count_of, strides_of
+from .._core.tensor_base import count_of, is_tracked, strides_of
 from .._tape import windows
+from .._tape.node import watch
 from ._autocast import follow
 from ._dispatch import deliver, elementwise, type_word, unary
 from ._forms import accept_forms
@@ -143,7 +144,7 @@ def resolve_neg(input: Any) -> Any:
 def complex(real: Any, imag: Any, *, out: Any = None) -> Any:
     """The complex tensor of two real ones."""
     _check_parts(real, imag, out)
-    return elementwise(_complex, (real, imag), out)
+    return watch(elementwise(_complex, (real, imag), out), *filter(is_tracked, (real, imag)))
 
 
 def _check_parts(first: Any, second: Any, out: Any) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._backend.table import kernel
 from .._core.promotion import promote_types
+from .._tape.node import watch
 from . import views
 from ._autocast import follow
 from ._dispatch import broadcast_shape, call, deliver, shape_of, type_word, wrap_dim
@@ -75,7 +76,8 @@ def pdist(input: Any, p: float = 2) -> Any:
     _refuse_half("pdist", input._dtype)
     left = index_select(input, 0, made(first.astype(np.int64)))
     right = index_select(input, 0, made(second.astype(np.int64)))
-    return p_norm(sub(left, right), p, 1, share=False)
+    found = p_norm(sub(left, right), p, 1, share=False)
+    return watch(found, input, found)
 
 
 @node_called("CdistBackward0")
@@ -104,7 +106,8 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = "use_mm_f
     if p != 2 or not products:
         _refuse_half("cdist", x1._dtype)
     difference = sub(views.unsqueeze(x1, -2), views.unsqueeze(x2, -3))
-    return p_norm(difference, p, len(shape_of(difference)) - 1, share=False)
+    found = p_norm(difference, p, len(shape_of(difference)) - 1, share=False)
+    return watch(found, x1, x2, found)
 
 
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:

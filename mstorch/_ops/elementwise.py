@@ -14,6 +14,7 @@ from .._core.storage import Storage
 from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked, recording, tensor_of
 from .._tape.apply import apply
 from .._tape.composite import record, refuse
+from .._tape.node import watch
 from .._tape.windows import linear
 from ._autocast import follow
 from ._choice import chosen
@@ -162,10 +163,9 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
     """``input / other``, elementwise; rounded toward zero ("trunc") or down ("floor") if asked for."""
     if rounding_mode is None:
         return binary(_div, input, other, out, to_float=True)
-    if rounding_mode == "floor":
-        return _rounded_division(_floor_divide, "floor", input, other, out)
-    if rounding_mode == "trunc":
-        return _rounded_division(_trunc_divide, "trunc", input, other, out)
+    if rounding_mode in ("floor", "trunc"):
+        found = _rounded_division(_floor_divide if rounding_mode == "floor" else _trunc_divide, rounding_mode, input, other, out)
+        return watch(found, other, input if isinstance(other, TensorBase) and is_tracked(other) else None)
     raise RuntimeError(
         "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '" + str(rounding_mode) + "'"
     )
@@ -391,7 +391,8 @@ def sign(input: Any, *, out: Any = None) -> Any:
 
 def sgn(input: Any, *, out: Any = None) -> Any:
     """The sign of each element; of a complex number the number of modulus 1 in its direction."""
-    return unary(_sgn, input, out)
+    found = unary(_sgn, input, out)
+    return watch(found, input, found)
 
 
 def square(input: Any, *, out: Any = None) -> Any:
@@ -476,7 +477,8 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
         fitting(weight, float32 if kind.itemsize == 2 else kind)
     if not is_number(weight) and out is None and modes.native is None and recording((input, end, weight)):
         found = lerp(input.detach(), end.detach(), weight.detach())
-        return record("LerpBackward1", _lerp_slopes, (input, end, weight), (found,), needed=())[0]
+        kept = (0, 1, 2) if is_tracked(weight) else (2,)
+        return record("LerpBackward1", _lerp_slopes, (input, end, weight), (found,), needed=(), kept=kept)[0]
     if _halves(input, end):
         wide = weight.float() if isinstance(weight, TensorBase) else weight
         return finish(lerp(input.float(), end.float(), wide).to(input._dtype), out, input, end, weight)

@@ -140,7 +140,7 @@ def _cubic_weights(t: Any) -> list[Any]:
     return [far(add(t, 1)), near(t), near(sub(1, t)), far(sub(2, t))]
 
 
-@node_called(by_rank("GridSampler{}DBackward0", 2))
+@node_called(by_rank("GridSampler{}DBackward0", 2), "input grid")
 def grid_sample(
     input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Any:

@@ -18,6 +18,7 @@ from .._core.tensor_base import (
     array_of,
     count_of,
     in_order,
+    is_tracked,
     recording,
     strides_of,
     tensor_of,
@@ -27,6 +28,7 @@ from .._core.tensor_base import (
 )
 from .._core.writable import check_history, check_writable
 from .._tape.apply import apply
+from .._tape.node import watch
 from . import indexing, views
 from ._autocast import follow
 from ._dispatch import (
@@ -109,7 +111,7 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: 
                     f"apart from dimension {dim}"
                 )
         check_index_dim(positions, dim, shape)
-    return finish(call(_gather, (input,), dim, positions), out)
+    return finish(watch(call(_gather, (input,), dim, positions), input, index), out)
 
 
 def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
@@ -147,7 +149,7 @@ def take(input: Any, index: Any, *, out: Any = None) -> Any:
         positions, -size, size,
         lambda value: IndexError(f"out of range: tried to access index {value} on a tensor of {size} elements."),
     )
-    return finish(call(_take, (input,), positions), out)
+    return finish(watch(call(_take, (input,), positions), input), out)
 
 
 def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any = None) -> Any:
@@ -169,6 +171,8 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
     values = readable(positions)
     if values is None or (values < 0).any():
         positions = where(lt(positions, 0), add(positions, own[dim]), positions)
+    else:
+        positions = positions.clone()  # as in torch, the indices may be written to before backward
     return gather(spread, dim, positions, out=out)
 
 
@@ -219,7 +223,8 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     shape = broadcast_shape(shape_of(mask), shape_of(input))
     spread = views.expand(input, shape) if shape_of(input) != shape else input
     chosen = np.broadcast_to(array_of(mask), shape)
-    return finish(call(_take, (spread,), beside(tensor_of(np.flatnonzero(chosen)), input), label="MaskedSelectBackward0"), out)
+    found = call(_take, (spread,), beside(tensor_of(np.flatnonzero(chosen)), input), label="MaskedSelectBackward0")
+    return finish(watch(found, input, mask), out)
 
 
 def _expect_long(name: str, out: Any) -> None:
@@ -280,7 +285,7 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
     expect_dtype_of(self, values)
     if not accumulate:
         indexing.setitem(self, key, values)
-        return self
+        return watch(self, *indices)
     check_writable(self, uniform=True)  # torch only warns of memory that stands in several places
     shape = shape_of(self)
     plain = self._storage.__class__ is Storage and not recording((self, values))
@@ -356,7 +361,7 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
         index, -size, size,
         lambda value: IndexError(f"out of range: tried to access index {value} on a tensor of {size} elements."),
     )
-    return keep_layout(input, put_flat(input, index, source, accumulate))
+    return keep_layout(input, watch(put_flat(input, index, source, accumulate), source if is_tracked(source) else None))
 
 
 # torch only warns of memory that stands in several places.
@@ -388,7 +393,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     mask = views.reshape(_flags(size, positions), (1,) * dim + (size,) + (1,) * (len(shape) - dim - 1) if shape else ())
     if tracked_number(value):
         value = python_number(value)
-    return keep_layout(input, masked_fill(input, mask, value))
+    return keep_layout(input, watch(masked_fill(input, mask, value), index))
 
 
 def _check_empty_fill(input: Any, dim: int, count: int) -> None:
@@ -446,7 +451,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
         raise RuntimeError(_TOO_FEW)
     flat = views.reshape(source, (count_of(source._shape),))
     part = views.slice_dim(flat, 0, 0, count, 1)
-    return put_flat(spread, beside(tensor_of(positions), spread), part, False)
+    return watch(put_flat(spread, beside(tensor_of(positions), spread), part, False), mask)
 
 
 def _in_one_memory(target: Any, source: Any) -> bool:

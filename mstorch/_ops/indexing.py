@@ -27,7 +27,7 @@ from .._core.warned import warn
 from .._core.writable import check_history, check_writable, refuse_partial_overlap, refuse_shared_places
 from .._tape.duals import write_parts
 from .._tape.native import through
-from .._tape.node import Node, bare, bare_twin, dressed, edge_of
+from .._tape.node import Node, bare, bare_twin, dressed, edge_of, watch
 from .._tape.windows import PART, linear, sorted_view
 from .._tape.writes import assign, settle, snapshot
 from . import views
@@ -443,7 +443,7 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
             taken = put_in_sequence(current, places, len(common), first, without_leading_ones(value), target)
             if taken is not None:
                 array_of(source)[...] = taken
-        put_at(current, places, source)
+        put_at(current, places, source, indices)
         if single and current._dtype.category < 2:
             follow_fill(current, value, "IndexPutBackward0")
         return
@@ -502,8 +502,11 @@ class _FlatPut(Node):
         return tuple(item if item is None or recorded else bare(item) for item in (rest, part))
 
 
-def put_at(target: Any, key: Any, source: Any) -> None:
-    """``target[key] = source`` for a key of arrays and slices, in memory; the gradient of the source is read from there."""
+def put_at(target: Any, key: Any, source: Any, watched: tuple[Any, ...] = ()) -> None:
+    """``target[key] = source`` for a key of arrays and slices, in memory; the gradient of the source is read from there.
+
+    ``watched``: the tensors that the key's arrays show, which backward reads again.
+    """
     check_writable(target, uniform=True)  # torch only warns of memory that stands in several places
     values = array_of(source)
     record = modes.grad and (is_tracked(target) or is_tracked(source))
@@ -511,7 +514,7 @@ def put_at(target: Any, key: Any, source: Any) -> None:
     if record:
         # The target with its part written, as an operation of the old target and the source.
         before = snapshot(target)
-        made = _IndexPut.recorded(before, key, source)
+        made = watch(_IndexPut.recorded(before, key, source), *watched)
     if 0 not in target._shape:
         array_of(target)[key] = values
     touch(target)

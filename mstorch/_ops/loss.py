@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from .._backend.table import kernel
@@ -29,7 +30,7 @@ from .compare import where
 from .copying import to_dtype
 from .creation import full as filled
 from .elementwise import abs as abs_of
-from .elementwise import add, div, mul, neg, square, sub
+from .elementwise import add, div, mul, neg, sign, square, sub
 from .math import exp, log, log1p, xlogy
 from .reduce import sum as sum_of
 from .reduction import chosen, reduced
@@ -59,8 +60,39 @@ def mse_loss(
     warn_of_broadcast(input, target)
     reduction = chosen(reduction, size_average, reduce)
     refuse_dtype("mse_cpu", result_dtype((input, target)), below=2)
-    loss = in_order_of(square(_difference(input, target)), input, target)
-    return weighted(loss, input, weight, reduction, "MseLossBackward0")
+    if weight is None and not modes.native:
+        return _between("MseLossBackward0", _squares, _mse_slope, input, target, reduction)
+    return weighted(_squares(input, target), input, weight, reduction)
+
+
+def _squares(input: Any, target: Any) -> Any:
+    return in_order_of(square(_difference(input, target)), input, target)
+
+
+def _mse_slope(difference: Any, g: Any, share: float) -> Any:
+    return mul(mul(difference, 2 * share), g)
+
+
+def _between(
+    label: str, losses: Callable[..., Any], slope: Callable[..., Any], input: Any, target: Any, reduction: str, *rest: Any
+) -> Any:
+    """A loss of each difference, reduced, as one node, which keeps input and target as torch's does.
+
+    ``losses(input, target, *rest)``; ``slope(difference, gradient, share, *rest)``, ``share`` being that of one loss in the result.
+    """
+    with grad_set_to(False):
+        found = reduced(losses(input.detach(), target.detach(), *rest), reduction)
+    return record(label, _slopes_between, (input, target), (found,), slope, reduction == "mean", *rest, needed=())[0]
+
+
+def _slopes_between(gradients: Any, outputs: Any, inputs: Any, slope: Callable[..., Any], mean: bool, *rest: Any) -> Any:
+    (g,), (x, y) = gradients, inputs
+    shape = broadcast_shape(x._shape, y._shape)
+    share = 1 / max(count_of(shape), 1) if mean else 1.0
+    return [
+        to_dtype(slope(_difference(own, other), g, share, *rest), own._dtype) if is_tracked(own) else None
+        for own, other in ((x, y), (y, x))
+    ]
 
 
 def _difference(input: Any, target: Any) -> Any:
@@ -92,7 +124,6 @@ def l1_loss(
     return weighted(abs_of(sub(input, target)), input, weight, reduction)
 
 
-@node_called("SmoothL1LossBackward0")
 def smooth_l1_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     beta: float = 1.0,
@@ -105,11 +136,21 @@ def smooth_l1_loss(
     if beta == 0:
         return reduced(abs_of(_difference(input, target)), reduction)
     refuse_dtype("smooth_l1_cpu", result_dtype((input, target)), below=2)
+    if modes.native:
+        return reduced(_smooth(input, target, beta), reduction)
+    return _between("SmoothL1LossBackward0", _smooth, _smooth_slope, input, target, reduction, beta)
+
+
+def _smooth(input: Any, target: Any, beta: float) -> Any:
     distance = abs_of(_difference(input, target))
     far = distance >= beta
     squared = square(where(far, 0.0, distance))  # at infinity its gradient would be no number
-    loss = in_order_of(where(far, sub(distance, 0.5 * beta), mul(squared, 0.5 / beta)), input, target)
-    return reduced(loss, reduction)
+    return in_order_of(where(far, sub(distance, 0.5 * beta), div(mul(squared, 0.5), beta)), input, target)
+
+
+def _smooth_slope(difference: Any, g: Any, share: float, beta: float) -> Any:
+    ends = mul(sign(difference.detach()), share)
+    return where(abs_of(difference) >= beta, mul(ends, g), div(mul(mul(difference, share), g), beta))
 
 
 def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
@@ -119,12 +160,22 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     refuse_dtype("huber_cpu", result_dtype((input, target)), below=2)
+    if weight is None and not modes.native:
+        return _between("HuberLossBackward0", _huber, _huber_slope, input, target, reduction, delta)
+    return weighted(_huber(input, target, delta), input, weight, reduction)
+
+
+def _huber(input: Any, target: Any, delta: float) -> Any:
     distance = abs_of(_difference(input, target))
     far = distance > delta
     loss = where(far, mul(sub(distance, 0.5 * delta), delta), mul(square(where(far, 0.0, distance)), 0.5))
     loss = _in_dtype_of(input, loss)
-    loss = kept_order(loss, input) if loss._shape == input._shape else loss
-    return weighted(loss, input, weight, reduction, "HuberLossBackward0")
+    return kept_order(loss, input) if loss._shape == input._shape else loss
+
+
+def _huber_slope(difference: Any, g: Any, share: float, delta: float) -> Any:
+    ends = mul(sign(difference.detach()), share)
+    return where(abs_of(difference) >= delta, mul(mul(ends, delta), g), mul(mul(difference, share), g))
 
 
 def _in_dtype_of(input: Any, loss: Any) -> Any:
@@ -285,7 +336,7 @@ def gaussian_nll_loss(
     return reduced(loss, reduction)
 
 
-@node_called("SoftMarginLossBackward0")
+@node_called("SoftMarginLossBackward0", "input target")
 def soft_margin_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Any:

@@ -5,10 +5,16 @@ from typing import Any
 
 import numpy as np
 
+from .._backend.host.loss import cross_entropy_slope, mean_of_rows
+from .._backend.host.softmax import log_softmax_of
 from .._backend.table import kernel
-from .._core.dtype import dtype, float32, int64, uint8
-from .._core.tensor_base import array_of, count_of, is_meta
-from .._tape.windows import no_view
+from .._core.dtype import dtype, float32, float64, int64, uint8
+from .._core.modes import modes
+from .._core.storage import Storage
+from .._core.tensor_base import array_of, count_of, is_meta, tensor_of
+from .._tape.node import Passed, edge_of, named, watch
+from .._tape.whole import followed, in_one_piece, record
+from .._tape.windows import linear, no_view
 from . import views
 from ._autocast import follow
 from ._dispatch import call, capturing, shape_of, type_word
@@ -70,7 +76,7 @@ def _nll_name(input: Any, target: Any, weight: Any, ignore_index: int, reduction
     return "NllLossBackward0" if rank < 3 else "NllLoss2DBackward0"
 
 
-@node_called(_nll_name)
+@node_called(_nll_name, "target weight")
 def _nll_loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
     x, t = _shapes(input, target)
     _check_target(target)
@@ -91,6 +97,8 @@ def _nll_loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction
         return _nll_in_graph(input, target, weight, ignore_index, reduction)
     values, counted = _classes(target, classes, ignore_index)
     kind = input._dtype
+    if reduction == "mean" and len(x) == 2 and weight is None and counted is None and _on_host(input) and values.size and classes:
+        return _mean_of_rows(input, target, values)
     shares = np.ones(values.shape, kind.np) if weight is None else None
     if shares is None:
         known = values if counted is None else np.where(counted, values, 0)
@@ -115,6 +123,40 @@ def _nll_loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction
     if reduction == "sum":
         return total
     return div(total, made(np.asarray(shares.astype(np.float64).sum(), kind.np)))
+
+
+def _on_host(input: Any) -> bool:
+    return input._storage.__class__ is Storage and input._dtype in (float32, float64) and modes.native is None
+
+
+def _mean_of_rows(input: Any, target: Any, classes: np.ndarray) -> Any:
+    """The mean of (N, C) at the classes (N), which are all in range, negated."""
+    places, shape = (np.arange(len(classes)), classes), input._shape
+
+    def mean(array: np.ndarray) -> np.ndarray:
+        return mean_of_rows(array, classes)
+
+    def spread(gradient: np.ndarray) -> np.ndarray:
+        whole = np.zeros(shape, gradient.dtype)
+        whole[places] = -gradient / gradient.dtype.type(len(classes))
+        return whole
+
+    return watch(linear(input, mean, spread, "NllLossBackward0"), input, target)
+
+
+def _mean_of_logits(input: Any, target: Any, classes: np.ndarray) -> Any:
+    """The same of the log softmax of (N, C), in one piece, which keeps what torch's keeps: the logarithms, not the logits."""
+    logs = tensor_of(log_softmax_of(array_of(input), 1))
+    result = tensor_of(mean_of_rows(array_of(logs), classes))
+    if not followed((input,)):
+        return result
+    # The log softmax of the logarithms are they themselves, and its slopes are those by the logits.
+    logs._node = named(Passed, "LogSoftmaxBackward0")((edge_of(input),))
+    made = record(
+        result, (logs,), "NllLossBackward0", lambda g, kept: (cross_entropy_slope(kept, classes, g),),
+        lambda again: _mean_of_rows(log_softmax(again, 1), target, classes),
+    )  # fmt: skip
+    return watch(made, target)
 
 
 def _nll_in_graph(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
@@ -161,6 +203,8 @@ def cross_entropy(
     if plain and not capturing() and not is_meta(target) and shape_of(target) == x[:1] and count_of(input._shape):
         values, counted = _classes(target, x[1], ignore_index)
         if counted is None or counted.all():
+            if in_one_piece((input,)):
+                return _mean_of_logits(input, target, values)
             return call(_cross_entropy, (input,), values.astype(np.int32))
     axis = 0 if len(x) == 1 else 1
     logs = log_softmax(input, axis)

@@ -120,7 +120,7 @@ def triplet_margin_with_distance_loss(
     return _triplet(anchor, positive, negative, distance_function or pairwise_distance, margin, swap, reduction)
 
 
-@node_called("MultiMarginLossBackward0")
+@node_called("MultiMarginLossBackward0", "input target weight")
 def multi_margin_loss(
     input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
@@ -163,7 +163,7 @@ def multi_margin_loss(
     return reduced(views.reshape(loss, shape_of(target)) if len(shape) < 2 else loss, reduction)
 
 
-@node_called("MultilabelMarginLossBackward0")
+@node_called("MultilabelMarginLossBackward0", "input target")
 def multilabel_margin_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Any:

@@ -5,9 +5,10 @@ from typing import Any
 
 from .._core.dtype import bool_
 from .._core.modes import modes
-from .._core.tensor_base import TensorBase
+from .._core.tensor_base import TensorBase, is_tracked
 from .._core.warned import warn
 from .._tape.composite import record
+from .._tape.node import watch
 from . import linalg, reduce, views
 from ._autocast import follow
 from ._deprecated import warn_of
@@ -58,7 +59,7 @@ def dist(input: Any, other: Any, p: Any = 2) -> Any:
     """The norm of the difference."""
     if not isinstance(other, TensorBase):
         raise TypeError(f"dist(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
-    return vector_norm(input - other, p)
+    return watch(vector_norm(input - other, p), input, other)
 
 
 def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: Any = None) -> Any:
@@ -195,7 +196,9 @@ def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) ->
         raise RuntimeError(f"expected scalar type {type_word(input._dtype)} but found {type_word(other._dtype)}")
     first, second = views.expand(input, shape), views.expand(other, shape)
     made = roll(first, -1, axis) * roll(second, -2, axis) - roll(first, -2, axis) * roll(second, -1, axis)
-    return finish_exactly(row_major(made), out)
+    made = row_major(made)
+    watch(made, other if is_tracked(input) else None, input if is_tracked(other) else None)
+    return finish_exactly(made, out)
 
 
 follow(globals())

@@ -10,7 +10,7 @@ import numpy as np
 from .. import return_types
 from .._backend.host.reduce import numpy_variance, root_slope, variance_slope
 from .._backend.table import kernel
-from .._core.dtype import bool_, dtype, finfo, float32, iinfo, int64, uint8
+from .._core.dtype import bool_, dtype, iinfo, int64, uint8
 from .._core.modes import grad_set_to, modes
 from .._core.storage import Storage
 from .._core.strides import overlaps
@@ -441,7 +441,7 @@ def _variance_on_host(input: Any, dims: tuple[int, ...], rest: float, keepdim: b
     Where nothing is left of the count, its gradient is torch's: infinite if all was asked for (``whole``), else over what is left.
     """
     rooted = name == "std"
-    found, away = numpy_variance(array_of(input), dims, keepdim, rest if rest > 0 else 0, rooted)
+    found = numpy_variance(array_of(input), dims, keepdim, rest if rest > 0 else 0, rooted)
     result = fresh(found)
     if not followed((input,)):
         return result
@@ -449,7 +449,7 @@ def _variance_on_host(input: Any, dims: tuple[int, ...], rest: float, keepdim: b
     divisor = None if whole and rest <= 0 else rest
 
     def slope(g: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
-        return (variance_slope(root_slope(g, found) if rooted else g, away, dims, keepdim, divisor),)
+        return (variance_slope(root_slope(g, found) if rooted else g, x, dims, keepdim, divisor),)
 
     def composed(x: Any) -> Any:
         variance = _variance(x, dims, count - rest, keepdim, name)[0]
@@ -570,25 +570,8 @@ def count_nonzero(input: Any, dim: Any = None) -> Any:
     return sum(input.detach().ne(0), dim)
 
 
-@node_called("LogsumexpBackward0")
-def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
-    """The logarithm of the sum of exponentials, computed from distances to the largest element."""
-    if input._dtype.category < 2:
-        input = input.to(float32)
-    dims = wrap_dims(dim, len(shape_of(input)))
-    if count_of(input._shape) == 0:
-        return finish(sum(input.exp(), dims, keepdim).log(), out)
-    values = input.detach()
-    largest = amax(values.real if input._dtype.category == 3 else values, dims, True)
-    limits = finfo(largest._dtype)
-    largest = largest.clamp(limits.min, limits.max)  # beside inf the exponential of a finite number is 0, and so its gradient
-    total = sum((input - largest).exp(), dims, keepdim).log()
-    return finish(total + (largest if keepdim else views.reshape(largest, shape_of(total))), out)
-
-
 FUNCTIONS = tuple(
-    "sum nansum mean nanmean prod amax amin aminmax argmax argmin max min all any var std var_mean std_mean count_nonzero "
-    "logsumexp".split()
+    "sum nansum mean nanmean prod amax amin aminmax argmax argmin max min all any var std var_mean std_mean count_nonzero".split()
 )
 _NOT_METHODS = ("var_mean", "std_mean")
 METHODS = tuple(name for name in FUNCTIONS if name not in _NOT_METHODS)

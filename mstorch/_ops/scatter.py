@@ -12,7 +12,9 @@ from .._core.formats import contiguous_format
 from .._core.modes import grad_set_to, modes
 from .._core.storage import Storage
 from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked, tensor_of
+from .._tape.apply import of_sizes
 from .._tape.composite import record
+from .._tape.node import watch
 from . import views
 from ._autocast import follow
 from ._dispatch import accept_numpy_names, call, finish, python_number, shape_of, type_word, wrap_dim
@@ -95,9 +97,7 @@ def _scattered(input: Any, dim: int, positions: Any, source: Any, how: str) -> A
 
 def _without_indices(found: Any, source: Any) -> Any:
     """A sum whose positions only the gradient of the source asks for: where it gets none, backward keeps nothing."""
-    if found._node is not None and not is_tracked(source):
-        found._node.saved = ()
-    return found
+    return found if is_tracked(source) else of_sizes(found)
 
 
 def _reduced(input: Any, dim: int, positions: Any, source: Any, how: str, include_self: bool) -> Any:
@@ -125,7 +125,8 @@ def scatter_reduce(
     if reduce in ("amax", "amin") and input._dtype.category == 3:
         raise NotImplementedError(f"\"scatter_gather_tensor_cpu_reduce_{reduce}\" not implemented for '{type_word(input._dtype)}'")
     if reduce == "sum" and include_self:
-        return scatter_add(input, dim, index, src, out=out)
+        found = scatter_add(input, dim, index, src, out=out)
+        return watch(found, input, index, src, found)
     dim, positions, source = _checked(input, dim, index, src, "scatter")
     if 0 in positions._shape:
         return finish(input.clone(memory_format=contiguous_format), out)
@@ -187,7 +188,8 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, 
     if not isinstance(alpha, (int, float, bool)) or alpha != 1 or alpha is True:
         if input._dtype in (float16, bfloat16) and shape and input._storage.__class__ is Storage and modes.native is None:
             return finish(_added_in_steps(input, dim, positions, source, alpha), out)
-        source = source * alpha
+        found = _index_written(input, dim, positions, source * alpha, True)
+        return finish(watch(found, source if is_tracked(source) else None), out)
     return finish(_index_written(input, dim, positions, source, True), out)
 
 
@@ -218,7 +220,7 @@ def _index_written(input: Any, dim: int, positions: Any, source: Any, accumulate
         positions = views.reshape(positions, (1,))
 
     label = "IndexAddBackward0" if accumulate else "IndexCopyBackward0"
-    found = call(_index_write, (input, source), dim, positions, accumulate, label=label)
+    found = watch(call(_index_write, (input, source), dim, positions, accumulate, label=label), source if is_tracked(source) else None)
     return _without_indices(found, source) if accumulate else found
 
 

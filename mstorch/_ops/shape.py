@@ -188,7 +188,9 @@ def as_strided_scatter(
         whole, part = (zeros_like(like) if tangent is None else tangent for tangent, like in zip(tangents, inputs))
         return (put_flat(whole, where, part, False),)
 
-    return record("AsStridedScatterBackward0", _as_strided_scatter_backward, (input, src), (found,), where, forward=forward)[0]
+    return record(
+        "AsStridedScatterBackward0", _as_strided_scatter_backward, (input, src), (found,), where, needed=(), kept=(), forward=forward
+    )[0]
 
 
 def _as_strided_scatter_backward(gradients: Any, outputs: Any, inputs: Any, where: Any) -> Any:

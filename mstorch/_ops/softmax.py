@@ -1,15 +1,21 @@
-"""Softmax and its logarithm."""
+"""Softmax, its logarithm, and the logarithm of sums of exponentials."""
 from __future__ import annotations
 
 from typing import Any
 
 from .._backend.table import kernel, torch_type_name
-from .._core.dtype import dtype
+from .._core.dtype import dtype, finfo, float32
+from .._core.modes import grad_set_to, modes
+from .._core.tensor_base import count_of
+from .._tape.composite import record
+from . import views
 from ._autocast import follow
-from ._dispatch import accept_numpy_names, call, deliver, finish, wrap_dim
+from ._dispatch import accept_numpy_names, call, deliver, finish, shape_of, wrap_dim, wrap_dims
 from ._forms import accept_forms
 from ._memory_order import row_major
 from .elementwise import neg
+from .reduce import amax
+from .reduce import sum as sum_of
 
 _softmax = kernel("softmax")
 _log_softmax = kernel("log_softmax")
@@ -41,8 +47,40 @@ def softmin(input: Any, dim: int, dtype: dtype | None = None) -> Any:
     return softmax(neg(input), dim, dtype)
 
 
-FUNCTIONS = ("softmax", "log_softmax")
-METHODS = ("softmax", "log_softmax")
+def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The logarithm of the sum of exponentials, computed from distances to the largest element."""
+    if input._dtype.category < 2:
+        input = input.to(float32)
+    dims = wrap_dims(dim, len(shape_of(input)))
+    if count_of(input._shape) == 0:
+        return finish(sum_of(input.exp(), dims, keepdim).log(), out)
+    if modes.native:
+        return finish(_log_of_sums(input, dims, keepdim), out)
+    with grad_set_to(False):
+        found = _log_of_sums(input.detach(), dims, keepdim)
+    return finish(record("LogsumexpBackward0", _shares, (input,), (found,), dims, keepdim)[0], out)
+
+
+def _log_of_sums(input: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+    values = input.detach()
+    largest = amax(values.real if input._dtype.category == 3 else values, dims, True)
+    limits = finfo(largest._dtype)
+    largest = largest.clamp(limits.min, limits.max)
+    total = sum_of((input - largest).exp(), dims, keepdim).log()
+    return total + (largest if keepdim else views.reshape(largest, shape_of(total)))
+
+
+def _shares(gradients: Any, outputs: Any, inputs: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+    """The gradient of ``logsumexp``: each element's share of the sum."""
+    (g,), (found,), (x,) = gradients, outputs, inputs
+    if not keepdim:
+        shape = tuple(1 if d in dims else length for d, length in enumerate(x._shape))
+        g, found = views.reshape(g, shape), views.reshape(found, shape)
+    return (g * (x - found).exp().conj(),)
+
+
+FUNCTIONS = ("softmax", "log_softmax", "logsumexp")
+METHODS = FUNCTIONS
 accept_numpy_names(globals(), FUNCTIONS)
 accept_forms(globals())
 follow(globals())

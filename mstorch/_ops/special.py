@@ -151,7 +151,7 @@ def polygamma_(self: Any, n: int) -> Any:
     return in_place(self, lambda tensor: polygamma(n, tensor))
 
 
-@node_called("MvlgammaBackward0")
+@node_called("MvlgammaBackward0", "input")
 def mvlgamma(input: Any, p: int, *, out: Any = None) -> Any:
     """The logarithm of the gamma function of ``p`` dimensions."""
     if p < 1:

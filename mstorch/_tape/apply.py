@@ -22,16 +22,19 @@ from .._core.tensor_base import (
 from .native import attach_native
 from .node import (
     FREED,
+    USED_UP,
     Node,
     Saved,
     SavedInput,
     SavedWindow,
+    Watched,
     does_not_fit,
     edge_of,
     named,
     next_number,
     refuse_history,
     saved_input,
+    watch,
 )
 from .operands import arrays_of, as_array, as_raw, wrapped
 from .places import check_meta, check_places, on_host, shaped, without_memory
@@ -77,7 +80,7 @@ class Applied(Node):
         """What backward needs, as tensors."""
         if self.saved is None:
             raise RuntimeError(FREED)
-        return tuple(item.value(self, True) for item in self.saved)
+        return tuple(item.value(self, True) for item in self.saved if item is not None)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -104,25 +107,27 @@ class Derivative:
     gradient for each input, or a bare one for the first; for an operation of several results ``gradient`` is their list.
     ``tables``: arrays among the arguments were made of sizes alone, so that backward may go through again.
     ``second``: nothing is saved where the second input takes no part. ``windows``: inputs that torch saves through a view of
-    them, which shows the memory that they had in forward, whatever ``.data =`` gives them since.
+    them, which shows the memory that they had in forward, whatever ``.data =`` gives them since. ``watch``: inputs that torch
+    saves and the rule does not read, so that they may not be written to either.
     """
 
-    __slots__ = ("rule", "keep", "results", "keeps", "factors", "label", "crosswise", "tables", "second", "windows", "node")
+    __slots__ = ("rule", "keep", "results", "keeps", "factors", "label", "crosswise", "tables", "second", "windows", "watch", "node")
 
     def __init__(
         self, rule: Rule, keep: Sequence[Any], label: str, crosswise: tuple[int, ...], tables: bool, second: bool,
-        windows: tuple[int, ...],
+        windows: tuple[int, ...], watch: tuple[int, ...],
     ) -> None:  # fmt: skip
         self.rule = rule
         self.keep = tuple(item for item in keep if not isinstance(item, str))
         self.results = tuple(int(item[6:] or 0) for item in keep if isinstance(item, str))
-        self.keeps = bool(keep)
+        self.keeps = bool(keep) or bool(watch)
         self.factors = tuple(keep) == tuple(crosswise) == (0, 1)
         self.label = label
         self.crosswise = crosswise
         self.tables = tables
         self.second = second
         self.windows = windows
+        self.watch = watch
         self.node: Any = named(Applied, label)
 
 
@@ -131,18 +136,18 @@ RULES: dict[str, Derivative] = {}
 
 def rule(
     op: str, *, keep: Sequence[Any] = (), label: str | None = None, crosswise: tuple[int, ...] = (), tables: bool = False,
-    second: bool = False, windows: tuple[int, ...] = (),
+    second: bool = False, windows: tuple[int, ...] = (), watch: tuple[int, ...] = (),
 ) -> Callable[[Rule], Rule]:
     """Enter a function as the gradient of the operation ``op``.
 
-    ``crosswise``: which of two inputs are needed for the gradient of the other only. ``tables``, ``second`` and
-    ``windows``: see ``Derivative``.
+    ``crosswise``: which of two inputs are needed for the gradient of the other only. ``tables``, ``second``, ``windows`` and
+    ``watch``: see ``Derivative``.
     """
 
     def enter(function: Rule) -> Rule:
         if op in RULES:
             raise ValueError(f"the operation {op} has a rule already")
-        RULES[op] = Derivative(function, keep, label or backward_name(op), crosswise, tables, second, windows)
+        RULES[op] = Derivative(function, keep, label or backward_name(op), crosswise, tables, second, windows, watch)
         return function
 
     return enter
@@ -194,6 +199,7 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
             followed = followed or any(map(is_tracked, item))
         else:
             return _apply_anywhere(op, kind, inputs, args, label, strides)
+    given = args
     if args:
         args = arrays_of(args, inputs)
     result = op.host[kind.name](*arrays, *args)
@@ -204,9 +210,20 @@ def apply(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...
             _record_tensors(op, kind, inputs, args, result)
         else:
             _record(op, kind, inputs, args, result, label)
+        if args is not given:
+            _watch_arguments(result, given)
     if LEVELS:
         pushed[0](op, kind, inputs, args, result)
     return result
+
+
+def _watch_arguments(result: Any, args: Sequence[Any]) -> None:
+    """Have the node of a result look, as torch does, whether the positions that it was told were written to since."""
+    if result.__class__ is tuple:
+        result = next(item for item in result if isinstance(item, TensorBase))
+    tensors = [part for arg in args for part in (arg if arg.__class__ is tuple else (arg,)) if isinstance(part, TensorBase)]
+    if tensors:
+        watch(result, *tensors)
 
 
 def _apply_anywhere(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], label: str | None, strides: Any) -> Any:
@@ -214,6 +231,7 @@ def _apply_anywhere(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
     native = modes.native
     if not ON_CPU and args and native is None and not on_host(inputs) and not without_memory(inputs):
         return _apply_on_device(op, kind, inputs, args, label, strides)
+    given = args
     if args and native is None:
         args = arrays_of(args, inputs)
     result = wrapped(_compute(op, kind.name, inputs, args), strides)
@@ -221,6 +239,7 @@ def _apply_anywhere(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
         flat = [part for item in inputs for part in (item if item.__class__ is list else (item,))]
         if any(isinstance(item, TensorBase) and is_tracked(item) for item in flat):
             _record(op, kind, inputs, args, result, label)
+            _watch_arguments(result, given)
     if LEVELS:
         pushed[0](op, kind, inputs, args, result)
     return result
@@ -232,6 +251,7 @@ def _apply_on_device(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tup
     flat = [part for item in inputs for part in (item if isinstance(item, list) else (item,))]
     if modes.grad and any(isinstance(item, TensorBase) and is_tracked(item) for item in flat):
         _record(op, kind, inputs, tuple(map(as_array, args)), result, label)
+        _watch_arguments(result, args)
     if LEVELS:
         pushed[0](op, kind, inputs, tuple(map(as_array, args)), result)
     return result
@@ -300,7 +320,7 @@ def _record_tensors(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
     if derivative.keeps:
         node.saved = _kept(derivative, inputs, edges, (result,))
     else:
-        node.saved = _INDICES if args and not derivative.tables and _have_arrays(args) else ()
+        node.saved = USED_UP if args and not derivative.tables and _have_arrays(args) else ()
 
 
 def _record_pair(op: Kernel, kind: dtype, x: Any, y: Any, result: Any) -> None:
@@ -360,7 +380,7 @@ def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, .
     if derivative.keeps:
         node.saved = _kept(derivative, inputs, edges, results)
     elif args and not derivative.tables and _have_arrays(args):
-        node.saved = _INDICES
+        node.saved = USED_UP
 
 
 def _have_arrays(args: Sequence[Any]) -> bool:
@@ -386,16 +406,19 @@ def _kept(derivative: Derivative, inputs: Sequence[Any], edges: Sequence[Any], r
             saved.append(keep(item))
     for number in derivative.results:
         saved.append(Saved(results[number], True))
+    if derivative.watch:
+        node = next(item._node for item in results if item._node is not None)
+        node.watched = [Watched(inputs[place]) for place in derivative.watch if isinstance(inputs[place], TensorBase)]
+        if not saved:
+            saved.append(None)
     return saved
 
 
-_INDICES = (None,)  # stands for arrays among the arguments, which the graph keeps until it is used up
-
-
 def of_sizes(result: Any) -> Any:
-    """A result whose operation was told positions that were made of sizes alone: backward may go through it again."""
-    if result._node is not None and getattr(result._node, "saved", None) is _INDICES:
-        result._node.saved = ()
+    """A result whose operation was told positions that were made of sizes alone, or that no gradient asks for: backward may go
+    through it again."""
+    if result._node is not None and getattr(result._node, "saved", None) is USED_UP:
+        result._node.saved, result._node.watched = (), None
     return result
 
 

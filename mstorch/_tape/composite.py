@@ -11,7 +11,7 @@ from .._core.tangents import LEVELS, is_dual, levels_of_all
 from .._core.tensor_base import is_tracked
 from .duals import refuse as refuse_native
 from .forward import push
-from .node import Node, Saved, bare_of, dressed, edge_of, named, refuse_history
+from .node import USED_UP, Node, Saved, bare_of, dressed, edge_of, named, refuse_history
 
 
 class Composite(Node):
@@ -33,7 +33,7 @@ class Composite(Node):
 
     def release(self) -> None:
         """Let go of what was saved; where that is nothing, backward may go through again."""
-        if self.rest or any(item is not None and item.__class__ is not _Like for item in self.saved or ()):
+        if self.rest or self.saved is USED_UP or any(item is not None and item.__class__ is not _Like for item in self.saved or ()):
             self.saved = None
 
 

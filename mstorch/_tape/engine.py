@@ -220,6 +220,9 @@ def run(
                 put_gradient(node, gradient, recorded)
                 continue
             else:
+                if node.marks is not None and node.watched:
+                    for item in node.watched:
+                        item.check(node)
                 if check is None and not MODES and (node.marks is None or (node.before is None and node.hooks is None)):
                     if node.saved is None:
                         raise RuntimeError(FREED)

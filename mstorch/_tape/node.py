@@ -49,6 +49,7 @@ class _Marks:
     retained: dict[int, Any] | None = None
     hooks: Hooks | None = None
     before: Hooks | None = None
+    watched: list[Any] | None = None
 
 
 def _mark(name: str) -> Any:
@@ -82,6 +83,7 @@ class Node:
     retained = _mark("retained")  # where gradients are kept for tensors, after those hooks
     hooks = _mark("hooks")  # hooks of the node, after it ran
     before = _mark("before")  # hooks of the node, before it runs
+    watched = _mark("watched")  # what may not be written before it runs, although the gradient does not read it
     _metadata: dict[Any, Any] | None = None
     in_the_open = False  # whether its gradient is made of public calls, which modes below autograd see
     width = 1  # how many outputs the operation has
@@ -293,6 +295,39 @@ class SavedInput:
             return tensor
         array = tensor._array
         return array if array is not None and not tensor._storage.moved else bare(tensor)
+
+
+USED_UP = (None,)  # in the place of what is saved: nothing, but backward goes through once
+
+
+class Watched:
+    """The version that a tensor had, which torch saves, and ours has no use for: its memory is not kept alive."""
+
+    __slots__ = ("_counter", "_dtype", "_shape", "_node", "_number", "version", "own")
+
+    def __init__(self, tensor: Any, own: bool = False) -> None:
+        auto = tensor._auto
+        if auto is not None and auto.inference:
+            raise RuntimeError(_INFERENCE)
+        self._counter, self._dtype, self._shape, self._number = tensor._counter, tensor._dtype, tensor._shape, tensor._number
+        self._node = None if own else tensor._node
+        self.version, self.own = tensor._counter.version, own
+
+    def check(self, node: Any) -> None:
+        """Raise torch's error if the tensor was written to."""
+        if self._counter.version != self.version:
+            raise RuntimeError(changed_text(self, self.version, node if self.own else None))
+
+
+def watch(result: Any, *tensors: Any) -> Any:
+    """The result (of one node), which refuses backward once one of the tensors (it among them, or None) was written to."""
+    node = result._node
+    if node is not None:
+        found = [Watched(tensor, tensor is result) for tensor in tensors if isinstance(tensor, TensorBase)]
+        node.watched = [*(node.watched or ()), *found]
+        if node.saved == ():
+            node.saved = USED_UP
+    return result
 
 
 class SavedWindow(SavedInput):

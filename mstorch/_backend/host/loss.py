@@ -5,15 +5,35 @@ import numpy as np
 
 from ..quiet import quiet
 from ..table import define_host
+from ._blocks import by_rows
 from ._ufunc import FLOATS, HALF
 from .softmax import log_softmax_of
 
 
 def numpy_cross_entropy(x: np.ndarray, target: np.ndarray) -> np.ndarray:
     """The mean negative log softmax (n, classes) at the targets (n)."""
-    logs = log_softmax_of(x, 1)
-    picked = logs[np.arange(len(target)), target]
-    return np.asarray(-np.add.reduce(picked, dtype=np.float64) / len(target)).astype(x.dtype)
+    return mean_of_rows(log_softmax_of(x, 1), target)
+
+
+def mean_of_rows(x: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """The mean of (n, classes) at the targets (n), negated."""
+    return np.asarray(-np.add.reduce(x[np.arange(len(target)), target], dtype=np.float64) / len(target)).astype(x.dtype)
+
+
+def cross_entropy_slope(logs: np.ndarray, target: np.ndarray, g: np.ndarray) -> np.ndarray:
+    """The gradient of that mean by what ``logs`` are the log softmax of: ``(softmax - one at the target) * g / n``."""
+    share = g / g.dtype.type(len(target))
+    found = np.empty_like(logs)
+
+    def work(start: int, end: int) -> None:
+        part = found[start:end]
+        np.exp(logs[start:end], out=part)
+        part *= share
+
+    with quiet():
+        by_rows(work, *logs.shape, 8)
+        found[np.arange(len(target)), target] -= share
+    return found
 
 
 define_host("cross_entropy", numpy_cross_entropy, ("float32", "float64"))

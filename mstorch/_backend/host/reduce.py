@@ -31,25 +31,29 @@ def numpy_mean(x: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
         return np.asarray(found / number(count, x))
 
 
-def numpy_variance(x: np.ndarray, dims: Dims, keepdim: bool, divisor: float, rooted: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The sum of squared distances to the mean over ``divisor``, or its root, and the distances.
+def numpy_variance(x: np.ndarray, dims: Dims, keepdim: bool, divisor: float, rooted: bool) -> np.ndarray:
+    """The sum of squared distances to the mean over ``divisor``, or its root.
 
     Of few numbers in double precision, as torch's always is.
     """
-    kind = x.dtype
-    if x.size <= FEW:
-        x = x.astype(np.float64, copy=False)
     with quiet():
-        away = x - numpy_mean(x, dims, True)
-        found = np.asarray(np.divide(sum_along(away * away, dims, keepdim), number(divisor, x)))
+        away = _distances(x, dims)
+        found = np.asarray(np.divide(sum_along(away * away, dims, keepdim), number(divisor, away)))
         if rooted:
             np.sqrt(found, out=found)
-        return found.astype(kind, copy=False), away.astype(kind, copy=False)
+        return found.astype(x.dtype, copy=False)
 
 
-def variance_slope(g: np.ndarray, away: np.ndarray, dims: Dims, keepdim: bool, divisor: float | None) -> np.ndarray:
-    """The gradient of ``numpy_variance``, with its distances; infinite without a divisor."""
+def _distances(x: np.ndarray, dims: Dims) -> np.ndarray:
+    if x.size <= FEW:
+        x = x.astype(np.float64, copy=False)
+    return np.asarray(x - numpy_mean(x, dims, True))
+
+
+def variance_slope(g: np.ndarray, x: np.ndarray, dims: Dims, keepdim: bool, divisor: float | None) -> np.ndarray:
+    """The gradient of ``numpy_variance``; infinite without a divisor."""
     with quiet():
+        away = _distances(x, dims).astype(x.dtype, copy=False)
         if not keepdim:
             g = np.expand_dims(g, dims)
         if divisor is None:

@@ -18,7 +18,7 @@ def _output(g: Any, w: Any, shape: tuple[int, ...], attributes: Any) -> Any:
     return v.part_of(found, (slice(None), slice(None), *(slice(0, length) for length in shape[2:])))
 
 
-@rule("conv2d", keep=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
+@rule("conv2d", keep=(0, 1), watch=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
 def conv2d(node: Any, g: Any) -> Any:
     x, w = node.edges[:2]
     attributes = node.args[-4:]
@@ -50,7 +50,7 @@ def conv2d_weight(node: Any, g: Any) -> Any:
     )
 
 
-@rule("conv_transpose2d", keep=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
+@rule("conv_transpose2d", keep=(0, 1), watch=(0, 1), crosswise=(0, 1), label="ConvolutionBackward0")
 def conv_transpose2d(node: Any, g: Any) -> Any:
     x, w = node.edges[:2]
     stride, padding, _, dilation, groups = node.args[-5:]

@@ -27,7 +27,7 @@ def cross_entropy(node: Any, g: Any) -> Any:
     return v.mul(share, v.div(g, v.constant(rows, g)))
 
 
-@rule("nll", label="NllLossBackward0")
+@rule("nll", watch=(0,), label="NllLossBackward0")
 def nll(node: Any, g: Any) -> Any:
     target, weights = node.args
     shape = node.shapes[0]

@@ -40,7 +40,7 @@ def _of_nothing(node: Any, g: Any) -> Any:
     return (v.times(g, 0), *zeros[1:]) if isinstance(g, TensorBase) else zeros
 
 
-@rule("layer_norm", keep=(0, 1), label="NativeLayerNormBackward0")
+@rule("layer_norm", keep=(0, 1), watch=(2,), label="NativeLayerNormBackward0")
 def layer_norm(node: Any, g: Any) -> Any:
     begin, eps = node.args
     shape = node.shapes[0]

@@ -105,11 +105,11 @@ def _by_position(node: Any, gradients: Any) -> Any:
     return v.reshape(places.add(g, "MaxPool2DWithIndicesBackwardBackward0"), shape)
 
 
-rule("max_pool_indices", keep=("result1",), label="MaxPool2DWithIndicesBackward0")(_by_position)
-rule("adaptive_max_pool", keep=("result1",), label="AdaptiveMaxPool2DBackward0")(_by_position)
+rule("max_pool_indices", watch=(0,), keep=("result1",), label="MaxPool2DWithIndicesBackward0")(_by_position)
+rule("adaptive_max_pool", watch=(0,), keep=("result1",), label="AdaptiveMaxPool2DBackward0")(_by_position)
 
 
-@rule("avg_pool", label="AvgPool2DBackward0")
+@rule("avg_pool", watch=(0,), label="AvgPool2DBackward0")
 def avg_pool(node: Any, g: Any) -> Any:
     kernel, stride, padding, out, include_pad, divisor = node.args
     shape = node.shapes[0]
@@ -132,7 +132,7 @@ def avg_pool(node: Any, g: Any) -> Any:
     return v.mapped(g, spread, means, "AvgPool2DBackwardBackward0")
 
 
-@rule("adaptive_avg_pool", label="AdaptiveAvgPool2DBackward0")
+@rule("adaptive_avg_pool", watch=(0,), label="AdaptiveAvgPool2DBackward0")
 def adaptive_avg_pool(node: Any, g: Any) -> Any:
     (out,) = node.args
     shape = node.shapes[0]

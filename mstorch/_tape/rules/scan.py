@@ -43,9 +43,9 @@ _logcumsumexp = Primitive("logcumsumexp")
 def logcumsumexp(node: Any, g: Any) -> Any:
     """Of real numbers; by logarithms of the gradients above and below zero, as torch computes it: NaN at minus infinity."""
     (dim,) = node.args
+    x, y = node.kept(g, 0), node.kept(g, 1)
     if not node.shapes[0]:
         return g
-    x, y = node.kept(g, 0), node.kept(g, 1)
     lowest = float(finfo(node.kind).min)
     size = v.log(v.abs_(g))
 
@@ -66,9 +66,9 @@ def _part(value: Any, dim: int, start: int, stop: int) -> Any:
 @rule("cumprod", keep=(0, "result"))
 def cumprod(node: Any, g: Any) -> Any:
     (dim,) = node.args
+    x, y = node.kept(g, 0), node.kept(g, 1)
     if not any(length > 1 for length in node.shapes[0]):
         return g
-    x, y = node.kept(g, 0), node.kept(g, 1)
     if not v.is_zero(x).any():
         return v.div(_from_behind(v.mul(g, v.conj(y)), dim), v.conj(x))
     if g.__class__ is np.ndarray:

@@ -106,7 +106,7 @@ def threshold(input: Any, threshold: float, value: float, inplace: bool = False)
     return _done(acts.threshold, input, inplace, threshold, value)
 
 
-@node_called("RreluWithNoiseBackward0")
+@node_called("RreluWithNoiseBackward0", "input")
 def rrelu(
     input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Any:
