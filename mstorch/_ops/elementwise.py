@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -505,14 +506,14 @@ def _lerp_slopes(gradients: Any, outputs: Any, inputs: Any) -> Any:
     return mul(g, sub(1, weight).conj()), mul(g, weight.conj()), mul(g, sub(end, first).conj())
 
 
-def unkept(input: Any, number: Any, label: str) -> Any:
-    """A tensor times a number, of which backward keeps nothing, so that it can be gone through again."""
+def unkept(input: Any, number: Any, label: str, operation: Callable[..., Any] = mul) -> Any:
+    """A tensor times (or divided by) a number, of which backward keeps nothing, so that it can be gone through again."""
     real = isinstance(number, (int, float)) and input._dtype.category == 2
     if not real or modes.native is not None or input._storage.__class__ is not Storage or not recording((input,)):
-        return mul(input, number)
+        return operation(input, number)
 
     def times(array: np.ndarray) -> np.ndarray:
-        return array_of(mul(tensor_of(np.array(array)), number))
+        return array_of(operation(tensor_of(np.array(array)), number))
 
     return linear(input, times, times, label)
 

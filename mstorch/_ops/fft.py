@@ -10,11 +10,12 @@ from .._backend.table import kernel
 from .._core.dtype import get_default_dtype
 from .._core.strides import normalize
 from .._core.tensor_base import TensorBase, in_order, strides_of
+from .._tape.node import watch
 from . import views
 from ._autocast import follow
 from ._dispatch import call, finish, shape_of, type_word, wrap_dim
 from ._forms import accept_forms
-from ._named import node_called
+from ._named import call_node, node_called
 from .creation import arange, zeros
 from .join import cat, flip, roll
 
@@ -145,10 +146,10 @@ def _real_n(input: Any, s: Any, dim: Any, norm: str | None, inverse: bool, name:
         if n is not None:
             x = _resized(x, d, n)
     rest, last = dims[:-1], dims[-1]
-    shape = shape_of(x)
+    real, shape = x, shape_of(x)
     half = shape[last] // 2 + 1
     order = _strides(x, (*shape[:last], half, *shape[last + 1 :]), [last] if inverse else [*_outer_first(x, rest), last])
-    x = views.narrow(_run(_floating(x, True), (last,), inverse, mode), last, 0, half)
+    x = views.narrow(watch(_run(_floating(x, True), (last,), inverse, mode), real), last, 0, half)
     if inverse:
         x = _ordered(x, order)
         return _run(x, rest, True, mode) if rest else x
@@ -201,12 +202,21 @@ def _length(n: int | None) -> tuple[int] | None:
 
 def fft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
     """The transform along one dimension."""
-    return finish(_complex_n(input, _length(n), _one(dim), norm, False), out)
+    return finish(_along_one(input, n, dim, norm, False), out)
 
 
 def ifft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
     """The inverse transform along one dimension."""
-    return finish(_complex_n(input, _length(n), _one(dim), norm, True), out)
+    return finish(_along_one(input, n, dim, norm, True), out)
+
+
+def _along_one(input: Any, n: int | None, dim: int, norm: str | None, inverse: bool) -> Any:
+    found = _complex_n(input, _length(n), _one(dim), norm, inverse)
+    if input._dtype.category < 3 and found._node is not None:
+        call_node(found, "FftR2CBackward0")
+        if n is None or n <= shape_of(input)[dim]:  # else torch saves a copy that is padded
+            watch(found, input)
+    return found
 
 
 @node_called("FftR2CBackward0")

@@ -24,7 +24,7 @@ from .._core.tensor_base import (
     value_of,
 )
 from .._core.warned import warn
-from .._core.writable import check_history, check_writable, refuse_partial_overlap, refuse_shared_places
+from .._core.writable import check_history, check_view, check_writable, refuse_partial_overlap, refuse_shared_places
 from .._tape.duals import write_parts
 from .._tape.native import through
 from .._tape.node import Node, bare, bare_twin, dressed, edge_of, watch
@@ -512,6 +512,8 @@ def put_at(target: Any, key: Any, source: Any, watched: tuple[Any, ...] = ()) ->
     record = modes.grad and (is_tracked(target) or is_tracked(source))
     made = None
     if record:
+        if is_tracked(source):
+            check_view(target)
         # The target with its part written, as an operation of the old target and the source.
         before = snapshot(target)
         made = watch(_IndexPut.recorded(before, key, source), *watched)

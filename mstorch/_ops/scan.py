@@ -32,6 +32,7 @@ from ._in_turn import rows_in_turn
 from ._named import node_called
 from ._overlaps import refuse_parts
 from ._parts import expect_parts
+from .elementwise import div, unkept
 from .index import gather
 from .join import cat, flip
 from .math import exp, log
@@ -231,11 +232,11 @@ def _integral(y: Any, x: Any, dx: Any, dim: int, running: bool) -> Any:
     if x is None:
         scale = 1.0 if dx is None else dx
         if running:
-            return cumsum(sums, dim) * (scale / 2.0)
-        ends = (views.select(y, dim, 0) + views.select(y, dim, -1)) * 0.5
-        return (y.sum(dim) - ends) * scale
+            return unkept(cumsum(sums, dim), scale / 2.0, "MulBackward1")
+        ends = unkept(views.select(y, dim, 0) + views.select(y, dim, -1), 0.5, "MulBackward1")
+        return unkept(y.sum(dim) - ends, scale, "MulBackward1")
     total = sums * _steps(x, y, dim, "cumulative_trapezoid" if running else "trapezoid")
-    return cumsum(total, dim) / 2.0 if running else total.sum(dim) / 2.0
+    return unkept(cumsum(total, dim) if running else total.sum(dim), 2.0, "DivBackward1", div)
 
 
 trapz = trapezoid
@@ -277,6 +278,10 @@ def _gradient_dims(dim: Any, spacing: Any, rank: int) -> tuple[int, ...]:
     return wrap_dims(dims, rank) if dims else ()
 
 
+def _over(difference: Any, step: Any) -> Any:
+    return difference / step if isinstance(step, TensorBase) else unkept(difference, step, "DivBackward1", div)
+
+
 def _derivative(input: Any, dim: int, step: Any, edge_order: int) -> Any:
     length = shape_of(input)[dim]
 
@@ -295,7 +300,7 @@ def _derivative(input: Any, dim: int, step: Any, edge_order: int) -> Any:
     h0, h1 = gap(0, length - 2), gap(1, length - 1)
     pieces = []
     if edge_order == 1:
-        pieces.append((part(1, 2) - part(0, 1)) / gap(0, 1))
+        pieces.append(_over(part(1, 2) - part(0, 1), gap(0, 1)))
     else:
         a, b = gap(0, 1), gap(1, 2)
         pieces.append(
@@ -308,9 +313,9 @@ def _derivative(input: Any, dim: int, step: Any, edge_order: int) -> Any:
                 + h0 / (h1 * (h0 + h1)) * part(2, length)
             )
         else:
-            pieces.append((part(2, length) - part(0, length - 2)) / (2.0 * step))
+            pieces.append(_over(part(2, length) - part(0, length - 2), 2.0 * step))
     if edge_order == 1:
-        pieces.append((part(length - 1, length) - part(length - 2, length - 1)) / gap(length - 2, length - 1))
+        pieces.append(_over(part(length - 1, length) - part(length - 2, length - 1), gap(length - 2, length - 1)))
     else:
         a, b = gap(length - 3, length - 2), gap(length - 2, length - 1)
         pieces.append(
