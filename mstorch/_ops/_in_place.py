@@ -1,6 +1,7 @@
 """In-place forms: what a function returns is stored in its first operand."""
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 from collections.abc import Callable
@@ -44,7 +45,7 @@ def _check_target(tensor: Any, function: Callable[..., Any], args: tuple[Any, ..
     else:
         first = name in _ARGUMENTS_FIRST
     if first:
-        with grad_set_to(False):
+        with grad_set_to(False), contextlib.suppress(NotImplementedError):  # of a dtype, which torch's kernels say later
             function(onto_meta(tensor), *map(onto_meta, args), **{key: onto_meta(value) for key, value in kwargs.items()})
     refuse_shared_places(tensor)
 

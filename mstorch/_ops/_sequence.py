@@ -72,7 +72,7 @@ def put_in_sequence(target: Any, places: tuple[Any, ...], common: int, first: in
 
     The indices have ``common`` dimensions in ``shape``, that of what is written, from ``first`` on.
     """
-    if not _meets(value, target) or not 1 < count_of(shape) < _PARALLEL:
+    if not _meets(value, target, True) or not 1 < count_of(shape) < _PARALLEL:
         return None
     own = strides_of(target)
     written = flat_index(target._shape, own, target._offset)[places]
@@ -109,11 +109,12 @@ def _fits(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     return lead >= 0 and all(length in (1, wide) for length, wide in zip(own, shape[lead:]))
 
 
-def _meets(value: Any, target: Any) -> bool:
-    """Whether two windows of one dtype and one memory may have a place in common; not where they are the same."""
+def _meets(value: Any, target: Any, moved: bool = False) -> bool:
+    """Whether two windows of one dtype and one memory may have a place in common; not where they are the same, unless elements are
+    ``moved`` within it."""
     if value._storage is not target._storage or value._dtype is not target._dtype or value._storage.__class__ is not Storage:
         return False
-    if value._shape == target._shape and value._offset == target._offset and value._stride == target._stride:
+    if not moved and value._shape == target._shape and value._offset == target._offset and value._stride == target._stride:
         return False
     ends = [part._offset + sum((length - 1) * step for length, step in zip(part._shape, strides_of(part))) for part in (value, target)]
     return 0 not in value._shape and value._offset <= ends[1] and target._offset <= ends[0]

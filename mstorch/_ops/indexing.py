@@ -37,11 +37,13 @@ from ._dispatch import (
     cast_tensor,
     contiguous_copy,
     is_number,
+    readable,
     write,
     write_array,
 )
 from ._integer_history import follow_fill
 from ._keys import has_full_slices, has_mask, is_whole, refuse_mask_of_bytes, stands_for_a_tuple
+from ._numbers import fitting
 from ._positions import expect_dtype_of
 from ._sequence import put_in_sequence
 from ._values import fitted, number_as, stands_in, without_leading_ones
@@ -434,6 +436,8 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
         raise
     if isinstance(value, TensorBase) and not single:
         expect_dtype_of(current, value)
+    elif single and value._dtype is not current._dtype and readable(value) is not None:
+        fitting(value.item(), current._dtype)
     _check_bounds(shape, advanced)  # last, as in torch
     indices = tuple(advanced[d] for d in dims)
     if modes.native is None and current._storage.__class__ is Storage:

@@ -13,7 +13,7 @@ from .._backend.table import kernel
 from .._core.dtype import bool_, by_name, float32, float64, int32, int64
 from .._core.formats import contiguous_format
 from .._core.storage import Storage
-from .._core.tensor_base import TensorBase, array_of, is_tracked, recording, strides_of, tensor_of
+from .._core.tensor_base import TensorBase, array_of, is_tracked, recording, strides_of, tensor_of, touch
 from .._tape.node import refuse_history
 from .._tape.whole import in_one_piece, record
 from . import views
@@ -100,6 +100,7 @@ def sort(input: Any, dim: Any = -1, descending: bool = False, stable: Any = Fals
     shown = keep_layout(input, indices)
     if out is not None and _is_one_element(out[0], input) and not recording((input, *out)):
         deliver(shown, out[1])  # as in torch, which has nothing to copy, and sorts what cannot be out of order
+        touch(input)
         return return_types.sort((input, shown))._written(out)
     values = values_at(input, axis, indices, "SortBackward0", shown)
     return finish(return_types.sort((keep_layout(input, values), shown)), out)
@@ -109,7 +110,7 @@ def _is_one_element(target: Any, input: Any) -> bool:
     """Whether two tensors are the same window of one element, which is shown several times."""
     own, other = strides_of(target), strides_of(input)
     same = target._storage is input._storage and target._offset == input._offset and target._shape == input._shape and own == other
-    return same and all(not step or length == 1 for length, step in zip(target._shape, own))
+    return same and not any(own) and any(length > 1 for length in target._shape)
 
 
 def argsort(

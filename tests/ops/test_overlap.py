@@ -1,6 +1,9 @@
 """Writes to memory that is read by the same operation: refused where torch refuses them, and nothing is written."""
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 
@@ -214,5 +217,58 @@ def test_nothing_joined_into_itself(text, shape, both):
 def test_a_tensor_shares_memory_with_itself_even_if_empty(text, both):
     def body(torch):
         return eval(text, {"torch": torch, "t": torch.zeros(4, 0, 3), "z": torch.zeros(0), "s": torch.zeros(6)[::2]})
+
+    both(body)
+
+
+ARGUMENTS = {
+    "index_add_ dim": lambda t, x, i: x.index_add_(5, i, t.ones(3)), "index_add_ dtype": lambda t, x, i: x.index_add_(0, i, t.ones(3).double()),
+    "index_add_ range": lambda t, x, i: x.index_add_(0, i + 5, t.ones(3)), "index_add_": lambda t, x, i: x.index_add_(0, i, t.ones(3)),
+    "index_reduce_ count": lambda t, x, i: x.index_reduce_(0, i[:2], t.ones(3), "amax"),
+    "scatter_add_ dim": lambda t, x, i: x.scatter_add_(5, i, t.ones(3)), "scatter_add_ size": lambda t, x, i: x.scatter_add_(0, i, t.ones(1)),
+    "scatter_ float": lambda t, x, i: x.scatter_(0, i.float(), t.ones(3)), "scatter_": lambda t, x, i: x.scatter_(0, i, 1.0),
+    "put_ count": lambda t, x, i: x.put_(i, t.ones(2)), "put_ range": lambda t, x, i: x.put_(i + 5, t.ones(3)),
+    "clamp_": lambda t, x, i: x.clamp_(), "pow_": lambda t, x, i: x.long().expand(3).pow_(-1), "div_": lambda t, x, i: x.div_(2, rounding_mode="x"),
+    "lerp_": lambda t, x, i: x.lerp_(t.ones(3).double(), 1), "lerp_ of integers": lambda t, x, i: _ones(t, t.int16).lerp_(t.ones(3).short(), 0.5),
+    "addmv_": lambda t, x, i: x.addmv_(t.ones(3, 2), t.ones(3)), "relu_": lambda t, x, i: _ones(t, t.bool).relu_(),
+    "add_": lambda t, x, i: x.add_(t.ones(2)), "addcmul_": lambda t, x, i: x.addcmul_(t.ones(2), t.ones(3)),
+    "bernoulli_": lambda t, x, i: x.bernoulli_(2.0), "sort": lambda t, x, i: t.sort(x, out=(x, t.zeros(0).long())),
+}  # fmt: skip
+
+
+def _ones(torch: Any, dtype: Any) -> Any:
+    return torch.ones(1, dtype=dtype).expand(3)
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_what_is_checked_before_shared_places(both: Callable[..., Any], name: str) -> None:
+    both(lambda torch: ARGUMENTS[name](torch, _ones(torch, torch.float32), torch.tensor([0, 1, 2])))
+
+
+KEYS = {
+    "negative": (lambda t: t[:, 1:], "[-1, 1]", lambda t: t[:, 1:]), "turned": (lambda t: t, "[2, 1, 0]", lambda t: t),
+    "along": (lambda t: t[0], "[1, -1]", lambda t: t[0][:2]), "round": (lambda t: t, "[1, 2, 0]", lambda t: t[:]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_indexed_writes_of_the_same_window(both: Callable[..., Any], name: str) -> None:
+    target, index, value = KEYS[name]
+
+    def body(torch: Any) -> Any:
+        t = torch.arange(9.0).reshape(3, 3)
+        target(t)[torch.tensor(eval(index))] = value(t)
+        return t
+
+    both(body)
+
+
+@pytest.mark.parametrize("value", ["t.tensor(float('nan'))", "t.tensor([[float('inf')]])", "t.tensor(1e30)", "t.tensor(2.5)", "t.tensor(1j)"])
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "float16", "bool"])
+def test_a_mask_takes_numbers_that_fit(both: Callable[..., Any], dtype: str, value: str) -> None:
+    def body(torch: Any) -> Any:
+        x = torch.zeros(3, dtype=getattr(torch, dtype))
+        x[torch.tensor([True, False, True])] = eval(value, {"t": torch})
+        return x
 
     both(body)

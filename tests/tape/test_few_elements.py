@@ -82,6 +82,11 @@ TWICE: dict[str, Callable[[Any, Any], Any]] = {
     "a part": lambda torch, x: torch.zeros(3, 2, dtype=x.dtype).select_scatter(x, 1, 0),
     "drawn": lambda torch, x: torch.normal(x, 1.0),
     "product": lambda torch, x: x * 2,
+    "trapezoid": lambda torch, x: torch.trapezoid(x),
+    "running trapezoid": lambda torch, x: torch.cumulative_trapezoid(x, dx=2.0),
+    "gradient": lambda torch, x: torch.gradient(x)[0],
+    "spectrum": lambda torch, x: torch.fft.rfft(x.float()).real,
+    "sum beside points": lambda torch, x: torch.trapezoid(x, torch.arange(3.0).to(x.dtype)),
 }
 
 
