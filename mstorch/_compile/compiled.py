@@ -33,7 +33,7 @@ from .._core.tensor_base import (
 )
 from .._core.warned import warn
 from .._ops._dispatch import write
-from .._tape.node import Node, edge_of, is_leaf
+from .._tape.node import USED_UP, Node, edge_of, is_leaf
 from . import verify
 from .functional import Plan, delivered, exchanged, plan, replaced, stand_in, state_value
 from .guards import Guards, setting_key
@@ -139,6 +139,7 @@ class Entry:
             raws = list(self.graph(inputs + self.natives + drawn))  # type: ignore[misc]
             tensors = [tensor_of(raw.asnumpy().copy()) for raw in raws]
         node: Any = _GraphNode(edges)
+        node.saved = USED_UP
         node.results, node.ends, node.places = raws, [inputs[place] for place in places], places
         node.saved = (True,)
         for number, (tensor, raw, tracked) in enumerate(zip(tensors, raws, self.plan.tracked)):

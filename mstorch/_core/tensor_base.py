@@ -124,23 +124,25 @@ def tensor_of(array: np.ndarray) -> Any:
     return tensor
 
 
-def fresh(array: np.ndarray, kind: Any = None, shape: Any = None) -> Any:
-    """``tensor_of`` for what a host kernel gave, in rows (of known dtype and shape, if given): no block of MindSpore's is on."""
-    if kind is None and not array.flags.c_contiguous:
-        array = np.array(array, order="C")
-    tensor = _in_rows(array, None, array, kind, shape)
-    if modes.inference:
-        auto_of(tensor).inference = True
-    return tensor
-
-
 def _host(array: np.ndarray) -> Any:
-    stride, source, array = (None, array, array) if array.flags.c_contiguous else _dense(array)
-    return _in_rows(array, stride, source)
+    if array.flags.c_contiguous:
+        return fresh(array, None, None, None, array)
+    stride, source, array = _dense(array)
+    return fresh(array, None, None, stride, source)
 
 
-def _in_rows(array: np.ndarray, stride: Strides | None, source: np.ndarray, kind: Any = None, shape: Any = None) -> Any:
-    """A tensor of all of an array; its memory is that of ``source``, which is row-major."""
+def fresh(
+    array: np.ndarray, kind: Any = None, shape: Any = None, stride: Strides | None = None, source: np.ndarray | None = None
+) -> Any:
+    """``tensor_of`` for what a host kernel gave, in rows (of known dtype and shape, if given): no block of MindSpore's is on.
+
+    With ``source``, row-major memory that all of the array (of these strides) shows, inference mode is left to the caller.
+    """
+    given = source is not None
+    if not given:
+        if kind is None and not array.flags.c_contiguous:
+            array = np.array(array, order="C")
+        source = array
     tensor: Any = _new(_class[0])
     # Storage(…) written out: every operation ends here, and the call alone costs 0.2 µs.
     storage: Any = _new_storage(Storage)
@@ -162,6 +164,8 @@ def _in_rows(array: np.ndarray, stride: Strides | None, source: np.ndarray, kind
     tensor._node = None
     tensor._number = 0
     tensor._auto = None
+    if not given and modes.inference:
+        auto_of(tensor).inference = True
     return tensor
 
 
@@ -214,7 +218,7 @@ def laid_out(array: np.ndarray, strides: Strides | None) -> Any:
         return wrap(face(array), strides)
     size = array.itemsize
     if array.size and tuple(step // size for step in array.strides) == strides:
-        return _in_rows(array, normalize(array.shape, strides), array) if array.flags.c_contiguous else _host(array)
+        return fresh(array, None, None, normalize(array.shape, strides), array) if array.flags.c_contiguous else _host(array)
     order = dense_order(array.shape, strides)
     assert order is not None, "the result of an operation is dense"
     source = np.array(array.transpose(order), order="C")

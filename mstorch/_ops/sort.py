@@ -101,7 +101,8 @@ def sort(input: Any, dim: Any = -1, descending: bool = False, stable: Any = Fals
     if out is not None and _is_one_element(out[0], input) and not recording((input, *out)):
         deliver(shown, out[1])  # as in torch, which has nothing to copy, and sorts what cannot be out of order
         touch(input)
-        return return_types.sort((input, shown))._written(out)
+        found: Any = return_types.sort((input, shown))
+        return found._written(out)
     values = values_at(input, axis, indices, "SortBackward0", shown)
     return finish(return_types.sort((keep_layout(input, values), shown)), out)
 

@@ -41,18 +41,23 @@ class _Running(threading.local):
 
     def __init__(self) -> None:
         self.accumulates: list[bool] = []
-        self.current: Node | None = None
         self.callbacks: list[Callable[[], None]] = []
         self.passes: list[Pass] = []
+
+    @property
+    def current(self) -> Node | None:
+        """The node that runs, or None."""
+        return self.passes[-1].node if self.passes else None
 
 
 class Pass:
     """A backward pass: its number in the process, whether it keeps the graph, where it begins, and which nodes run (None: all)."""
 
-    __slots__ = ("number", "keep", "first", "needed")
+    __slots__ = ("number", "keep", "first", "needed", "node")
 
     def __init__(self, keep: bool, first: Sequence[Node], needed: set[Node] | None) -> None:
         self.number, self.keep, self.first, self.needed = _numbers(), keep, first, needed
+        self.node: Node | None = None  # that runs
 
     def runs(self, node: Node) -> bool:
         """Whether a node gets gradients from others that run; where a pass begins at one node, that is none of them, as in torch."""
@@ -158,8 +163,8 @@ def run(
     what leads to those edges runs, and the gradients that arrive there are returned (None where nothing does); no leaf gets any.
     While forward mode follows, gradients are tensors, so that they have tangents.
     """
-    dual = bool(LEVELS) and modes.levels > 0 and on()
-    if dual and not recorded:
+    tensors = recorded or (bool(LEVELS) and modes.levels > 0 and on())
+    if tensors and not recorded:
         roots = [(edge, dressed(gradient)) for edge, gradient in roots]
     buffers: dict[Node, Any] = {}
     first: list[Node] = []
@@ -186,9 +191,9 @@ def run(
     else:
         ready = [(-node.sequence, _turn(), node) for node in first if not counts.get(node)]
         heapq.heapify(ready)
-    outer, mode, check = running.current, modes.grad, watch.check
+    mode, check, this = modes.grad, watch.check, Pass(keep, first, needed)
     running.accumulates.append(wanted is None and only is None)
-    running.passes.append(Pass(keep, first, needed))
+    running.passes.append(this)
     modes.grad = recorded
     try:
         while ready or alone is not None:
@@ -202,10 +207,11 @@ def run(
             if needed is not None and node not in needed:
                 _count_down(node, counts, ready)
                 continue
-            running.current = node
-            if node.marks is not None and (node.pre or node.retained):
+            this.node = node
+            marks = node.marks
+            if marks is not None and (marks.pre or marks.retained):
                 node.fit(gradients)
-                _run_pre(node, gradients, recorded or dual)
+                _run_pre(node, gradients, tensors)
             if catching and node in catching:
                 node.fit(gradients)
                 for number in catching[node]:
@@ -220,18 +226,18 @@ def run(
                 put_gradient(node, gradient, recorded)
                 continue
             else:
-                if node.marks is not None and node.watched:
-                    for item in node.watched:
+                if marks is not None and marks.watched:
+                    for item in marks.watched:
                         item.check(node)
-                if check is None and not MODES and (node.marks is None or (node.before is None and node.hooks is None)):
+                if check is None and not MODES and (marks is None or (marks.before is None and marks.hooks is None)):
                     if node.saved is None:
                         raise RuntimeError(FREED)
-                    found = node.run(gradients, recorded or dual)
+                    found = node.run(gradients, tensors)
                     if node.marks is not None and node.hooks is not None:  # what was saved put some on it while it was unpacked
-                        found = _hooked(node, found, gradients, recorded or dual)
+                        found = _hooked(node, found, gradients, tensors)
                 else:
-                    found = _run_node(node, gradients, recorded or dual)
-                if not keep:
+                    found = _run_node(node, gradients, tensors)
+                if not keep and node.saved:
                     node.release()
             for edge, gradient in zip(node.edges, found):
                 if edge is None:
@@ -258,7 +264,6 @@ def run(
             gradient = found = gradients = buffer = None  # type: ignore[assignment]  # a leaf may keep what nobody else holds
     finally:
         modes.grad = mode
-        running.current = outer
         try:
             while len(running.accumulates) == 1 and running.callbacks:  # one may add another
                 running.callbacks.pop(0)()

@@ -108,7 +108,7 @@ class Node:
         """Bring gradients, in their list, to what the outputs were, before hooks see them."""
 
     def release(self) -> None:
-        """Let go of what was saved: the graph is used up."""
+        """Let go of what was saved, which the engine asks for where there is something: the graph is used up."""
         if self.saved:
             self.saved = None
 

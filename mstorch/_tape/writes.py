@@ -33,7 +33,7 @@ from .._core.tensor_base import (
 )
 from .._core.writable import check_view
 from .duals import tangent_of, write, write_into
-from .node import FREED, Node, dressed, edge_of, named, node_of, on_host
+from .node import FREED, USED_UP, Node, dressed, edge_of, named, node_of, on_host
 from .refitted import refit
 from .windows import Linear, Map, linear, linear_node, look_again, map_bare, window_maps
 
@@ -50,6 +50,10 @@ class CopySlices(Node):
     same: Any
 
     label = "CopySlices"
+
+    def __init__(self, edges: Sequence[Any]) -> None:
+        super().__init__(edges)
+        self.saved = USED_UP
 
     def run(self, gradients: Sequence[Any], recorded: bool) -> Sequence[Any]:
         """The gradient outside of the part, and that of the part."""

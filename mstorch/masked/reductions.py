@@ -5,7 +5,7 @@ from typing import Any
 
 from .._core.dtype import bool_, get_default_dtype, int64
 from .._ops import reduce as plain
-from .._ops import scan
+from .._ops import scan, softmax
 from .._ops import sort as sorting
 from .._ops._dispatch import shape_of
 from .._ops.compare import clamp_min, where
@@ -129,7 +129,7 @@ def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any 
     """The logarithm of the sum of exponentials of the unmasked elements; -inf where there is none."""
     kind = input._dtype if dtype is None else dtype
     values = filled(input, mask, lowest("logsumexp", kind), kind)
-    return plain.logsumexp(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim)).to(kind)
+    return softmax.logsumexp(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim)).to(kind)
 
 
 def norm(

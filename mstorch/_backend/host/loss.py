@@ -31,7 +31,7 @@ def cross_entropy_slope(logs: np.ndarray, target: np.ndarray, g: np.ndarray) -> 
         part *= share
 
     with quiet():
-        by_rows(work, *logs.shape, 8)
+        by_rows(work, len(logs), logs.shape[1], 8)
         found[np.arange(len(target)), target] -= share
     return found
 
