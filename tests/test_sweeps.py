@@ -9,13 +9,14 @@ from collections.abc import Callable
 
 import pytest
 
-from tests import sweeps
+from tests import sweeps, writes
 from tests.known import SECTIONS, hold
 
 XFAILS = SECTIONS["errors"]
 SWEEPS = {kind: sweeps.items(kind) for kind in ("gradgrad", "trace")}
 # Forward mode is one mechanism and few rules: a sample tells whether it works, the command goes through all operators.
 SWEEPS["forward"] = dict(list(sweeps.items("forward").items())[::8])
+SWEEPS["writes"] = dict(list(writes.items().items())[::3])
 REASONS = {kind: {name: reason for reason, names in SECTIONS[kind].items() for name in names} for kind in SWEEPS}
 CHECKS = sweeps.items("errors")
 

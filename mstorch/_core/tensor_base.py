@@ -118,15 +118,12 @@ def tensor_of(array: np.ndarray) -> Any:
     """A base tensor over an array that nobody else holds: its memory becomes the tensor's."""
     if modes.native is not None:
         return wrap(from_numpy(np.ascontiguousarray(array).reshape(array.shape)))
-    tensor = _host(array)
-    if modes.inference:
-        auto_of(tensor).inference = True
-    return tensor
+    return _host(array)
 
 
 def _host(array: np.ndarray) -> Any:
     if array.flags.c_contiguous:
-        return fresh(array, None, None, None, array)
+        return fresh(array)
     stride, source, array = _dense(array)
     return fresh(array, None, None, stride, source)
 
@@ -136,10 +133,9 @@ def fresh(
 ) -> Any:
     """``tensor_of`` for what a host kernel gave, in rows (of known dtype and shape, if given): no block of MindSpore's is on.
 
-    With ``source``, row-major memory that all of the array (of these strides) shows, inference mode is left to the caller.
+    ``source`` is row-major memory that all of the array, of the strides ``stride``, shows.
     """
-    given = source is not None
-    if not given:
+    if source is None:
         if kind is None and not array.flags.c_contiguous:
             array = np.array(array, order="C")
         source = array
@@ -164,7 +160,7 @@ def fresh(
     tensor._node = None
     tensor._number = 0
     tensor._auto = None
-    if not given and modes.inference:
+    if modes.inference:
         auto_of(tensor).inference = True
     return tensor
 

@@ -33,8 +33,9 @@ def node_called(label: str | Callable[..., str], watched: str = "") -> Callable[
             result = function(*args, **kwargs)
             word = label if isinstance(label, str) else label(*args, **kwargs)
             for item in result if isinstance(result, (tuple, list)) else (result,):
-                if word and isinstance(item, TensorBase) and item._node is not None and not _made_before(item._node, args):
-                    call_node(item, word)
+                if isinstance(item, TensorBase) and item._node is not None and not _made_before(item._node, args):
+                    if word:
+                        call_node(item, word)
                     if names:
                         given = {**dict(zip(places, args)), **kwargs, "result": item}
                         watch(item, *map(given.get, names))
@@ -43,6 +44,11 @@ def node_called(label: str | Callable[..., str], watched: str = "") -> Callable[
         return called
 
     return decorate
+
+
+def watching(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``node_called`` for a function of several nodes in torch, too, which keeps its name."""
+    return node_called("", names)
 
 
 def _made_before(node: Any, args: tuple[Any, ...]) -> bool:

@@ -10,6 +10,7 @@ from .._core.tensor_base import TensorBase, array_of, is_meta
 from . import views
 from ._autocast import follow
 from ._dispatch import call, shape_of
+from ._named import watching
 from .compare import eq, where
 from .elementwise import div
 from .from_data import made
@@ -35,6 +36,7 @@ def _lengths(value: Any, name: str, batch: int) -> np.ndarray:
 _WHERE = "(while checking arguments for ctc_loss_allocate_outputs)"
 
 
+@watching("log_probs targets")
 def ctc_loss(
     log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
     zero_infinity: bool = False,

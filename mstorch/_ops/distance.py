@@ -7,7 +7,6 @@ import numpy as np
 
 from .._backend.table import kernel
 from .._core.promotion import promote_types
-from .._tape.node import watch
 from . import views
 from ._autocast import follow
 from ._dispatch import broadcast_shape, call, deliver, shape_of, type_word, wrap_dim
@@ -60,7 +59,7 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2, eps: float = 1e-06, keepdi
     return p_norm(difference, p, len(shape_of(difference)) - 1, keepdim)
 
 
-@node_called("PdistBackward0")
+@node_called("PdistBackward0", "input result")
 def pdist(input: Any, p: float = 2) -> Any:
     """The p-norm distances of every pair of rows of (N, M): (N * (N - 1) / 2)."""
     shape = shape_of(input)
@@ -76,11 +75,10 @@ def pdist(input: Any, p: float = 2) -> Any:
     _refuse_half("pdist", input._dtype)
     left = index_select(input, 0, made(first.astype(np.int64)))
     right = index_select(input, 0, made(second.astype(np.int64)))
-    found = p_norm(sub(left, right), p, 1, share=False)
-    return watch(found, input, found)
+    return p_norm(sub(left, right), p, 1, share=False)
 
 
-@node_called("CdistBackward0")
+@node_called("CdistBackward0", "x1 x2 result")
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary") -> Any:
     """The p-norm distances of every row of (*, P, M) to every row of (*, R, M): (*, P, R)."""
     a, b = shape_of(x1), shape_of(x2)
@@ -106,8 +104,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = "use_mm_f
     if p != 2 or not products:
         _refuse_half("cdist", x1._dtype)
     difference = sub(views.unsqueeze(x1, -2), views.unsqueeze(x2, -3))
-    found = p_norm(difference, p, len(shape_of(difference)) - 1, share=False)
-    return watch(found, x1, x2, found)
+    return p_norm(difference, p, len(shape_of(difference)) - 1, share=False)
 
 
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:

@@ -434,7 +434,7 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any 
     return add(input, mul(_scaled_first(input, tensor1, tensor2, value), tensor2), out=out)
 
 
-@node_called("AddcdivBackward0")
+@node_called("AddcdivBackward0", "tensor2")
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Any:
     """``input + value * tensor1 / tensor2``, elementwise."""
     _expect_number("addcdiv", value)

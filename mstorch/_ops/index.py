@@ -284,8 +284,9 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
         raise IndexError(f"too many indices for tensor of dimension {len(self._shape)} (got {len(indices)})")
     expect_dtype_of(self, values)
     if not accumulate:
+        before = self._node
         indexing.setitem(self, key, values)
-        return watch(self, *indices)
+        return self if self._node is before else watch(self, *indices)  # masks, too, of which backward reads the positions
     check_writable(self, uniform=True)  # torch only warns of memory that stands in several places
     shape = shape_of(self)
     plain = self._storage.__class__ is Storage and not recording((self, values))

@@ -11,6 +11,7 @@ from .._core.modes import grad_set_to, modes
 from .._core.tensor_base import count_of, is_tracked
 from .._core.warned import warn
 from .._tape.composite import record
+from .._tape.node import watch
 from . import views
 from ._autocast import follow
 from ._dispatch import (
@@ -243,7 +244,8 @@ def binary_cross_entropy_with_logits(
         total = reduced(loss, reduction)
         total = total.clone() if total._counter.version else total  # a result of its own, which nobody has written to yet
     rest = weight, pos_weight, reduction == "mean"
-    return record("BinaryCrossEntropyWithLogitsBackward0", _logits_slopes, (input, target), (total,), *rest, needed=())[0]
+    (found,) = record("BinaryCrossEntropyWithLogitsBackward0", _logits_slopes, (input, target), (total,), *rest, needed=())
+    return watch(found, weight, pos_weight)
 
 
 def _logits_slopes(gradients: Any, outputs: Any, inputs: Any, weight: Any, pos_weight: Any, mean: bool) -> Any:

@@ -119,7 +119,7 @@ def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, ep
     return y if weight is None else mul(y, weight)
 
 
-@node_called("NativeGroupNormBackward0")
+@node_called("NativeGroupNormBackward0", "input weight")
 def group_norm(
     input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-05, cudnn_enabled: bool = True
 ) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 from .._backend.table import kernel
 from .._core.strides import preserved_strides
 from .._core.tensor_base import strides_of
+from .._tape.node import watch
 from ._autocast import follow
 from ._dispatch import call, shape_of, with_format
 from ._numbers import fitting
@@ -91,17 +92,21 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
     if chosen is not None:
         return chosen(input, pads)
     result = call(_pad_like, (input,), pads, mode)
-    return with_format(result, input) if mode == "reflect" else result
+    if mode == "circular":
+        return result  # joined of parts in torch, which saves nothing
+    return with_format(watch(result, input), input) if mode == "reflect" else watch(result, input)
 
 
 def reflection_pad(input: Any, pads: tuple[int, ...]) -> Any:
     """The elements mirrored at the edges of the last one or two dimensions; ``pad`` has checked the arguments."""
-    return with_format(call(_pad_like, (input,), pads, "reflect", label=f"ReflectionPad{len(pads) // 2}DBackward0"), input)
+    found = call(_pad_like, (input,), pads, "reflect", label=f"ReflectionPad{len(pads) // 2}DBackward0")
+    return with_format(watch(found, input), input)
 
 
 def replication_pad(input: Any, pads: tuple[int, ...]) -> Any:
     """The elements at the edges repeated; ``pad`` has checked the arguments."""
-    return with_format(call(_pad_like, (input,), pads, "replicate", label=f"ReplicationPad{len(pads) // 2}DBackward0"), input)
+    found = call(_pad_like, (input,), pads, "replicate", label=f"ReplicationPad{len(pads) // 2}DBackward0")
+    return with_format(watch(found, input), input)
 
 
 follow(globals())

@@ -322,7 +322,7 @@ class Watched:
 def watch(result: Any, *tensors: Any) -> Any:
     """The result (of one node), which refuses backward once one of the tensors (it among them, or None) was written to."""
     node = result._node
-    if node is not None:
+    if node is not None and modes.grad:  # else it is the node that an ``out=`` had
         found = [Watched(tensor, tensor is result) for tensor in tensors if isinstance(tensor, TensorBase)]
         node.watched = [*(node.watched or ()), *found]
         if node.saved == ():

@@ -95,3 +95,13 @@ def test_random_numbers_are_drawn_in_the_order_of_memory(both: Any, layout: str,
         return [draw().clone() for draw in draws]
 
     both(body)
+
+
+@pytest.mark.parametrize("text", ["x.t() + 1", "x.t().exp()", "(x @ x.t()).t() * x.sum()", "x.to(memory_format=torch.channels_last) * 2 if x.dim() == 4 else x.t().clone()"])
+def test_results_in_any_order_are_inference_tensors(both, text):
+    def body(torch):
+        with torch.inference_mode():
+            found = eval(text, {"torch": torch, "x": torch.ones(3, 4)})
+        return found.is_inference(), found.stride()
+
+    both(body)

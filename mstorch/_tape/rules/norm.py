@@ -47,9 +47,9 @@ def layer_norm(node: Any, g: Any) -> Any:
     axes, count = tuple(range(begin, len(shape))), 1
     for length in shape[begin:]:
         count *= length
+    x, weight = node.kept(g, 0), node.kept(g, 1)
     if 0 in shape:
         return _of_nothing(node, g)
-    x, weight = node.kept(g, 0), node.kept(g, 1)
     if count == 1 and g.__class__ is np.ndarray and node.kind.name == "float32":
         return _single(node, g, x, weight, eps)
     if g.__class__ is np.ndarray:
@@ -79,9 +79,9 @@ def batch_norm_train(node: Any, gradients: Any) -> Any:
     g = gradients[0]
     (eps,) = node.args
     shape = node.shapes[0]
+    x, weight = node.kept(g, 0), node.kept(g, 1)
     if 0 in shape:
         return _of_nothing(node, g)
-    x, weight = node.kept(g, 0), node.kept(g, 1)
     if g.__class__ is np.ndarray and node.kind.name == "float32" and 0 < eps <= 1:
         return _batch_norm_grad.host["float32"](g, x, weight, node.kept(g, 2), node.kept(g, 3), eps)
     axes, wide = (0, *range(2, len(shape))), (1, -1, *([1] * (len(shape) - 2)))

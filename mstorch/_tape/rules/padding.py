@@ -18,7 +18,7 @@ def pad(node: Any, g: Any) -> Any:
     return v.mapped(g, lambda array: numpy_pad(array, back, 0), lambda array: numpy_pad(array, pads, 0), "ConstantPadNdBackward0")
 
 
-@rule("pad_like", watch=(0,), label="ReflectionPadBackward0")
+@rule("pad_like", label="ReflectionPadBackward0")
 def pad_like(node: Any, g: Any) -> Any:
     shape = node.shapes[0]
     count = int(np.prod(shape))
