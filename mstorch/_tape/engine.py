@@ -210,10 +210,10 @@ def run(
             this.node = node
             marks = node.marks
             if marks is not None and (marks.pre or marks.retained):
-                node.fit(gradients)
+                _fit(node, gradients)
                 _run_pre(node, gradients, tensors)
             if catching and node in catching:
-                node.fit(gradients)
+                _fit(node, gradients)
                 for number in catching[node]:
                     caught[node, number] = gradients[number] if number < len(gradients) else None
                 if not any(edge is not None and edge[0] in needed for edge in node.edges):  # type: ignore[operator]
@@ -394,6 +394,19 @@ def _in_leafs_order(gradient: np.ndarray, leaf: Any) -> np.ndarray:
     if wide != leaf._shape:
         raise RuntimeError(f"output with shape {list(leaf._shape)} doesn't match the broadcast shape {list(wide)}")
     return np.array(np.broadcast_to(gradient, wide))
+
+
+def _fit(node: Node, gradients: list[Any]) -> None:
+    """Bring gradients to what they are for, before hooks and callers see them: of a leaf, to the shape that it had in forward."""
+    gradient = gradients[0]
+    if node.__class__ is not Accumulate or not isinstance(gradient, (np.ndarray, TensorBase)) or hasattr(gradient, "_layout"):
+        node.fit(gradients)
+        return
+    own = gradient.shape if gradient.__class__ is np.ndarray else gradient._shape
+    if own != node.shape:
+        check_fit(node, own, node.shape)
+        fitted = dressed(gradient).sum_to_size(node.shape)
+        gradients[0] = bare_of(fitted, isinstance(gradient, TensorBase))
 
 
 def check_fit(node: Node, own: Sequence[int], shape: Sequence[int]) -> None:

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -172,3 +174,21 @@ def test_set_gives_histories_and_shapes_as_torch_does(both):
 
     both(views_made_without_grad)
     both(without_grad)
+
+
+@pytest.mark.parametrize("alive", [True, False])
+@pytest.mark.parametrize("hooked", [True, False])
+@pytest.mark.parametrize("shape", [(2, 2, 3), (3,), (1,), (2, 5)])
+def test_gradients_fit_what_a_leaf_was(both: Callable[..., Any], shape: tuple[int, ...], hooked: bool, alive: bool) -> None:
+    def body(torch: Any) -> Any:
+        p = torch.nn.Parameter(torch.arange(3.0))
+        graph = p.sum() if alive else None
+        seen: list[Any] = []
+        if hooked:
+            p.register_hook(lambda g: seen.append(g.clone()))
+        p.data = torch.ones(shape)
+        (first,) = torch.autograd.grad((p**2).sum(), p)
+        (p**2).sum().backward()
+        return first, p.grad, seen, graph is None
+
+    both(body)
