@@ -5,13 +5,19 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from .._backend.host import loss as host
+from .._backend.quiet import quiet
 from .._backend.table import kernel
-from .._core.dtype import bool_
+from .._core.dtype import bool_, float32, float64
 from .._core.modes import grad_set_to, modes
-from .._core.tensor_base import count_of, is_tracked
+from .._core.tensor_base import array_of, count_of, fresh, is_tracked
 from .._core.warned import warn
 from .._tape.composite import record
 from .._tape.node import watch
+from .._tape.whole import followed, in_one_piece
+from .._tape.whole import record as record_whole
 from . import views
 from ._autocast import follow
 from ._dispatch import (
@@ -62,7 +68,7 @@ def mse_loss(
     reduction = chosen(reduction, size_average, reduce)
     refuse_dtype("mse_cpu", result_dtype((input, target)), below=2)
     if weight is None and not modes.native:
-        return _between("MseLossBackward0", _squares, _mse_slope, input, target, reduction)
+        return _between("MseLossBackward0", _squares, _mse_slope, host.squares, host.squares_slope, input, target, reduction)
     return weighted(_squares(input, target), input, weight, reduction)
 
 
@@ -75,15 +81,41 @@ def _mse_slope(difference: Any, g: Any, share: float) -> Any:
 
 
 def _between(
-    label: str, losses: Callable[..., Any], slope: Callable[..., Any], input: Any, target: Any, reduction: str, *rest: Any
-) -> Any:
+    label: str, losses: Callable[..., Any], slope: Callable[..., Any], of_array: Callable[..., Any], array_slope: Callable[..., Any],
+    input: Any, target: Any, reduction: str, *rest: Any,
+) -> Any:  # fmt: skip
     """A loss of each difference, reduced, as one node, which keeps input and target as torch's does.
 
     ``losses(input, target, *rest)``; ``slope(difference, gradient, share, *rest)``, ``share`` being that of one loss in the result.
+    ``of_array(difference, *rest)`` and ``array_slope`` are the same of arrays, for two of one shape in the host's memory.
     """
+    if input._shape == target._shape and input._stride is target._stride is None and _plain(input, target):
+        return _between_arrays(label, losses, of_array, array_slope, input, target, reduction, rest)
     with grad_set_to(False):
         found = reduced(losses(input.detach(), target.detach(), *rest), reduction)
     return record(label, _slopes_between, (input, target), (found,), slope, reduction == "mean", *rest, needed=())[0]
+
+
+def _plain(input: Any, target: Any) -> bool:
+    return input._dtype is target._dtype and input._dtype in (float32, float64) and in_one_piece((input, target))
+
+
+def _between_arrays(
+    label: str, losses: Callable[..., Any], of_array: Callable[..., Any], array_slope: Callable[..., Any], input: Any, target: Any,
+    reduction: str, rest: tuple[Any, ...],
+) -> Any:  # fmt: skip
+    with quiet(), grad_set_to(False):
+        found = reduced(fresh(np.asarray(of_array(array_of(input) - array_of(target), *rest))), reduction)
+    if not followed((input, target)):
+        return found
+    needed, share = (is_tracked(input), is_tracked(target)), 1 / max(count_of(input._shape), 1) if reduction == "mean" else 1.0
+
+    def slopes(g: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Any]:
+        with quiet():
+            parts = (x - y if needed[0] else None, y - x if needed[1] else None)
+            return [None if part is None else np.asarray(array_slope(part, g, share, *rest)) for part in parts]
+
+    return record_whole(found, (input, target), label, slopes, lambda x, y: reduced(losses(x, y, *rest), reduction))
 
 
 def _slopes_between(gradients: Any, outputs: Any, inputs: Any, slope: Callable[..., Any], mean: bool, *rest: Any) -> Any:
@@ -139,7 +171,7 @@ def smooth_l1_loss(
     refuse_dtype("smooth_l1_cpu", result_dtype((input, target)), below=2)
     if modes.native:
         return reduced(_smooth(input, target, beta), reduction)
-    return _between("SmoothL1LossBackward0", _smooth, _smooth_slope, input, target, reduction, beta)
+    return _between("SmoothL1LossBackward0", _smooth, _smooth_slope, host.smooth, host.smooth_slope, input, target, reduction, beta)
 
 
 def _smooth(input: Any, target: Any, beta: float) -> Any:
@@ -162,7 +194,7 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     refuse_dtype("huber_cpu", result_dtype((input, target)), below=2)
     if weight is None and not modes.native:
-        return _between("HuberLossBackward0", _huber, _huber_slope, input, target, reduction, delta)
+        return _between("HuberLossBackward0", _huber, _huber_slope, host.huber, host.huber_slope, input, target, reduction, delta)
     return weighted(_huber(input, target, delta), input, weight, reduction)
 
 

@@ -402,7 +402,7 @@ def _fit(node: Node, gradients: list[Any]) -> None:
     if node.__class__ is not Accumulate or not isinstance(gradient, (np.ndarray, TensorBase)) or hasattr(gradient, "_layout"):
         node.fit(gradients)
         return
-    own = gradient.shape if gradient.__class__ is np.ndarray else gradient._shape
+    own = gradient.shape if isinstance(gradient, np.ndarray) else gradient._shape
     if own != node.shape:
         check_fit(node, own, node.shape)
         fitted = dressed(gradient).sum_to_size(node.shape)

@@ -7,6 +7,7 @@ from ..quiet import quiet
 from ..table import define_host
 from ._blocks import by_rows
 from ._ufunc import FLOATS, HALF
+from .elementwise import numpy_where
 from .softmax import log_softmax_of
 
 
@@ -37,6 +38,45 @@ def cross_entropy_slope(logs: np.ndarray, target: np.ndarray, g: np.ndarray) -> 
 
 
 define_host("cross_entropy", numpy_cross_entropy, ("float32", "float64"))
+
+
+# Losses of differences, and their gradients by them: ``share`` is that of one loss in the result.
+
+
+def squares(difference: np.ndarray) -> np.ndarray:
+    """The squares."""
+    return difference * difference
+
+
+def squares_slope(difference: np.ndarray, g: np.ndarray, share: float) -> np.ndarray:
+    """Twice the difference."""
+    return difference * difference.dtype.type(2 * share) * g
+
+
+def smooth(difference: np.ndarray, beta: float) -> np.ndarray:
+    """The square over ``2 * beta`` below beta, else the size less ``beta / 2``."""
+    size, bound = np.abs(difference), difference.dtype.type(beta)
+    half = difference.dtype.type(0.5)
+    return numpy_where(size >= bound, size - difference.dtype.type(0.5 * beta), size * size * half / bound)
+
+
+def smooth_slope(difference: np.ndarray, g: np.ndarray, share: float, beta: float) -> np.ndarray:
+    """The sign where the size is not below beta."""
+    part, bound = difference.dtype.type(share), difference.dtype.type(beta)
+    return numpy_where(np.abs(difference) >= bound, np.copysign(part, difference) * g, difference * part * g / bound)
+
+
+def huber(difference: np.ndarray, delta: float) -> np.ndarray:
+    """Half the square up to delta, beyond it ``delta * (size - delta / 2)``."""
+    size, bound = np.abs(difference), difference.dtype.type(delta)
+    half = difference.dtype.type(0.5)
+    return numpy_where(size > bound, (size - difference.dtype.type(0.5 * delta)) * bound, size * size * half)
+
+
+def huber_slope(difference: np.ndarray, g: np.ndarray, share: float, delta: float) -> np.ndarray:
+    """The sign times delta where the size is not below it."""
+    part, bound = difference.dtype.type(share), difference.dtype.type(delta)
+    return numpy_where(np.abs(difference) >= bound, np.copysign(part * bound, difference) * g, difference * part * g)
 
 
 def numpy_nll(x: np.ndarray, target: np.ndarray, weights: np.ndarray) -> np.ndarray:
