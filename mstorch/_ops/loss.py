@@ -90,7 +90,7 @@ def _between(
     ``of_array(difference, *rest)`` and ``array_slope`` are the same of arrays, for two of one shape in the host's memory.
     """
     if input._shape == target._shape and input._stride is target._stride is None and _plain(input, target):
-        return _between_arrays(label, losses, of_array, array_slope, input, target, reduction, rest)
+        return _between_arrays(label, slope, of_array, array_slope, input, target, reduction, rest)
     with grad_set_to(False):
         found = reduced(losses(input.detach(), target.detach(), *rest), reduction)
     return record(label, _slopes_between, (input, target), (found,), slope, reduction == "mean", *rest, needed=())[0]
@@ -101,7 +101,7 @@ def _plain(input: Any, target: Any) -> bool:
 
 
 def _between_arrays(
-    label: str, losses: Callable[..., Any], of_array: Callable[..., Any], array_slope: Callable[..., Any], input: Any, target: Any,
+    label: str, slope: Callable[..., Any], of_array: Callable[..., Any], array_slope: Callable[..., Any], input: Any, target: Any,
     reduction: str, rest: tuple[Any, ...],
 ) -> Any:  # fmt: skip
     with quiet(), grad_set_to(False):
@@ -115,7 +115,10 @@ def _between_arrays(
             parts = (x - y if needed[0] else None, y - x if needed[1] else None)
             return [None if part is None else np.asarray(array_slope(part, g, share, *rest)) for part in parts]
 
-    return record_whole(found, (input, target), label, slopes, lambda x, y: reduced(losses(x, y, *rest), reduction))
+    def recorded(g: Any, *inputs: Any) -> Any:
+        return _slopes_between((g,), (), inputs, slope, reduction == "mean", *rest)
+
+    return record_whole(found, (input, target), label, slopes, recorded, direct=True)
 
 
 def _slopes_between(gradients: Any, outputs: Any, inputs: Any, slope: Callable[..., Any], mean: bool, *rest: Any) -> Any:

@@ -239,6 +239,8 @@ def run(
                     found = _run_node(node, gradients, tensors)
                 if not keep and node.saved:
                     node.release()
+                    if marks is not None:
+                        marks.watched = None
             for edge, gradient in zip(node.edges, found):
                 if edge is None:
                     continue

@@ -301,7 +301,7 @@ USED_UP = (None,)  # in the place of what is saved: nothing, but backward goes t
 
 
 class Watched:
-    """The version that a tensor had, which torch saves, and ours has no use for: its memory is not kept alive."""
+    """The version of a tensor that torch saves, where our gradient has no use for it. It lives, as in torch, until backward came by."""
 
     __slots__ = ("_counter", "_dtype", "_shape", "_node", "_number", "version", "own")
 

@@ -24,9 +24,10 @@ class _Whole(Node):
     ``result`` is the operation's own, where that must be as it was.
     """
 
-    __slots__ = ("slope", "composed", "result")
+    __slots__ = ("slope", "composed", "direct", "result")
     slope: Any
     composed: Any
+    direct: bool
     result: Saved | None
     writes = 0  # in place, by which torch makes the gradients
 
@@ -42,6 +43,8 @@ class _Whole(Node):
         return [None if item is None else written(item, self.writes) for item in found] if self.writes else found
 
     def _again(self, g: Any) -> Sequence[Any]:
+        if self.direct:
+            return self.composed(g, *[item.value(self, True) for item in self.saved])  # type: ignore[no-any-return]
         tensors = [apart(item.value(self, True), edge) for item, edge in zip(self.saved, self.edges)]
         recorded = modes.grad
         with grad_set_to(True):
@@ -85,11 +88,15 @@ def followed(tensors: Sequence[Any]) -> bool:
 
 
 def record(
-    result: Any, tensors: Sequence[Any], label: str, slope: Slope, composed: Callable[..., Any], unchanged: bool = False
-) -> Any:
-    """Give ``result`` the node of its operation, which with ``unchanged`` refuses a result that was written to since."""
+    result: Any, tensors: Sequence[Any], label: str, slope: Slope, composed: Callable[..., Any], unchanged: bool = False,
+    direct: bool = False,
+) -> Any:  # fmt: skip
+    """Give ``result`` the node of its operation, which with ``unchanged`` refuses a result that was written to since.
+
+    ``direct``: ``composed(gradient, *inputs)`` gives the gradients themselves.
+    """
     node: Any = named(_Whole, label)([edge_of(tensor) for tensor in tensors])
-    node.slope, node.composed = slope, composed
+    node.slope, node.composed, node.direct = slope, composed, direct
     node.saved = [saved_input(tensor) for tensor in tensors]
     result._node = node
     node.result = Saved(result, True) if unchanged else None

@@ -4,6 +4,8 @@ The whole operator database is asked by ``python -m tests.writes``.
 """
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -151,3 +153,17 @@ def test_logsumexp_beside_infinity(both: Callable[..., Any], dim: Any, keepdim: 
         return found
 
     both(body)
+
+
+@pytest.mark.parametrize("name", ["conv1d", "gather", "avg_pool1d", "mse_loss", "cross_entropy", "index_add", "dist"])
+def test_what_is_watched_goes_with_the_first_backward(name: str) -> None:
+    import mstorch as torch
+
+    leaves, a, b, i = _given(torch)
+    result = OPERATIONS[name](a, b.detach(), i, torch)
+    memory = [weakref.ref(tensor._storage) for tensor in (a, b)]
+    del a, b, i
+    result.sum().backward()
+    gc.collect()
+    assert result.grad_fn is not None
+    assert [ref() for ref in memory] == [None, None]
