@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.dtype import bool_
+from .._core.dtype import bfloat16, bool_, float16, float32
 from .._core.modes import modes
 from .._core.tensor_base import TensorBase, is_tracked
 from .._core.warned import warn
@@ -29,6 +29,7 @@ from ._memory_order import row_major
 from ._named import node_called
 from .compare import where
 from .complex_views import complex, imag, real
+from .copying import to_dtype
 from .join import roll
 from .vector_norm import norm_slope, vector_norm
 
@@ -62,6 +63,9 @@ def dist(input: Any, other: Any, p: Any = 2) -> Any:
     return watch(vector_norm(input - other, p), input, other)
 
 
+_WIDER = {float16: float32, bfloat16: float32}
+
+
 def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: Any = None) -> Any:
     """A copy whose entries along ``dim`` with a norm above ``maxnorm`` are scaled down to it."""
     shape = shape_of(input)
@@ -74,8 +78,9 @@ def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: Any = None) -> An
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {len(shape)} dimensions")
     others = tuple(d for d in range(len(shape)) if d != dim)
     own = input if modes.native is not None else input.detach()
-    sizes = vector_norm(own, p, others, True)
-    found = row_major(own * where(sizes.gt(maxnorm), maxnorm / (sizes + 1e-7), 1.0))
+    sizes = vector_norm(own, p, others, True, dtype=_WIDER.get(own._dtype))  # as wide as torch adds up
+    factors = where(sizes.gt(maxnorm), maxnorm / (sizes + 1e-7), 1.0)
+    found = row_major(own * (factors if own._dtype.category == 3 else to_dtype(factors, own._dtype)))
     if own is not input:
         (found,) = record("RenormBackward0", _renorm_slope, (input,), (found,), float(p), others, maxnorm, needed=())
     return finish(found, out)

@@ -256,6 +256,8 @@ def _maps_by_bytes(base: Any, target: Any) -> tuple[Map, Map]:
     offset, steps = target._offset * size, [step * size for step in strides_of(target)]
     own_shape, own_steps, own_offset = base._shape, [step * own.itemsize for step in strides_of(base)], base._offset * own.itemsize
     total = base._storage.nbytes
+    if 0 in shape or 0 in own_shape:  # whose offsets and strides say nothing
+        return lambda array: np.zeros(shape, kind), lambda array: np.zeros(own_shape, own)
 
     def forward(array: np.ndarray) -> np.ndarray:
         memory = np.zeros(total, np.uint8)

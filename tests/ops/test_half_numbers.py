@@ -217,3 +217,13 @@ FILLING = {
 @pytest.mark.parametrize("name", FILLING)
 def test_fillers_and_ends_that_do_not_fit(both, name, number, kind):
     both(lambda torch: FILLING[name](torch, torch.tensor([0, 1, 2, 3], dtype=getattr(torch, kind)), number))
+
+
+@pytest.mark.parametrize("p", [1, 2, 3.5, float("inf")])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_renorm_adds_up_in_single_precision(both, dtype, p):
+    def body(torch):
+        x = (torch.arange(60.0).reshape(3, 4, 5) * 0.37 - 9.1).to(getattr(torch, dtype))
+        return x.renorm(p, 1, 1.0), x.clone().renorm_(p, 0, 0.3)
+
+    both(body)

@@ -99,3 +99,16 @@ def test_extremes_of_a_number_go_back_once(both: Both, name: str, keepdim: bool)
         return x.grad
 
     both(body)
+
+
+def test_a_write_to_nothing_of_another_dtype(both):
+    def body(torch):
+        leaf = torch.zeros(3, 0, 3, dtype=torch.float64).requires_grad_()
+        shown = (leaf * 1)[None]
+        shown.data = torch.zeros(0, 4)
+        flat = shown.reshape(2, -1)
+        flat[-1:-2:2, 1:0] = -1.5
+        flat.sum().backward()
+        return leaf.grad
+
+    both(body)
