@@ -459,17 +459,19 @@ def _put_advanced(current: Any, advanced: dict[int, Any], value: Any, masked: bo
 
     source = beside(contiguous_copy(source), current)
     if modes.native is None and not LEVELS:
-        _put_on_device(current, positions, source)
+        _put_on_device(current, positions, source, indices)
         return
     write(current, through("IndexPutBackward0", put, (current, source), (positions,), linear=True))
 
 
-def _put_on_device(target: Any, positions: Any, source: Any) -> None:
-    """The elements of ``source`` at flat positions of a target on a device."""
+def _put_on_device(target: Any, positions: Any, source: Any, watched: tuple[Any, ...] = ()) -> None:
+    """The elements of ``source`` at flat positions of a target on a device; ``watched`` as in ``put_at``."""
     check_writable(target)
     made = None
     if modes.grad and (is_tracked(target) or is_tracked(source)):
-        made = _FlatPut.recorded(snapshot(target), positions, source)
+        if is_tracked(source):
+            check_view(target)
+        made = watch(_FlatPut.recorded(snapshot(target), positions, source), *watched)
     put_raw(target, _scatter[target._dtype.name](value_of(target), value_of(positions), value_of(source)))
     if modes.grad:
         settle(target, made, "IndexPutBackward0")

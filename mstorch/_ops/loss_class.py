@@ -205,7 +205,7 @@ def cross_entropy(
         if counted is None or counted.all():
             if in_one_piece((input,)):
                 return _mean_of_logits(input, target, values)
-            return call(_cross_entropy, (input,), values.astype(np.int32))
+            return watch(call(_cross_entropy, (input,), values.astype(np.int32)), target)
     axis = 0 if len(x) == 1 else 1
     logs = log_softmax(input, axis)
     loss = _nll_loss(logs, target, weight, ignore_index, reduction)
