@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 
 from ._backend import runtime
-from ._settings import get_num_threads
+from ._core.settings import get_num_threads
 from .version import __version__
 
 

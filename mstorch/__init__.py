@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys as _sys
 from math import e, inf, nan, pi
 
-from ._importing import finished as _finished  # first: its import stops the search for garbage, until the end
+from ._backend.importing import finished as _finished  # first: its import stops the search for garbage, until the end
 from ._backend import host as _host, kernels as _kernels, device_rows as _device_rows  # the imports fill the kernel tables
 from ._tape import rules as _rules  # and the table of gradients
 from . import _debug  # before functions get their public form: MSTORCH_DEBUG watches them
@@ -196,16 +196,16 @@ from ._ops.special import (
 from ._ops.spectral import (
     stft, istft,
 )  # fmt: skip
-from ._ops.windows import (
+from ._ops.window_functions import (
     hamming_window, hann_window, blackman_window, bartlett_window, kaiser_window,
 )  # fmt: skip
 
 from ._core.generator import Generator, default_generator
-from ._legacy_types import (
+from ._namespace.legacy_types import (
     BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor,
     ShortTensor,
 )  # fmt: skip
-from ._settings import (
+from ._core.settings import (
     are_deterministic_algorithms_enabled, get_default_device, get_float32_matmul_precision, get_num_threads,
     is_deterministic_algorithms_warn_only_enabled, set_default_device, set_float32_matmul_precision, set_num_threads, typename,
     use_deterministic_algorithms,
@@ -224,33 +224,33 @@ from . import (
     ops, optim, random,
     return_types, serialization, signal, sparse, special, storage, torch_version, utils, version, xpu,
 )  # fmt: skip
-from ._functions.checks import (
+from ._namespace.checks import (
     _assert, _assert_async, _check, _check_index, _check_is_size, _check_not_implemented, _check_tensor_all, _check_tensor_all_with,
     _is_all_true, _is_any_true,
     _check_type, _check_value, _check_with, _shape_as_tensor,
 )  # fmt: skip
-from ._symbolic import (
+from ._namespace.symbolic import (
     SymBool, SymFloat, SymInt, sym_float, sym_fresh_size, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sum,
     _sym_acos, _sym_asin, _sym_atan, _sym_cos, _sym_cosh, _sym_log2, _sym_sin, _sym_sinh, _sym_sqrt, _sym_tan, _sym_tanh, sym_sqrt,
 )  # fmt: skip
-from ._functions.attention_choice import _fused_sdp_choice
-from ._functions.control import cond, while_loop
+from ._namespace.attention_choice import _fused_sdp_choice
+from ._namespace.control import cond, while_loop
 from ._library.tags import Tag
-from ._functions.implicit import _dirichlet_grad, _sample_dirichlet, _standard_gamma, _standard_gamma_grad
-from ._functions.in_place import addmv_, celu_, detach_, fill, fill_, rrelu, rrelu_, selu_, threshold_, zero_
-from ._functions.losses import (
+from ._namespace.implicit import _dirichlet_grad, _sample_dirichlet, _standard_gamma, _standard_gamma_grad
+from ._namespace.in_place import addmv_, celu_, detach_, fill, fill_, rrelu, rrelu_, selu_, threshold_, zero_
+from ._namespace.losses import (
     binary_cross_entropy_with_logits, cosine_embedding_loss, ctc_loss, hinge_embedding_loss, kl_div, margin_ranking_loss,
     poisson_nll_loss, triplet_margin_loss,
 )  # fmt: skip
-from ._functions.process import (
+from ._namespace.process import (
     AVG, PRIVATE_OPS, SUM, AcceleratorError, AggregationType, compiled_with_cxx11_abi, from_file, get_deterministic_debug_mode,
     get_device_module, get_file_path, get_num_interop_threads, has_lapack, has_mkl, has_openmp, has_spectral, init_num_threads,
     is_vulkan_available, per_channel_affine, per_channel_affine_float_qparams, per_channel_symmetric,
     per_tensor_affine, per_tensor_symmetric, prepare_multiprocessing_environment, qscheme, set_default_tensor_type,
     set_deterministic_debug_mode, set_flush_denormal, set_num_interop_threads,
 )  # fmt: skip
-from ._functions.streams import Event, Stream
-from ._functions.recurrent import (
+from ._namespace.streams import Event, Stream
+from ._namespace.recurrent import (
     embedding_bag, embedding_renorm_, gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell,
 )  # fmt: skip
 from ._VF import _unique
@@ -268,7 +268,7 @@ from ._sparse.dispatch import (
     smm, sspaddmm, values_copy,
 )  # fmt: skip
 from ._sparse.dispatch import install as _install
-from ._functions.absent import (
+from ._namespace.absent import (
     batch_norm_backward_elemt, batch_norm_backward_reduce, batch_norm_elemt, batch_norm_gather_stats,
     batch_norm_gather_stats_with_counts, batch_norm_stats, empty_quantized, native_norm,
 )  # fmt: skip
@@ -292,8 +292,8 @@ from .jit import ScriptFunction, ScriptModule
 
 from . import distributions, multiprocessing, testing  # last: their modules take this one, complete, by its name
 
-from ._functions import foreach as _foreach
-from ._functions.entries import enter as _enter
+from ._namespace import foreach as _foreach
+from ._namespace.entries import enter as _enter
 
 globals().update(_foreach.FUNCTIONS)
 newaxis = None

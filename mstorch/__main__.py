@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
     if first == "env":
         return _env()
     if first == "check":
-        return importlib.import_module("mstorch._device_report").main()
+        return importlib.import_module("mstorch._devices.report").main()
     if first == "scan":
         return _scan(rest)
     if first in ("-m", "-c"):

@@ -43,7 +43,7 @@ from ._ops import (
 from ._ops._dispatch import is_number
 from ._ops._in_place import in_place_form
 from ._ops._in_turn import written_in_turn
-from ._ops._values import views_tensor
+from ._ops._values_put import views_tensor
 from ._tape.apply import apply_pair
 
 # The families that name methods of Tensor, in METHODS, ALIASES, IN_PLACE, OPERATORS and the like.

@@ -5,7 +5,7 @@ from typing import Any
 
 import mstorch as torch
 
-from ._functions import sobol
+from ._namespace import sobol
 
 
 class SobolEngine:

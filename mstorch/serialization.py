@@ -17,6 +17,7 @@ from mstorch._serialization import adapter, archive, legacy, safetensors_format
 from mstorch._serialization.archive import Archive
 from mstorch._serialization.atomic import replacing
 from mstorch._serialization.file_reader import PyTorchFileReader, PyTorchFileWriter
+from mstorch._serialization.file_storage import StorageType
 from mstorch._serialization.legacy import SourceChangeWarning
 from mstorch._serialization.locations import (
     default_restore_location,
@@ -33,7 +34,6 @@ from mstorch._serialization.safe_globals import (
     safe_globals,
     user_globals,
 )
-from mstorch._serialization.storage import StorageType
 from mstorch._serialization.unpickler import globals_in
 from mstorch._serialization.zipfile_format import ZipReader, archive_name, looks_like_zip
 

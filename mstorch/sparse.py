@@ -14,7 +14,7 @@ import numpy as np
 from ._core.dtype import int64
 from ._core.formats import sparse_coo, sparse_csc, sparse_csr
 from ._core.tensor_base import array_of
-from ._legacy_types import SPARSE
+from ._namespace.legacy_types import SPARSE
 from ._ops._dispatch import type_word
 from ._sparse import coo
 from ._sparse.base import WORDS, index_tensor, is_sparse, like

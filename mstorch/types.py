@@ -16,8 +16,8 @@ from ._core.device import device as _device
 from ._core.dtype import dtype as _dtype
 from ._core.formats import layout as _layout
 from ._core.size import Size
-from ._functions.process import qscheme as _qscheme
-from ._symbolic import SymBool, SymFloat, SymInt
+from ._namespace.process import qscheme as _qscheme
+from ._namespace.symbolic import SymBool, SymFloat, SymInt
 from ._tensor import Tensor
 
 if TYPE_CHECKING:

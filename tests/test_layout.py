@@ -21,14 +21,14 @@ ROOMS = ["_version", "_mt19937", "_backend", "_core", "_tape", "return_types", "
 
 # Circles of imports: the files on them besides the first, and why they stay.
 CIRCLES = {
-    "mstorch": ("mstorch.distributions", "mstorch.testing", "mstorch._functions.foreach"),  # written as programs are, with the package's names
+    "mstorch": ("mstorch.distributions", "mstorch.testing", "mstorch._namespace.foreach"),  # written as programs are, with the package's names
     "mstorch.cuda": ("mstorch.cuda",),  # its modules repeat names that the package defines before it imports them
 }
 # What is imported within functions: what few processes need and what takes long to load, and packages that need not be there.
 LATE = {
     "mstorch/_hook.py": ["importlib.metadata"], "mstorch/utils/tensorboard/summary.py": ["PIL"],
     "mstorch/utils/tensorboard/writer.py": ["matplotlib", "matplotlib.backends.backend_agg"],
-    "mstorch/ops.py": ["mstorch._library.aten_layers", "mstorch._library.profiler"], "mstorch/__main__.py": ["mstorch._device_report"],
+    "mstorch/ops.py": ["mstorch._library.aten_layers", "mstorch._library.profiler"], "mstorch/__main__.py": ["mstorch._devices.report"],
     "mstorch/_debug/oracle.py": ["torch"],
     "mstorch/_backend/kernels/special.py": ["scipy.special", "scipy.special", "scipy.special"],
     "mstorch/backends/opt_einsum.py": ["opt_einsum"], "mstorch/utils/_import_utils.py": ["dill"],
@@ -38,7 +38,7 @@ LATE = {
 BY_NAME = {
     "mstorch/__main__.py": "the program that is run, and what a program's names stand for",
     "mstorch/_hook.py": "torch's modules as ours, and modules that load when they are asked for",
-    "mstorch/_functions/process.py": "the module of a device of any kind",
+    "mstorch/_namespace/process.py": "the module of a device of any kind",
     "mstorch/_serialization/names.py": "classes that a pickle names",
     "mstorch/fx/graph_module.py": "functions that a pickled graph names",
     "mstorch/fx/node.py": "the public modules in which a function is looked for",

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._core.dtype import uint8
 from .._core.tensor_base import TensorBase
-from .._ops import indexing
+from .._ops import subscript
 from .._ops.from_data import made
 from .composites import COMPOSITES, _viewed, aten, composite
 
@@ -364,7 +364,7 @@ def _getitem(self: Any, key: Any) -> Any:
             item.dtype.category == 1)):  # fmt: skip
             index: Any = item
             if not isinstance(item, TensorBase):
-                index = aten("lift_fresh", indexing._as_index(list(item) if isinstance(item, range) else item))
+                index = aten("lift_fresh", subscript._as_index(list(item) if isinstance(item, range) else item))
             chosen[dim] = index
             dim += index.dim() if index.dtype.name in ("bool", "uint8") else 1
         else:

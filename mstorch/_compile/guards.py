@@ -18,10 +18,10 @@ from .._core import device as devices
 from .._core.device import device
 from .._core.dtype import dtype, get_default_dtype
 from .._core.formats import layout, memory_format
+from .._core.settings import are_deterministic_algorithms_enabled, get_float32_matmul_precision, get_num_threads
 from .._core.size import Size
 from .._core.tensor_base import TensorBase, is_tracked
 from .._ops._autocast import state as autocast
-from .._settings import are_deterministic_algorithms_enabled, get_float32_matmul_precision, get_num_threads
 from .._tape.node import is_leaf
 from ..autograd.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from ..nn import functional

@@ -50,7 +50,7 @@ from .._tape.writes import assign, settle
 from ._memory_order import result_strides
 from ._parts import expect_parts
 from ._scalars import WIDE_SECOND, is_inexact, scalar_array, widened
-from ._sequence import as_written
+from ._self_reading import as_written
 
 Tensor = TensorBase  # for isinstance and annotations; results are instances of the finished class
 

@@ -18,7 +18,7 @@ from .._tape.node import bare_twin
 from .._tape.places import onto_meta
 from .._tape.writes import assign, detach_snapshot, snapshot
 from ._dispatch import cast_tensor, check_result_cast, result_dtype
-from ._sequence import ONCE, in_sequence
+from ._self_reading import ONCE, in_sequence
 
 # Operations whose in-place forms torch refuses where an operand is the tensor itself.
 _READS_WHILE_IT_WRITES = {

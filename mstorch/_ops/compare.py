@@ -15,7 +15,6 @@ from .._core.strides import preserved_strides
 from .._core.tensor_base import TensorBase, array_of, count_of, laid_out, tensor_of, touch
 from .._core.writable import check_writable
 from .._tape.apply import apply
-from ._choice import chosen
 from ._deprecated import warn_of
 from ._dispatch import (
     binary,
@@ -37,7 +36,8 @@ from ._memory_order import in_order_of, kept_order, result_strides
 from ._named import by_value, node_called
 from ._numbers import fitting
 from ._scalars import scalar_array
-from ._sequence import as_written
+from ._self_reading import as_written
+from ._where import chosen
 from .complex_views import complex, imag, real
 from .copying import clone, to_dtype
 from .elementwise import abs, add, mul, sub

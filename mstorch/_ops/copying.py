@@ -64,7 +64,7 @@ from ._forms import PYTHON_TYPES, accept_forms
 from ._integer_history import follow_fill
 from ._numbers import filling
 from ._scalars import scalar_array
-from ._values import fitted, stands_in
+from ._values_put import fitted, stands_in
 from .from_data import made as made_of
 from .placing import is_elsewhere, moved
 

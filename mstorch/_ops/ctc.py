@@ -14,9 +14,9 @@ from ._named import watching
 from .compare import eq, where
 from .elementwise import div
 from .from_data import made
+from .loss_reduction import chosen
 from .reduce import mean
 from .reduce import sum as sum_of
-from .reduction import chosen
 
 _ctc = kernel("ctc_loss")
 

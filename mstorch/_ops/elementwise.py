@@ -18,7 +18,6 @@ from .._tape.composite import record, refuse
 from .._tape.node import watch
 from .._tape.windows import linear
 from ._autocast import follow
-from ._choice import chosen
 from ._dispatch import (
     binary,
     call,
@@ -47,7 +46,8 @@ from ._memory_order import in_order_of, kept_order, result_strides, row_major
 from ._named import by_value, node_called
 from ._numbers import fitting
 from ._scalars import scalar_array
-from ._sequence import as_written
+from ._self_reading import as_written
+from ._where import chosen
 from .copying import to_dtype
 from .creation import scalar_tensor
 

@@ -20,11 +20,11 @@ from .creation import zeros
 from .elementwise import div, mul
 from .from_data import made
 from .index import gather, index_select
-from .indexing import setitem
 from .placing import beside
 from .reduce import argmax
 from .reduce import sum as sum_of
 from .scatter import index_add
+from .subscript import setitem
 
 _embedding = kernel("embedding")
 

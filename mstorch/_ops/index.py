@@ -29,7 +29,7 @@ from .._core.tensor_base import (
 from .._core.writable import check_history, check_writable
 from .._tape.apply import apply
 from .._tape.node import watch
-from . import indexing, views
+from . import subscript, views
 from ._autocast import follow
 from ._dispatch import (
     accept_numpy_names,
@@ -51,10 +51,10 @@ from ._dispatch import (
 )  # fmt: skip
 from ._forms import accept_forms
 from ._in_place import in_place, in_place_form
+from ._index_checks import check_index_dim, check_range, expect_dtype_of, index_tensor
 from ._named import by_value, node_called
 from ._numbers import fitting
 from ._overlaps import refuse_overlap
-from ._positions import check_index_dim, check_range, expect_dtype_of, index_tensor
 from ._scalars import scalar_array
 from ._window_writes import form_for_windows, in_memory
 from .compare import clamp, eq, lt, where
@@ -285,7 +285,7 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
     expect_dtype_of(self, values)
     if not accumulate:
         before = self._node
-        indexing.setitem(self, key, values)
+        subscript.setitem(self, key, values)
         return self if self._node is before else watch(self, *indices)  # masks, too, of which backward reads the positions
     check_writable(self, uniform=True)  # torch only warns of memory that stands in several places
     shape = shape_of(self)
@@ -294,7 +294,7 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -
     if plain and not shared and count_of(shape) > _MANY:
         return _add_without_places(self, key, values)
     every = beside(tensor_of(np.arange(views.numel_of(shape)).reshape(shape)), self)
-    places = indexing.getitem(every, key)
+    places = subscript.getitem(every, key)
     spread = views.expand(values, shape_of(places))
     if not shared or self._storage.__class__ is not Storage:
         return _put_anywhere(self, places, spread, accumulate=True)
@@ -317,7 +317,7 @@ _MANY = 1 << 22  # elements whose positions take more memory than they are worth
 def _add_without_places(target: Any, key: tuple[Any, ...], values: Any) -> Any:
     """Add values at index tensors without a table of all positions; returns the tensor."""
     shape = shape_of(target)
-    shown = indexing.getitem(views.expand(tensor_of(np.zeros((1,) * len(shape), np.int8)), shape), key)  # checks the key
+    shown = subscript.getitem(views.expand(tensor_of(np.zeros((1,) * len(shape), np.int8)), shape), key)  # checks the key
     spread = views.expand(values, shape_of(shown))
     places: Any = tuple(
         item if isinstance(item, slice) else array_of(item).astype(bool) if item._dtype is uint8 else array_of(item) for item in key

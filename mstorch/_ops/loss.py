@@ -38,9 +38,9 @@ from .copying import to_dtype
 from .creation import full as filled
 from .elementwise import abs as abs_of
 from .elementwise import add, div, mul, neg, sign, square, sub
+from .loss_reduction import chosen, reduced
 from .math import exp, log, log1p, xlogy
 from .reduce import sum as sum_of
-from .reduction import chosen, reduced
 
 _bce = kernel("binary_cross_entropy")
 

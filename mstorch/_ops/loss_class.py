@@ -24,9 +24,9 @@ from .copying import to_dtype
 from .elementwise import add, div, mul, neg
 from .from_data import made
 from .index import gather, index_select
+from .loss_reduction import chosen
 from .placing import beside
 from .reduce import sum as sum_of
-from .reduction import chosen
 from .softmax import log_softmax
 
 _cross_entropy = kernel("cross_entropy")

@@ -19,10 +19,10 @@ from .elementwise import add, div, mul, neg, rsqrt, square, sub
 from .from_data import made
 from .index import gather, index_select
 from .loss import size_text
+from .loss_reduction import chosen, reduced
 from .placing import beside
 from .reduce import any as any_of
 from .reduce import sum as sum_of
-from .reduction import chosen, reduced
 from .scan import cumsum
 
 

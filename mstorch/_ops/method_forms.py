@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 from .._core.size import Size
 from .._core.tensor_base import strides_of
-from . import count, indexing, lowrank, reduce, removed, spectral, views
+from . import count, lowrank, reduce, removed, spectral, subscript, views
 from ._dispatch import wrap_dim
 
 
@@ -126,4 +126,4 @@ METHODS = tuple(
     "size stride eig lstsq solve symeig split unflatten unique unique_consecutive squeeze count_nonzero broadcast_to lu stft istft "
     "to_padded_tensor".split()
 )
-NAMED_METHODS = {"__getitem__": indexing.getitem, "__setitem__": indexing.setitem}
+NAMED_METHODS = {"__getitem__": subscript.getitem, "__setitem__": subscript.setitem}

@@ -21,7 +21,6 @@ from .._tape.composite import record as record_composite
 from .._tape.whole import followed, in_one_piece, record
 from . import views
 from ._autocast import follow
-from ._chosen import values_at, without_dim
 from ._dispatch import (
     accept_numpy_names,
     call,
@@ -41,6 +40,7 @@ from ._memory_order import row_major
 from ._named import node_called
 from ._overlaps import refuse_parts
 from ._parts import expect_parts
+from ._values_at import values_at, without_dim
 from .compare import isnan, maximum, minimum, where
 from .elementwise import mul
 from .join import cat

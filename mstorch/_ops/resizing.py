@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.host.storage import put
+from .._backend.host.views import put
 from .._core import determinism
 from .._core.above import above
 from .._core.formats import contiguous_format

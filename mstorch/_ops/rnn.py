@@ -7,7 +7,7 @@ from typing import Any
 
 from .._backend.table import Kernel, kernel
 from .._core.promotion import promote_types
-from . import _autocast, sequence, views
+from . import _autocast, rnn_sequence, views
 from ._dispatch import call, shape_of
 from .activation import relu
 from .dropout import dropout
@@ -26,13 +26,13 @@ def step(mode: str, gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any = 
     """The next state from what the input gives to the gates and the state before."""
     hidden = state[0]
     tensors = [gates, *state, w_hh, *([] if b_hh is None else [b_hh])]
-    if len(shape_of(hidden)) == 2 and shape_of(hidden)[0] and sequence.fits(mode, (shape_of(hidden)[0],), tensors, w_hr):
+    if len(shape_of(hidden)) == 2 and shape_of(hidden)[0] and rnn_sequence.fits(mode, (shape_of(hidden)[0],), tensors, w_hr):
 
         def slow(gates: Any, h: Any, w: Any, c: Any = None, b: Any = None) -> tuple[Any, State]:
             made = _single(mode, gates, (h,) if c is None else (h, c), w, b)
             return made[0], made
 
-        return sequence.run(mode, gates, 1, state, w_hh, b_hh, False, slow)[1]
+        return rnn_sequence.run(mode, gates, 1, state, w_hh, b_hh, False, slow)[1]
     return _single(mode, gates, state, w_hh, b_hh, w_hr)
 
 
@@ -64,12 +64,12 @@ def _direction(
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
     gates = linear(x, w_ih, b_ih)
     tensors = [gates, *state, w_hh, *([] if b_hh is None else [b_hh])]
-    if sequence.fits(mode, batch_sizes, tensors, w_hr):
+    if rnn_sequence.fits(mode, batch_sizes, tensors, w_hr):
 
         def slow(gates: Any, h: Any, w: Any, c: Any = None, b: Any = None) -> tuple[Any, State]:
             return _steps(mode, gates, batch_sizes, (h,) if c is None else (h, c), w, b, None, backwards)
 
-        return sequence.run(mode, gates, len(batch_sizes), state, w_hh, b_hh, backwards, slow)
+        return rnn_sequence.run(mode, gates, len(batch_sizes), state, w_hh, b_hh, backwards, slow)
     return _steps(mode, gates, batch_sizes, state, w_hh, b_hh, w_hr, backwards)
 
 

@@ -18,9 +18,9 @@ from .._tape.node import watch
 from . import views
 from ._autocast import follow
 from ._dispatch import accept_numpy_names, call, finish, python_number, shape_of, type_word, wrap_dim
+from ._index_checks import check_index_dim, check_range, index_tensor
 from ._named import node_called
 from ._numbers import fitting
-from ._positions import check_index_dim, check_range, index_tensor
 from ._window_writes import form_for_windows, places_along, rows_at
 
 _scatter = kernel("scatter")

@@ -18,7 +18,6 @@ from .._tape.node import refuse_history
 from .._tape.whole import in_one_piece, record
 from . import views
 from ._autocast import follow
-from ._chosen import values_at, without_dim
 from ._dispatch import (
     accept_numpy_names,
     call,
@@ -33,6 +32,7 @@ from ._dispatch import (
 from ._named import node_called
 from ._overlaps import refuse_overlap, refuse_parts
 from ._parts import expect_parts
+from ._values_at import values_at, without_dim
 from .compare import eq, isnan, where
 from .creation import arange
 from .index import gather, keep_layout

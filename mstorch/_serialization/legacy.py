@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from mstorch._serialization import adapter
+from mstorch._serialization.file_storage import StorageType, handed_out, swap_bytes
 from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage, TypedRef
 from mstorch._serialization.locations import restorer
 from mstorch._serialization.options import LOCAL
 from mstorch._serialization.pickler import StorageTable, dump
-from mstorch._serialization.storage import StorageType, handed_out, swap_bytes
 from mstorch._serialization.unpickler import Unpickler, full_unpickler
 from mstorch._serialization.zipfile_format import write_all
 

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 from mstorch._core.hooks import warn_if_has_hooks
 from mstorch._serialization import adapter, names
+from mstorch._serialization.file_storage import CLASS_OF_DTYPE
 from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage, TypedRef
-from mstorch._serialization.storage import CLASS_OF_DTYPE
 
 _NAMED = (type, types.FunctionType)
 _DTYPES_DIFFER = "Cannot save multiple tensors or storages that view the same data as different types"

@@ -9,7 +9,7 @@ from pickle import UnpicklingError
 from typing import Any
 
 from mstorch._serialization import adapter, names, rebuild
-from mstorch._serialization.storage import STORAGE_CLASSES, UNTYPED_DTYPES, StorageType
+from mstorch._serialization.file_storage import STORAGE_CLASSES, UNTYPED_DTYPES, StorageType
 
 # Never allowed, even if the user lists something of theirs.
 BLOCKED_MODULES = frozenset({"sys", "os", "posix", "nt"})

@@ -11,6 +11,7 @@ from pickle import UnpicklingError, decode_long
 from typing import Any
 
 from mstorch._serialization import names
+from mstorch._serialization.file_storage import StorageType
 from mstorch._serialization.safe_globals import (
     BLOCKED_MODULES,
     AllowedGlobal,
@@ -18,7 +19,6 @@ from mstorch._serialization.safe_globals import (
     default_global,
     user_globals,
 )
-from mstorch._serialization.storage import StorageType
 
 _OPCODES = {opcode.code.encode("latin1")[0]: opcode.name for opcode in pickletools.opcodes}
 # What a damaged or hostile file can make the reader itself or an allowed function raise.

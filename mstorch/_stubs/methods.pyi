@@ -6,7 +6,7 @@ from typing import overload, type_check_only
 from typing_extensions import Self
 
 from .._core.tensor_base import Auto
-from .._functions.process import qscheme
+from .._namespace.process import qscheme
 from ..storage import TypedStorage, UntypedStorage
 from .methods_tuvwxyz import MethodsTuvwxyz
 from .names import (

@@ -13,7 +13,7 @@ from .._core.dtype import dtype
 from .._core.formats import layout, memory_format
 from .._core.generator import Generator as Generator
 from .._core.size import Size as Size
-from .._symbolic import SymFloat, SymInt
+from .._namespace.symbolic import SymFloat, SymInt
 from .._tensor import Tensor as Tensor
 from ..nn._functional.linear_cross_entropy import LinearCrossEntropyOptions as LinearCrossEntropyOptions
 from ..storage import TypedStorage, UntypedStorage

@@ -9,7 +9,7 @@ import numpy as np
 from .._backend.host._sums import sum_along
 from .._backend.host._ufunc import number
 from .._backend.host.matmul import two_products as array_products
-from .._backend.host.storage import put
+from .._backend.host.views import put
 from .._backend.quiet import narrowed, quiet
 from .._backend.raw import NAME_OF_NP, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._backend.host.storage import put
+from .._backend.host.views import put
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
 from .._core.dtype import OF_NP, dtype

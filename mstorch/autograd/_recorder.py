@@ -11,7 +11,7 @@ from typing import Any
 
 from ._profile_events import EventList, FunctionEvent
 
-_ROOMS = ("_ops", "_functions", "nn._functional")
+_ROOMS = ("_ops", "_namespace", "nn._functional")
 _recorders: list[Recorder] = []  # those that run, the newest last
 
 

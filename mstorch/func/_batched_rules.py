@@ -514,7 +514,7 @@ def find(key: str, public: Any) -> Rule:
     if name in _OF_A_SLICE:
         return of_a_slice
     name = _OPERATORS.get(name, name)
-    if owner in ("", "Tensor", "functional", "nn.functional", "_functions.implicit") and name in RULES:
+    if owner in ("", "Tensor", "functional", "nn.functional", "_namespace.implicit") and name in RULES:
         return RULES[name]
     if owner == "special" and name not in _NOT_SPECIAL:
         return pointwise

@@ -464,7 +464,7 @@ def from_numbers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     raise RuntimeError(NO_ITEM)
 
 
-@ruled("_functions.checks._is_all_true _functions.checks._is_any_true")
+@ruled("_namespace.checks._is_all_true _namespace.checks._is_any_true")
 def whole_truth(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """One answer for all slices, which functions may branch on."""
     return op(args[0].value)

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from .._functions.entries import enter_functional as _enter
-from .._functions.in_place import rrelu_ as rrelu_
 from .._hook import missing as _missing
+from .._namespace.entries import enter_functional as _enter
+from .._namespace.in_place import rrelu_ as rrelu_
 from .._ops.activation import gelu as gelu
 from .._ops.activation import hardshrink as hardshrink
 from .._ops.activation import prelu as prelu

@@ -10,7 +10,7 @@ import torch
 
 import mstorch as ms
 from mstorch._serialization import names, rebuild
-from mstorch._serialization.storage import CLASS_OF_DTYPE, ITEMSIZE, STORAGE_CLASSES, UNTYPED_DTYPES
+from mstorch._serialization.file_storage import CLASS_OF_DTYPE, ITEMSIZE, STORAGE_CLASSES, UNTYPED_DTYPES
 from tests.serialization.serialization_files import our_bytes, our_load, torch_bytes, torch_load, values
 
 NN_CLASSES = {

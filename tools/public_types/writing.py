@@ -27,7 +27,7 @@ PARTS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 # Functions whose own annotations say it all.
 _TYPED_AT_HOME = (
-    "mstorch._symbolic", "mstorch.overrides", "mstorch._ops.removed", "mstorch.nn._functional.names", "mstorch._functions.checks",
+    "mstorch._namespace.symbolic", "mstorch.overrides", "mstorch._ops.removed", "mstorch.nn._functional.names", "mstorch._namespace.checks",
 )  # fmt: skip
 METHOD_PARTS = ("_", "abc", "defghi", "jklm", "nopqr", "s", "tuvwxyz")
 
@@ -71,7 +71,7 @@ def _is_typed_here(name: str, value: Any) -> bool:
     home = inspect.unwrap(value).__module__
     if home.startswith(_TYPED_AT_HOME):
         return False
-    return is_entry(value) or home.startswith(("mstorch._ops", "mstorch._functions.foreach"))
+    return is_entry(value) or home.startswith(("mstorch._ops", "mstorch._namespace.foreach"))
 
 
 def hand_file(face: str) -> str:

@@ -24,5 +24,5 @@ from . import (  # noqa: F401
     softmax,
     sort,
     special,
-    storage,
+    views,
 )

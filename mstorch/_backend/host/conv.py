@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.windows import strided_table, transposed_table
+from ..kernels.sliding_windows import strided_table, transposed_table
 from ..onednn.convolution import FORWARD, INPUT, WEIGHT, convolve
 from ..onednn.library import FOUND
 from ..table import define_host, forked, kernel, through_mindspore

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.windows import adaptive_table, outside_windows, strided_table
+from ..kernels.sliding_windows import adaptive_table, outside_windows, strided_table
 from ..onednn import pooling
 from ..onednn.library import FOUND
 from ..quiet import quiet

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels.windows import strided_table, transposed_table
+from ..kernels.sliding_windows import strided_table, transposed_table
 from ..quiet import quiet
 from ..table import define_host
 from ._ufunc import COMPLEX, FLOATS, HALF

@@ -31,12 +31,12 @@ from . import (
     softmax,
     sort,
     special,
-    storage,
+    views,
 )  # fmt: skip
 
 __all__ = [
     "activation", "bitwise", "compare", "complex_views", "conv", "count", "ctc", "distance", "elementwise",
     "embedding", "fft", "fused", "index", "join", "linalg", "loss", "math", "matmul", "norm", "padding",
     "pool", "reduce", "resample", "rnn", "scan", "scatter", "shape", "small_matmul", "softmax",
-    "sort", "special", "storage",
+    "sort", "special", "views",
 ]  # fmt: skip

@@ -10,8 +10,8 @@ from mindspore import ops
 
 from .. import tape
 from ..raw import MS_DTYPE, NAME_OF, NP_DTYPE, Raw, from_numpy, scalar
-from .storage import ops_reshape as _reshape
-from .storage import ops_total as _total
+from .views import ops_reshape as _reshape
+from .views import ops_total as _total
 
 COMPLEX_MS = frozenset((MS_DTYPE["complex64"], MS_DTYPE["complex128"]))
 FLOAT32 = MS_DTYPE["float32"]

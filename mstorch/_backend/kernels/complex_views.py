@@ -9,7 +9,7 @@ from .. import tape
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, define
 from ._nodes import PARTS, imaginary_part, node, prim_add, prim_conj, prim_mul, prim_sub, real_part, recorded, sum_to
-from .storage import ops_reshape as _reshape
+from .views import ops_reshape as _reshape
 
 _complex = ops.Complex()
 _cos = ops.Cos()

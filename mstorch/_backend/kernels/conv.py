@@ -11,9 +11,9 @@ from .. import tape
 from ..raw import NAME_OF, Raw
 from ..table import COMPLEX, FLOATS, INTS, VIA_HALF, define
 from ._empty import filled
-from .storage import ops_permute as _transpose
-from .storage import ops_reshape as _reshape
-from .windows import strided_table, transposed_table, windows
+from .sliding_windows import strided_table, transposed_table, windows
+from .views import ops_permute as _transpose
+from .views import ops_reshape as _reshape
 
 _bmm = ops.BatchMatMul()
 _bias_add = ops.BiasAdd()

@@ -10,7 +10,7 @@ from ..raw import NAME_OF, Raw, full
 from ..table import FLOATS, VIA_HALF, define
 from ._empty import filled
 from ._nodes import constant, node
-from .storage import ops_reshape as _reshape
+from .views import ops_reshape as _reshape
 
 _add = ops.Add()
 _sub = ops.Sub()

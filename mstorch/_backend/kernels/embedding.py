@@ -11,7 +11,7 @@ from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import BUT_BFLOAT16, VIA_BFLOAT16, define
 from ._empty import filled
 from ._nodes import recorded
-from .storage import ops_reshape as _reshape
+from .views import ops_reshape as _reshape
 
 _gather = ops.Gather()
 _mul = ops.Mul()

@@ -12,8 +12,8 @@ from ..table import ALL, BUT_BFLOAT16, VIA_BFLOAT16, define
 from ..tape import grad_mode, tracing
 from ._nodes import node
 from .reduce import constant, of_nothing
-from .storage import ops_permute as _transpose
-from .storage import ops_reshape as _reshape
+from .views import ops_permute as _transpose
+from .views import ops_reshape as _reshape
 
 _gather = ops.Gather()
 _strided_slice = ops.StridedSlice()

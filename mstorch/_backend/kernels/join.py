@@ -11,8 +11,8 @@ from ..tape import function_node, grad_mode, tracing
 from ._nodes import recorded
 from .index import ops_slice
 from .reduce import constant
-from .storage import numpy_clone
-from .storage import ops_reshape as _reshape
+from .views import numpy_clone
+from .views import ops_reshape as _reshape
 
 _CONCAT: dict[int, Any] = {}
 _STACK: dict[int, Any] = {}

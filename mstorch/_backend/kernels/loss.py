@@ -13,7 +13,7 @@ from ._nodes import constant, node, recorded
 from .index import gather_along
 from .math import log, log1p
 from .softmax import REASON, shifted, softmax
-from .storage import ops_reshape as _reshape
+from .views import ops_reshape as _reshape
 
 _add = ops.Add()
 _sub = ops.Sub()

@@ -7,7 +7,7 @@ from mindspore import ops
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, INTS, VIA_BOOL, VIA_HALF, define
 from ._nodes import mul
-from .storage import ops_reshape as _reshape
+from .views import ops_reshape as _reshape
 
 _MM = {(ta, tb): ops.MatMul(ta, tb) for ta in (False, True) for tb in (False, True)}
 _BMM = ops.BatchMatMul()

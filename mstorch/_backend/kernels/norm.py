@@ -13,7 +13,7 @@ from ..raw import NAME_OF, ON_CPU, Raw, from_numpy, full
 from ..table import FLOATS, VIA_HALF, define
 from ._empty import filled
 from ._nodes import constant, recorded
-from .storage import ops_reshape as _reshape
+from .views import ops_reshape as _reshape
 
 _add = ops.Add()
 _sub = ops.Sub()

@@ -19,9 +19,9 @@ from ._nodes import node, prim_and, prim_equal, prim_not, prim_or, prim_select
 from .index import gather_along
 from .reduce import extreme
 from .reduce import ops_mean as _mean
-from .storage import ops_reshape as _reshape
-from .storage import ops_total
-from .windows import adaptive_table, outside_windows, strided_table, windows
+from .sliding_windows import adaptive_table, outside_windows, strided_table, windows
+from .views import ops_reshape as _reshape
+from .views import ops_total
 
 _argmax = ops.Argmax(2, mindspore.int64)
 _sum = ops.ReduceSum(False)

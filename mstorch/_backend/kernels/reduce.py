@@ -11,9 +11,9 @@ from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from ..table import COMPLEX, FLOATS, INTS, NUMBERS, VIA_BOOL, VIA_HALF, define
 from ..tape import function_node, grad_mode, tracing
 from ._nodes import mul, prim_conj
-from .storage import mint_expand
-from .storage import ops_permute as _transpose
-from .storage import ops_reshape as _reshape
+from .views import mint_expand
+from .views import ops_permute as _transpose
+from .views import ops_reshape as _reshape
 
 _SUM = {keep: ops.ReduceSum(keep) for keep in (False, True)}
 _MEAN = {keep: ops.ReduceMean(keep) for keep in (False, True)}

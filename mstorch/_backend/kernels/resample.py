@@ -7,9 +7,9 @@ from mindspore import ops
 from ..raw import NAME_OF, NP_DTYPE, Raw, from_numpy, full
 from ..table import BUT_BFLOAT16, COMPLEX, FLOATS, VIA_BFLOAT16, VIA_HALF, define
 from ._empty import filled
-from .storage import ops_permute as _transpose
-from .storage import ops_reshape as _reshape
-from .windows import strided_table, transposed_table, windows
+from .sliding_windows import strided_table, transposed_table, windows
+from .views import ops_permute as _transpose
+from .views import ops_reshape as _reshape
 
 _gather = ops.Gather()
 _matmul = ops.MatMul()

@@ -12,8 +12,8 @@ from ..table import COMPLEX, FLOATS, INTS, NUMBERS, VIA_BOOL, VIA_HALF, define
 from ..tape import grad_mode
 from ._nodes import mul, node, prim_add, prim_and, prim_conj, prim_div, prim_equal, prim_select, prim_sub
 from .reduce import constant, has_nan
-from .storage import numpy_clone, ops_total
-from .storage import ops_reshape as _reshape
+from .views import numpy_clone, ops_total
+from .views import ops_reshape as _reshape
 
 _sum = ops.CumSum()
 _sum_back = ops.CumSum(False, True)

@@ -12,9 +12,9 @@ from ..tape import grad_mode
 from ._nodes import node, prim_add, prim_and, prim_div, prim_equal, prim_mul, prim_select, recorded, zeros_like
 from .index import _flat_positions, dim_positions
 from .reduce import constant, extreme, has_nan
-from .storage import copy_memory
-from .storage import ops_permute as _transpose
-from .storage import ops_reshape as _reshape
+from .views import copy_memory
+from .views import ops_permute as _transpose
+from .views import ops_reshape as _reshape
 
 _gather = ops.Gather()
 _update = ops.TensorScatterUpdate()

@@ -12,8 +12,8 @@ from ._nodes import recorded
 from .index import ops_slice
 from .join import ops_cat
 from .reduce import constant, of_nothing
-from .storage import numpy_clone
-from .storage import ops_reshape as _reshape
+from .views import numpy_clone
+from .views import ops_reshape as _reshape
 
 _REVERSE: dict[tuple[int, ...], Any] = {}
 _tile = ops.Tile()

@@ -11,7 +11,7 @@ from ..raw import Raw, from_numpy
 from ..table import FLOATS, VIA_HALF, define
 from ._nodes import constant, node
 from .math import exp
-from .storage import ops_total
+from .views import ops_total
 
 REASON = (
     "MindSpore's float32 Softmax and LogSoftmax are off by 5e-6 (1e-3 where the logarithm is near 0), spoil the rows beside a "

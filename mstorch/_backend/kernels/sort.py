@@ -12,8 +12,8 @@ from ..raw import MS_DTYPE, NAME_OF, Raw, from_numpy
 from ..table import HALVES, INTS, VIA_SMALL_INT, define
 from ._nodes import prim_neg, prim_select
 from .reduce import constant, has_nan
-from .storage import ops_permute as _transpose
-from .storage import ops_reshape as _reshape
+from .views import ops_permute as _transpose
+from .views import ops_reshape as _reshape
 
 _SORT: dict[tuple[int, bool], Any] = {}
 _gather_dim = ops.GatherD()

@@ -23,5 +23,5 @@ from . import (  # noqa: F401
     shape,
     softmax,
     special,
-    storage,
+    views,
 )

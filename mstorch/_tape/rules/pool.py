@@ -13,7 +13,7 @@ from ..._backend.host.pool import (
     window_counts,
     window_sums,
 )
-from ..._backend.kernels.windows import adaptive_table
+from ..._backend.kernels.sliding_windows import adaptive_table
 from ..._backend.raw import Raw
 from .. import vocabulary as v
 from ..apply import rule

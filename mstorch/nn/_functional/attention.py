@@ -9,7 +9,7 @@ import numpy as np
 from ..._core.dtype import bfloat16, bool_, float16, float32
 from ..._core.tensor_base import array_of, value_of
 from ..._core.warned import warn
-from ..._functions.attention_choice import goes_in_one_piece, refuse_what_is_not_allowed
+from ..._namespace.attention_choice import goes_in_one_piece, refuse_what_is_not_allowed
 from ..._ops import views
 from ..._ops._autocast import follow
 from ..._ops._dispatch import cast_tensor, cpp_word, shape_of

@@ -11,7 +11,7 @@ from ..._backend.host.attention import attention_slope, triangle
 from ..._core.dtype import bool_
 from ..._core.strides import preserved_strides
 from ..._core.tensor_base import array_of, laid_out, strides_of
-from ..._functions.attention_choice import goes_in_one_piece
+from ..._namespace.attention_choice import goes_in_one_piece
 from ..._tape.whole import followed, in_one_piece, record
 
 Composed = Callable[[Any, Any, Any], Any]

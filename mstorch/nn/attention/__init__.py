@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import Any
 
-from ..._functions.attention_choice import ALLOWED
+from ..._namespace.attention_choice import ALLOWED
 from ._registry import (
     activate_flash_attention_impl,
     current_flash_attention_impl,

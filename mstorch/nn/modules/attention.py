@@ -6,7 +6,7 @@ from typing import Any
 from ... import init
 from ..._core.modes import modes
 from ..._core.overriding import PLAIN
-from ..._functions.attention_choice import FASTPATH
+from ..._namespace.attention_choice import FASTPATH
 from ..._tensor import Tensor
 from .. import functional as F
 from ._made import parameter

@@ -9,7 +9,7 @@ import torch as real_torch
 import mstorch
 
 NAMES = sorted(name for name in dir(real_torch) if name.startswith("_foreach_"))
-UNARY = [n for n in NAMES if mstorch._functions.foreach._UNARY.count(n.removeprefix("_foreach_").removesuffix("_"))]
+UNARY = [n for n in NAMES if mstorch._namespace.foreach._UNARY.count(n.removeprefix("_foreach_").removesuffix("_"))]
 BINARY = ["add", "sub", "mul", "div", "pow", "clamp_max", "clamp_min", "maximum", "minimum"]
 
 

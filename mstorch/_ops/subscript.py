@@ -41,12 +41,12 @@ from ._dispatch import (
     write,
     write_array,
 )
+from ._index_checks import expect_dtype_of
 from ._integer_history import follow_fill
 from ._keys import has_full_slices, has_mask, is_whole, refuse_mask_of_bytes, stands_for_a_tuple
 from ._numbers import fitting
-from ._positions import expect_dtype_of
-from ._sequence import put_in_sequence
-from ._values import fitted, number_as, stands_in, without_leading_ones
+from ._self_reading import put_in_sequence
+from ._values_put import fitted, number_as, stands_in, without_leading_ones
 from .placing import beside
 
 _index = kernel("index")

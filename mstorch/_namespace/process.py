@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _settings
 from .._core import device as devices
+from .._core import settings
 from .._core.dtype import get_default_dtype, set_default_dtype
 from .._core.shared import mapped
 from .._core.warned import warn_once
@@ -102,9 +102,9 @@ def set_flush_denormal(mode: bool) -> bool:
 
 def get_deterministic_debug_mode() -> int:
     """0 for any algorithm, 1 for a warning where none is deterministic, 2 for an error."""
-    if not _settings.are_deterministic_algorithms_enabled():
+    if not settings.are_deterministic_algorithms_enabled():
         return 0
-    return 1 if _settings.is_deterministic_algorithms_warn_only_enabled() else 2
+    return 1 if settings.is_deterministic_algorithms_warn_only_enabled() else 2
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
@@ -118,7 +118,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
         debug_mode = words.index(debug_mode)
     if debug_mode not in (0, 1, 2):
         raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
-    _settings.use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
+    settings.use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
 
 
 def set_default_tensor_type(t: Any, /) -> None:

@@ -12,7 +12,7 @@ from . import views
 from ._dispatch import cast_tensor, contiguous_copy, is_number, python_number, type_word
 from ._numbers import written
 from ._scalars import scalar_array
-from ._sequence import in_sequence
+from ._self_reading import in_sequence
 from .from_data import from_numpy as tensor_from_numpy
 
 

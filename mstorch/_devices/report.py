@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from . import nn, optim
-from ._backend import runtime
-from ._backend.raw import NAME_OF_NP, NP_DTYPE, Raw, from_numpy
-from ._backend.samples import samples
-from ._backend.table import HOST, ROWS, kernel
-from ._core import device as devices
-from ._ops.from_data import tensor
-from .nn import functional
-from .random import manual_seed
+from .. import nn, optim
+from .._backend import runtime
+from .._backend.raw import NAME_OF_NP, NP_DTYPE, Raw, from_numpy
+from .._backend.samples import samples
+from .._backend.table import HOST, ROWS, kernel
+from .._core import device as devices
+from .._ops.from_data import tensor
+from ..nn import functional
+from ..random import manual_seed
 
 
 def _raw(value: Any) -> Any:

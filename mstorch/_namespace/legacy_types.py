@@ -3,17 +3,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._core import device as devices
-from ._core.dtype import bfloat16, bool_, dtype, float16, float32, float64, int8, int16, int32, int64, uint8
-from ._core.formats import layout, sparse_coo, strided
-from ._core.size import Size
-from ._core.tensor_base import TensorBase
-from ._ops import views
-from ._ops.creation import empty
-from ._ops.from_data import array_of, made
-from ._ops.memory import expect_dtype
-from ._sparse.coo import sparse_coo_tensor
-from .storage import is_storage, tensor_over
+from .._core import device as devices
+from .._core.dtype import bfloat16, bool_, dtype, float16, float32, float64, int8, int16, int32, int64, uint8
+from .._core.formats import layout, sparse_coo, strided
+from .._core.size import Size
+from .._core.tensor_base import TensorBase
+from .._ops import views
+from .._ops.creation import empty
+from .._ops.from_data import array_of, made
+from .._ops.memory import expect_dtype
+from .._sparse.coo import sparse_coo_tensor
+from ..storage import is_storage, tensor_over
 
 
 class _LegacyType(type):

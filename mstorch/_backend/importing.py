@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import gc
 
-from ._backend import runtime  # noqa: F401 - refuses versions that do not fit, before anything is changed
+from . import runtime  # noqa: F401 - refuses versions that do not fit, before anything is changed
 
 _collecting = gc.isenabled()
 gc.disable()

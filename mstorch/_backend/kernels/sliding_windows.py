@@ -8,7 +8,7 @@ from mindspore import ops
 
 from ..raw import NAME_OF, Raw, from_numpy, full
 from .index import entries
-from .storage import ops_reshape as _reshape
+from .views import ops_reshape as _reshape
 
 _concat = ops.Concat(2)
 

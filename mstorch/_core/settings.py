@@ -4,12 +4,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ._backend import runtime
-from ._backend.host._blocks import threads
-from ._core import device as devices
-from ._core.determinism import state as _deterministic
-from ._core.device import device
-from ._core.tensor_base import TensorBase
+from .._backend import runtime
+from .._backend.host._blocks import threads
+from . import device as devices
+from .determinism import state as _deterministic
+from .device import device
+from .tensor_base import TensorBase
 
 _threads = [os.cpu_count() or 1]
 _precision = ["highest"]

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.overriding import drawing, entered_property, entry, entry_of_one, entry_of_operator, is_entry
-from .._ops.indexing import window_of
 from .._ops.subclasses import UNWRAPPED
+from .._ops.subscript import window_of
 from .._sparse.dispatch import FORMS, FUNCTION_FORMS, STRIDED_METHOD_FORMS
 from .._tensor import Tensor
 from .out_history import refusing_history
@@ -18,8 +18,8 @@ Function = Callable[..., Any]
 
 _HOME = __name__.partition(".")[0]
 _FACES = (_HOME, f"{_HOME}.functional")
-_ROOMS = tuple(f"{_HOME}.{room}" for room in ("_ops", "_functions", "_sparse", "nn._functional", "_symbolic"))
-_NOT_OPERATIONS = tuple(f"{_HOME}.{room}" for room in ("_functions.process", "_functions.control", "_functions.checks"))
+_ROOMS = tuple(f"{_HOME}.{room}" for room in ("_ops", "_namespace", "_sparse", "nn._functional"))
+_NOT_OPERATIONS = tuple(f"{_HOME}.{room}" for room in ("_namespace.process", "_namespace.control", "_namespace.checks"))
 _NOT_ENTERED = frozenset({"is_tensor", "broadcast_shapes", "sym_fresh_size", *(
     "assert_int_or_pair boolean_dispatch handle_torch_function has_torch_function has_torch_function_unary "
     "has_torch_function_variadic".split()
