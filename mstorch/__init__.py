@@ -62,14 +62,15 @@ from ._ops.bitwise import (
     lcm_,
 )  # fmt: skip
 from ._ops.compare import (
-    is_complex, is_floating_point, is_signed, is_conj, is_neg, is_same_size, eq, ne, lt, le, gt, ge, less,
+    is_complex, is_floating_point, is_signed, is_same_size, eq, ne, lt, le, gt, ge, less,
     less_equal, greater, greater_equal, not_equal, logical_and, logical_or, logical_xor, logical_not, isnan, isinf,
     isfinite, isposinf, isneginf, signbit, isreal, is_nonzero, equal, isclose, allclose, maximum, minimum, fmax,
     fmin, clamp, clamp_min, clamp_max, clip, where, nan_to_num, result_type, clamp_, clamp_min_, clamp_max_, clip_,
     nan_to_num_,
 )  # fmt: skip
 from ._ops.complex_views import (
-    real, imag, conj, conj_physical, conj_physical_, resolve_conj, resolve_neg, complex, polar, view_as_real,
+    real, imag, conj, conj_physical, conj_physical_, resolve_conj, resolve_neg, is_conj, is_neg, complex, polar,
+    view_as_real,
     view_as_complex,
 )  # fmt: skip
 from ._ops.contract import (
@@ -237,6 +238,7 @@ from ._namespace.attention_choice import _fused_sdp_choice
 from ._namespace.control import cond, while_loop
 from ._library.tags import Tag
 from ._namespace.implicit import _dirichlet_grad, _sample_dirichlet, _standard_gamma, _standard_gamma_grad
+from ._namespace.unresolved import _conj, _neg_view
 from ._namespace.in_place import addmv_, celu_, detach_, fill, fill_, rrelu, rrelu_, selu_, threshold_, zero_
 from ._namespace.losses import (
     binary_cross_entropy_with_logits, cosine_embedding_loss, ctc_loss, hinge_embedding_loss, kl_div, margin_ranking_loss,

@@ -20,7 +20,7 @@ from ._core.modes import grad_set_to, modes
 from ._core.naming import NamedAsInTorch
 from ._core.overriding import join, refuse_in_transform, state
 from ._core.size import Size
-from ._core.storage import FIXED, Absent, Counter, Storage, Value
+from ._core.storage import FIXED, Absent, Counter, Mirror, Storage, Value
 from ._core.tangents import LEVELS, levels_of
 from ._core.tensor_base import (
     TensorBase,
@@ -43,6 +43,7 @@ from ._ops import creation, from_data, subclasses, views
 from ._ops.copying import copy_storage, place_of, rebuilt
 from ._tape import border
 from ._tape.duals import tangent_of
+from ._tape.mirrored import CLASSES, resolved
 from ._tape.node import Node, node_of, shown_name
 from ._tape.refitted import refit
 
@@ -171,14 +172,6 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def is_signed(self) -> bool:
         """Whether the dtype can hold negative numbers."""
         return self._dtype.is_signed
-
-    def is_conj(self) -> bool:
-        """Whether the tensor is a lazy conjugate: never, conjugates are computed at once here."""
-        return False
-
-    def is_neg(self) -> bool:
-        """Whether the tensor is a lazy negative: never here."""
-        return False
 
     def is_inference(self) -> bool:
         """Whether the tensor was made in inference mode."""
@@ -378,7 +371,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
                     "Please ensure that the gradient and the tensor are the same size"
                 )
         if value is not None or self._auto is not None:
-            auto_of(self).grad = value
+            auto_of(self).grad = resolved(value)
 
     @grad.deleter
     def grad(self) -> None:
@@ -557,7 +550,11 @@ def replace_data(tensor: Tensor, new: Tensor) -> None:
         raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
     parameter = tensor._storage.parameter
     shape, kind = tensor._shape, tensor._dtype
-    become_apart(tensor, new)
+    if type(tensor) in CLASSES:
+        become_apart(tensor, new)
+        tensor.__class__ = CLASSES[new._storage.__class__ is Mirror]
+    else:  # parameters show plain memory
+        become_apart(tensor, resolved(new))
     if kind is not tensor._dtype and tensor._auto is not None:
         tensor._auto.accumulator = None  # graphs made before end at what the leaf was
     refit(tensor, shape, kind)

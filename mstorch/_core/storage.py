@@ -12,7 +12,7 @@ from .._backend.table import kernel
 from .ends import ENDS
 from .modes import modes
 
-_clone = kernel("clone")
+_clone, _conj, _neg = kernel("clone"), kernel("conj"), kernel("neg")
 
 
 class Storage:
@@ -165,6 +165,48 @@ class Value:
     def nbytes(self) -> int:
         """The size in bytes."""
         return int(self.raw.nbytes)
+
+
+class Mirror:
+    """Another storage's memory, whose elements are seen conjugated, negated or both: what lies beneath torch's lazy conjugates."""
+
+    __slots__ = ("inner", "conj", "neg", "__weakref__")
+
+    moved = True  # a window of it is computed anew each time
+    shared = None
+    parameter = None
+    pinned = False
+
+    def __init__(self, inner: Storage, conj: bool, neg: bool) -> None:
+        self.inner = inner
+        self.conj = conj
+        self.neg = neg
+
+    @property
+    def version(self) -> int:
+        """The count of writes to the memory."""
+        return self.inner.version
+
+    @property
+    def nbytes(self) -> int:
+        """The size in bytes."""
+        return self.inner.nbytes
+
+    @property
+    def memory(self) -> np.ndarray:
+        """The bytes of the memory itself."""
+        return self.inner.memory
+
+    def turned(self, array: Any) -> Any:
+        """Elements that lie in the memory as they are seen, and the reverse."""
+        found = np.conjugate(array) if self.conj else array
+        return np.negative(found) if self.neg else found
+
+    def turned_raw(self, raw: Raw) -> Raw:
+        """The same of MindSpore's tensor."""
+        name = NAME_OF[raw.dtype]
+        found = _conj[name](raw) if self.conj else raw
+        return _neg[name](found) if self.neg else found
 
 
 class Counter:

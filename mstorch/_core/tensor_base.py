@@ -13,10 +13,11 @@ from .._backend.table import kernel
 from .._backend.tape import bump_versions, refuse_in_trace
 from . import determinism
 from .above import copied
+from .auto import Auto
 from .device import META
 from .dtype import OF_MS, OF_NP, dtype
 from .modes import modes
-from .storage import Absent, Counter, Storage, Value, face, refuse_growth
+from .storage import Absent, Counter, Mirror, Storage, Value, face, refuse_growth
 from .strides import Strides, contiguous_strides, dense_order, flat_index, normalize
 from .tangents import LEVELS, is_dual, keep
 
@@ -30,37 +31,6 @@ _scatter = kernel("storage_scatter")
 _reshape = kernel("reshape")
 _permute = kernel("permute")
 _reinterpret = kernel("view_dtype")
-
-# How a view came about, which decides whether it may be written to while operations are recorded.
-DEFAULT, MULTIPLE_OUTPUTS, WITHOUT_GRAD, INFERENCE, OF_FUNCTION = 0, 1, 2, 3, 4
-
-
-class Auto:
-    """What autograd knows of a tensor besides the node that made it; most tensors have none.
-
-    ``leaf``: gradients end here. ``base``: the tensor that this one is a view of, always a root. ``seen``: the version of the
-    memory at which the view's history was looked up (-1: it was written since). ``pending``: the node that such a write gave the base
-    and the version then. ``origin``: how the view was made. ``accumulator`` refers weakly to the node that adds to ``grad``. ``hooks``
-    run on the gradient, ``post`` after a leaf got one.
-    """
-
-    # What few tensors have stands in the class, so that making a view sets three attributes.
-    leaf = False
-    base: Any = None
-    seen = 0
-    pending: tuple[Any, int] | None = None
-    origin = DEFAULT
-    grad: Any = None
-    accumulator: Any = None
-    hooks: Any = None
-    post: Any = None
-    retains = False
-    again: Callable[[Any], Any] | None = None
-    hooked: Any = None
-    inference = False
-    tangents: dict[int, Any] | None = None  # of forward mode, by level
-    cut = -1  # when the tensor was cut off from its history in place, counted as nodes are
-
 
 on_subclass: list[Callable[[type], None]] = []  # called with each class that is derived
 
@@ -294,6 +264,8 @@ def array_of(tensor: Any) -> np.ndarray:
     kind, shape = tensor._dtype, tensor._shape
     if storage.__class__ is Absent:
         return _without_memory(storage, kind, shape)
+    if storage.__class__ is Mirror:
+        return storage.turned(array_of(as_it_lies(tensor)))  # type: ignore[no-any-return]
     if storage.parameter is not None:
         storage.follow()
     size = kind.itemsize
@@ -325,6 +297,13 @@ def _without_memory(storage: Absent, kind: dtype, shape: tuple[int, ...]) -> np.
     return np.broadcast_to(np.zeros((), kind.np), shape)
 
 
+def as_it_lies(tensor: Any) -> Any:
+    """The tensor without the signs of its mirror: the same elements of memory, place in history and count of writes."""
+    made = twin(tensor)
+    made._storage, made._auto, made._array = tensor._storage.inner, tensor._auto, None
+    return made
+
+
 def is_meta(tensor: Any) -> bool:
     """Whether a tensor is on the meta device: it has a shape and a dtype, and no memory."""
     storage = tensor._storage
@@ -351,6 +330,8 @@ def value_of(tensor: Any) -> Raw:
     storage = tensor._storage
     if storage.__class__ is Value:
         cell = storage
+    elif storage.__class__ is Mirror:
+        return face(array_of(tensor)) if modes.native is None else storage.turned_raw(value_of(as_it_lies(tensor)))  # type: ignore[no-any-return]
     elif modes.native is not None:
         cell = modes.native.cell(storage, tensor._dtype.np, _leaf_of(tensor))
     else:
@@ -478,6 +459,9 @@ def put_array(tensor: Any, values: Any) -> None:
     if tensor._storage.__class__ is Absent:
         touch(tensor)
         return
+    if tensor._storage.__class__ is Mirror:
+        put_array(as_it_lies(tensor), tensor._storage.turned(values))
+        return
     if tensor._storage.__class__ is Value or modes.native is not None:
         put_raw(tensor, from_numpy(np.array(np.broadcast_to(values, tensor._shape), tensor._dtype.np, order="C")))
         return
@@ -491,6 +475,9 @@ def put_raw(tensor: Any, new: Raw) -> None:
     storage, block = tensor._storage, modes.native
     if storage.__class__ is Value:
         _rebind(tensor, storage, new)
+    elif storage.__class__ is Mirror:
+        put_raw(as_it_lies(tensor), storage.turned_raw(new))
+        return
     elif block is None or not block.captured:
         array_of(tensor)[...] = new.asnumpy()
         if block is not None:

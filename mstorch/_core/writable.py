@@ -4,15 +4,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from .auto import DEFAULT, INFERENCE, MULTIPLE_OUTPUTS, OF_FUNCTION, WITHOUT_GRAD, Auto
 from .modes import modes
 from .strides import dense_order, overlaps
 from .tensor_base import (
-    DEFAULT,
-    INFERENCE,
-    MULTIPLE_OUTPUTS,
-    OF_FUNCTION,
-    WITHOUT_GRAD,
-    Auto,
     count_of,
     is_tracked,
     strides_of,

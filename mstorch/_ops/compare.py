@@ -423,16 +423,6 @@ def is_signed(input: Any) -> bool:
     return input._dtype.is_signed
 
 
-def is_conj(input: Any) -> bool:
-    """Whether the tensor is a lazy conjugate: never, conjugates are computed at once here."""
-    return False
-
-
-def is_neg(input: Any) -> bool:
-    """Whether the tensor is a lazy negative: never here."""
-    return False
-
-
 def is_same_size(input: Any, other: Any) -> bool:
     """Whether both have the same shape."""
     return input._shape == other._shape
@@ -461,7 +451,7 @@ def nan_to_num_(
     return _without_nan(input, nan, posinf, neginf)
 
 FUNCTIONS = tuple(
-    "is_complex is_floating_point is_signed is_conj is_neg is_same_size "
+    "is_complex is_floating_point is_signed is_same_size "
     "eq ne lt le gt ge less less_equal greater greater_equal not_equal logical_and logical_or logical_xor logical_not "
     "isnan "
     "isinf isfinite isposinf isneginf signbit isreal is_nonzero equal isclose allclose maximum minimum fmax fmin clamp "

@@ -10,15 +10,16 @@ import numpy as np
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
 from .._core.dtype import dtype
-from .._core.tensor_base import count_of, is_tracked, strides_of
-from .._tape import windows
+from .._core.tensor_base import as_it_lies, count_of, is_tracked, strides_of
+from .._tape import mirrored, windows
 from .._tape.node import watch
 from ._autocast import follow
 from ._dispatch import deliver, elementwise, type_word, unary
 from ._forms import accept_forms
 from ._in_place import in_place
 from ._memory_order import kept_order
-from .copying import copy_
+from .copying import clone, copy_
+from .elementwise import neg
 
 _conj, _complex, _polar, _reinterpret = kernel("conj"), kernel("complex"), kernel("polar"), kernel("view_dtype")
 _reshape, _gather = kernel("reshape"), kernel("storage_gather")
@@ -45,6 +46,11 @@ def view_as_real(input: Any) -> Any:
     """A complex tensor as a real one with a last dimension of 2: a view."""
     if input._dtype.category != 3:
         raise RuntimeError("view_as_real is only supported for complex tensors")
+    if mirrored.signs_of(input)[0]:
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can view it as real, use "
+            "self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the original."
+        )
     shape = (*input._shape, 2)
     strides = (*(2 * stride for stride in strides_of(input)), 1)
     return _seen(
@@ -104,19 +110,35 @@ def _part(input: Any, number: int, label: str, forward: Any, again: Callable[[An
 
 def real(input: Any) -> Any:
     """The real part: a view; a real tensor itself."""
-    return _part(input, 0, "RealBackward0", lambda array: array.real, real) if input._dtype.category == 3 else input
+    if input._dtype.category != 3:
+        return input
+    return _signed_part(input, 0, "RealBackward0", lambda array: array.real, real)
 
 
 def imag(input: Any) -> Any:
     """The imaginary part: a view."""
     if input._dtype.category != 3:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return _part(input, 1, "ImagBackward0", lambda array: array.imag, imag)
+    return _signed_part(input, 1, "ImagBackward0", lambda array: array.imag, imag)
+
+
+def _signed_part(input: Any, number: int, label: str, forward: Any, again: Callable[[Any], Any]) -> Any:
+    conjugate, negative = mirrored.signs_of(input)
+    if not (conjugate or negative):
+        return _part(input, number, label, forward, again)
+    return mirrored.with_signs(_part(as_it_lies(input), number, label, forward, again), False, negative ^ (conjugate and number == 1))
 
 
 def conj(input: Any) -> Any:
-    """The conjugate; a real tensor itself. Differs from torch: computed at once, not a lazy view."""
-    return kept_order(unary(_conj, input), input) if input._dtype.category == 3 else input
+    """The conjugate, as a view of the same memory; a real tensor itself. In new memory on a device, in a capture and in forward mode."""
+    if input._dtype.category != 3:
+        return input
+    return mirrored.turned(input, conj=True) if mirrored.can_be_lazy(input) else conj_physical(input)
+
+
+def neg_view(input: Any) -> Any:
+    """The negative, as a view of the same memory, where ``conj`` gives a view."""
+    return mirrored.turned(input, neg=True) if mirrored.can_be_lazy(input) else neg(input)
 
 
 def conj_physical(input: Any, *, out: Any = None) -> Any:
@@ -132,13 +154,23 @@ def conj_physical_(self: Any) -> Any:
 
 
 def resolve_conj(input: Any) -> Any:
-    """The tensor itself: no conjugate is lazy here."""
-    return input
+    """The conjugate that a view shows, in memory of its own; any other tensor itself."""
+    return clone(mirrored.resolved(input)) if is_conj(input) else input
 
 
 def resolve_neg(input: Any) -> Any:
-    """The tensor itself: no negative is lazy here."""
-    return input
+    """The negative that a view shows, in memory of its own; any other tensor itself."""
+    return clone(mirrored.resolved(input)) if is_neg(input) else input
+
+
+def is_conj(input: Any) -> bool:
+    """Whether the tensor is a view that shows the conjugates of its memory."""
+    return mirrored.signs_of(input)[0]
+
+
+def is_neg(input: Any) -> bool:
+    """Whether the tensor is a view that shows the negatives of its memory."""
+    return mirrored.signs_of(input)[1]
 
 
 def complex(real: Any, imag: Any, *, out: Any = None) -> Any:
@@ -186,8 +218,8 @@ accept_forms(globals())
 follow(globals())
 
 FUNCTIONS = tuple(
-    "real imag conj conj_physical conj_physical_ resolve_conj resolve_neg complex polar view_as_real "
+    "real imag conj conj_physical conj_physical_ resolve_conj resolve_neg is_conj is_neg complex polar view_as_real "
     "view_as_complex".split()
 )
-METHODS = tuple("conj conj_physical conj_physical_ resolve_conj resolve_neg".split())
+METHODS = tuple("conj conj_physical conj_physical_ resolve_conj resolve_neg is_conj is_neg".split())
 NAMED_METHODS = {"real": property(real, set_real), "imag": property(imag, set_imag)}

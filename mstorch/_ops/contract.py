@@ -326,7 +326,7 @@ def inner(input: Any, other: Any, *, out: Any = None) -> Any:
 @node_called("VdotBackward0")
 def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
     """The inner product of two vectors, the first conjugated."""
-    return dot(input.conj() if input._dtype.category == 3 else input, other, out=out)
+    return dot(input.conj_physical() if input._dtype.category == 3 else input, other, out=out)
 
 
 def kron(input: Any, other: Any, *, out: Any = None) -> Any:

@@ -503,7 +503,7 @@ def _lerp_slopes(gradients: Any, outputs: Any, inputs: Any) -> Any:
     (g,), (first, end, weight) = gradients, inputs
     if g is None:
         return None, None, None
-    return mul(g, sub(1, weight).conj()), mul(g, weight.conj()), mul(g, sub(end, first).conj())
+    return mul(g, sub(1, weight).conj_physical()), mul(g, weight.conj_physical()), mul(g, sub(end, first).conj_physical())
 
 
 def unkept(input: Any, number: Any, label: str, operation: Callable[..., Any] = mul) -> Any:

@@ -185,7 +185,7 @@ def _to_real_n(input: Any, s: Any, dim: Any, norm: str | None, inverse: bool, na
     shape = shape_of(x)
     order = _strides(x, (*shape[:last], length, *shape[last + 1 :]), [last])
     if mirrored:
-        x = cat((x, flip(views.narrow(x, last, 1, mirrored), (last,)).conj().resolve_conj()), last)
+        x = cat((x, flip(views.narrow(x, last, 1, mirrored), (last,)).conj_physical()), last)
     return _ordered(_run(x, (last,), inverse, mode).real.clone(), order)
 
 

@@ -213,7 +213,7 @@ def _cofactors(A: Any) -> Any:
     others = np.broadcast_to(s[..., None, :], (*s.shape, size)).copy()
     others[..., np.arange(size), np.arange(size)] = 1
     scale = np.linalg.det(u) * np.linalg.det(vh)
-    found = (u * others.prod(-1)[..., None, :]) @ vh * scale.conj()[..., None, None]
+    found = (u * others.prod(-1)[..., None, :]) @ vh * scale.conj_physical()[..., None, None]
     return tensor_of(np.ascontiguousarray(found.astype(s.dtype if u.dtype.kind == "f" else u.dtype)))
 
 
@@ -224,7 +224,7 @@ def _det_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
     inverse, info = solve_matrices(A.mH, eye(shape_of(A)[-1], dtype=A._dtype, device=A.device))
     if info.asnumpy().any() or not finite(inverse):
         return (views.unsqueeze(views.unsqueeze(gradient, -1), -1) * _cofactors(A),)
-    return (views.unsqueeze(views.unsqueeze(gradient * value.conj(), -1), -1) * inverse,)
+    return (views.unsqueeze(views.unsqueeze(gradient * value.conj_physical(), -1), -1) * inverse,)
 
 
 def _sign_of(A: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -250,7 +250,7 @@ def _slogdet_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
         return (None,)
     scale = None if gl is None else gl.to(A.dtype)
     if gs is not None and A.is_complex():
-        turn = (gs.conj() * sign).imag
+        turn = (gs.conj_physical() * sign).imag
         part = turn.to(A.dtype) * -1j
         scale = part if scale is None else scale + part
     size = shape_of(A)[-1]

@@ -443,7 +443,7 @@ def _eig_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
     inner = v.mH @ gv
     _check_phase(f"linalg_eig_backward: The eigenvectors {_PHASE}quantity, so it is ill-defined.", inner)
     scale = views.unsqueeze(inner.diagonal(0, -2, -1).real, -2)
-    inner = (inner - (v.mH @ v) * scale) / _gaps(w).conj()
+    inner = (inner - (v.mH @ v) * scale) / _gaps(w).conj_physical()
     inner = inner - diag_embed(inner.diagonal(0, -2, -1))
     if gw is not None:
         inner = inner + diag_embed(gw)

@@ -27,7 +27,7 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     check_floating(x, "linalg.vecdot", low=True)
     if isinstance(out, TensorBase) and out._dtype is not x._dtype:
         raise RuntimeError(f"linalg.vecdot: Expected out of dtype{type_word(x._dtype)} but found {type_word(out._dtype)}")
-    return finish(reduce.sum(x.conj() * y, dim), out)
+    return finish(reduce.sum(x.conj_physical() * y, dim), out)
 
 
 @node_called("LinalgCrossBackward0")

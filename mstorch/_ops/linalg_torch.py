@@ -188,7 +188,7 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
     for i in order:
         vector = unit[..., :, i : i + 1]
         scale = views.unsqueeze(tau[..., i : i + 1], -1)
-        found = found - (scale.conj() if transpose is left else scale) * (vector @ (vector.mH @ found))
+        found = found - (scale.conj_physical() if transpose is left else scale) * (vector @ (vector.mH @ found))
     return finish(by_columns(found if left else found.mH), out)
 
 

@@ -287,10 +287,10 @@ def _ldexp_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
     (g,), (result,), (input, other) = gradients, outputs, inputs
     if g is None:
         return None, None
-    first = to_dtype(ldexp(g, other.conj()), input._dtype) if input._dtype.category >= 2 else None
+    first = to_dtype(ldexp(g, other.conj_physical()), input._dtype) if input._dtype.category >= 2 else None
     if other._dtype.category < 2:
         return first, None
-    return first, to_dtype(mul(mul(g, result.conj()), math.log(2)), other._dtype)
+    return first, to_dtype(mul(mul(g, result.conj_physical()), math.log(2)), other._dtype)
 
 
 def frexp(input: Any, *, out: Any = None) -> Any:

@@ -92,7 +92,7 @@ def _renorm_slope(gradients: Any, outputs: Any, inputs: Any, p: float, others: t
     if g is None:
         return (None,)
     sizes = vector_norm(x, p, others, True)
-    inner = x.conj() * g
+    inner = x.conj_physical() * g
     inner = reduce.sum(real(inner) if x._dtype.category == 3 else inner, others, True)
     (of_norm,) = norm_slope((inner,), (sizes,), (x,), p, others, True)
     inverse = (sizes + 1e-7).reciprocal()
@@ -150,7 +150,7 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
     divisor = divisor.clamp(min=0) if isinstance(divisor, TensorBase) else max(divisor, 0)
     away = rows - centre
     weighted = away if weights is None else away * weights
-    product = away.matmul(views.transpose(weighted, 0, 1).conj())
+    product = away.matmul(views.transpose(weighted, 0, 1).conj_physical())
     made = product / divisor if isinstance(divisor, TensorBase) else product / float(divisor)
     return views.squeeze(made)
 

@@ -154,8 +154,8 @@ def logcumsumexp(input: Any, dim: int, *, out: Any = None) -> Any:
 def _logcumsumexp_backward(gradients: Any, outputs: Any, inputs: Any, dim: int) -> Any:
     if not shape_of(inputs[0]):
         return gradients
-    behind = flip(logcumsumexp(flip(log(gradients[0]) - outputs[0].conj(), (dim,)), dim), (dim,))
-    return (exp(behind + inputs[0].conj()),)
+    behind = flip(logcumsumexp(flip(log(gradients[0]) - outputs[0].conj_physical(), (dim,)), dim), (dim,))
+    return (exp(behind + inputs[0].conj_physical()),)
 
 
 def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:

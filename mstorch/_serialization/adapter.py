@@ -16,11 +16,13 @@ from mstorch._core import formats, tensor_base
 from mstorch._core.above import above
 from mstorch._core.overriding import dispatches
 from mstorch._core.size import Size
-from mstorch._core.storage import Counter
+from mstorch._core.storage import Counter, Mirror
 from mstorch._core.strides import contiguous_strides
 from mstorch._ops import from_data, subclasses
 from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage
+from mstorch._serialization.options import LOCAL
 from mstorch._sparse import base as sparse_base
+from mstorch._tape.mirrored import CLASSES, can_be_lazy, signs_of, with_signs
 from mstorch._tensor import Tensor
 from mstorch.storage import TypedStorage, UntypedStorage, typed_storage
 
@@ -63,7 +65,7 @@ def is_tensor(obj: Any) -> bool:
 
 def is_exact_tensor(obj: Any) -> bool:
     """Tell whether an object is a plain tensor, of no subclass."""
-    return type(obj) is tensor_class()
+    return type(obj) in CLASSES
 
 
 def is_parameter(obj: Any) -> bool:
@@ -180,11 +182,12 @@ class TensorParts:
     requires_grad: bool
     location: str
     array: Callable[[], np.ndarray]
+    signs: dict[str, bool]  # "conj" and "neg", where the memory holds the conjugates or negatives
 
 
 def tensor_parts(tensor: Any) -> TensorParts:
     """Return the parts of a tensor."""
-    cell = tensor._storage
+    cell = tensor._storage.inner if isinstance(tensor._storage, Mirror) else tensor._storage
     return TensorParts(
         cell=cell,
         dtype_name=tensor.dtype.name,
@@ -195,6 +198,7 @@ def tensor_parts(tensor: Any) -> TensorParts:
         # One object for equal texts: the pickle then says it once and refers back, as torch's does.
         location=sys.intern(str(tensor.device)),
         array=lambda: cell.memory,
+        signs={name: True for name, on in zip(("conj", "neg"), signs_of(tensor)) if on},
     )
 
 
@@ -216,6 +220,8 @@ def plain_data(parameter: Any) -> Any:
 def has_default_reduce(tensor: Any) -> bool:
     """Tell whether a tensor is reduced by us; a subclass's own ``__reduce_ex__`` has precedence."""
     kind = type(tensor)
+    if kind in CLASSES:
+        return True
     base = parameter_class() if isinstance(tensor, parameter_class()) else tensor_class()
     return kind.__reduce_ex__ is base.__reduce_ex__
 
@@ -270,6 +276,16 @@ def build_tensor(
     # As in torch, setting the tensor up counts as a write, and tensors of one storage count apart.
     tensor._counter = Counter(1)
     return tensor.requires_grad_() if requires_grad else tensor
+
+
+def build_signed(tensor: Any, conj: bool, neg: bool) -> Any:
+    """Return a tensor that was just built, seen conjugated or negated; in memory of its own where signs cannot be left to readers."""
+    if can_be_lazy(tensor):
+        return with_signs(tensor, conj, neg)
+    if LOCAL.values_later:
+        raise NotImplementedError("mstorch: conjugates in files of the legacy format cannot be loaded onto a device")
+    found = tensor.detach().conj() if conj else tensor.detach()
+    return (-found if neg else found).requires_grad_(tensor.requires_grad)
 
 
 def public_storage(storage: LoadedStorage, dtype: str | None) -> Any:

@@ -113,15 +113,14 @@ def load(file: Any, map_location: Any, pickle_module: Any, weights_only: bool, o
         unpickler.persistent_load = persistent_load
     else:
         unpickler = full_unpickler(pickle_module, persistent_load)(file, **options)
-    LOCAL.deferred, LOCAL.map_location = [], map_location
+    LOCAL.values_later, LOCAL.map_location = True, map_location
     try:
         try:
             result = unpickler.load()
         except EOFError as error:
             raise RuntimeError("unexpected EOF, a part of the file is missing. The file might be corrupted.") from error
-        deferred = LOCAL.deferred
     finally:
-        LOCAL.deferred = LOCAL.map_location = None
+        LOCAL.values_later, LOCAL.map_location = False, None
     keys = later()
     if LOCAL.skip_data:
         return result
@@ -133,9 +132,6 @@ def load(file: Any, map_location: Any, pickle_module: Any, weights_only: bool, o
         _read_storage(file, *storages[key])
     for ref in views.values():
         adapter.refresh(ref.storage)
-    for fill, storage in deferred:
-        fill()
-        adapter.refresh(storage)
     return result
 
 

@@ -37,8 +37,7 @@ class _Local(threading.local):
     def __init__(self) -> None:
         self.skip_data: bool = False
         self.map_location: Any = None
-        # What has to be done again once the values are there, while a format is read that has them at its end.
-        self.deferred: list[Any] | None = None
+        self.values_later: bool = False  # while a format is read that has the values at its end
 
 
 LOCAL = _Local()

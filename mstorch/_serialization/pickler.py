@@ -147,10 +147,11 @@ class _Rules:
         parts = adapter.tensor_parts(tensor)
         saved = self.table.add(parts.cell, parts.dtype_name, parts.location, parts.array)
         common = (saved, parts.offset, parts.size, parts.stride, parts.requires_grad, hooks)
+        signs = (parts.signs,) if parts.signs else ()
         if parts.dtype_name in CLASS_OF_DTYPE:
-            return self.named("torch._utils", "_rebuild_tensor_v2"), common
+            return self.named("torch._utils", "_rebuild_tensor_v2"), (*common, *signs)
         rebuild = self.named("torch._utils", "_rebuild_tensor_v3")
-        return rebuild, (*common, self.named("torch", parts.dtype_name))
+        return rebuild, (*common, self.named("torch", parts.dtype_name), *signs)
 
 
 def dump(obj: Any, pickle_module: Any, protocol: int, table: StorageTable, legacy: bool = False) -> bytes:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from mstorch._core.strides import beyond_storage
 from mstorch._serialization import adapter
-from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage, TypedRef
+from mstorch._serialization.loaded import ITEMSIZE, TypedRef
 from mstorch._serialization.options import LOCAL
 
 # The bytes that an expanded tensor of a file may take.
@@ -57,35 +55,13 @@ def _make(
     if metadata:
         if not isinstance(metadata, dict):
             raise RuntimeError(f"the metadata of a tensor in the file is {type(metadata)}, expected dict")
-        ref = _resolved(ref, dtype_name, offset, size, stride, metadata)
-        offset, stride = 0, adapter.contiguous_stride(size)
     try:
-        return adapter.build_tensor(ref.storage, dtype_name, offset, size, stride, bool(requires_grad))
+        made = adapter.build_tensor(ref.storage, dtype_name, offset, size, stride, bool(requires_grad))
     except (TypeError, ValueError) as error:
         # The file is sound here, so this must not pass for a malformed pickle.
         raise RuntimeError(f"a tensor of torch.{dtype_name} with size {list(size)} and stride {list(stride)} cannot be "
                            f"made on {ref.storage.device_text}: {error}") from error  # fmt: skip
-
-
-def _resolved(ref: TypedRef, dtype_name: str, offset: int, size: Any, stride: Any, metadata: dict) -> TypedRef:
-    """Return a storage with the lazy conjugation or negation carried out, since mstorch has no lazy bits."""
-    kind = adapter.NUMPY_DTYPES[dtype_name]
-    usable = ref.storage.nbytes() // kind.itemsize * kind.itemsize
-    values = np.lib.stride_tricks.as_strided(
-        ref.storage.data[:usable].view(kind)[offset:], size, tuple(step * kind.itemsize for step in stride)
-    )
-    flat = np.empty(values.size * kind.itemsize, np.uint8)
-    resolved = LoadedStorage(flat, ref.storage.device_text)
-
-    def fill() -> None:
-        result = values.conj() if metadata.get("conj") else values
-        result = -result if metadata.get("neg") else result
-        flat.view(kind).reshape(size)[...] = result
-
-    fill()
-    if LOCAL.deferred is not None:
-        LOCAL.deferred.append((fill, resolved))
-    return TypedRef(resolved, dtype_name)
+    return adapter.build_signed(made, bool(metadata.get("conj")), bool(metadata.get("neg"))) if metadata else made
 
 
 def _referred(storage: Any) -> Any:

@@ -9,13 +9,14 @@ import numpy as np
 
 from .._core import device as devices
 from .._core.above import above
+from .._core.auto import Auto
 from .._core.device import device
 from .._core.formats import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .._core.modes import modes
 from .._core.overriding import FORMED, disabled
 from .._core.size import Size
 from .._core.storage import Counter
-from .._core.tensor_base import Auto, SparseOperand, array_of, auto_of, is_tracked
+from .._core.tensor_base import SparseOperand, array_of, auto_of, is_tracked
 from .._ops import views
 from .._ops._dispatch import wrap_dim
 from .._ops.from_data import made

@@ -235,7 +235,7 @@ def _conjugated(value: Any) -> Any:
     if not isinstance(value, TensorBase) or value._dtype.category != 3:
         return value.conjugate() if isinstance(value, complex) else value
     operand: Any = value
-    return like(operand, operand._values_part.conj()) if is_sparse(operand) else operand.conj()
+    return like(operand, operand._values_part.conj_physical()) if is_sparse(operand) else operand.conj()
 
 
 def _operands(input: Any, other: Any) -> tuple[Any, ...]:

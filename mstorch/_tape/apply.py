@@ -19,6 +19,7 @@ from .._core.tensor_base import (
     is_tracked,
     tensor_of,
 )
+from .mirrored import all_resolved, has_mirrored
 from .native import attach_native
 from .node import (
     FREED,
@@ -229,6 +230,8 @@ def _watch_arguments(result: Any, args: Sequence[Any]) -> None:
 def _apply_anywhere(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], label: str | None, strides: Any) -> Any:
     """``apply`` where not all inputs are tensors in the host's memory, or MindSpore's own tape records."""
     native = modes.native
+    if native is None and has_mirrored(inputs):
+        return apply(op, kind, all_resolved(inputs), args, label=label, strides=strides)
     if not ON_CPU and args and native is None and not on_host(inputs) and not without_memory(inputs):
         return _apply_on_device(op, kind, inputs, args, label, strides)
     given = args

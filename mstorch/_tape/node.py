@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.auto import DEFAULT
 from .._core.dtype import dtype
 from .._core.hooks import Hooks, RemovableHandle
 from .._core.modes import grad_set_to, modes
@@ -17,7 +18,6 @@ from .._core.promotion import WORDS, type_text
 from .._core.storage import Storage
 from .._core.tangents import LEVELS
 from .._core.tensor_base import (
-    DEFAULT,
     TensorBase,
     array_of,
     is_tracked,

@@ -9,16 +9,13 @@ import numpy as np
 from .._backend.host.views import put
 from .._backend.raw import Raw, from_numpy
 from .._backend.table import kernel
+from .._core.auto import DEFAULT, INFERENCE, MULTIPLE_OUTPUTS, WITHOUT_GRAD
 from .._core.dtype import OF_NP, dtype
 from .._core.modes import grad_set_to, modes, shapes_only
 from .._core.storage import Counter, Storage, Value
 from .._core.strides import Strides, contiguous_strides, flat_index, may_overlap
 from .._core.tangents import LEVELS, below, keep, levels_of_all
 from .._core.tensor_base import (
-    DEFAULT,
-    INFERENCE,
-    MULTIPLE_OUTPUTS,
-    WITHOUT_GRAD,
     TensorBase,
     array_of,
     auto_of,

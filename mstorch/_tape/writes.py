@@ -9,12 +9,12 @@ import numpy as np
 from .._backend.host.views import put
 from .._backend.raw import from_numpy
 from .._backend.table import kernel
+from .._core.auto import DEFAULT
 from .._core.modes import modes
 from .._core.storage import Counter, Storage, Value
 from .._core.strides import may_overlap
 from .._core.tangents import LEVELS, below, keep, levels_of
 from .._core.tensor_base import (
-    DEFAULT,
     TensorBase,
     array_of,
     auto_of,

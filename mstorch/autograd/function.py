@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._backend import tape
+from .._core.auto import OF_FUNCTION
 from .._core.formats import strided
 from .._core.modes import modes
 from .._core.overriding import FUNCTION_TRANSFORMS, state
 from .._core.tangents import LEVELS, levels_of_all
-from .._core.tensor_base import OF_FUNCTION, TensorBase, is_tracked
+from .._core.tensor_base import TensorBase, is_tracked
 from .._core.warned import warn
 from .._core.writable import check_history
 from .._ops._dispatch import capturing

@@ -40,7 +40,7 @@ def _only(given: Given, *names: str) -> bool:
 @composed("vdot")
 def _vdot(op: Op, given: Given) -> Any:
     a, b = given["input"], given["other"]
-    return (a.conj() * b).sum() if len(a._shape) == len(b._shape) == 1 and a._dtype is b._dtype else NotImplemented
+    return (a.conj_physical() * b).sum() if len(a._shape) == len(b._shape) == 1 and a._dtype is b._dtype else NotImplemented
 
 
 @composed("nn.functional.prelu prelu")

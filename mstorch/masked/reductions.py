@@ -154,7 +154,7 @@ def _variance(
     count = _counted(input, dims, True, mask)
     centre = sum(values, dims, keepdim=True, mask=mask) / count
     apart = values - centre
-    square = filled(apart * apart.conj() if computing.category == 3 else apart * apart, mask, 0, None)
+    square = filled(apart * apart.conj_physical() if computing.category == 3 else apart * apart, mask, 0, None)
     total = sum(square.real if computing.category == 3 else square, dims, keepdim=keepdim)
     count = count.reshape(shape_of(total))
     return (total / clamp_min(count - less, 0)).to(computing)

@@ -12,6 +12,7 @@ from .._core.overriding import WITHOUT_SUBCLASSES, disabled, dispatches, join, l
 from .._core.storage import Value, face
 from .._core.tensor_base import TensorBase, array_of, become, is_tracked, require_grad, value_of
 from .._ops import creation, views
+from .._tape.mirrored import resolved
 from .._tensor import Tensor
 
 
@@ -43,7 +44,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             data = creation.empty(0)
         elif not isinstance(data, TensorBase):
             raise TypeError(f"cannot create Parameter from an object of type {type(data).__name__}: a Tensor is needed")
-        made = views.detach(data)
+        made = views.detach(resolved(data))
         made.__class__ = cls
         if requires_grad:
             if data._dtype.category < 2:

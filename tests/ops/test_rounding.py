@@ -13,6 +13,9 @@ EXPRESSIONS = {
     "x.var(-1)": 0.97, "x.std(-1)": 0.97, "x.std(0, correction=0)": 0.97, "torch.nn.functional.softplus(x)": 0.9,
     "torch.nn.functional.elu(x)": 0.93, "x[:, :3].softmax(-1)": 0.85, "x.half().softmax(0)": 0.99, "x.bfloat16().softmax(1)": 0.98,
 }  # fmt: skip
+# torch's own vectors round otherwise where the processor has no AVX-512.
+if real_torch.backends.cpu.get_cpu_capability() != "AVX512":
+    EXPRESSIONS |= {"x.abs().log()": 0.9, "x.half().softmax(0)": 0.83}
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (4, 40), (3, 7, 5)])

@@ -32,7 +32,7 @@ def bits(tensor):
 def values(tensor):
     """The same of one of ours."""
     tensor = tensor.detach()
-    return np.asarray((tensor.float() if tensor.dtype.name == "bfloat16" else tensor).numpy())
+    return np.asarray((tensor.float() if tensor.dtype.name == "bfloat16" else tensor.resolve_conj().resolve_neg()).numpy())
 
 
 def assert_same(ours, real):

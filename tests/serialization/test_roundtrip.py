@@ -250,8 +250,12 @@ def test_conjugate_and_negative_bits():
     for legacy in (True, False):
         for tree in ([real.conj(), real.t().conj(), real], [real.conj().imag, real.imag]):
             ours = our_load(torch_bytes(tree, _use_new_zipfile_serialization=not legacy))
-            for one, other in zip(ours, tree, strict=True):
+            again = torch_load(our_bytes(ours, _use_new_zipfile_serialization=not legacy))
+            for one, other, back in zip(ours, tree, again, strict=True):
+                assert (one.is_conj(), one.is_neg()) == (other.is_conj(), other.is_neg()) == (back.is_conj(), back.is_neg())
+                assert one.untyped_storage().data_ptr() == ours[-1].untyped_storage().data_ptr()
                 np.testing.assert_array_equal(values(one), bits(other))
+                np.testing.assert_array_equal(bits(back), bits(other))
 
 
 @pytest.mark.parametrize("weights_only", [True, False])

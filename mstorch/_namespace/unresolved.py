@@ -1,0 +1,169 @@
+"""Public calls with lazy conjugates and negatives: resolved for most functions, kept by views, written back by what writes."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._core.dtype import dtype
+from .._core.overriding import MAPPERS, Property, disabled
+from .._core.storage import Counter, Mirror
+from .._core.tensor_base import TensorBase, as_it_lies
+from .._ops import complex_views, copying
+from .._tape.mirrored import CLASSES, all_resolved, has_mirrored, resolved, seen_alike, signs_of, turned, with_signs
+from .._tensor import Tensor
+
+# What a tensor says of itself and what autograd keeps for it: nothing is computed.
+_SAYINGS = frozenset("""
+    size dim ndimension numel nelement stride storage_offset element_size is_contiguous is_floating_point is_complex is_signed is_conj
+    is_neg is_inference is_same_size get_device backward register_hook register_post_accumulate_grad_hook retain_grad requires_grad_
+    detach_ dim_order result_type can_cast is_tensor has_names conj resolve_conj resolve_neg _conj _neg_view
+    _is_view __len__ __hash__ __iter__ __dir__ __format__ __copy__ shape ndim dtype itemsize nbytes device layout requires_grad is_leaf
+    grad_fn grad _grad _version output_nr _base retains_grad names is_cpu is_cuda is_meta is_sparse is_quantized real imag
+    mH H adjoint
+""".split())
+# What is asked of the memory, not of the elements.
+_OF_MEMORY = frozenset("""
+    data_ptr untyped_storage storage _typed_storage storage_type is_shared share_memory_ is_pinned
+""".split())
+# Views, and what may return its operand or a view of it.
+_VIEWS = frozenset("""
+    __getitem__ alias as_strided asarray as_tensor atleast_1d atleast_2d atleast_3d chunk contiguous cpu data detach diagonal dsplit expand
+    expand_as flatten hsplit mT movedim moveaxis narrow permute pin_memory ravel reshape reshape_as select slice split split_with_sizes
+    squeeze swapaxes swapdims T t tensor_split to transpose type type_as unbind unflatten unfold unsqueeze view view_as view_as_complex
+    view_as_real vsplit cfloat cdouble float double half bfloat16
+""".split())
+# Methods that change how a tensor looks at memory, and no elements.
+_LOOKS = frozenset("t_ transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ resize_ resize_as_ as_strided_ set_".split())
+_OPERATORS = frozenset("__iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __imatmul__ __setitem__".split())
+_NOT_CONVERTED = "torch.Tensor.view is not supported for conjugate view tensors when converting to a different dtype."
+
+
+class Unresolved(Tensor):
+    """A tensor whose elements are the conjugates or negatives of what its memory holds."""
+
+    __slots__ = ()
+    __torch_function__ = disabled
+
+    def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
+        """As in torch an error, unless a copy is asked for (``force``)."""
+        if force:
+            return resolved(self.detach()).numpy()  # type: ignore[no-any-return]
+        bit, way = ("conjugate", "resolve_conj") if signs_of(self)[0] else ("negative", "resolve_neg")
+        raise RuntimeError(f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.{way}().numpy() instead.")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self.numpy()
+
+    def __dlpack__(self, **options: Any) -> Any:
+        raise BufferError(f"Can't export tensors with the {'conjugate' if signs_of(self)[0] else 'negative'} bit set")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if not self.is_leaf:
+            return super().__deepcopy__(memo)  # which raises
+        if id(self) not in memo:
+            made = resolved(self.detach()).detach()
+            made._counter = Counter()
+            memo[id(self)] = made.requires_grad_(self.requires_grad)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        lying = as_it_lies(self)
+        lying.__dict__.update(self.__dict__)
+        return restored, (*lying.__reduce_ex__(protocol), *signs_of(self))
+
+
+def restored(rebuild: Callable[..., Any], arguments: Any, conj: bool, neg: bool) -> Any:
+    """What a pickle of a lazy conjugate or negative becomes."""
+    return with_signs(rebuild(*arguments), conj, neg)
+
+
+CLASSES[:] = [Tensor, Unresolved]
+
+
+def take(public: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What becomes of a public call; NotImplemented where no operand is a lazy conjugate or negative."""
+    if not (has_mirrored(args) or kwargs and has_mirrored(kwargs.values())):
+        return NotImplemented
+    owner = getattr(public, "__self__", None)
+    name = owner.__name__ if isinstance(owner, Property) else public.__name__
+    first, named = (args[0] if args else None), dict(zip(kwargs, all_resolved(tuple(kwargs.values()))))
+    rest = all_resolved(args[1:])
+    if name == "data" and len(args) == 2:
+        return function(*args)  # which lets both show one memory
+    if type(first) is not Unresolved:
+        return _called(function, all_resolved(args), named, kwargs)
+    if name in _SAYINGS:
+        return function(first, *rest, **named)
+    if name in _OF_MEMORY:
+        return function(as_it_lies(first), *rest, **named)
+    if name in _VIEWS:
+        return _seen(function, name, first, rest, named)
+    if name in _LOOKS:
+        return _looks_otherwise(function, first, rest, named)
+    if name.endswith("_") and not name.endswith("__") or name in _OPERATORS:
+        copy = resolved(first)
+        copy._counter = Counter()
+        function(copy, *rest, **named)
+        _put(first, copy)
+        return None if name == "__setitem__" else first
+    plain = resolved(first)
+    found = _called(function, (plain, *rest), named, kwargs)
+    return first if found is plain else found
+
+
+def _called(function: Any, args: tuple[Any, ...], named: dict[str, Any], given: dict[str, Any]) -> Any:
+    """A call with resolved operands; what it writes to ``out=`` goes back to the memory."""
+    out = given.get("out")
+    if type(out) is not Unresolved:
+        return function(*args, **named)
+    named["out"]._counter = Counter()
+    function(*args, **named)
+    _put(out, named["out"])
+    return out
+
+
+def _put(target: Any, values: Any) -> None:
+    """Write the values that a lazy tensor shall have into its memory, by the view that shows that as it is."""
+    conj, neg = signs_of(target)
+    plain = turned(target, conj=True) if conj else target
+    plain = turned(plain, neg=True) if neg else plain
+    values = complex_views.conj_physical(values) if conj else values
+    copying.copy_(plain, -values if neg else values)
+
+
+def _seen(function: Any, name: str, first: Any, rest: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    if name == "view" and any(isinstance(value, dtype) for value in (*rest, *named.values())):
+        raise RuntimeError(_NOT_CONVERTED)
+    if name == "view_as_real" and signs_of(first)[0]:
+        return function(first)  # which refuses it
+    lying = as_it_lies(first)
+    found = seen_alike(function(lying, *rest, **named), first, lying)
+    if found is not None:
+        return found
+    plain = resolved(first)
+    found = function(plain, *rest, **named)
+    return copying.clone(plain) if found is plain else found
+
+
+def _looks_otherwise(function: Any, first: Any, rest: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    lying = as_it_lies(first)
+    function(lying, *rest, **named)
+    for part in ("_shape", "_stride", "_offset", "_counter", "_node", "_number", "_auto"):
+        setattr(first, part, getattr(lying, part))
+    first._storage = Mirror(lying._storage, *signs_of(first))
+    return first
+
+
+def _conj(input: TensorBase) -> TensorBase:
+    """The conjugate, as a view."""
+    return complex_views.conj(input)  # type: ignore[no-any-return]
+
+
+def _neg_view(input: TensorBase) -> TensorBase:
+    """The negative, as a view."""
+    return complex_views.neg_view(input)  # type: ignore[no-any-return]
+
+
+MAPPERS.append(take)

@@ -1,0 +1,97 @@
+"""Lazy signs: views of memory whose elements are seen conjugated or negated (torch's conjugate and negative bits).
+
+A tensor over a ``Mirror`` is of the class ``CLASSES[-1]``, by which the way into operations (``_namespace/unresolved.py``) tells it from
+plain tensors. What meets one all the same reads right values: ``array_of`` turns them, ``put_array`` turns them back.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from .._core.modes import modes
+from .._core.storage import Mirror, Storage
+from .._core.tangents import LEVELS
+from .._core.tensor_base import TensorBase, array_of, is_tracked, strides_of, tensor_of
+from .node import node_of
+from .windows import linear_node, view
+
+CLASSES: list[Any] = []  # of plain tensors, and of those over a mirror
+
+
+def signs_of(tensor: Any) -> tuple[bool, bool]:
+    """Whether a tensor shows its memory conjugated, and whether negated."""
+    storage = tensor._storage
+    return (storage.conj, storage.neg) if storage.__class__ is Mirror else (False, False)
+
+
+def can_be_lazy(tensor: Any) -> bool:
+    """Whether signs of a tensor can be left to its readers: values of devices, captures and tangents are computed at once."""
+    return tensor._storage.__class__ in (Storage, Mirror) and modes.native is None and not LEVELS
+
+
+def with_signs(tensor: Any, conj: bool, neg: bool) -> Any:
+    """A tensor that nobody else holds, seen with these signs instead of its own."""
+    storage = tensor._storage.inner if tensor._storage.__class__ is Mirror else tensor._storage
+    tensor._storage = Mirror(storage, conj, neg) if conj or neg else storage
+    tensor._array = None
+    if tensor.__class__ in CLASSES:
+        tensor.__class__ = CLASSES[conj or neg]
+    return tensor
+
+
+def turned(input: Any, conj: bool = False, neg: bool = False) -> Any:
+    """The view of a tensor on the host that shows its elements conjugated or negated."""
+    own_conj, own_neg = signs_of(input)
+    turn = np.conjugate if conj else np.negative
+    label = "ConjBackward0" if conj else "NegViewBackward0"
+    made = view(
+        input, label, input._shape, strides_of(input), input._offset, None, turn, turn, again=lambda base: turned(base, conj, neg)
+    )
+    return with_signs(made, own_conj ^ conj, own_neg ^ neg)
+
+
+def resolved(tensor: Any) -> Any:
+    """A tensor over a mirror as a plain one in memory of its own, which is no step of the history; any other as it is."""
+    if tensor.__class__ not in CLASSES or tensor._storage.__class__ is not Mirror:
+        return tensor
+    node = node_of(tensor)
+    made = tensor_of(np.array(array_of(tensor), order="K"))
+    if node is not None:
+        made._node, made._number = node, tensor._number
+    elif modes.grad and is_tracked(tensor):
+        made._node = linear_node(tensor, np.asarray, np.asarray, "CloneBackward0")
+    made._counter = tensor._counter  # writes to the memory are writes to what backward keeps of it
+    return made
+
+
+def has_mirrored(values: Iterable[Any]) -> bool:
+    """Whether a tensor over a mirror is among the values, or in a list or tuple of them."""
+    return any(
+        has_mirrored(value) if value.__class__ in (tuple, list) else value.__class__ in CLASSES and value._storage.__class__ is Mirror
+        for value in values
+    )
+
+
+def all_resolved(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The values with plain tensors in the place of those over mirrors, in lists and tuples of them, too."""
+    return tuple(_resolved(value) for value in values)
+
+
+def _resolved(value: Any) -> Any:
+    if value.__class__ in (tuple, list):
+        return value.__class__(map(_resolved, value)) if has_mirrored(value) else value
+    return resolved(value) if value.__class__ in CLASSES else value
+
+
+def seen_alike(found: Any, source: Any, lying: Any) -> Any:
+    """The views that a function made of ``lying`` (``source`` as it lies in memory), seen as ``source`` is; None for copies."""
+    if found is lying:
+        return source
+    if isinstance(found, (tuple, list)):
+        parts = [seen_alike(item, source, lying) for item in found]
+        return None if None in parts else type(found)(parts)
+    if not isinstance(found, TensorBase) or found._storage is not lying._storage:
+        return None
+    return with_signs(found, *signs_of(source))
