@@ -16,7 +16,6 @@ from ._ops import (
     contract,
     copying,
     count,
-    creation,
     elementwise,
     index,
     join,
@@ -27,6 +26,7 @@ from ._ops import (
     measure,
     memory,
     method_forms,
+    new_tensors,
     positions,
     random,
     reduce,
@@ -48,8 +48,8 @@ from ._tape.apply import apply_pair
 
 # The families that name methods of Tensor, in METHODS, ALIASES, IN_PLACE, OPERATORS and the like.
 FAMILIES: tuple[ModuleType, ...] = (
-    activation, bitwise, compare, complex_views, contract, copying, count, creation, elementwise, index, join,
-    linalg_torch, lowrank, math, matmul, measure, memory, positions, random, reduce, resizing, scan,
+    activation, bitwise, compare, complex_views, contract, copying, count, elementwise, index, join,
+    linalg_torch, lowrank, math, matmul, measure, memory, new_tensors, positions, random, reduce, resizing, scan,
     scatter, shape, softmax, sort, special, spectral, views,
     method_forms,  # what comes later stands
 )  # fmt: skip

@@ -202,3 +202,59 @@ def test_functions_of_families_stand_in_the_torch_namespace(path: pathlib.Path) 
     family = importlib.import_module(f"mstorch._ops.{path.stem}")
     missing = [name for name in getattr(family, "FUNCTIONS", ()) if name not in vars(mstorch)]
     assert not missing, f"import them from ._ops.{path.stem} in mstorch/__init__.py"
+
+
+# Files that write names of a module by ``globals()``, or hand them to what does, and why. All names of others are bound by a statement, once.
+BY_GLOBALS = {
+    "mstorch/__init__.py": "the public forms of functions, and functions of lists (_foreach_*)",
+    "mstorch/nn/functional.py": "the public forms of functions",
+    "mstorch/return_types.py": "a type of its own for results written with out=, of each type",
+    "mstorch/_namespace/legacy_types.py": "reads the types that it lists",
+    "mstorch/_utils.py": "torch's rebuilding functions, which the serialization makes",
+    "mstorch/backends/cudnn.py": "flags, which programs set as names of the module",
+    "mstorch/backends/mkldnn.py": "flags, which programs set as names of the module",
+    "mstorch/backends/nnpack.py": "a flag, which programs set as a name of the module",
+    "mstorch/classes.py": "namespaces that come as they are asked for",
+    "mstorch/ops.py": "namespaces that come as they are asked for",
+    "mstorch/cuda/__init__.py": "what is not there without a GPU",
+    "mstorch/cuda/memory.py": "what is not there without a GPU",
+    "mstorch/cuda/nvtx.py": "what is not there without a GPU",
+    "mstorch/cuda/sparse.py": "what is not there without a GPU",
+    "mstorch/mps/__init__.py": "what is not there without its device",
+    "mstorch/mtia/__init__.py": "what is not there without its device",
+    "mstorch/xpu/__init__.py": "what is not there without its device",
+    "mstorch/distributed/__init__.py": "torch's names of distributed_c10d",
+    "mstorch/distributed/distributed_c10d.py": "names of the files behind it",
+    "mstorch/nn/modules/module.py": "global hooks, which programs look for under torch's names",
+    "mstorch/sparse.py": "legacy types",
+    "mstorch/storage.py": "reads the class of the default dtype",
+}
+
+
+def _bound(statements: list[ast.stmt]) -> list[tuple[str, int]]:
+    """The names that statements of a module or class bind, with their lines; second forms of one definition do not count."""
+    found: list[tuple[str, int]] = []
+    for node in statements:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            decorators = " ".join(map(ast.unparse, node.decorator_list))
+            if not any(word in decorators for word in ("overload", ".setter", ".deleter", ".register")):
+                found.append((node.name, node.lineno))
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            found += [(alias.asname or alias.name, node.lineno) for alias in node.names]
+        elif isinstance(node, ast.Assign) or isinstance(node, ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found += [(name.id, node.lineno) for target in targets for name in ast.walk(target)
+                      if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)]  # fmt: skip
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_nothing_is_rebound_after_its_definition(path: pathlib.Path) -> None:
+    tree = ast.parse(path.read_text())
+    for body in [tree.body, *(node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]:
+        first: dict[str, int] = {}
+        for name, line in _bound(body):
+            assert name == "_" or name not in first, f"line {line}: {name} is bound in line {first[name]} already"
+            first[name] = line
+    calls = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) in ("globals", "locals")]
+    assert not calls or path.relative_to(ROOT).as_posix() in BY_GLOBALS, f"line {calls[:1]}: names by globals()"

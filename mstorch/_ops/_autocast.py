@@ -1,9 +1,9 @@
 """Automatic mixed precision: which operations cast their arguments in an autocast region, and to what.
 
-A family calls ``follow(globals())``, which lets its functions that stand in the lists below (torch's own for the CPU, and for
-CUDA on accelerators) look at one flag first. Where the flag is off that is all; operations that are not in a list have not
-even that. A cast that is made once in a region for a leaf of autograd is kept until the outermost region ends, as in torch,
-so that gradients of all its uses are summed in the lower precision.
+Functions that are declared as operations (``_operation.py``) and stand in the lists below (torch's own for the CPU, and for CUDA on
+accelerators) look at one flag first. Where the flag is off that is all; operations that are not in a list have not even that. A cast
+that is made once in a region for a leaf of autograd is kept until the outermost region ends, as in torch, so that gradients of all
+its uses are summed in the lower precision.
 """
 from __future__ import annotations
 
@@ -178,10 +178,16 @@ def lists(device_type: str) -> tuple[tuple[frozenset[str], Callable[[tuple[Any, 
     return (FAST_LOWER, _to_lower), (FAST_FLOAT32, _to_float32), (FAST_WIDEST, _to_widest)
 
 
-def follow(namespace: dict[str, Any]) -> None:
-    """Let the functions of a module that stand in a list cast their arguments in an autocast region."""
-    own = namespace["__name__"]
-    for names, choose in lists(DEVICE):
-        for name in names & namespace.keys():
-            if getattr(namespace[name], "__module__", None) == own:
-                namespace[name] = _cast_first(namespace[name], choose)
+ASKED: set[str] = set()  # the names of the functions that were declared as operations
+
+
+def casting(function: Callable[..., Any], device_type: str = DEVICE) -> Callable[..., Any]:
+    """The function, which casts its arguments in an autocast region if it stands in a list."""
+    ASKED.add(function.__name__)
+    choose = _choices(device_type).get(function.__name__)
+    return function if choose is None else _cast_first(function, choose)
+
+
+@functools.cache
+def _choices(device_type: str) -> dict[str, Callable[[tuple[Any, ...]], dtype | None]]:
+    return {name: choose for names, choose in lists(device_type) for name in names}

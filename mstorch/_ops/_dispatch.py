@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 import numbers
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -420,31 +420,6 @@ def capturing() -> bool:
 def shape_of(tensor: Any) -> tuple[int, ...]:
     """The shape as a plain tuple, at less cost than ``tensor.shape``."""
     return tensor._shape
-
-
-_NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
-
-
-def accept_numpy_names(namespace: dict[str, Any], names: Sequence[str]) -> None:
-    """Let the functions of a module take NumPy's keywords too, as torch does: ``axis`` for ``dim``, ``keepdims``."""
-    for name in names:
-        function = namespace[name]
-        code = getattr(function, "__wrapped__", function).__code__
-        own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        if "dim" in own or "keepdim" in own:
-            aliases = {alias: target for target in own for alias in _NUMPY_NAMES.get(target, ()) if alias not in own}
-            namespace[name] = _with_aliases(function, aliases)
-
-
-def _with_aliases(function: Callable[..., Any], aliases: dict[str, str]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def accepting(*args: Any, **kwargs: Any) -> Any:
-        for alias in aliases.keys() & kwargs.keys() if kwargs else ():
-            kwargs[aliases[alias]] = kwargs.pop(alias)
-        return function(*args, **kwargs)
-
-    accepting.for_keywords = accepting  # type: ignore[attr-defined]
-    return accepting
 
 
 def wrap_dim(dim: int, rank: int) -> int:

@@ -1,7 +1,7 @@
 """Other ways to write a call that torch takes: second names of parameters, sizes as a keyword, orders of older versions.
 
-Each family ends with ``accept_forms(globals())``, before autocast wraps it, which gives the functions named in the table here
-these forms, and those with a ``dtype`` Python's types; what ``inspect.signature`` shows of them holds the second names too.
+Functions declare theirs with ``_operation.operation``, and those with a ``dtype`` take Python's types; what ``inspect.signature`` shows
+of them holds the second names too.
 """
 from __future__ import annotations
 
@@ -35,54 +35,11 @@ def old_sum(*rest: str) -> tuple[tuple[str, ...], ...]:
 # Python's types stand for the dtypes that hold them.
 PYTHON_TYPES: dict[type, dtype] = {float: float64, int: int64, bool: bool_, complex: complex128}
 
-_SELF = Forms({"self": "input"})
-_SECTIONS = Forms({"sections": "indices_or_sections", "indices": "indices_or_sections"})
-_ALPHA = Forms(old=(("input", "alpha", "other"),))
-_VALUE = Forms(old=(("input", "value", "tensor1", "tensor2"),))
-_SIZE = Forms(star="size")
-
-FORMS: dict[str, Forms] = {
-    **dict.fromkeys(
-        "bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor bucketize float_power pow remainder where "
-        "xlogy".split(),
-        _SELF,
-    ),
-    **dict.fromkeys(["dsplit", "hsplit", "vsplit"], _SECTIONS),
-    **dict.fromkeys("empty ones rand randn zeros new_empty new_ones new_zeros".split(), _SIZE),
-    **dict.fromkeys("expand sum_to_size resize_".split(), _SIZE),
-    "add": _ALPHA, "sub": _ALPHA, "addcdiv": _VALUE, "addcmul": _VALUE,
-    "subtract": Forms(old=(("input", "other", "alpha"),)), "rsub": Forms(old=(("input", "other", "alpha"),)),
-    "addmm": Forms(old=old_sum("mat1", "mat2")), "addbmm": Forms(old=old_sum("batch1", "batch2")),
-    "baddbmm": Forms(old=old_sum("batch1", "batch2")), "addmv": Forms(old=old_sum("mat", "vec")),
-    "addr": Forms(old=old_sum("vec1", "vec2")),
-    "permute": Forms(star="dims"), "repeat": Forms(star="repeats"), "reshape": Forms(star="shape"),
-    "view": Forms({"dtype": "size"}, "size"),
-    "broadcast_to": Forms({"shape": "size"}), "copy_": Forms({"other": "src"}),
-    "cholesky_inverse": Forms({"input": "L"}), "cholesky_solve": Forms({"input": "B", "input2": "L"}),
-    "det": Forms({"input": "A"}), "inverse": Forms({"input": "A"}), "matrix_exp": Forms({"input": "A"}),
-    "lu_solve": Forms({"input": "b"}), "orgqr": Forms({"input": "A", "input2": "tau"}),
-    "ormqr": Forms({"input2": "tau", "input3": "other"}), "triangular_solve": Forms({"input": "b"}),
-    "dequantize": Forms({"input": "tensor", "tensors": "tensor"}), "isin": Forms({"element": "elements", "test_element": "test_elements"}),
-    "result_type": Forms({
-        "tensor": ("tensor1", "tensor2"), "other": "tensor2", "scalar": "tensor1", "scalar1": "tensor1", "scalar2": "tensor2",
-    }),
-    "searchsorted": Forms({"self": "input"}), "randint_like": Forms({"high": "low"}),
-    "tensor_split": Forms({**_SECTIONS.names, "tensor_indices_or_sections": "indices_or_sections"}),
-    "conj_physical_": Forms({"input": "self"}), "index_put_": Forms({"input": "self"}), "resize_as_": Forms({"input": "self"}),
-    "repeat_interleave": Forms({"repeats": "input"}), "transpose": Forms({"axis0": "dim0", "axis1": "dim1"}), "smm": Forms({"mat2": "mat"}),
-    "split_copy": Forms({"split_size": "split_size_or_sections"}),
-}  # fmt: skip
-
-
-def accept_forms(namespace: dict[str, Any]) -> None:
-    """Give the functions of a module the forms that the table lists for them."""
-    own = namespace["__name__"]
-    for name in FORMS.keys() | set(namespace.get("FUNCTIONS", ())) | set(namespace.get("METHODS", ())):
-        function = namespace.get(name)
-        if callable(function) and getattr(function, "__module__", None) == own:
-            if name in FORMS or "dtype" in inspect.signature(function).parameters:
-                namespace[name] = accepting(function, FORMS.get(name, Forms()))
-
+SELF = Forms({"self": "input"})
+SECTIONS = Forms({"sections": "indices_or_sections", "indices": "indices_or_sections"})
+ALPHA = Forms(old=(("input", "alpha", "other"),))
+VALUE = Forms(old=(("input", "value", "tensor1", "tensor2"),))
+SIZE = Forms(star="size")
 
 def accepting(function: Callable[..., Any], forms: Forms) -> Callable[..., Any]:
     """The function, which takes these forms too."""
@@ -174,3 +131,22 @@ def _signature(shown: inspect.Signature, forms: Forms) -> inspect.Signature:
     parameters = [p for p in parameters if p.kind is not p.VAR_KEYWORD]
     parameters += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in more if name not in own]
     return shown.replace(parameters=parameters + ends)
+
+
+_NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
+
+
+def with_numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which takes NumPy's keywords too, as torch does: ``axis`` for ``dim``, ``keepdims``."""
+    code = inspect.unwrap(function).__code__
+    own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    aliases = {alias: target for target in own for alias in _NUMPY_NAMES.get(target, ()) if alias not in own}
+
+    @functools.wraps(function)
+    def renaming(*args: Any, **kwargs: Any) -> Any:
+        for alias in aliases.keys() & kwargs.keys() if kwargs else ():
+            kwargs[aliases[alias]] = kwargs.pop(alias)
+        return function(*args, **kwargs)
+
+    renaming.for_keywords = renaming  # type: ignore[attr-defined]
+    return renaming

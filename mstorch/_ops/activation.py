@@ -12,12 +12,12 @@ from .._core.strides import preserved_strides
 from .._core.tensor_base import TensorBase, count_of, is_tracked
 from .._core.writable import refuse_partial_overlap
 from . import views
-from ._autocast import follow
 from ._dispatch import call, finish, type_word, unary, wrap_dim
 from ._in_place import in_place
 from ._memory_order import in_order_of, result_strides
 from ._named import node_called
 from ._numbers import fitting
+from ._operation import operation
 from .compare import where
 from .copying import to_dtype
 from .elementwise import abs as magnitude
@@ -109,6 +109,7 @@ def leaky_relu(input: Any, negative_slope: float = 0.01) -> Any:
     return _apply(_leaky_relu, "leaky_relu", input, negative_slope)
 
 
+@operation
 def prelu(input: Any, weight: Any) -> Any:
     """``x`` where it is positive, else ``weight * x``, one weight for all or one for each channel (dimension 1)."""
     shape, count = input._shape, int(count_of(weight._shape))
@@ -181,6 +182,7 @@ def mish(input: Any) -> Any:
     return _apply(_mish, "mish", input)
 
 
+@operation
 def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
     """``log(1 + exp(beta * x)) / beta``, and ``x`` itself where ``beta * x`` is above the threshold."""
     _floating("softplus_cpu", input)
@@ -280,7 +282,6 @@ def relu_(input: Any) -> Any:
     return in_place(input, relu)
 
 
-follow(globals())
 
 FUNCTIONS = tuple("relu prelu selu celu hardshrink threshold relu_".split())
 METHODS = ("relu", "prelu", "hardshrink")

@@ -6,13 +6,14 @@ from typing import Any
 from .._core.tensor_base import is_tracked
 from .._tape.node import watch
 from . import views
-from ._autocast import follow
 from ._dispatch import shape_of
+from ._operation import operation
 from .elementwise import add, mul
 from .matmul import mm
 from .reduce import sum as sum_of
 
 
+@operation
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """``x1 @ weight[k] @ x2 + bias[k]`` for each k: (*, in1), (*, in2), weight (out, in1, in2) → (*, out)."""
     a, b, w = shape_of(input1), shape_of(input2), shape_of(weight)
@@ -41,7 +42,6 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     return result if bias is None else add(result, bias)
 
 
-follow(globals())
 
 FUNCTIONS = ("bilinear",)
 METHODS = ()

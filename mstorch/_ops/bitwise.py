@@ -17,8 +17,9 @@ from ._dispatch import (
     type_word,
     unary,
 )
-from ._forms import accept_forms
+from ._forms import SELF
 from ._in_turn import elementwise_form
+from ._operation import operation
 from .compare import eq, where
 from .copying import to_dtype
 from .elementwise import abs, div, mul
@@ -38,18 +39,21 @@ def _check(name: str, kind: dtype, below: int = 0, operands: tuple[Any, ...] = (
     refuse_dtype(name, kind, below, operands)
 
 
+@operation(forms=SELF)
 def bitwise_and(input: Any, other: Any, *, out: Any = None) -> Any:
     """The bits set in both; of bools, logical and."""
     expect_a_tensor("bitwise_and", input, other)
     return _integral("bitwise_and_cpu", _and, input, other, out)
 
 
+@operation(forms=SELF)
 def bitwise_or(input: Any, other: Any, *, out: Any = None) -> Any:
     """The bits set in either; of bools, logical or."""
     expect_a_tensor("bitwise_or", input, other)
     return _integral("bitwise_or_cpu", _or, input, other, out)
 
 
+@operation(forms=SELF)
 def bitwise_xor(input: Any, other: Any, *, out: Any = None) -> Any:
     """The bits set in exactly one; of bools, logical xor."""
     expect_a_tensor("bitwise_xor", input, other)
@@ -62,6 +66,7 @@ def bitwise_not(input: Any, *, out: Any = None) -> Any:
     return unary(_not, input, out)
 
 
+@operation(forms=SELF)
 def bitwise_left_shift(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input`` shifted left by ``other`` bits."""
     expect_a_tensor("bitwise_left_shift", input, other)
@@ -70,6 +75,7 @@ def bitwise_left_shift(input: Any, other: Any, *, out: Any = None) -> Any:
     return elementwise(_left, (input, other), out)
 
 
+@operation(forms=SELF)
 def bitwise_right_shift(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input`` shifted right by ``other`` bits, keeping the sign."""
     expect_a_tensor("bitwise_right_shift", input, other)
@@ -125,4 +131,3 @@ OPERATORS = {
 REFLECTED = OPERATORS
 IN_PLACE_OPERATORS = OPERATORS
 UNARY_OPERATORS = {"invert": invert}
-accept_forms(globals())

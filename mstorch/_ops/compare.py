@@ -30,11 +30,12 @@ from ._dispatch import (
     type_word,
     unary,
 )
-from ._forms import accept_forms
+from ._forms import SELF, Forms
 from ._in_turn import elementwise_form
 from ._memory_order import in_order_of, kept_order, result_strides
 from ._named import by_value, node_called
 from ._numbers import fitting
+from ._operation import operation
 from ._scalars import scalar_array
 from ._self_reading import as_written
 from ._where import chosen
@@ -351,6 +352,7 @@ def clamp_max(input: Any, max: Any, *, out: Any = None) -> Any:
 clip = clamp
 
 
+@operation(forms=SELF)
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """``input`` where the condition holds, else ``other``; alone, the indices where the condition is nonzero."""
     if input is None and other is None:
@@ -428,6 +430,9 @@ def is_same_size(input: Any, other: Any) -> bool:
     return input._shape == other._shape
 
 
+@operation(forms=Forms({
+    "tensor": ("tensor1", "tensor2"), "other": "tensor2", "scalar": "tensor1", "scalar1": "tensor1", "scalar2": "tensor2",
+}))  # fmt: skip
 def result_type(tensor1: Any, tensor2: Any) -> dtype:
     """The dtype that an operation of the two (tensors or numbers) gives."""
     return result_dtype((tensor1, tensor2))
@@ -473,4 +478,3 @@ IN_PLACE = tuple(
 # Truth values have no gradient, so torch writes those of these into what takes part in autograd, too.
 WITHOUT_GRADIENT = ("logical_and", "logical_or", "logical_xor", "logical_not")
 OPERATORS = {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}
-accept_forms(globals())

@@ -13,11 +13,11 @@ from .._core.dtype import dtype
 from .._core.tensor_base import as_it_lies, count_of, is_tracked, strides_of
 from .._tape import mirrored, windows
 from .._tape.node import watch
-from ._autocast import follow
 from ._dispatch import deliver, elementwise, type_word, unary
-from ._forms import accept_forms
+from ._forms import Forms
 from ._in_place import in_place
 from ._memory_order import kept_order
+from ._operation import operation
 from .copying import clone, copy_
 from .elementwise import neg
 
@@ -76,6 +76,7 @@ def _with_parts(array: np.ndarray, unit: Any) -> np.ndarray:
     return found
 
 
+@operation
 def view_as_complex(input: Any) -> Any:
     """A real tensor with a last dimension of 2 as a complex one: a view."""
     if input._dtype.category != 2 or input._dtype.itemsize < 4:
@@ -148,6 +149,7 @@ def conj_physical(input: Any, *, out: Any = None) -> Any:
     return unary(_conj, input, out) if out is not None else kept_order(unary(_conj, input), input)
 
 
+@operation(forms=Forms({"input": "self"}))
 def conj_physical_(self: Any) -> Any:
     """In-place version of ``conj_physical``."""
     return in_place(self, conj_physical) if self._dtype.category == 3 else self
@@ -198,6 +200,7 @@ def _check_parts(first: Any, second: Any, out: Any) -> None:
         )
 
 
+@operation
 def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:
     """The complex tensor of sizes and angles."""
     _check_parts(abs, angle, out)
@@ -214,8 +217,6 @@ def set_imag(self: Any, value: Any) -> None:
     copy_(imag(self), value)
 
 
-accept_forms(globals())
-follow(globals())
 
 FUNCTIONS = tuple(
     "real imag conj conj_physical conj_physical_ resolve_conj resolve_neg is_conj is_neg complex polar view_as_real "

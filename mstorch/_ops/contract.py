@@ -14,12 +14,12 @@ from .._core.strides import contiguous_strides
 from .._core.tensor_base import TensorBase, in_order, is_tracked
 from .._tape.windows import linear
 from . import activation, views
-from ._autocast import follow
 from ._deprecated import warn_of
 from ._dispatch import cpp_word, finish, finish_exactly, finish_safely, shape_of, type_word, wrap_dim
-from ._forms import accept_forms, without_out_dtype
+from ._forms import Forms, old_sum, without_out_dtype
 from ._named import node_called
 from ._numbers import fitting
+from ._operation import operation
 from ._scalars import scalar_array
 from .creation import eye
 from .linalg_factor import attach, inv
@@ -259,6 +259,7 @@ def _in_shape(tensor: Any, shape: tuple[int, ...]) -> Any:
     return tensor if tensor._shape == shape else views.reshape(tensor, shape)
 
 
+@operation
 def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     """The sum of products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of them."""
     if isinstance(dims, TensorBase):
@@ -323,6 +324,7 @@ def inner(input: Any, other: Any, *, out: Any = None) -> Any:
     return tensordot(input, other, ([-1], [-1]), out=out)
 
 
+@operation
 @node_called("VdotBackward0")
 def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
     """The inner product of two vectors, the first conjugated."""
@@ -341,6 +343,7 @@ def kron(input: Any, other: Any, *, out: Any = None) -> Any:
     return finish(views.unsafe_view(product, tuple(x * y for x, y in zip(a, b)), fresh=False), out)
 
 
+@operation
 @node_called("TraceBackward0")
 def trace(input: Any) -> Any:
     """The sum of the diagonal of a matrix."""
@@ -383,6 +386,7 @@ def _contiguous() -> Any:
     return contiguous_format
 
 
+@operation
 def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     """The product of several matrices, in the order that costs least."""
     warn_of("chain_matmul")
@@ -454,6 +458,7 @@ def _row_major(result: Any) -> Any:
     return result if result._stride is None else in_order(result, contiguous_strides(result._shape))
 
 
+@operation(forms=Forms(old=old_sum("mat1", "mat2")))
 @node_called("AddmmBackward0")
 def addmm(
     input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out_dtype: Any = None, out: Any = None
@@ -478,6 +483,7 @@ def _addmm_activation(
     return finish_exactly(activation.gelu(found) if use_gelu else activation.relu(found), out)
 
 
+@operation(forms=Forms(old=old_sum("mat", "vec")))
 @node_called("AddmvBackward0")
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """``beta * input + alpha * (mat @ vec)``."""
@@ -496,6 +502,7 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out:
     return finish_exactly(_scaled_sum("addmv", input, matmul(mat, vec), beta, alpha), out)
 
 
+@operation(forms=Forms(old=old_sum("vec1", "vec2")))
 @node_called("AddrBackward0")
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """``beta * input + alpha * outer(vec1, vec2)``."""
@@ -520,6 +527,7 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out
     return finish(_scaled_sum("addr", input, product, beta, alpha), out)
 
 
+@operation(forms=Forms(old=old_sum("batch1", "batch2")))
 @node_called("BaddbmmBackward0")
 def baddbmm(
     input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out_dtype: Any = None, out: Any = None
@@ -539,6 +547,7 @@ def baddbmm(
     return finish_exactly(_row_major(_scaled_sum("baddbmm", input, bmm(batch1, batch2), beta, alpha)), out)
 
 
+@operation(forms=Forms(old=old_sum("batch1", "batch2")))
 @node_called("AddbmmBackward0")
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """``beta * input + alpha`` times the sum of the matrix products of the entries."""
@@ -558,8 +567,6 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
     return finish(_scaled_sum("addbmm", input, bmm(batch1, batch2).sum(0, dtype=batch1._dtype), beta, alpha), out)
 
 
-accept_forms(globals())
-follow(globals())
 
 FUNCTIONS = tuple(
     "einsum tensordot outer ger inner vdot kron trace matrix_power chain_matmul addmm addmv addr baddbmm addbmm _addmm_activation".split()

@@ -12,8 +12,8 @@ from .._core.tensor_base import TensorBase, count_of
 from .._tape.apply import apply
 from .._tape.windows import no_view
 from . import views
-from ._autocast import follow
 from ._dispatch import call, shape_of, type_word, with_format
+from ._operation import operation
 
 _conv = kernel("conv")
 _conv2d = kernel("conv2d")
@@ -239,6 +239,7 @@ def _convolve_transposed(
     return views.squeeze(result, 0) if single else with_format(result, input, weight)
 
 
+@operation
 def conv1d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
@@ -246,6 +247,7 @@ def conv1d(
     return _convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
+@operation
 def conv2d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
@@ -253,6 +255,7 @@ def conv2d(
     return _convolve(2, input, weight, bias, stride, padding, dilation, groups)
 
 
+@operation
 def conv3d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
@@ -260,6 +263,7 @@ def conv3d(
     return _convolve(3, input, weight, bias, stride, padding, dilation, groups)
 
 
+@operation
 def conv_transpose1d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
     dilation: Any = 1,
@@ -268,6 +272,7 @@ def conv_transpose1d(
     return _convolve_transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+@operation
 def conv_transpose2d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
     dilation: Any = 1,
@@ -276,6 +281,7 @@ def conv_transpose2d(
     return _convolve_transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+@operation
 def conv_transpose3d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
     dilation: Any = 1,
@@ -284,6 +290,7 @@ def conv_transpose3d(
     return _convolve_transposed(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+@operation
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
     """A convolution over time of (T, B, C) with weight (k, C, out)."""
     moved = conv1d(views.permute(input, (1, 2, 0)), views.permute(weight, (2, 1, 0)), bias, padding=pad)
@@ -303,7 +310,6 @@ def convolution(
 
 BY_RANK: dict[int, Callable[..., Any]] = {1: conv1d, 2: conv2d, 3: conv3d}
 
-follow(globals())
 
 FUNCTIONS = tuple(
     "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc convolution".split()

@@ -60,9 +60,10 @@ from ._dispatch import (
     type_word,
     write_array,
 )
-from ._forms import PYTHON_TYPES, accept_forms
+from ._forms import PYTHON_TYPES, Forms
 from ._integer_history import follow_fill
 from ._numbers import filling
+from ._operation import operation
 from ._scalars import scalar_array
 from ._values_put import fitted, stands_in
 from .from_data import made as made_of
@@ -204,6 +205,7 @@ def _kind_of(value: Any) -> str:
     return f"torch.{value.__class__.__name__}" if isinstance(value, (dtype, device_class, memory_format)) else value.__class__.__name__
 
 
+@operation(forms=Forms({"other": "src"}))
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """Copy the values of ``src`` (broadcast and converted) into this tensor; returns it."""
     return _copied_into(self, src, "CopyBackwards")
@@ -262,6 +264,7 @@ def _filled(self: Any, value: Any, label: str) -> Any:
 _TYPE_STRINGS = {f"torch.{type_word(kind)}Tensor": kind for kind in DTYPES}
 
 
+@operation
 def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The tensor's type as a string, or the tensor converted to another dtype."""
     if dtype is None:
@@ -359,4 +362,3 @@ METHODS = tuple("clone is_contiguous contiguous to copy_ fill_ zero_ type type_a
 if devices.current().type == "npu":
     METHODS = (*METHODS, "npu")
 NAMED_METHODS = CONVERSIONS
-accept_forms(globals())

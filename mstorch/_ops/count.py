@@ -20,8 +20,9 @@ from .._tape.composite import refuse
 from .._tape.windows import no_view
 from . import views
 from ._dispatch import call, cpp_word, expect_out_dtype, finish, is_number, result_dtype, shape_of, type_word, wrap_dim
-from ._forms import accept_forms
+from ._forms import SELF, Forms
 from ._memory_order import row_major
+from ._operation import operation
 from .creation import linspace
 from .from_data import tensor
 from .index import gather, index_select, nonzero
@@ -183,6 +184,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     return call(_segment_sum, (weights.detach(),), positions, count, dtype=kind)
 
 
+@operation(forms=Forms({"self": "input"}))
 def searchsorted(
     sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
     sorter: Any = None, out: Any = None,
@@ -244,6 +246,7 @@ def _scalar(value: Any) -> Any:
     return tensor(value)
 
 
+@operation(forms=SELF)
 def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False, out: Any = None) -> Any:
     """The bucket between sorted boundaries that each value falls into."""
     if len(shape_of(boundaries)) != 1:
@@ -251,6 +254,7 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
+@operation(forms=Forms({"element": "elements", "test_element": "test_elements"}))
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None) -> Any:
     """Whether each element is among ``test_elements``."""
     kind = result_dtype((elements, test_elements))
@@ -465,4 +469,3 @@ FUNCTIONS = tuple(
     "unique unique_consecutive bincount searchsorted bucketize isin histc histogram histogramdd".split()
 )
 METHODS = ("unique", "unique_consecutive", "bincount", "histc", "histogram")
-accept_forms(globals())

@@ -23,12 +23,13 @@ from .._core.tensor_base import array_of as memory_of
 from .._core.warned import warn
 from .._tape.windows import no_view
 from ._dispatch import deliver, python_number, shape_args, type_word
-from ._forms import accept_forms
+from ._forms import SIZE
 from ._fresh_out import fresh_out
 from ._numbers import filling, fitting
+from ._operation import operation
 from ._spaced import evenly_spaced
-from .from_data import copied, made, require_leaf, tensor
-from .placing import on_accelerators
+from .from_data import made, require_leaf
+from .placing import placed
 from .views import as_strided, reshape
 
 
@@ -57,11 +58,13 @@ def _filled(size: tuple[int, ...], value: Any, kind: dtype, requires_grad: bool,
     return made(array, requires_grad)
 
 
-def _placed(tensor_: Any, meta: bool) -> Any:
+def or_meta(tensor_: Any, meta: bool) -> Any:
     """A tensor of few elements, or one without memory in its place."""
     return to_meta(tensor_, tensor_.requires_grad) if meta else tensor_
 
 
+@operation
+@placed
 def scalar_tensor(
     s: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False,
@@ -92,6 +95,8 @@ def _strided_only(layout: Any) -> None:
         raise RuntimeError("full(...) is not implemented for sparse layout")
 
 
+@operation(forms=SIZE)
+@placed
 def zeros(
     *size: Any, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
@@ -106,6 +111,8 @@ def zeros(
     return _size_and_out("zeros", size, out, 0, dtype, device, requires_grad)
 
 
+@operation(forms=SIZE)
+@placed
 def ones(
     *size: Any, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
@@ -124,6 +131,8 @@ def _unset(tensor_: Any) -> Any:
     return tensor_
 
 
+@operation(forms=SIZE)
+@placed
 def empty(
     *size: Any, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
@@ -152,6 +161,8 @@ def _formatted(tensor_: Any, memory_format: Any) -> Any:
     return tensor_
 
 
+@operation
+@placed
 def full(
     size: Any, fill_value: Any, *, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
@@ -171,6 +182,8 @@ def full(
     return _filled(shape_args((size,)), fill_value, dtype or scalar_dtype(fill_value), requires_grad, meta)
 
 
+@operation
+@placed
 def empty_strided(
     size: Any, stride: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False,
@@ -192,6 +205,8 @@ def empty_strided(
     return made_tensor
 
 
+@operation
+@placed
 def empty_permuted(
     size: Any, physical_layout: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False,
@@ -239,6 +254,8 @@ def _like(
     return made_tensor
 
 
+@operation
+@placed(like=True)
 def zeros_like(
     input: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
     memory_format: Any = None, pin_memory: bool = False, out: Any = None,
@@ -251,6 +268,8 @@ def zeros_like(
     return _like(input, 0, dtype, device, requires_grad, memory_format)
 
 
+@operation
+@placed(like=True)
 def ones_like(
     input: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
     memory_format: Any = None, pin_memory: bool = False,
@@ -262,6 +281,8 @@ def ones_like(
     return _like(input, 1, dtype, device, requires_grad, memory_format)
 
 
+@operation
+@placed(like=True)
 def empty_like(
     input: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
     memory_format: Any = None, pin_memory: bool = False,
@@ -274,6 +295,8 @@ def empty_like(
     return _unset(_like(input, 0, dtype, device, requires_grad, memory_format))
 
 
+@operation
+@placed(like=True)
 def full_like(
     input: Any, fill_value: Any, *, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
@@ -290,6 +313,8 @@ def full_like(
 _MANY = 1 << 40
 
 
+@operation
+@placed
 def arange(
     start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None, dtype: dtype | None = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
@@ -301,7 +326,7 @@ def arange(
     if start.__class__ is step.__class__ is int and out is dtype is None and (end is None or end.__class__ is int):
         first, last = (0, start) if end is None else (start, end)
         if step > 0 and 0 <= last - first < _MANY:  # the common case
-            return _placed(made(np.arange(first, last, step, np.int64), requires_grad), meta)
+            return or_meta(made(np.arange(first, last, step, np.int64), requires_grad), meta)
     if end is None:
         start, end = None, start
     if end is None:
@@ -345,7 +370,7 @@ def arange(
                 UserWarning,
             )
         return _deliver_in_order("arange", made(values), out, requires_grad)
-    return _placed(made(values, requires_grad), meta)
+    return or_meta(made(values, requires_grad), meta)
 
 
 def _refuse_row(name: str, kind: dtype) -> None:
@@ -370,6 +395,8 @@ def _in_order(result: Any, out: Any) -> Any:
     return out
 
 
+@operation
+@placed
 def range(
     start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: dtype | None = None, layout: Any = None,
     device: Any = None, requires_grad: bool = False,
@@ -428,6 +455,8 @@ def _ends(start: Any, end: Any, steps: int, kind: dtype | None) -> tuple[Any, An
     return values[0], values[1], kind
 
 
+@operation
+@placed
 def linspace(
     start: Any, end: Any, steps: int, *, out: Any = None, dtype: dtype | None = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
@@ -443,9 +472,11 @@ def linspace(
     values = evenly_spaced(start, end, steps, kind)
     if out is not None:
         return _deliver_in_order("linspace", made(values), out, requires_grad)
-    return _placed(made(values, requires_grad), meta)
+    return or_meta(made(values, requires_grad), meta)
 
 
+@operation
+@placed
 def logspace(
     start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: dtype | None = None,
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
@@ -466,9 +497,11 @@ def logspace(
         values = numpy_cast(np.power(np.asarray(base, exponents.dtype), exponents), kind.np)
     if out is not None:
         return _deliver_in_order("logspace", made(values), out, requires_grad)
-    return _placed(made(values, requires_grad), meta)
+    return or_meta(made(values, requires_grad), meta)
 
 
+@operation
+@placed
 def eye(
     n: int, m: int | None = None, *, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
@@ -483,107 +516,10 @@ def eye(
         raise RuntimeError(f"m must be greater or equal to 0, got {m}")
     kind = dtype or (out._dtype if out is not None else get_default_dtype())
     values = numpy_cast(np.eye(n, n if m is None else m, dtype=np.float32), kind.np)
-    return fresh_out("eye", made(values), out, requires_grad) if out is not None else _placed(made(values, requires_grad), meta)
-
-
-def _beside(tensor_: Any, device: Any) -> Any:
-    """The device for a tensor that is to be like another: that one's, unless another is named."""
-    return tensor_.device if device is None else device
-
-
-def new_tensor(
-    self: Any,
-    data: Any,
-    *,
-    dtype: dtype | None = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Any:
-    """A copy of ``data`` in this tensor's dtype, unless another is given."""
-    if pin_memory:
-        devices.refuse_pinning(self.device if device is None else device)
-    if isinstance(data, TensorBase):
-        return tensor(data, dtype=dtype or data._dtype, device=_beside(self, device), requires_grad=requires_grad)
-    return _placed(copied(data, dtype or self._dtype, requires_grad), devices.is_meta(_beside(self, device)))
-
-
-def new_full(
-    self: Any,
-    size: Any,
-    fill_value: Any,
-    *,
-    dtype: dtype | None = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Any:
-    """A tensor of one value in this tensor's dtype, unless another is given."""
-    place = _beside(self, device)
-    return full(size, fill_value, dtype=dtype or self._dtype, device=place, pin_memory=pin_memory, requires_grad=requires_grad)
-
-
-def new_empty(
-    self: Any,
-    *size: Any,
-    dtype: dtype | None = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Any:
-    """A tensor of this tensor's dtype, values not defined (zeros here)."""
-    return empty(*size, dtype=dtype or self._dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
-
-
-def new_zeros(
-    self: Any,
-    *size: Any,
-    dtype: dtype | None = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Any:
-    """Zeros of this tensor's dtype, unless another is given."""
-    return zeros(*size, dtype=dtype or self._dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
-
-
-def new_ones(
-    self: Any,
-    *size: Any,
-    dtype: dtype | None = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Any:
-    """Ones of this tensor's dtype, unless another is given."""
-    return ones(*size, dtype=dtype or self._dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
-
-
-def new_empty_strided(
-    self: Any,
-    size: Any,
-    stride: Any,
-    *,
-    dtype: dtype | None = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Any:
-    """A tensor of the given strides and this tensor's dtype, values not defined (zeros here)."""
-    place = _beside(self, device)
-    return empty_strided(size, stride, dtype=dtype or self._dtype, device=place, pin_memory=pin_memory, requires_grad=requires_grad)
+    return fresh_out("eye", made(values), out, requires_grad) if out is not None else or_meta(made(values, requires_grad), meta)
 
 
 FUNCTIONS = tuple(
     "scalar_tensor zeros ones empty full empty_strided empty_permuted zeros_like ones_like empty_like full_like arange range "
     "linspace logspace eye".split()
 )
-METHODS = tuple("new_tensor new_full new_empty new_zeros new_ones new_empty_strided".split())
-on_accelerators(globals(), FUNCTIONS, (*(name for name in FUNCTIONS if name.endswith("_like")), *METHODS))
-accept_forms(globals())

@@ -8,9 +8,9 @@ import numpy as np
 from .._backend.table import kernel
 from .._core.tensor_base import TensorBase, array_of, is_meta
 from . import views
-from ._autocast import follow
 from ._dispatch import call, shape_of
 from ._named import watching
+from ._operation import operation
 from .compare import eq, where
 from .elementwise import div
 from .from_data import made
@@ -36,6 +36,7 @@ def _lengths(value: Any, name: str, batch: int) -> np.ndarray:
 _WHERE = "(while checking arguments for ctc_loss_allocate_outputs)"
 
 
+@operation
 @watching("log_probs targets")
 def ctc_loss(
     log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
@@ -100,7 +101,6 @@ def _rows(targets: Any, lengths: np.ndarray, batch: int) -> np.ndarray:
     return rows
 
 
-follow(globals())
 
 FUNCTIONS = ()
 METHODS = ()

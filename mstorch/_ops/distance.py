@@ -8,9 +8,9 @@ import numpy as np
 from .._backend.table import kernel
 from .._core.promotion import promote_types
 from . import views
-from ._autocast import follow
 from ._dispatch import broadcast_shape, call, deliver, shape_of, type_word, wrap_dim
 from ._named import node_called
+from ._operation import operation
 from .compare import clamp_min
 from .elementwise import abs as abs_of
 from .elementwise import add, div, mul, sub
@@ -30,6 +30,7 @@ def p_norm(input: Any, p: float, dim: Any, keepdim: bool = False, share: bool = 
     return call(_p_norm, (input,), float(p), dims, keepdim, share)
 
 
+@operation
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Any:
     """The cosine of the angle between vectors along ``dim``; norms count as ``eps`` at least."""
     kind = promote_types(x1._dtype, x2._dtype)
@@ -59,6 +60,7 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2, eps: float = 1e-06, keepdi
     return p_norm(difference, p, len(shape_of(difference)) - 1, keepdim)
 
 
+@operation
 @node_called("PdistBackward0", "input result")
 def pdist(input: Any, p: float = 2) -> Any:
     """The p-norm distances of every pair of rows of (N, M): (N * (N - 1) / 2)."""
@@ -78,6 +80,7 @@ def pdist(input: Any, p: float = 2) -> Any:
     return p_norm(sub(left, right), p, 1, share=False)
 
 
+@operation
 @node_called("CdistBackward0", "x1 x2 result")
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary") -> Any:
     """The p-norm distances of every row of (*, P, M) to every row of (*, R, M): (*, P, R)."""
@@ -118,7 +121,6 @@ def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out:
     return result if out is None else deliver(result, out)
 
 
-follow(globals())
 
 FUNCTIONS = ("cosine_similarity", "pairwise_distance", "pdist", "cdist")
 METHODS = ()

@@ -17,7 +17,6 @@ from .._tape.apply import apply
 from .._tape.composite import record, refuse
 from .._tape.node import watch
 from .._tape.windows import linear
-from ._autocast import follow
 from ._dispatch import (
     binary,
     call,
@@ -38,13 +37,14 @@ from ._dispatch import (
     type_word,
     unary,
 )
-from ._forms import accept_forms
+from ._forms import ALPHA, SELF, VALUE, Forms
 from ._in_place import in_place
 from ._in_turn import elementwise_form
 from ._integer_history import refuse_tracked
 from ._memory_order import in_order_of, kept_order, result_strides, row_major
 from ._named import by_value, node_called
 from ._numbers import fitting
+from ._operation import operation
 from ._scalars import scalar_array
 from ._self_reading import as_written
 from ._where import chosen
@@ -108,6 +108,7 @@ def _rounded(value: Any, kind: dtype) -> Any:
     return float(scalar_array(fitting(value, kind), kind)) if isinstance(value, (int, float)) else value
 
 
+@operation(forms=ALPHA)
 def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """``input + alpha * other``, elementwise."""
     if alpha != 1 or alpha.__class__ is bool:
@@ -133,6 +134,7 @@ def _check_subtraction(input: Any, other: Any) -> None:
         )
 
 
+@operation(forms=ALPHA)
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """``input - alpha * other``, elementwise."""
     _check_subtraction(input, other)
@@ -143,11 +145,13 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     return binary(_sub, input, other, out)
 
 
+@operation(forms=Forms(old=(("input", "other", "alpha"),)))
 def subtract(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """The same as ``sub``."""
     return sub(input, other, alpha=alpha, out=out)
 
 
+@operation(forms=Forms(old=(("input", "other", "alpha"),)))
 @node_called(by_value("RsubBackward", 1, "other", number=1))
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """``other - alpha * input``, elementwise."""
@@ -222,6 +226,7 @@ def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
     return found
 
 
+@operation(forms=SELF)
 @node_called(by_value("RemainderBackward", 1, "other"))
 def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
     """The remainder with the sign of the divisor, as Python's ``%``."""
@@ -254,6 +259,7 @@ _NO_TRUTH = (
 )
 
 
+@operation(forms=SELF)
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """``input ** exponent``, elementwise; either may be a number."""
     kind = result_dtype((input, exponent))
@@ -317,6 +323,7 @@ def scalar_like(value: Any, kind: dtype) -> Any:
     return scalar_tensor(value, dtype=kind)
 
 
+@operation(forms=SELF)
 def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """The power, computed in float64 (complex128 for complex numbers)."""
     kind = complex128 if max(kind_of(input).category, kind_of(exponent).category) == 3 else float64
@@ -408,11 +415,13 @@ def sqrt(input: Any, *, out: Any = None) -> Any:
     return unary(_sqrt, input, out, to_float=True)
 
 
+@operation
 def rsqrt(input: Any, *, out: Any = None) -> Any:
     """One over the square root of each element."""
     return unary(_rsqrt, input, out, to_float=True)
 
 
+@operation
 def reciprocal(input: Any, *, out: Any = None) -> Any:
     """One over each element."""
     return unary(_reciprocal, input, out, to_float=True)
@@ -424,6 +433,7 @@ def _expect_number(name: str, value: Any) -> None:
         raise TypeError(f"{name}(): argument 'value' must be Number, not Tensor")
 
 
+@operation(forms=VALUE)
 @node_called("AddcmulBackward0")
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Any:
     """``input + value * tensor1 * tensor2``, elementwise."""
@@ -434,6 +444,7 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any 
     return add(input, mul(_scaled_first(input, tensor1, tensor2, value), tensor2), out=out)
 
 
+@operation(forms=VALUE)
 @node_called("AddcdivBackward0", "tensor2")
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Any:
     """``input + value * tensor1 / tensor2``, elementwise."""
@@ -532,8 +543,6 @@ neg_, reciprocal_, rsqrt_, sqrt_, square_ = (
 )
 negative_ = neg_
 
-accept_forms(globals())
-follow(globals())
 
 FUNCTIONS = tuple(
     "add sub subtract rsub mul multiply div divide true_divide floor_divide remainder fmod pow float_power neg "

@@ -12,10 +12,9 @@ from .._core.strides import normalize
 from .._core.tensor_base import TensorBase, in_order, strides_of
 from .._tape.node import watch
 from . import views
-from ._autocast import follow
 from ._dispatch import call, finish, shape_of, type_word, wrap_dim
-from ._forms import accept_forms
 from ._named import call_node, node_called
+from ._operation import operation
 from .creation import arange, zeros
 from .join import cat, flip, roll
 
@@ -200,11 +199,13 @@ def _length(n: int | None) -> tuple[int] | None:
     return (n,)
 
 
+@operation
 def fft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
     """The transform along one dimension."""
     return finish(_along_one(input, n, dim, norm, False), out)
 
 
+@operation
 def ifft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
     """The inverse transform along one dimension."""
     return finish(_along_one(input, n, dim, norm, True), out)
@@ -219,45 +220,53 @@ def _along_one(input: Any, n: int | None, dim: int, norm: str | None, inverse: b
     return found
 
 
+@operation
 @node_called("FftR2CBackward0")
 def rfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
     """The transform of real numbers: the frequencies that are not negative."""
     return finish(_real_n(input, _length(n), _one(dim), norm, False, "rfft"), out)
 
 
+@operation
 @node_called("FftC2RBackward0")
 def irfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
     """The inverse of ``rfft``."""
     return finish(_to_real_n(input, _length(n), _one(dim), norm, True, "irfft"), out)
 
 
+@operation
 @node_called("FftC2RBackward0")
 def hfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
     """The transform of half a symmetric signal: real numbers."""
     return finish(_to_real_n(input, _length(n), _one(dim), norm, False, "hfft"), out)
 
 
+@operation
 def ihfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
     """The inverse of ``hfft``."""
     return finish(_real_n(input, _length(n), _one(dim), norm, True, "ihfft"), out)
 
 
+@operation
 def fftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
     """The transform along several dimensions."""
     return finish(_complex_n(input, s, dim, norm, False), out)
 
 
+@operation
 def ifftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
     """The inverse transform along several dimensions."""
     return finish(_complex_n(input, s, dim, norm, True), out)
 
 
+@operation
 @node_called("FftR2CBackward0")
 def rfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
     """The transform of real numbers along several dimensions, half of it along the last."""
     return finish(_real_n(input, s, dim, norm, False, "rfftn"), out)
 
 
+@operation
 @node_called("FftC2RBackward0")
 def irfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
     """The inverse of ``rfftn``."""
@@ -275,22 +284,26 @@ def ihfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, 
     return finish(_real_n(input, s, dim, norm, True, "ihfftn"), out)
 
 
+@operation
 def fft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Any:
     """The transform along two dimensions."""
     return fftn(input, s, dim, norm, out=out)
 
 
+@operation
 def ifft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Any:
     """The inverse transform along two dimensions."""
     return ifftn(input, s, dim, norm, out=out)
 
 
+@operation
 @node_called("FftR2CBackward0")
 def rfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Any:
     """The transform of real numbers along two dimensions, half of it along the last."""
     return rfftn(input, s, dim, norm, out=out)
 
 
+@operation
 @node_called("FftC2RBackward0")
 def irfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Any:
     """The inverse of ``rfft2``."""
@@ -350,5 +363,3 @@ def ifftshift(input: Any, dim: Any = None) -> Any:
     return _shifted(input, dim, lambda length: math.ceil(length / 2))
 
 
-accept_forms(globals())
-follow(globals())

@@ -18,9 +18,9 @@ from .._core.tensor_base import array_of as memory_of
 from .._core.warned import warn, warn_once
 from . import views
 from ._dispatch import type_word
-from ._forms import accept_forms
 from ._numbers import integer_fits
-from .placing import on_accelerators
+from ._operation import operation
+from .placing import placed
 
 
 def made(array: np.ndarray, requires_grad: bool = False, strides: tuple[int, ...] | None = None) -> Any:
@@ -139,6 +139,8 @@ def _inferred(leaves: list[Any]) -> dtype:
     return kind or get_default_dtype()
 
 
+@operation
+@placed
 def tensor(
     data: Any, *, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Any:
@@ -222,6 +224,8 @@ def array_of(data: Any, kind: dtype | None) -> np.ndarray:
     return _python_array(data, kind)
 
 
+@operation
+@placed
 def as_tensor(data: Any, dtype: dtype | None = None, device: Any = None) -> Any:
     """``data`` as a tensor, without a copy where that is possible (a tensor, or an array of the wanted dtype)."""
     if devices.is_meta(device):
@@ -237,6 +241,8 @@ def as_tensor(data: Any, dtype: dtype | None = None, device: Any = None) -> Any:
     return copied(data, dtype)
 
 
+@operation
+@placed
 def asarray(
     obj: Any, *, dtype: dtype | None = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Any:
@@ -337,6 +343,7 @@ def _from_strided_array(array: np.ndarray, kind: dtype) -> Any:
     return window(tensor_of(flat)._storage, kind, array.shape, strides, 0)
 
 
+@operation
 def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:
     """A 1-d tensor over the memory of an object with the buffer protocol."""
     if not _has_buffer(buffer):
@@ -383,5 +390,3 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 
 
 FUNCTIONS = ("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "from_dlpack")
-on_accelerators(globals(), ("tensor", "as_tensor", "asarray"))
-accept_forms(globals())

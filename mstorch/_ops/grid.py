@@ -15,9 +15,9 @@ from .._core.tensor_base import is_tracked, recording
 from .._core.warned import warn
 from .._tape.windows import linear, no_view
 from . import views
-from ._autocast import follow
 from ._dispatch import call, capturing, shape_of, without_grad
 from ._named import by_rank, node_called
+from ._operation import operation
 from .compare import clamp, ge, le, logical_and, logical_not, logical_or, ne, where
 from .copying import to_dtype
 from .creation import zeros_like
@@ -140,6 +140,7 @@ def _cubic_weights(t: Any) -> list[Any]:
     return [far(add(t, 1)), near(t), near(sub(1, t)), far(sub(2, t))]
 
 
+@operation
 @node_called(by_rank("GridSampler{}DBackward0", 2), "input grid")
 def grid_sample(
     input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
@@ -291,16 +292,19 @@ _MODES = ("bilinear", "nearest", "bicubic")
 _PADDINGS = ("zeros", "border", "reflection")
 
 
+@operation
 def grid_sampler(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
     """``grid_sample`` with numbers for the modes: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
     return grid_sample(input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], align_corners)
 
 
+@operation
 def grid_sampler_2d(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
     """``grid_sampler`` of images (N, C, H, W)."""
     return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
+@operation
 def grid_sampler_3d(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
     """``grid_sampler`` of volumes (N, C, D, H, W)."""
     if len(shape_of(input)) != 5 or len(shape_of(grid)) != 5:
@@ -316,7 +320,6 @@ def affine_grid_generator(theta: Any, size: Any, align_corners: bool) -> Any:
     return affine_grid(theta, size, align_corners)
 
 
-follow(globals())
 
 FUNCTIONS = ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "affine_grid_generator")
 METHODS = ()

@@ -30,9 +30,7 @@ from .._core.writable import check_history, check_writable
 from .._tape.apply import apply
 from .._tape.node import watch
 from . import subscript, views
-from ._autocast import follow
 from ._dispatch import (
-    accept_numpy_names,
     broadcast_shape,
     call,
     capturing,
@@ -49,11 +47,12 @@ from ._dispatch import (
     type_word,
     wrap_dim,
 )  # fmt: skip
-from ._forms import accept_forms
+from ._forms import Forms
 from ._in_place import in_place, in_place_form
 from ._index_checks import check_index_dim, check_range, expect_dtype_of, index_tensor
 from ._named import by_value, node_called
 from ._numbers import fitting
+from ._operation import operation
 from ._overlaps import refuse_overlap
 from ._scalars import scalar_array
 from ._window_writes import form_for_windows, in_memory
@@ -93,6 +92,7 @@ def keep_gaps(input: Any, found: Any) -> Any:
     return made
 
 
+@operation(numpy_names=True)
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: Any = None) -> Any:
     """``input`` taken along ``dim`` at ``index``, whose other dimensions run along those of ``input``."""
     shape = shape_of(input)
@@ -114,6 +114,7 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: 
     return finish(watch(call(_gather, (input,), dim, positions), input, index), out)
 
 
+@operation(numpy_names=True)
 def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
     """The entries ``index`` (a vector) along a dimension, as a copy."""
     shape = shape_of(input)
@@ -152,6 +153,7 @@ def take(input: Any, index: Any, *, out: Any = None) -> Any:
     return finish(watch(call(_take, (input,), positions), input), out)
 
 
+@operation(numpy_names=True)
 def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any = None) -> Any:
     """``input`` at ``indices`` along ``dim``, the other dimensions broadcast; without ``dim`` from the flat tensor."""
     if indices._dtype is not int64:
@@ -268,6 +270,7 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = No
     return finish(found, out)
 
 
+@operation
 @node_called("IndexPutBackward0")
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """A copy with ``values`` put (or added) at the index tensors."""
@@ -276,6 +279,7 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
     return found
 
 
+@operation(forms=Forms({"input": "self"}))
 def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """Put (or add) ``values`` at the index tensors; returns the tensor."""
     check_history(self)
@@ -369,6 +373,7 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
 _put_anywhere = in_place_form(put, "put_", uniform=True)
 
 
+@operation(numpy_names=True)
 @node_called(by_value("IndexFillBackward", 3, "value"))
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     """A copy with ``value`` in the entries ``index`` of a dimension."""
@@ -510,8 +515,6 @@ def _masked_scatter_without_counting(input: Any, mask: Any, source: Any) -> Any:
 
 
 
-accept_forms(globals())
-follow(globals())
 
 FUNCTIONS = tuple(
     "gather index_select take take_along_dim masked_fill masked_select nonzero argwhere nonzero_static index_put index_put_ put "
@@ -524,4 +527,3 @@ NAMED_METHODS = {
     "index_fill_": form_for_shared_places(index_fill, "index_fill_", lenient=True),
     "masked_scatter_": masked_scatter_,
 }
-accept_numpy_names(globals(), FUNCTIONS)

@@ -20,10 +20,8 @@ from .._core.tensor_base import TensorBase, array_of, in_order, is_tracked, reco
 from .._tape.apply import apply
 from .._tape.windows import linear_node, no_view
 from . import views
-from ._autocast import follow
 from ._deprecated import warn_of
 from ._dispatch import (
-    accept_numpy_names,
     broadcast_shape,
     call,
     cast_tensor,
@@ -35,8 +33,9 @@ from ._dispatch import (
     wrap_dim,
     wrap_dims,
 )
-from ._forms import accept_forms
+from ._forms import Forms
 from ._named import node_called
+from ._operation import operation
 from ._overlaps import refuse_overlap, resize_overlapping
 from .creation import arange, zeros
 from .from_data import from_numpy
@@ -77,6 +76,7 @@ def _check_kind(kind: Any, out: Any) -> None:
         raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_word(out._dtype)}")
 
 
+@operation(numpy_names=True)
 def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     """The tensors one after another along ``dim``."""
     tensors = tensor_list(tensors, "cat")
@@ -126,6 +126,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
 concat = concatenate = cat
 
 
+@operation(numpy_names=True)
 def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     """The tensors, of one size, along a new dimension ``dim``."""
     tensors = tensor_list(tensors, "stack")
@@ -261,6 +262,7 @@ def block_diag(*tensors: Any) -> Any:
     return cat(rows, 0)
 
 
+@operation(forms=Forms(star="repeats"))
 def repeat(self: Any, *repeats: Any) -> Any:
     """The tensor repeated along each dimension; more repeats than dimensions add dimensions in front."""
     counts = shape_args(repeats)
@@ -280,6 +282,7 @@ def tile(input: Any, dims: Any) -> Any:
     return repeat(input, ((1,) * lead + counts))
 
 
+@operation(forms=Forms({"repeats": "input"}), numpy_names=True)
 def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Any:
     """Each entry along ``dim`` (or of the flat tensor) repeated; ``repeats`` alone gives the indices it stands for."""
     if repeats is None:
@@ -528,6 +531,3 @@ FUNCTIONS = tuple(
 )
 NAMED_METHODS = {"flip": _flip_method, "tile": _tile_method}
 METHODS = tuple("repeat repeat_interleave fliplr flipud roll rot90".split())
-accept_numpy_names(globals(), FUNCTIONS)
-accept_forms(globals())
-follow(globals())

@@ -16,20 +16,10 @@ from .._core.tensor_base import TensorBase, tensor_of, value_of, wrap
 from .._tape.composite import record
 from .._tape.windows import no_view
 from . import reduce, views
-from ._autocast import follow
-from ._dispatch import (
-    accept_numpy_names,
-    broadcast_shape,
-    finish,
-    finish_exactly,
-    finish_safely,
-    readable,
-    shape_of,
-    type_word,
-    wrap_dim,
-)
-from ._forms import accept_forms
+from ._dispatch import broadcast_shape, finish, finish_exactly, finish_safely, readable, shape_of, type_word, wrap_dim
+from ._forms import Forms
 from ._named import node_called
+from ._operation import operation
 from .compare import where
 from .creation import eye, zeros
 from .join import cat
@@ -187,6 +177,7 @@ def _check_factors(LU: Any, pivots: Any, B: Any, left: bool) -> None:
         raise RuntimeError(f"Pivots given to lu_solve must all be {word}. Did you properly pass the result of lu_factor?")
 
 
+@operation(forms=Forms({"input": "b"}))
 @node_called("LinalgLuSolveBackward0")
 def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False, out: Any = None) -> Any:
     """The X of ``A @ X = B`` (``X @ A = B``, the adjoint of A) from the LU factors of A."""
@@ -235,6 +226,7 @@ def _sign_of(A: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.diagonal(array, axis1=-2, axis2=-1), (1 - 2 * odd).astype(array.dtype)
 
 
+@operation(forms=Forms({"input": "A"}))
 def det(A: Any, *, out: Any = None) -> Any:
     """The determinant of square matrices."""
     check_floating(A, "linalg.det")
@@ -348,6 +340,7 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None
     return finish_safely(attach("LinalgPinvBackward0", _pinv_backward, (A,), (found,))[0], out, "linalg.pinv")
 
 
+@operation
 def matrix_rank(
     A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
 ) -> Any:
@@ -364,6 +357,7 @@ def matrix_rank(
     return finish_safely(reduce.sum((size > _tolerance(size, shape_of(A), atol, rtol)), -1), out, "torch.linalg.matrix_rank")
 
 
+@operation
 def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
     """The condition number: the norm of A times that of its inverse."""
     check_floating(A, "linalg.cond")
@@ -386,6 +380,7 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
     return finish_safely(found, out, "linalg.cond")
 
 
+@operation
 @node_called("LinalgLstsqBackward0")
 def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> Any:
     """The X of least ``norm(A @ X - B)``, the residuals, the rank and the singular values, as the driver gives them."""
@@ -458,6 +453,7 @@ def check_scales(name: str, A: Any, tau: Any) -> None:
         raise RuntimeError(f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(t[:-1])}")
 
 
+@operation
 @node_called("LinalgHouseholderProductBackward0")
 def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
     """The first columns of the product of Householder reflections: vectors below the diagonal of A, scales in tau."""
@@ -525,6 +521,7 @@ def check_norm_out(name: str, A: Any, dtype: Any, out: Any) -> None:
         raise RuntimeError(f"{name} expected out tensor dtype {type_word(want)} but got: {type_word(out._dtype)}")
 
 
+@operation(numpy_names=True)
 def matrix_norm(
     A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Any = None
 ) -> Any:
@@ -575,6 +572,7 @@ def _least(sizes: Any, dim: int, keepdim: bool) -> Any:
     return reduce.amin(sizes, dim, keepdim)
 
 
+@operation(numpy_names=True)
 def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None) -> Any:
     """The vector norm, or for two dimensions and an order the matrix norm."""
     check_floating(A, "linalg.norm", low=True)
@@ -595,6 +593,3 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
 
 
-accept_numpy_names(globals(), ("norm", "matrix_norm"))
-accept_forms(globals())
-follow(globals())

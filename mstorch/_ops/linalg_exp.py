@@ -11,7 +11,8 @@ from .._core.modes import modes
 from .._core.tensor_base import array_of
 from . import views
 from ._dispatch import call, capturing, shape_of, without_grad
-from ._forms import accept_forms
+from ._forms import Forms
+from ._operation import operation
 from .compare import where
 from .creation import eye, zeros_like
 from .join import cat
@@ -135,6 +136,7 @@ def _exp_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
     return (matrix_exp(cat((upper, lower), -2))[..., :size, size:],)
 
 
+@operation(forms=Forms({"input": "A"}))
 def matrix_exp(A: Any) -> Any:
     """The exponential of square matrices."""
     check_floating(A, "linalg.matrix_exp", low=True)
@@ -150,4 +152,3 @@ def matrix_exp(A: Any) -> Any:
     return attach("LinalgMatrixExpBackward0", _exp_backward, (A,), (found,))[0]
 
 
-accept_forms(globals())

@@ -13,9 +13,9 @@ from .._core.strides import columns_first
 from .._core.tensor_base import TensorBase, array_of, in_order, recording, value_of, wrap
 from .._tape.composite import record
 from . import views
-from ._autocast import follow
 from ._dispatch import broadcast_shape, capturing, finish_exactly, finish_safely, shape_of, type_word
 from ._named import node_called
+from ._operation import operation
 from .creation import eye, zeros_like
 from .join import cat
 from .shape import diag_embed, tril, triu
@@ -178,6 +178,7 @@ def _solve_any(A: Any, B: Any, left: bool, name: str) -> tuple[Any, Any]:
     return (by_columns(found) if len(shape_of(found)) > 1 else found), info
 
 
+@operation
 @node_called("LinalgSolveExBackward0")
 def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
     """The X of ``A @ X = B``, or with ``left=False`` of ``X @ A = B``."""
@@ -214,6 +215,7 @@ def _inverse_backward(gradients: Any, outputs: Any, inputs: Any) -> Any:
     return (None if gradient is None else -(inverse.mH @ gradient @ inverse.mH),)
 
 
+@operation
 def inv(A: Any, *, out: Any = None) -> Any:
     """The inverse of square matrices."""
     found, info = _inverse(A, "linalg.inv")
@@ -221,6 +223,7 @@ def inv(A: Any, *, out: Any = None) -> Any:
     return finish_exactly(found, out)
 
 
+@operation
 def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
     """The inverse, and for each matrix the first zero pivot (from 1), 0 if it is invertible."""
     found, info = _inverse(A, "linalg.inv")
@@ -301,6 +304,7 @@ _NOT_POSITIVE = (
 )
 
 
+@operation
 @node_called("LinalgCholeskyExBackward0")
 def cholesky(input: Any, *, upper: bool = False, out: Any = None) -> Any:
     """The lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
@@ -309,6 +313,7 @@ def cholesky(input: Any, *, upper: bool = False, out: Any = None) -> Any:
     return finish_exactly(found, out)
 
 
+@operation
 @node_called("LinalgCholeskyExBackward0")
 def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
     """``cholesky`` and for each matrix the order of the first minor that is not positive-definite, 0 if there is none."""
@@ -365,6 +370,7 @@ def _joined(first: Any, second: Any, dim: int) -> Any:
     return cat((first, second), dim)
 
 
+@operation
 def qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
     """Q and R with ``A = Q @ R``, R upper triangular."""
     check_floating(A, "linalg.qr")
@@ -423,11 +429,13 @@ def eigh_pair(A: Any, UPLO: str, name: str) -> tuple[Any, ...]:
     return attach("LinalgEighBackward0", _eigh_backward, (A,), (values, by_columns(vectors)), UPLO, kept=())
 
 
+@operation
 def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     """Ascending eigenvalues and eigenvectors of Hermitian matrices."""
     return finish_exactly(return_types.linalg_eigh(eigh_pair(A, UPLO, "linalg.eigh")), out)
 
 
+@operation
 def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     """Ascending eigenvalues of Hermitian matrices."""
     return finish_exactly(eigh_pair(A, UPLO, "linalg.eigvalsh")[0], out)
@@ -460,12 +468,14 @@ def eig_pair(A: Any, name: str) -> tuple[Any, ...]:
     return attach("LinalgEigBackward0", _eig_backward, (A,), (values, by_columns(vectors)), kept=())
 
 
+@operation
 def eig(A: Any, *, out: Any = None) -> Any:
     """Complex eigenvalues and eigenvectors of square matrices."""
     found = return_types.linalg_eig(eig_pair(A, "linalg.eig"))
     return finish_safely(found, out, "torch.linalg.eig", "eigenvalues", "eigenvectors")
 
 
+@operation
 def eigvals(A: Any, *, out: Any = None) -> Any:
     """Complex eigenvalues of square matrices."""
     found = eig_pair(A, "linalg.eigvals")[:1]
@@ -523,6 +533,7 @@ def svd_parts(A: Any, full: bool, name: str) -> tuple[Any, ...]:
     return attach("LinalgSvdBackward0", _svd_backward, (A,), (by_columns(u), s, by_columns(vh)), kept=())
 
 
+@operation
 def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
     """U, S and Vh with ``A = U @ diag(S) @ Vh``, S in descending order."""
     _check_driver(driver, "linalg.svd")
@@ -534,6 +545,7 @@ def _check_driver(driver: str | None, name: str) -> None:
         raise RuntimeError(f"{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
 
 
+@operation
 def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
     """The singular values in descending order."""
     _check_driver(driver, "linalg.svd")
@@ -544,6 +556,7 @@ def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
     return finish_exactly(wrap(_run(_svdvals, A)), out)
 
 
+@operation
 def geqrf(input: Any, *, out: Any = None) -> Any:
     """R above the Householder vectors of Q, and their scales."""
     check_floating(input, "geqrf")
@@ -552,4 +565,3 @@ def geqrf(input: Any, *, out: Any = None) -> Any:
     return finish_exactly(return_types.geqrf((by_columns(factors), wrap(scales))), out)
 
 
-follow(globals())

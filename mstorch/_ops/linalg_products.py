@@ -8,10 +8,9 @@ from typing import Any
 from .._core.dtype import int64
 from .._core.tensor_base import TensorBase
 from . import contract, measure, reduce, views
-from ._autocast import follow
 from ._dispatch import cpp_word, finish, finish_safely, shape_of, type_word, wrap_dim
-from ._forms import accept_forms
 from ._named import node_called
+from ._operation import operation
 from .creation import eye
 from .join import cat
 from .linalg_factor import _LinAlgError, check_floating, solve, solve_matrices
@@ -22,6 +21,7 @@ def matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
     return contract.matrix_power(A, n, out=out)
 
 
+@operation
 def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     """The inner products along ``dim``, the first operand conjugated."""
     check_floating(x, "linalg.vecdot", low=True)
@@ -30,6 +30,7 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     return finish(reduce.sum(x.conj_physical() * y, dim), out)
 
 
+@operation
 @node_called("LinalgCrossBackward0")
 def cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> Any:
     """The cross product of vectors of length 3 along ``dim``."""
@@ -64,6 +65,7 @@ def vander(x: Any, N: int | None = None) -> Any:
     return cat((ones, spread.cumprod(-1)), -1)
 
 
+@operation
 def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
     """The product of several matrices, in the order that takes the fewest multiplications; the ends may be vectors."""
     count = len(tensors)
@@ -103,6 +105,7 @@ def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
     return finish(found, out)
 
 
+@operation
 def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
     """The inverse of A as a map from its last dimensions to the first ``ind``."""
     if ind <= 0:
@@ -123,6 +126,7 @@ def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
     return finish_safely(views.reshape(found, (*shape[ind:], *shape[:ind])), out, "tensorinv")
 
 
+@operation
 def tensorsolve(A: Any, B: Any, dims: Sequence[int] | None = None, *, out: Any = None) -> Any:
     """The X of ``tensordot(A, X, X.ndim) = B``."""
     if dims is not None:
@@ -139,5 +143,3 @@ def tensorsolve(A: Any, B: Any, dims: Sequence[int] | None = None, *, out: Any =
     return finish_safely(views.reshape(found, rest), out, "tensorsolve")
 
 
-accept_forms(globals())
-follow(globals())

@@ -11,11 +11,11 @@ from .. import return_types
 from .._core.tensor_base import TensorBase, array_of, value_of
 from . import linalg, views
 from . import linalg_factor as factor
-from ._autocast import follow
 from ._deprecated import warn_of
 from ._dispatch import broadcast_shape, finish, finish_exactly, finish_safely, readable, shape_of, type_word
-from ._forms import FORMS, accept_forms, accepting
+from ._forms import Forms, accepting
 from ._named import node_called
+from ._operation import operation
 from .compare import where
 from .creation import eye, zeros
 from .linalg import check_scales, det, householder_product, permutation_of, pinv, signed_log, triangles  # noqa: F401 - names of the torch namespace too
@@ -37,8 +37,8 @@ from .linalg_factor import (  # noqa: F401 - names of the torch namespace too
 from .placing import beside
 from .shape import tril
 
-inverse = accepting(inv, FORMS["inverse"])
-orgqr = accepting(householder_product, FORMS["orgqr"])
+inverse = accepting(inv, Forms({"input": "A"}))
+orgqr = accepting(householder_product, Forms({"input": "A", "input2": "tau"}))
 
 
 @node_called("LuUnpackBackward0")
@@ -66,6 +66,7 @@ def lu_unpack(
     return finish_exactly(return_types.lu_unpack((permutation, lower, upper)), out)
 
 
+@operation(forms=Forms({"input": "b"}))
 @node_called("LinalgLuSolveBackward0")
 def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
     """The X of ``A @ X = b`` from the LU factors of A."""
@@ -86,12 +87,14 @@ def logdet(input: Any) -> Any:
     return where(sign < 0, math.nan, log)
 
 
+@operation
 @node_called("LinalgPinvBackward0")
 def pinverse(input: Any, rcond: float = 1e-15) -> Any:
     """The pseudo-inverse."""
     return pinv(input, rcond)
 
 
+@operation(forms=Forms({"input": "B", "input2": "L"}))
 def cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> Any:
     """The X of ``A @ X = B`` from the Cholesky factor of A."""
     if len(shape_of(B)) < 2:
@@ -140,6 +143,7 @@ def _zero_of(name: str, zero: np.ndarray) -> str:
     )
 
 
+@operation(forms=Forms({"input": "L"}))
 def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
     """The inverse of A from its Cholesky factor."""
     check_square(L, "cholesky_inverse")
@@ -152,6 +156,7 @@ def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
     return finish_safely(attach("CholeskyInverseBackward0", _inverse_backward, (L,), (found,), upper)[0], out, "cholesky_inverse")
 
 
+@operation(forms=Forms({"input2": "tau", "input3": "other"}))
 @node_called("OrmqrBackward0")
 def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False, *, out: Any = None) -> Any:
     """``Q @ other`` (``other @ Q``, the adjoint of Q) for the whole Q of ``geqrf``."""
@@ -192,6 +197,7 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
     return finish(by_columns(found if left else found.mH), out)
 
 
+@operation
 @node_called("CholeskyBackward0")
 def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
     """The lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
@@ -199,6 +205,7 @@ def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
     return finish_safely(factor.cholesky(input, upper=upper), out, "cholesky")
 
 
+@operation
 def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
     """U, S and V with ``A = U @ diag(S) @ V.mH``."""
     if not compute_uv:
@@ -210,12 +217,14 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
     return finish_exactly(return_types.svd((u, s, vh.mH)), out)
 
 
+@operation
 def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
     """Q and R with ``A = Q @ R``."""
     warn_of("qr")
     return finish(return_types.qr(factor.qr(input, "reduced" if some else "complete")), out)
 
 
+@operation(forms=Forms({"input": "b"}))
 @node_called("TriangularSolveBackward0")
 def triangular_solve(
     b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None
@@ -234,8 +243,6 @@ def triangular_solve(
     return finish_exactly(return_types.triangular_solve((found, by_columns(batch_of(A, batch).clone()))), out)
 
 
-accept_forms(globals())
-follow(globals())
 
 FUNCTIONS = tuple(
     "det inverse matrix_exp geqrf orgqr ormqr lu_unpack lu_solve slogdet logdet pinverse cholesky cholesky_solve "

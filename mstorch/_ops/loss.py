@@ -19,7 +19,6 @@ from .._tape.node import watch
 from .._tape.whole import followed, in_one_piece
 from .._tape.whole import record as record_whole
 from . import views
-from ._autocast import follow
 from ._dispatch import (
     broadcast_shape,
     call,
@@ -32,6 +31,7 @@ from ._dispatch import (
 )
 from ._memory_order import in_order_of, kept_order
 from ._named import call_node, node_called
+from ._operation import operation
 from .activation import logsigmoid
 from .compare import where
 from .copying import to_dtype
@@ -59,6 +59,7 @@ def warn_of_broadcast(input: Any, target: Any) -> None:
         )
 
 
+@operation
 def mse_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     weight: Any = None,
@@ -150,6 +151,7 @@ def weighted(loss: Any, input: Any, weight: Any, reduction: str, label: str | No
     return reduced(loss, reduction)
 
 
+@operation
 def l1_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     weight: Any = None,
@@ -160,6 +162,7 @@ def l1_loss(
     return weighted(abs_of(sub(input, target)), input, weight, reduction)
 
 
+@operation
 def smooth_l1_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     beta: float = 1.0,
@@ -189,6 +192,7 @@ def _smooth_slope(difference: Any, g: Any, share: float, beta: float) -> Any:
     return where(abs_of(difference) >= beta, mul(ends, g), div(mul(mul(difference, share), g), beta))
 
 
+@operation
 def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
     """``d ** 2 / 2`` where ``d = |input - target|`` is at most delta, else ``delta * (d - delta / 2)``."""
     warn_of_broadcast(input, target)
@@ -222,6 +226,7 @@ def _in_dtype_of(input: Any, loss: Any) -> Any:
     return to_dtype(loss, input._dtype)
 
 
+@operation
 @node_called("BinaryCrossEntropyBackward0")
 def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, size_average: bool | None = None, reduce: bool | None = None,
@@ -248,6 +253,7 @@ def binary_cross_entropy(
     return reduced(loss, reduction)
 
 
+@operation
 def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Any = None, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", pos_weight: Any = None,
@@ -299,6 +305,7 @@ def _logits_slopes(gradients: Any, outputs: Any, inputs: Any, weight: Any, pos_w
     return [to_dtype(slope, item._dtype) for slope, item in zip(slopes, inputs)]
 
 
+@operation
 def kl_div(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     log_target: bool = False,
@@ -324,6 +331,7 @@ def kl_div(
     return div(result, shape_of(input)[0]) if batch and shape_of(input) else result
 
 
+@operation
 def poisson_nll_loss(
     input: Any, target: Any, log_input: bool = True, full: bool = False, size_average: bool | None = None,
     eps: float = 1e-08, reduce: bool | None = None, reduction: str = "mean",
@@ -373,6 +381,7 @@ def gaussian_nll_loss(
     return reduced(loss, reduction)
 
 
+@operation
 @node_called("SoftMarginLossBackward0", "input target")
 def soft_margin_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
@@ -395,7 +404,6 @@ def multilabel_soft_margin_loss(
     return reduced(div(sum_of(loss, -1), shape_of(input)[-1]), reduction)
 
 
-follow(globals())
 
 FUNCTIONS = ()
 METHODS = ()

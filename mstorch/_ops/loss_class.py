@@ -16,9 +16,9 @@ from .._tape.node import Passed, edge_of, named, watch
 from .._tape.whole import followed, in_one_piece, record
 from .._tape.windows import linear, no_view
 from . import views
-from ._autocast import follow
 from ._dispatch import call, capturing, shape_of, type_word
 from ._named import call_node, node_called
+from ._operation import operation
 from .compare import ne, where
 from .copying import to_dtype
 from .elementwise import add, div, mul, neg
@@ -61,6 +61,7 @@ def _shapes(input: Any, target: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return x, t
 
 
+@operation
 def nll_loss(
     input: Any, target: Any, weight: Any = None, size_average: bool | None = None, ignore_index: int = -100,
     reduce: bool | None = None, reduction: str = "mean",
@@ -186,6 +187,7 @@ def _without(losses: Any, counted: np.ndarray) -> Any:
     return where(beside(made(np.asarray(counted)), losses), losses, made(np.zeros((), losses._dtype.np)))
 
 
+@operation
 def cross_entropy(
     input: Any, target: Any, weight: Any = None, size_average: bool | None = None, ignore_index: int = -100,
     reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0,
@@ -268,7 +270,6 @@ def _probabilities(input: Any, target: Any, weight: Any, reduction: str, smoothi
     return call_node(div(total, count), "DivBackward1")
 
 
-follow(globals())
 
 FUNCTIONS = ()
 METHODS = ()

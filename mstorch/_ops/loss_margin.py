@@ -9,9 +9,9 @@ import numpy as np
 from .._core.dtype import int64
 from .._core.tensor_base import count_of
 from . import views
-from ._autocast import follow
 from ._dispatch import readable, shape_of, type_word
 from ._named import node_called
+from ._operation import operation
 from .compare import clamp_min, eq, gt, le, logical_and, logical_not, lt, minimum, ne, where
 from .copying import to_dtype
 from .distance import pairwise_distance
@@ -26,6 +26,7 @@ from .reduce import sum as sum_of
 from .scan import cumsum
 
 
+@operation
 def hinge_embedding_loss(
     input: Any, target: Any, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
@@ -37,6 +38,7 @@ def hinge_embedding_loss(
     return reduced(add(far, near), reduction)
 
 
+@operation
 def margin_ranking_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
@@ -51,6 +53,7 @@ def margin_ranking_loss(
     return reduced(clamp_min(add(mul(neg(target), sub(input1, input2)), margin), 0), reduction)
 
 
+@operation
 def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
@@ -74,6 +77,7 @@ def cosine_embedding_loss(
     return reduced(add(near, far), reduction)
 
 
+@operation
 def triplet_margin_loss(
     anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2, eps: float = 1e-06, swap: bool = False,
     size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
@@ -120,6 +124,7 @@ def triplet_margin_with_distance_loss(
     return _triplet(anchor, positive, negative, distance_function or pairwise_distance, margin, swap, reduction)
 
 
+@operation
 @node_called("MultiMarginLossBackward0", "input target weight")
 def multi_margin_loss(
     input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, size_average: bool | None = None,
@@ -163,6 +168,7 @@ def multi_margin_loss(
     return reduced(views.reshape(loss, shape_of(target)) if len(shape) < 2 else loss, reduction)
 
 
+@operation
 @node_called("MultilabelMarginLossBackward0", "input target")
 def multilabel_margin_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
@@ -192,7 +198,6 @@ def multilabel_margin_loss(
     return reduced(views.reshape(loss, ()) if len(shape) < 2 else loss, reduction)
 
 
-follow(globals())
 
 FUNCTIONS = ()
 METHODS = ()

@@ -15,7 +15,6 @@ from .._core.promotion import can_cast
 from .._core.storage import Storage
 from .._core.tensor_base import array_of, in_order, recording, tensor_of
 from .._tape.composite import record, refuse
-from ._autocast import follow
 from ._dispatch import (
     binary,
     broadcast_shape,
@@ -32,11 +31,12 @@ from ._dispatch import (
     type_word,
     unary,
 )
-from ._forms import accept_forms
+from ._forms import SELF
 from ._fresh_out import no_derivative
 from ._in_turn import elementwise_form
 from ._memory_order import kept_order, result_strides, row_major
 from ._named import by_value, node_called
+from ._operation import operation
 from ._parts import expect_parts
 from ._scalars import scalar_array
 from .copying import to_dtype
@@ -71,6 +71,7 @@ _heaviside, _logaddexp, _logaddexp2, _xlogy = (kernel(op) for op in ("heaviside"
 _angle, _frexp, _logit = kernel("angle"), kernel("frexp"), kernel("logit")
 
 
+@operation
 def exp(input: Any, *, out: Any = None) -> Any:
     """e to the power of each element."""
     return unary(_exp, input, out, to_float=True)
@@ -81,26 +82,31 @@ def exp2(input: Any, *, out: Any = None) -> Any:
     return unary(_exp2, input, out, to_float=True)
 
 
+@operation
 def expm1(input: Any, *, out: Any = None) -> Any:
     """``exp(x) - 1``, exact for small x."""
     return unary(_expm1, input, out, to_float=True)
 
 
+@operation
 def log(input: Any, *, out: Any = None) -> Any:
     """The natural logarithm of each element."""
     return unary(_log, input, out, to_float=True)
 
 
+@operation
 def log2(input: Any, *, out: Any = None) -> Any:
     """The logarithm to base 2 of each element."""
     return unary(_log2, input, out, to_float=True)
 
 
+@operation
 def log10(input: Any, *, out: Any = None) -> Any:
     """The logarithm to base 10 of each element."""
     return unary(_log10, input, out, to_float=True)
 
 
+@operation
 def log1p(input: Any, *, out: Any = None) -> Any:
     """``log(1 + x)``, exact for small x."""
     return unary(_log1p, input, out, to_float=True)
@@ -116,16 +122,19 @@ def cos(input: Any, *, out: Any = None) -> Any:
     return unary(_cos, input, out, to_float=True)
 
 
+@operation
 def tan(input: Any, *, out: Any = None) -> Any:
     """The tangent of each element."""
     return unary(_tan, input, out, to_float=True)
 
 
+@operation
 def asin(input: Any, *, out: Any = None) -> Any:
     """The arc sine of each element."""
     return unary(_asin, input, out, to_float=True)
 
 
+@operation
 def acos(input: Any, *, out: Any = None) -> Any:
     """The arc cosine of each element."""
     return unary(_acos, input, out, to_float=True)
@@ -136,11 +145,13 @@ def atan(input: Any, *, out: Any = None) -> Any:
     return unary(_atan, input, out, to_float=True)
 
 
+@operation
 def sinh(input: Any, *, out: Any = None) -> Any:
     """The hyperbolic sine of each element."""
     return unary(_sinh, input, out, to_float=True)
 
 
+@operation
 def cosh(input: Any, *, out: Any = None) -> Any:
     """The hyperbolic cosine of each element."""
     return unary(_cosh, input, out, to_float=True)
@@ -179,6 +190,7 @@ def sigmoid(input: Any, *, out: Any = None) -> Any:
 arcsin, arccos, arctan, arcsinh, arccosh, arctanh = asin, acos, atan, asinh, acosh, atanh
 
 
+@operation
 def atan2(input: Any, other: Any, *, out: Any = None) -> Any:
     """The angle of the point (``other``, ``input``)."""
     expect_tensors("atan2", input, other)
@@ -249,6 +261,7 @@ def logaddexp2(input: Any, other: Any, *, out: Any = None) -> Any:
     return binary(_logaddexp2, input, other, out)
 
 
+@operation(forms=SELF)
 def xlogy(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input * log(other)``, 0 where ``input`` is 0."""
     expect_a_tensor("xlogy", input, other)
@@ -425,8 +438,6 @@ tanh_ = elementwise_form(tanh, "tanh_")
 trunc_ = elementwise_form(trunc, "trunc_")
 xlogy_ = elementwise_form(xlogy, "xlogy_")
 
-accept_forms(globals())
-follow(globals())
 
 FUNCTIONS = tuple(
     "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sinc sigmoid "

@@ -9,7 +9,6 @@ from .._core.strides import is_contiguous
 from .._core.tensor_base import TensorBase, count_of, is_tracked, recording, resize, strides_of, touch
 from .._tape.windows import no_view
 from . import views
-from ._autocast import follow
 from ._dispatch import (
     broadcast_shape,
     call,
@@ -24,6 +23,7 @@ from ._dispatch import (
 from ._forms import without_out_dtype
 from ._integer_history import refuse_tracked
 from ._named import call_node, node_called
+from ._operation import operation
 from .copying import contiguous
 
 _mm = kernel("mm")
@@ -66,6 +66,7 @@ def _nothing(first: Any, second: Any, shape: tuple[int, ...]) -> Any:
     return made
 
 
+@operation
 def mm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any:
     """The product of matrices (n, m) and (m, p). NotImplementedError for an ``out_dtype``, which torch's CPU has not either."""
     without_out_dtype("mm", out_dtype)
@@ -89,6 +90,7 @@ def _product(input: Any, mat2: Any, out: Any) -> Any:
     return call(_mm, (input, mat2))
 
 
+@operation
 def bmm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any:
     """The products of matrices (b, n, m) and (b, m, p). NotImplementedError for an ``out_dtype``."""
     without_out_dtype("bmm", out_dtype)
@@ -111,6 +113,7 @@ def _products(input: Any, mat2: Any, label: str, out: Any) -> Any:
     return call(_bmm, (input, mat2), label=label)
 
 
+@operation
 def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
     """The product of a matrix (n, m) and a vector (m)."""
     a, b = shape_of(input), shape_of(vec)
@@ -141,6 +144,7 @@ def _mv(input: Any, vec: Any, out: Any) -> Any:
     return no_view(views.squeeze(call(_mm, (input, views.unsqueeze(vec, 1))), 1))
 
 
+@operation
 def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
     """The inner product of two vectors."""
     return finish_exactly(_dot(input, tensor, out), out)
@@ -167,6 +171,7 @@ def _dot(input: Any, tensor: Any, out: Any) -> Any:
     return no_view(views.reshape(product, ()))
 
 
+@operation
 def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     """The matrix product over the last two dimensions; vectors are rows or columns, leading dimensions broadcast."""
     if not isinstance(other, TensorBase) or not isinstance(input, TensorBase):
@@ -290,6 +295,7 @@ def _folded_name(input: Any) -> str:
     return "ViewBackward0" if own is None or is_contiguous(input._shape, own) else "AddBackward0"
 
 
+@operation
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """``input @ weight.T + bias``: (…, in) × (out, in) + (out)."""
     a, w = shape_of(input), shape_of(weight)
@@ -326,7 +332,6 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     return _without_row(product) if bias is None else call_node(no_view(views.squeeze(product, 0)), "ViewBackward0")
 
 
-follow(globals())
 
 FUNCTIONS = ("mm", "bmm", "mv", "dot", "matmul")
 METHODS = ("mm", "bmm", "mv", "dot", "matmul")

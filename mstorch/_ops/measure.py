@@ -10,10 +10,8 @@ from .._core.warned import warn
 from .._tape.composite import record
 from .._tape.node import watch
 from . import linalg, reduce, views
-from ._autocast import follow
 from ._deprecated import warn_of
 from ._dispatch import (
-    accept_numpy_names,
     broadcast_shape,
     expect_out_dtype,
     finish,
@@ -24,9 +22,9 @@ from ._dispatch import (
     type_word,
     wrap_dim,
 )
-from ._forms import accept_forms
 from ._memory_order import row_major
 from ._named import node_called
+from ._operation import operation
 from .compare import where
 from .complex_views import complex, imag, real
 from .copying import to_dtype
@@ -34,6 +32,7 @@ from .join import roll
 from .vector_norm import norm_slope, vector_norm
 
 
+@operation(numpy_names=True)
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
     """The norm of all elements or along ``dim``: a number, "fro", or for matrices "nuc"."""
     if isinstance(p, str):
@@ -55,6 +54,7 @@ def _norm_method(self: Any, p: Any = "fro", dim: Any = None, keepdim: bool = Fal
     return norm(self, p, dim, keepdim, dtype=dtype)
 
 
+@operation
 @node_called("DistBackward0")
 def dist(input: Any, other: Any, p: Any = 2) -> Any:
     """The norm of the difference."""
@@ -66,6 +66,7 @@ def dist(input: Any, other: Any, p: Any = 2) -> Any:
 _WIDER = {float16: float32, bfloat16: float32}
 
 
+@operation(numpy_names=True)
 def renorm(input: Any, p: Any, dim: int, maxnorm: Any, *, out: Any = None) -> Any:
     """A copy whose entries along ``dim`` with a norm above ``maxnorm`` are scaled down to it."""
     shape = shape_of(input)
@@ -175,6 +176,7 @@ def corrcoef(input: Any) -> Any:
     return table.clamp(-1, 1)
 
 
+@operation(numpy_names=True)
 @node_called("LinalgCrossBackward0")
 def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
     """The cross products of vectors along ``dim`` (the first of length 3, if not given)."""
@@ -206,11 +208,8 @@ def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) ->
     return finish_exactly(made, out)
 
 
-follow(globals())
 
 FUNCTIONS = ("norm", "dist", "renorm", "cov", "corrcoef", "cross")
 METHODS = ("dist", "renorm", "cov", "corrcoef", "cross")
 NAMED_METHODS = {"norm": _norm_method}
 IN_PLACE = ("renorm",)
-accept_numpy_names(globals(), ("renorm", "cross", "norm"))
-accept_forms(globals())

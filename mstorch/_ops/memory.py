@@ -23,7 +23,8 @@ from .._tape.writes import review
 from . import views
 from ._deprecated import warn_of
 from ._dispatch import cpp_word, shape_args, shape_of, type_word
-from ._forms import accept_forms
+from ._forms import Forms
+from ._operation import operation
 from .copying import is_contiguous
 from .creation import empty
 from .from_data import array_of, made
@@ -285,6 +286,7 @@ def _no_device(name: str, error: type[Exception], text: str) -> Callable[..., An
     return method
 
 
+@operation(forms=Forms({"input": "tensor", "tensors": "tensor"}))
 def dequantize(tensor: Any) -> Any:
     """The tensor in floating numbers: itself, for there are no quantized tensors."""
     if not isinstance(tensor, TensorBase):
@@ -378,4 +380,3 @@ PROPERTIES = {
     "name": _none, "volatile": _volatile, "grad_dtype": _grad_dtype,
     **dict.fromkeys(("is_ipu", "is_xpu", "is_maia", "is_mtia", "is_vulkan", "is_xla", "is_mps"), _false),
 }  # fmt: skip
-accept_forms(globals())

@@ -11,9 +11,9 @@ from .._core.dtype import finfo, float32
 from .._core.tensor_base import count_of
 from .._tape.windows import linear, no_view
 from . import views
-from ._autocast import follow
 from ._dispatch import call, cast_tensor, shape_of, with_format, without_grad, write
 from ._named import node_called
+from ._operation import operation
 from .creation import ones, zeros
 from .elementwise import add, mul, rsqrt, square, sub
 from .reduce import mean
@@ -71,6 +71,7 @@ def batch_norm(
     return with_format(y, input)
 
 
+@operation
 def layer_norm(
     input: Any, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-05,
     cudnn_enable: bool = True,
@@ -103,6 +104,7 @@ def _check_normalized(shape: tuple[int, ...], wanted: tuple[int, ...], weight: A
         )
 
 
+@operation
 def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, eps: float | None = None) -> Any:
     """The input divided by the root of its mean square over the last dimensions (https://arxiv.org/abs/1910.07467)."""
     shape, wanted = shape_of(input), tuple(normalized_shape)
@@ -119,6 +121,7 @@ def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, ep
     return y if weight is None else mul(y, weight)
 
 
+@operation
 @node_called("NativeGroupNormBackward0", "input weight")
 def group_norm(
     input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-05, cudnn_enabled: bool = True
@@ -204,7 +207,6 @@ def _rounded_instance_norm(input: Any, weight: Any, bias: Any, eps: float) -> An
     return add(mul(wide, slope), shift).to(kind)
 
 
-follow(globals())
 
 FUNCTIONS = ("batch_norm", "layer_norm", "rms_norm", "group_norm", "instance_norm")
 METHODS = ()

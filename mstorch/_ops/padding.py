@@ -7,9 +7,9 @@ from .._backend.table import kernel
 from .._core.strides import preserved_strides
 from .._core.tensor_base import strides_of
 from .._tape.node import watch
-from ._autocast import follow
 from ._dispatch import call, shape_of, with_format
 from ._numbers import fitting
+from ._operation import operation
 
 _pad = kernel("pad")
 _pad_like = kernel("pad_like")
@@ -97,19 +97,20 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
     return with_format(watch(result, input), input) if mode == "reflect" else watch(result, input)
 
 
+@operation
 def reflection_pad(input: Any, pads: tuple[int, ...]) -> Any:
     """The elements mirrored at the edges of the last one or two dimensions; ``pad`` has checked the arguments."""
     found = call(_pad_like, (input,), pads, "reflect", label=f"ReflectionPad{len(pads) // 2}DBackward0")
     return with_format(watch(found, input), input)
 
 
+@operation
 def replication_pad(input: Any, pads: tuple[int, ...]) -> Any:
     """The elements at the edges repeated; ``pad`` has checked the arguments."""
     found = call(_pad_like, (input,), pads, "replicate", label=f"ReplicationPad{len(pads) // 2}DBackward0")
     return with_format(watch(found, input), input)
 
 
-follow(globals())
 
 FUNCTIONS = ("constant_pad_nd",)
 METHODS = ()

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -77,15 +77,24 @@ def is_elsewhere(tensor: Any, place: Any) -> bool:
     return (tensor._storage.__class__ is Value) != (place.type != "cpu")
 
 
-def on_accelerators(namespace: dict[str, Any], names: Sequence[str], like: Sequence[str] = ()) -> None:
-    """Let factories of a module put what they make on the accelerator that ``device=`` names; no change where there is none.
+@overload
+def placed(function: Callable[..., Any], /) -> Callable[..., Any]: ...
+@overload
+def placed(*, like: bool = False, drawn: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
+def placed(function: Any = None, /, *, like: bool = False, drawn: bool = False) -> Any:
+    """Declare a factory that puts what it makes on the accelerator that ``device=`` names; no change where there is none.
 
-    Those in ``like`` make something like their first argument, and put it where that is.
+    ``like``: it makes something like its first argument, and puts it where that is. ``drawn``: random numbers, which accelerators draw by
+    themselves, so that only a stand-in for one is given the host's.
     """
-    if runtime.device_type() == "cpu":
-        return
-    for name in {*names, *like}:
-        namespace[name] = _placing(namespace[name], name in like)
+    if function is None:
+        return lambda defined: _on_accelerators(defined, like, drawn)
+    return _on_accelerators(function, False, False)
+
+
+def _on_accelerators(function: Callable[..., Any], like: bool, drawn: bool) -> Callable[..., Any]:
+    there = runtime.FAKE_DEVICE if drawn else runtime.device_type() != "cpu"
+    return _placing(function, like) if there else function
 
 
 def _filled(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> Any:

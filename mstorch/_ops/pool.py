@@ -10,9 +10,9 @@ from .._core.strides import channels_last_strides, is_channels_last, normalize
 from .._core.tensor_base import in_order
 from .._tape.windows import no_view
 from . import views
-from ._autocast import follow
 from ._dispatch import call, refuse_dtype, type_word, with_format
 from ._named import call_node, node_called
+from ._operation import operation
 from .conv import expand_numbers, shape_of
 from .creation import ones_like, zeros_like
 from .padding import constant_pad_nd
@@ -296,6 +296,7 @@ def max_pool2d(
     return max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, False)
 
 
+@operation
 def max_pool3d(
     input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Any:
@@ -318,6 +319,7 @@ def avg_pool2d(
     return avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
+@operation
 def avg_pool3d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
@@ -336,7 +338,6 @@ def adaptive_max_pool1d(input: Any, output_size: Any) -> tuple[Any, Any]:
     return adaptive_max_pool(1, input, output_size)
 
 
-follow(globals())
 
 FUNCTIONS = tuple(
     "max_pool1d max_pool1d_with_indices max_pool2d max_pool3d avg_pool1d adaptive_avg_pool1d adaptive_max_pool1d".split()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _mt19937
-from .._backend import runtime, trace
+from .._backend import trace
 from .._backend.cast import numpy_cast
 from .._backend.raw import Raw, from_numpy
 from .._core import device as devices
@@ -19,12 +19,13 @@ from .._core.writable import check_history, check_writable
 from .._tape.composite import record
 from . import random_device
 from ._dispatch import broadcast_shape, capturing, deliver, shape_args, shape_of, type_word, write_array
-from ._forms import accept_forms
+from ._forms import SIZE, Forms
 from ._fresh_out import fresh_out
+from ._operation import operation
 from .copying import is_contiguous
 from .creation import _checked_size, empty_like
 from .from_data import made
-from .placing import beside, on_accelerators
+from .placing import beside, placed
 from .views import permute
 
 
@@ -86,6 +87,8 @@ def _floating(kind: dtype | None, out: Any, name: str) -> dtype:
     return kind
 
 
+@operation(forms=SIZE)
+@placed(drawn=True)
 def rand(
     *size: Any, generator: Any = None, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False,
@@ -101,6 +104,8 @@ def rand(
     return _tensor(array, kind, requires_grad, out, "rand")
 
 
+@operation(forms=SIZE)
+@placed(drawn=True)
 def randn(
     *size: Any, generator: Any = None, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False,
@@ -140,6 +145,8 @@ def _cpp_int(kind: dtype) -> str:
     }[kind.name]  # fmt: skip
 
 
+@operation
+@placed(drawn=True)
 def randint(
     *args: Any, generator: Any = None, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False, low: Any = None, high: Any = None, size: Any = None,
@@ -164,6 +171,8 @@ def randint(
     return _tensor(array, kind, requires_grad, out, "randint")
 
 
+@operation
+@placed(drawn=True)
 def randperm(
     n: int, *, generator: Any = None, out: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False,
@@ -188,6 +197,8 @@ def _check_permutation(n: int, kind: dtype) -> None:
         raise RuntimeError(f"n is too large for result tensor type: 'torch.{type_word(kind)}Tensor'")
 
 
+@operation
+@placed(like=True, drawn=True)
 def rand_like(
     input: Any, *, generator: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
@@ -199,6 +210,8 @@ def rand_like(
     return _fresh(made_tensor, requires_grad)
 
 
+@operation
+@placed(like=True, drawn=True)
 def randn_like(
     input: Any, *, generator: Any = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
@@ -210,6 +223,8 @@ def randn_like(
     return _fresh(made_tensor, requires_grad)
 
 
+@operation(forms=Forms({"high": "low"}))
+@placed(like=True, drawn=True)
 def randint_like(
     input: Any, low: Any, high: Any = None, *, generator: Any = None, dtype: dtype | None = None, layout: Any = None,
     device: Any = None, requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
@@ -293,6 +308,8 @@ def _check_std(std: float) -> None:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {float(std):g}")
 
 
+@operation
+@placed(drawn=True)
 def normal(
     mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: dtype | None = None,
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
@@ -509,6 +526,3 @@ FUNCTIONS = tuple(
 METHODS = tuple(
     "uniform_ normal_ random_ bernoulli_ bernoulli exponential_ geometric_ cauchy_ log_normal_ multinomial".split()
 )
-if runtime.FAKE_DEVICE:  # a real device draws by itself
-    on_accelerators(globals(), ("rand", "randn", "randint", "randperm", "normal"), ("rand_like", "randn_like", "randint_like"))
-accept_forms(globals())

@@ -20,9 +20,7 @@ from .._core.warned import warn
 from .._tape.composite import record as record_composite
 from .._tape.whole import followed, in_one_piece, record
 from . import views
-from ._autocast import follow
 from ._dispatch import (
-    accept_numpy_names,
     call,
     cast_tensor,
     expect_out_dtype,
@@ -34,10 +32,10 @@ from ._dispatch import (
     wrap_dim,
     wrap_dims,
 )
-from ._forms import accept_forms
 from ._fresh_out import no_derivative
 from ._memory_order import row_major
 from ._named import node_called
+from ._operation import operation
 from ._overlaps import refuse_parts
 from ._parts import expect_parts
 from ._values_at import values_at, without_dim
@@ -95,6 +93,7 @@ def _restarted(found: Any, out: Any, input: Any, dim: Any, start: Any) -> Any:
     return input.clone() if start is None else found.fill_(start)
 
 
+@operation(numpy_names=True)
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The sum of all elements, or along ``dim``; integers add up in int64."""
     if not isinstance(input, TensorBase):
@@ -112,6 +111,7 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | No
     return finish(_restarted(found, out, input, dim, 0), out)
 
 
+@operation(numpy_names=True)
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The sum with NaN counted as zero."""
     if input._dtype.category == 3:
@@ -136,6 +136,7 @@ def _nansum_slope(gradients: Any, outputs: Any, inputs: Any, dims: tuple[int, ..
     return ((g * isnan(x).logical_not()).to(x._dtype),)
 
 
+@operation(numpy_names=True)
 def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The mean of all elements, or along ``dim``; of floating or complex tensors only, unless ``dtype`` is one."""
     kind = dtype or input._dtype
@@ -151,6 +152,7 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | N
     return finish(call(_mean, (input,), dims, keepdim, dtype=kind, label="MeanBackward0" if dim is None else None), out)
 
 
+@operation(numpy_names=True)
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The mean of the elements that are not NaN."""
     if input._dtype.category != 2 and input._dtype.category != 3:
@@ -159,6 +161,7 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtype 
     return finish(nansum(input, dim, keepdim, dtype=dtype) / count, out)
 
 
+@operation(numpy_names=True)
 def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The product of all elements, or along ``dim``; integers multiply in int64."""
     kind = summed_dtype(input, dtype, out)
@@ -242,6 +245,7 @@ def _limit(kind: dtype, upper: bool) -> Any:
     return upper if kind.category == 0 else math.inf if upper else -math.inf
 
 
+@operation(numpy_names=True)
 def amax(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
     """The largest element, of all or along ``dim``; equal ones share the gradient."""
     _match_out(input, out)
@@ -250,6 +254,7 @@ def amax(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -
     return finish(_restarted(_extreme(_amax, "amax", input, dim, keepdim), out, input, dim, start), out)
 
 
+@operation(numpy_names=True)
 def amin(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
     """The smallest element, of all or along ``dim``; equal ones share the gradient."""
     _match_out(input, out)
@@ -259,6 +264,7 @@ def amin(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -
     return finish(_restarted(_extreme(_amin, "amin", input, dim, keepdim), out, input, dim, start), out)
 
 
+@operation(numpy_names=True)
 @node_called("AminmaxBackward0")
 def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
     """The smallest and the largest element, of all or along ``dim``."""
@@ -294,11 +300,13 @@ def _arg(kernel_: Any, name: str, input: Any, dim: int | None, keepdim: bool) ->
     return call(kernel_, (input,), dim, keepdim)
 
 
+@operation(numpy_names=True)
 def argmax(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The index of the largest element, the first of equal ones, int64."""
     return finish_exactly(_arg(_argmax, "argmax", input, dim, keepdim), out)
 
 
+@operation(numpy_names=True)
 def argmin(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The index of the smallest element, the first of equal ones, int64."""
     return finish_exactly(_arg(_argmin, "argmin", input, dim, keepdim), out)
@@ -321,6 +329,7 @@ def _with_indices(arg_kernel: Any, name: str, kind: Any, input: Any, dim: int, k
     return kind((values_at(input, dim, indices, f"{name.capitalize()}Backward0", shown, keepdim), shown))
 
 
+@operation(numpy_names=True)
 def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
     """The largest element; with ``dim`` values and indices along it; with a tensor the elementwise maximum."""
     if isinstance(dim, TensorBase) or other is not None:
@@ -330,6 +339,7 @@ def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
     return _extremes(_argmax, "max", return_types.max, input, dim, keepdim, out)
 
 
+@operation(numpy_names=True)
 def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
     """The smallest element; with ``dim`` values and indices along it; with a tensor the elementwise minimum."""
     if isinstance(dim, TensorBase) or other is not None:
@@ -378,11 +388,13 @@ def _truth(kernel_: Any, name: str, input: Any, dim: Any, keepdim: bool, out: An
     return finish(_restarted(found, out, input, dim, name == "all"), out)
 
 
+@operation(numpy_names=True)
 def all(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """Whether all elements are true, or all along ``dim``."""
     return _truth(_all, "all", input, dim, keepdim, out)
 
 
+@operation(numpy_names=True)
 def any(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """Whether any element is true, or any along ``dim``."""
     return _truth(_any, "any", input, dim, keepdim, out)
@@ -466,6 +478,7 @@ def _spread_args(dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
     return dim, correction
 
 
+@operation(numpy_names=True)
 def var(
     input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None, out: Any = None
 ) -> Any:
@@ -474,6 +487,7 @@ def var(
     return finish(_rounded_once(input, lambda x: _spread(x, dim, correction, keepdim, "var")), out)
 
 
+@operation(numpy_names=True)
 def std(
     input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None, out: Any = None
 ) -> Any:
@@ -493,6 +507,7 @@ def _deviation(variance: Any) -> Any:
     return where(flat, 0.0, where(flat, 1.0, variance).sqrt())
 
 
+@operation(numpy_names=True)
 def var_mean(
     input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None, out: Any = None
 ) -> tuple[Any, Any]:
@@ -501,6 +516,7 @@ def var_mean(
     return finish(_spread_and_mean(input, dim, correction, keepdim, "var_mean"), out)
 
 
+@operation(numpy_names=True)
 def std_mean(
     input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None, out: Any = None
 ) -> tuple[Any, Any]:
@@ -565,6 +581,7 @@ def _spread_and_mean_slope(
     return (found,)
 
 
+@operation(numpy_names=True)
 def count_nonzero(input: Any, dim: Any = None) -> Any:
     """How many elements are not zero, int64."""
     return sum(input.detach().ne(0), dim)
@@ -575,6 +592,3 @@ FUNCTIONS = tuple(
 )
 _NOT_METHODS = ("var_mean", "std_mean")
 METHODS = tuple(name for name in FUNCTIONS if name not in _NOT_METHODS)
-accept_numpy_names(globals(), FUNCTIONS)
-accept_forms(globals())
-follow(globals())

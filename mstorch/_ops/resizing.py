@@ -31,10 +31,12 @@ from .._tape.node import bare_twin, edge_of
 from .._tape.refitted import refit
 from . import views
 from ._dispatch import cpp_word, shape_args, shape_of
-from ._forms import accept_forms
+from ._forms import SIZE, Forms
+from ._operation import operation
 from .placing import beside
 
 
+@operation(forms=SIZE)
 def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     """Change the size in place; a larger one gets new memory, with the old elements first. Returns the tensor."""
     if is_tracked(self) and not modes.inference:
@@ -65,6 +67,7 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     return self
 
 
+@operation(forms=Forms({"input": "self"}))
 def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> Any:
     """Change the size in place to that of another tensor; returns the tensor."""
     return resize_(self, shape_of(the_template))
@@ -124,4 +127,3 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
 
 FUNCTIONS = ("resize_as_",)
 METHODS = ("resize_", "resize_as_", "set_")
-accept_forms(globals())

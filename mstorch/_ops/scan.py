@@ -11,9 +11,7 @@ from .._core.tensor_base import TensorBase, count_of
 from .._core.writable import check_writable, refuse_partial_overlap
 from .._tape.composite import record
 from . import views
-from ._autocast import follow
 from ._dispatch import (
-    accept_numpy_names,
     call,
     cast_tensor,
     cpp_word,
@@ -26,10 +24,10 @@ from ._dispatch import (
     wrap_dim,
     wrap_dims,
 )
-from ._forms import accept_forms
 from ._in_place import in_place
 from ._in_turn import rows_in_turn
 from ._named import node_called
+from ._operation import operation
 from ._overlaps import refuse_parts
 from ._parts import expect_parts
 from .elementwise import div, unkept
@@ -60,11 +58,13 @@ def _scan(kernel_: Any, input: Any, dim: int, kind: dtype | None, out: Any) -> A
     return finish(call(kernel_, (input,), dim, dtype=kind), out)
 
 
+@operation(numpy_names=True)
 def cumsum(input: Any, dim: int, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The sums of the elements up to each one along ``dim``; integers add up in int64."""
     return _scan(_cumsum, input, dim, dtype, out)
 
 
+@operation(numpy_names=True)
 def cumprod(input: Any, dim: int, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The products of the elements up to each one along ``dim``; integers multiply in int64."""
     return _scan(_cumprod, input, dim, dtype, out)
@@ -118,18 +118,21 @@ def _running(kernel_: Any, name: str, kind: Any, input: Any, dim: int, out: Any)
 _WIDER = {"float16": "float32", "bfloat16": "float32", "bool": "uint8"}
 
 
+@operation(numpy_names=True)
 @node_called("CummaxBackward0")
 def cummax(input: Any, dim: int, *, out: Any = None) -> Any:
     """The largest element up to each one along ``dim``, and its index."""
     return _running(_cummax, "cummax", return_types.cummax, input, dim, out)
 
 
+@operation(numpy_names=True)
 @node_called("CumminBackward0")
 def cummin(input: Any, dim: int, *, out: Any = None) -> Any:
     """The smallest element up to each one along ``dim``, and its index."""
     return _running(_cummin, "cummin", return_types.cummin, input, dim, out)
 
 
+@operation(numpy_names=True)
 def logcumsumexp(input: Any, dim: int, *, out: Any = None) -> Any:
     """The logarithm of the sums of exponentials up to each element along ``dim``."""
     dim = wrap_dim(dim, len(shape_of(input)))
@@ -158,6 +161,7 @@ def _logcumsumexp_backward(gradients: Any, outputs: Any, inputs: Any, dim: int) 
     return (exp(behind + inputs[0].conj_physical()),)
 
 
+@operation(numpy_names=True)
 def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:
     """The differences of neighbours along ``dim``, taken ``n`` times."""
     shape = shape_of(input)
@@ -201,6 +205,7 @@ def _steps(x: Any, y: Any, dim: int, name: str) -> Any:
     return diff(x, dim=dim)
 
 
+@operation(numpy_names=True)
 def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """The integral along ``dim`` by the trapezoidal rule, over points ``x`` or steps ``dx`` (1)."""
     return _integral(y, x, dx, dim, False)
@@ -242,11 +247,13 @@ def _integral(y: Any, x: Any, dx: Any, dim: int, running: bool) -> Any:
 trapz = trapezoid
 
 
+@operation(numpy_names=True)
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """The integrals up to each point along ``dim`` by the trapezoidal rule."""
     return _integral(y, x, dx, dim, True)
 
 
+@operation(numpy_names=True)
 def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Any, ...]:
     """Estimated derivatives along each of ``dim``, by central differences, one-sided at the ends."""
     shape = shape_of(input)
@@ -325,12 +332,9 @@ def _derivative(input: Any, dim: int, step: Any, edge_order: int) -> Any:
     return cat(pieces, dim)
 
 
-follow(globals())
 
 FUNCTIONS = tuple(
     "cumsum cumprod cummax cummin logcumsumexp diff trapezoid trapz cumulative_trapezoid gradient".split()
 )
 METHODS = ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "diff")
 NAMED_METHODS = {"cumsum_": cumsum_, "cumprod_": cumprod_}
-accept_numpy_names(globals(), FUNCTIONS)
-accept_forms(globals())

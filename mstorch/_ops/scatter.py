@@ -16,11 +16,11 @@ from .._tape.apply import of_sizes
 from .._tape.composite import record
 from .._tape.node import watch
 from . import views
-from ._autocast import follow
-from ._dispatch import accept_numpy_names, call, finish, python_number, shape_of, type_word, wrap_dim
+from ._dispatch import call, finish, python_number, shape_of, type_word, wrap_dim
 from ._index_checks import check_index_dim, check_range, index_tensor
 from ._named import node_called
 from ._numbers import fitting
+from ._operation import operation
 from ._window_writes import form_for_windows, places_along, rows_at
 
 _scatter = kernel("scatter")
@@ -62,6 +62,7 @@ def _checked(input: Any, dim: int, index: Any, source: Any, name: str) -> tuple[
     return dim, positions, source
 
 
+@operation(numpy_names=True)
 def scatter(
     input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None, out: Any = None
 ) -> Any:
@@ -104,6 +105,7 @@ def _reduced(input: Any, dim: int, positions: Any, source: Any, how: str, includ
     return call(_reduce, (input, source), dim, positions, how, include_self)
 
 
+@operation(numpy_names=True)
 def scatter_add(input: Any, dim: int, index: Any, src: Any, *, out: Any = None) -> Any:
     """A copy with ``src`` added along ``dim`` at ``index``."""
     dim, positions, source = _checked(input, dim, index, src, "scatter")
@@ -115,6 +117,7 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any, *, out: Any = None) 
 _REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 
+@operation(numpy_names=True)
 @node_called("ScatterReduceBackward0")
 def scatter_reduce(
     input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True, out: Any = None
@@ -169,6 +172,7 @@ def _checked_rows(name: str, input: Any, dim: int, index: Any, source: Any) -> t
     return dim, positions
 
 
+@operation(numpy_names=True)
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """A copy with ``alpha`` times the entries of ``source`` added to the entries ``index`` of a dimension."""
     dim, positions = _checked_rows("index_add", input, dim, index, source)
@@ -224,6 +228,7 @@ def _index_written(input: Any, dim: int, positions: Any, source: Any, accumulate
     return _without_indices(found, source) if accumulate else found
 
 
+@operation(numpy_names=True)
 def index_copy(input: Any, dim: int, index: Any, source: Any, *, out: Any = None) -> Any:
     """A copy with the entries ``index`` of a dimension replaced by those of ``source``."""
     shape, other = shape_of(input), shape_of(source)
@@ -263,6 +268,7 @@ def index_copy(input: Any, dim: int, index: Any, source: Any, *, out: Any = None
     return finish(_index_written(input, dim, index, source, False), out)
 
 
+@operation(numpy_names=True)
 @node_called("IndexReduceBackward0")
 def index_reduce(
     input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True, out: Any = None
@@ -340,5 +346,3 @@ NAMED_METHODS = {
     "scatter_reduce_": form_for_windows(scatter_reduce, _reduce_along),
     "scatter_": form_for_windows(scatter, _fill_along),
 }
-accept_numpy_names(globals(), FUNCTIONS)
-follow(globals())

@@ -29,7 +29,6 @@ from .._tape.writes import review
 from . import views
 from ._deprecated import warn_of
 from ._dispatch import (
-    accept_numpy_names,
     call,
     contiguous_copy,
     deliver,
@@ -39,15 +38,16 @@ from ._dispatch import (
     type_word,
     wrap_dim,
 )
-from ._forms import accept_forms
+from ._forms import SECTIONS, SIZE, Forms
 from ._named import node_called
+from ._operation import operation
 from ._window_writes import shares_places
 from .complex_views import view_as_complex, view_as_real
 from .copying import copy_
 from .creation import zeros_like
 from .index import keep_gaps
 from .join import cat, flip
-from .placing import on_accelerators
+from .placing import placed
 from .scan import cumprod
 from .scatter import put_flat
 from .shared_places import form_for_shared_places
@@ -105,6 +105,8 @@ def _triangle_indices(row: int, col: int, offset: int, dtype: Any, device: Any, 
     return made if dtype in (None, int64) else made.to(dtype)
 
 
+@operation
+@placed
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
@@ -115,6 +117,8 @@ def tril_indices(
     return _triangle_indices(row, col, offset, dtype, device, True)
 
 
+@operation
+@placed
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
@@ -143,12 +147,14 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
     return _scattered(input, src, lambda every: views.diagonal(every, offset, dim1, dim2))
 
 
+@operation(numpy_names=True)
 @node_called("SelectScatterBackward0")
 def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
     """A copy with ``src`` as the entry ``index`` of a dimension."""
     return _scattered(input, src, lambda every: views.select(every, dim, index))
 
 
+@operation(numpy_names=True)
 @node_called("SliceScatterBackward0")
 def slice_scatter(
     input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *, out: Any = None
@@ -267,6 +273,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
 # Splits
 
 
+@operation(forms=Forms({**SECTIONS.names, "tensor_indices_or_sections": "indices_or_sections"}), numpy_names=True)
 def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
     """Parts along a dimension: a number of nearly equal ones, or between the indices of a list."""
     shape = shape_of(input)
@@ -329,37 +336,44 @@ def _counts(first: Any, rest: tuple[Any, ...]) -> Any:
     return (first, *rest) if rest else first
 
 
+@operation(forms=SECTIONS)
 def hsplit(input: Any, indices_or_sections: Any, *more: int) -> tuple[Any, ...]:
     """Parts side by side: along the second dimension, of a vector along the first."""
     dim = 0 if len(shape_of(input)) == 1 else 1
     return _directed_split("hsplit", input, _counts(indices_or_sections, more), dim, 1)
 
 
+@operation(forms=SECTIONS)
 def vsplit(input: Any, indices_or_sections: Any, *more: int) -> tuple[Any, ...]:
     """Parts along the first dimension."""
     return _directed_split("vsplit", input, _counts(indices_or_sections, more), 0, 2)
 
 
+@operation(forms=SECTIONS)
 def dsplit(input: Any, indices_or_sections: Any, *more: int) -> tuple[Any, ...]:
     """Parts along the third dimension."""
     return _directed_split("dsplit", input, _counts(indices_or_sections, more), 2, 3)
 
 
+@operation(numpy_names=True)
 def split_with_sizes(input: Any, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
     """Parts of the given sizes along a dimension."""
     return views.split(input, list(split_sizes), dim)
 
 
+@operation(numpy_names=True)
 def unsafe_split(input: Any, split_size: int, dim: int = 0) -> tuple[Any, ...]:
     """Parts of one size along a dimension, each of which may be written to."""
     return set_apart(views.split(input, split_size, dim), "UnsafeSplitBackward0")
 
 
+@operation(numpy_names=True)
 def unsafe_split_with_sizes(input: Any, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
     """Parts of the given sizes along a dimension, each of which may be written to."""
     return set_apart(split_with_sizes(input, split_sizes, dim), "UnsafeSplitWithSizesBackward0")
 
 
+@operation(numpy_names=True)
 def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     """At most ``chunks`` parts of equal size along a dimension, each of which may be written to."""
     return set_apart(views.chunk(input, chunks, dim), "UnsafeSplitBackward0")
@@ -427,6 +441,7 @@ def _hermitian(self: Any) -> Any:
     return adjoint(self) if rank else (self.conj() if self._dtype.category == 3 else self)
 
 
+@operation(forms=SIZE)
 def sum_to_size(self: Any, *size: Any) -> Any:
     """Summed over what broadcasting to this size would have repeated."""
     target, own = shape_args(size), shape_of(self)
@@ -479,6 +494,7 @@ expand_copy = _copying(views.expand, "expand_copy")
 _narrow_copy = _copying(views.narrow, "narrow_copy")
 
 
+@operation(numpy_names=True)
 def narrow_copy(input: Any, dim: int, start: int, length: int, *, out: Any = None) -> Any:
     """What ``narrow`` shows, as a copy."""
     shape = shape_of(input)
@@ -492,7 +508,7 @@ def narrow_copy(input: Any, dim: int, start: int, length: int, *, out: Any = Non
 permute_copy = _copying(views.permute, "permute_copy")
 select_copy = _copying(views.select, "select_copy")
 slice_copy = _copying(_slice, "slice_copy")
-split_copy = _copying(views.split, "split_copy")
+split_copy = operation(forms=Forms({"split_size": "split_size_or_sections"}))(_copying(views.split, "split_copy"))
 split_with_sizes_copy = _copying(split_with_sizes, "split_with_sizes_copy")
 squeeze_copy = _copying(views.squeeze, "squeeze_copy")
 t_copy = _copying(views.t, "t_copy")
@@ -539,6 +555,3 @@ NAMED_METHODS = {
 NAMED_METHODS.update(tril_=_triangle_form(tril), triu_=_triangle_form(triu))
 NAMED_METHODS["swapaxes_"] = NAMED_METHODS["swapdims_"] = NAMED_METHODS["transpose_"]
 PROPERTIES = {"mT": _matrix_transpose, "mH": _matrix_adjoint, "T": _all_reversed, "H": _hermitian}
-on_accelerators(globals(), ("tril_indices", "triu_indices"))
-accept_numpy_names(globals(), FUNCTIONS)
-accept_forms(globals())

@@ -9,10 +9,9 @@ from .._core.modes import grad_set_to, modes
 from .._core.tensor_base import count_of
 from .._tape.composite import record
 from . import views
-from ._autocast import follow
-from ._dispatch import accept_numpy_names, call, deliver, finish, shape_of, wrap_dim, wrap_dims
-from ._forms import accept_forms
+from ._dispatch import call, deliver, finish, shape_of, wrap_dim, wrap_dims
 from ._memory_order import row_major
+from ._operation import operation
 from .elementwise import neg
 from .reduce import amax
 from .reduce import sum as sum_of
@@ -32,11 +31,13 @@ def _along(kernel_: Any, name: str, input: Any, dim: int, kind: dtype | None, ou
     return result if out is None else deliver(result, out)
 
 
+@operation(numpy_names=True)
 def softmax(input: Any, dim: int, dtype: dtype | None = None, *, out: Any = None) -> Any:
     """``exp(x)`` divided by its sum along ``dim``."""
     return _along(_softmax, "softmax_lastdim_kernel_impl", input, dim, dtype, out)
 
 
+@operation(numpy_names=True)
 def log_softmax(input: Any, dim: int, dtype: dtype | None = None, *, out: Any = None) -> Any:
     """The logarithm of softmax, computed without overflow."""
     return _along(_log_softmax, "log_softmax_lastdim_kernel_impl", input, dim, dtype, out)
@@ -47,6 +48,7 @@ def softmin(input: Any, dim: int, dtype: dtype | None = None) -> Any:
     return softmax(neg(input), dim, dtype)
 
 
+@operation(numpy_names=True)
 def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
     """The logarithm of the sum of exponentials, computed from distances to the largest element."""
     if input._dtype.category < 2:
@@ -81,6 +83,3 @@ def _shares(gradients: Any, outputs: Any, inputs: Any, dims: tuple[int, ...], ke
 
 FUNCTIONS = ("softmax", "log_softmax", "logsumexp")
 METHODS = FUNCTIONS
-accept_numpy_names(globals(), FUNCTIONS)
-accept_forms(globals())
-follow(globals())

@@ -17,9 +17,7 @@ from .._core.tensor_base import TensorBase, array_of, is_tracked, recording, str
 from .._tape.node import refuse_history
 from .._tape.whole import in_one_piece, record
 from . import views
-from ._autocast import follow
 from ._dispatch import (
-    accept_numpy_names,
     call,
     cast_tensor,
     deliver,
@@ -30,6 +28,7 @@ from ._dispatch import (
     wrap_dim,
 )
 from ._named import node_called
+from ._operation import operation
 from ._overlaps import refuse_overlap, refuse_parts
 from ._parts import expect_parts
 from ._values_at import values_at, without_dim
@@ -89,6 +88,7 @@ def _expect_kinds(name: str, input: Any, out: Any) -> None:
         expect_out_dtype(out[1], int64)
 
 
+@operation(numpy_names=True)
 def sort(input: Any, dim: Any = -1, descending: bool = False, stable: Any = False, *, out: Any = None) -> Any:
     """The values in order along ``dim`` and their indices; equal ones keep their order if ``stable``; NaN is largest."""
     if not isinstance(dim, int) and dim is None:
@@ -114,6 +114,7 @@ def _is_one_element(target: Any, input: Any) -> bool:
     return same and not any(own) and any(length > 1 for length in target._shape)
 
 
+@operation(numpy_names=True)
 def argsort(
     input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, out: Any = None
 ) -> Any:
@@ -128,6 +129,7 @@ def msort(input: Any, *, out: Any = None) -> Any:
     return finish(sort(input, 0)[0], out)
 
 
+@operation(numpy_names=True)
 @node_called("TopkBackward0")
 def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Any = None) -> Any:
     """The ``k`` largest (or smallest) values along ``dim`` and their indices: in order, unless ``sorted`` is False."""
@@ -194,6 +196,7 @@ def _check_rows(name: str, shape: tuple[int, ...], dim: int) -> None:
         raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
 
 
+@operation(numpy_names=True)
 def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
     """The ``k``-th smallest value along ``dim`` and its index."""
     shape = shape_of(input)
@@ -291,16 +294,19 @@ def _median(input: Any, dim: Any, keepdim: bool, ignore_nan: bool, out: Any) -> 
     return finish(_picked(input, dim, chosen, keepdim, kind), out)
 
 
+@operation(numpy_names=True)
 def median(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The middle value, the lower of two: of all elements, or along ``dim`` with its index; NaN if there is one."""
     return _median(input, dim, keepdim, False, out)
 
 
+@operation(numpy_names=True)
 def nanmedian(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The median of what is not NaN."""
     return _median(input, dim, keepdim, True, out)
 
 
+@operation(numpy_names=True)
 def mode(input: Any, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
     """The most frequent value along ``dim`` (the smallest of several) and the last index where it stands."""
     shape = shape_of(input)
@@ -404,6 +410,7 @@ def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, i
     return finish(found, out)
 
 
+@operation(numpy_names=True)
 def quantile(
     input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear", out: Any = None
 ) -> Any:
@@ -411,6 +418,7 @@ def quantile(
     return _quantile(input, q, dim, keepdim, interpolation, False, out)
 
 
+@operation(numpy_names=True)
 def nanquantile(
     input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear", out: Any = None
 ) -> Any:
@@ -420,5 +428,3 @@ def nanquantile(
 
 FUNCTIONS = tuple("sort argsort msort topk kthvalue median nanmedian mode quantile nanquantile".split())
 METHODS = FUNCTIONS
-accept_numpy_names(globals(), FUNCTIONS)
-follow(globals())

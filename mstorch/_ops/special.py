@@ -9,7 +9,6 @@ from typing import Any
 from .._backend.table import kernel
 from .._core.dtype import get_default_dtype
 from .._core.tensor_base import TensorBase, array_of
-from ._autocast import follow
 from ._dispatch import (
     binary,
     deliver,
@@ -23,6 +22,7 @@ from ._dispatch import (
 from ._in_place import in_place, in_place_form
 from ._memory_order import row_major
 from ._named import node_called
+from ._operation import operation
 from .compare import eq, gt, isinf, lt, nan_to_num, where
 from .copying import to_dtype
 from .creation import ones_like
@@ -65,6 +65,7 @@ def erfc(input: Any, *, out: Any = None) -> Any:
     return unary(_erfc, input, out, to_float=True)
 
 
+@operation
 def erfinv(input: Any, *, out: Any = None) -> Any:
     """The inverse of the error function."""
     return unary(_erfinv, input, out, to_float=True)
@@ -361,7 +362,6 @@ def igammac(input: Any, other: Any, *, out: Any = None) -> Any:
 erf_, erfc_ = in_place_form(erf, "erf_"), in_place_form(erfc, "erfc_")
 i0_ = in_place_form(i0, "i0_")
 
-follow(globals())
 
 FUNCTIONS = tuple("erf erfc erfinv lgamma digamma polygamma mvlgamma i0 igamma igammac erf_ erfc_ i0_".split())
 METHODS = tuple("erf erfc erfinv lgamma digamma mvlgamma i0 igamma igammac polygamma_".split())

@@ -10,8 +10,8 @@ from .._core.tensor_base import tensor_of
 from .._core.warned import warn
 from .._tape.windows import no_view
 from . import fft, views
-from ._autocast import follow
 from ._dispatch import shape_of, type_word
+from ._operation import operation
 from .complex_views import view_as_complex, view_as_real
 from .creation import ones, zeros
 from .join import stack
@@ -52,6 +52,7 @@ def _warn_no_window(what: str) -> None:
     )
 
 
+@operation
 def stft(
     input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None,
     center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
@@ -229,7 +230,6 @@ def _check_istft(call: str, input: Any, n_fft: int, hop: int, size: int, window:
         raise RuntimeError(f"{call}: {problem}")
 
 
-follow(globals())
 
 FUNCTIONS = ("stft", "istft")
 METHODS = FUNCTIONS

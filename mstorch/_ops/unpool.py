@@ -11,9 +11,9 @@ from .._core.formats import channels_last
 from .._core.strides import suggests_channels_last
 from .._tape.windows import no_view
 from . import views
-from ._autocast import follow
 from ._dispatch import readable
 from ._named import node_called
+from ._operation import operation
 from .conv import expand_numbers, shape_of
 from .copying import contiguous
 from .creation import zeros
@@ -83,6 +83,7 @@ def max_unpool(
     return result
 
 
+@operation
 @node_called("SqueezeBackward1")
 def max_unpool1d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
@@ -91,6 +92,7 @@ def max_unpool1d(
     return max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
+@operation
 @node_called("MaxUnpool2DBackward0")
 def max_unpool2d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
@@ -99,6 +101,7 @@ def max_unpool2d(
     return max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
+@operation
 @node_called("MaxUnpool3DBackward0")
 def max_unpool3d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
@@ -107,7 +110,6 @@ def max_unpool3d(
     return max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
 
 
-follow(globals())
 
 FUNCTIONS = ()
 METHODS = ()

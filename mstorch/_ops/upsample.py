@@ -11,9 +11,9 @@ from .._backend.cast import numpy_cast
 from .._backend.table import kernel, torch_type_name
 from .._core.dtype import by_name, float64, uint8
 from .._core.warned import warn
-from ._autocast import follow
 from ._dispatch import call, shape_of, with_format
 from ._named import node_called
+from ._operation import operation
 from .copying import clone
 from .pool import adaptive_avg_pool
 
@@ -223,6 +223,7 @@ def _name(
     return "" if word is None else f"Upsample{word.format(len(input._shape) - 2)}{'Aa' if antialias else ''}Backward0"
 
 
+@operation
 @node_called(_name)
 def interpolate(
     input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
@@ -315,7 +316,6 @@ def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) ->
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 
-follow(globals())
 
 FUNCTIONS = ()
 METHODS = ()

@@ -9,13 +9,13 @@ from .._core.modes import modes
 from .._core.tensor_base import recording
 from .._tape.composite import record
 from . import reduce
-from ._autocast import follow
-from ._dispatch import accept_numpy_names, finish_exactly, shape_of, type_word, wrap_dims
-from ._forms import accept_forms
+from ._dispatch import finish_exactly, shape_of, type_word, wrap_dims
+from ._operation import operation
 from .compare import where
 from .complex_views import imag, real
 
 
+@operation(numpy_names=True)
 def vector_norm(
     x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
 ) -> Any:
@@ -113,6 +113,3 @@ def _root(total: Any, power: float) -> Any:
     return where(flat, 0.0 if power > 0 else math.inf, root)
 
 
-accept_numpy_names(globals(), ("vector_norm",))
-accept_forms(globals())
-follow(globals())

@@ -15,8 +15,9 @@ from .._core.strides import beyond_storage, contiguous_strides, view_strides
 from .._core.tensor_base import TensorBase, make_view, strides_of, whole_storage
 from .._tape import windows
 from .._tape.vocabulary import sum_array
-from ._dispatch import accept_numpy_names, call, shape_args, shape_of, wrap_dim
-from ._forms import accept_forms
+from ._dispatch import call, shape_args, shape_of, wrap_dim
+from ._forms import SIZE, Forms
+from ._operation import operation
 from ._view_dtype import view_dtype
 
 _reshape = kernel("reshape")
@@ -75,6 +76,7 @@ def _reshaped(own: tuple[int, ...], shape: tuple[int, ...]) -> Any:
 _RESHAPED = windows.Sort(lambda name, shape: lambda raw: _reshape[name](raw, shape), _reshaped)
 
 
+@operation(forms=Forms({"dtype": "size"}, "size"))
 def view(self: Any, *shape: Any, **named: Any) -> Any:
     """The same elements in another shape (``size``) or read as another type (``dtype``); never copies."""
     if named:
@@ -100,6 +102,7 @@ def _strides_as(self: Any, shape: tuple[int, ...]) -> Any:
     return strides
 
 
+@operation(forms=Forms(star="shape"))
 def reshape(input: Any, *shape: Any) -> Any:
     """The elements in another shape: a view where strides allow it, else a copy."""
     own = shape_of(input)
@@ -135,6 +138,7 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     return reshape(input, (*own[:first], numel_of(own[first : last + 1]), *own[last + 1 :]))
 
 
+@operation(numpy_names=True)
 def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
     """Dimension ``dim`` split into several."""
     own = shape_of(input)
@@ -153,6 +157,7 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
     return view(input, (*own[:dim], *filled, *own[dim + 1 :]))
 
 
+@operation(forms=Forms(star="dims"))
 def permute(input: Any, *dims: Any) -> Any:
     """The dimensions in another order."""
     order = shape_args(dims, "permute")
@@ -184,6 +189,7 @@ def _transposed(own: tuple[int, ...], order: tuple[int, ...]) -> Any:
 _PERMUTED = windows.Sort(lambda name, order: lambda raw: _permute[name](raw, order), _transposed)
 
 
+@operation(forms=Forms({"axis0": "dim0", "axis1": "dim1"}))
 def transpose(input: Any, dim0: int, dim1: int) -> Any:
     """Two dimensions exchanged."""
     return _exchanged(input, dim0, dim1, "TransposeBackward0")
@@ -252,6 +258,7 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
     return permute(input, [next(rest) if d < 0 else d for d in order])
 
 
+@operation(numpy_names=True)
 def squeeze(input: Any, dim: Any = None) -> Any:
     """Without the dimensions of length 1 (all of them, or those named)."""
     own, strides = shape_of(input), strides_of(input)
@@ -267,6 +274,7 @@ def squeeze(input: Any, dim: Any = None) -> Any:
     return _as_shape(input, tuple(own[i] for i in kept), tuple(strides[i] for i in kept), label)
 
 
+@operation(numpy_names=True)
 def unsqueeze(input: Any, dim: int) -> Any:
     """With a dimension of length 1 put in at ``dim``."""
     own, strides = shape_of(input), strides_of(input)
@@ -275,6 +283,7 @@ def unsqueeze(input: Any, dim: int) -> Any:
     return _as_shape(input, (*own[:dim], 1, *own[dim:]), (*strides[:dim], step, *strides[dim:]), "UnsqueezeBackward0")
 
 
+@operation(forms=SIZE)
 def expand(input: Any, *size: Any, implicit: bool = False) -> Any:
     """Dimensions of length 1 repeated without a copy (stride 0); -1 keeps a length; new ones come in front."""
     own, strides = shape_of(input), strides_of(input)
@@ -331,11 +340,13 @@ def reshape_as(self: Any, other: Any) -> Any:
     return reshape(self, shape_of(other))
 
 
+@operation(forms=Forms({"shape": "size"}))
 def broadcast_to(input: Any, size: Sequence[int]) -> Any:
     """The same as ``expand``."""
     return expand(input, size)
 
 
+@operation(numpy_names=True)
 def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     """``length`` entries of dimension ``dim`` from ``start`` on."""
     own = shape_of(input)
@@ -379,6 +390,7 @@ def _stretch(own: tuple[int, ...], argument: tuple[int, int, int, int]) -> Any:
 _SLICED = windows.Sort(lambda name, argument: lambda raw: _slice[name](raw, *argument), _stretch)
 
 
+@operation(numpy_names=True)
 def select(input: Any, dim: int, index: Any) -> Any:
     """The entry ``index`` of dimension ``dim``, which goes away."""
     own, strides = shape_of(input), strides_of(input)
@@ -407,6 +419,7 @@ def _entry(own: tuple[int, ...], argument: tuple[int, int]) -> Any:
 _SELECTED = windows.Sort(lambda name, argument: lambda raw: _select[name](raw, *argument), _entry)
 
 
+@operation(numpy_names=True)
 def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
     """The entries along a dimension, as views."""
     own = shape_of(input)
@@ -422,6 +435,7 @@ def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
     return windows.views(input, "UnbindBackward0", parts, [(*before, i) for i in range(own[dim])])
 
 
+@operation(numpy_names=True)
 def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
     """Parts along a dimension: of one size (the last may be smaller) or of the sizes in a list."""
     own = shape_of(tensor)
@@ -460,6 +474,7 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, 
     return windows.views(tensor, label, parts, keys)
 
 
+@operation(numpy_names=True)
 def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     """At most ``chunks`` parts of equal size along a dimension."""
     own = shape_of(input)
@@ -561,5 +576,3 @@ METHODS = tuple(
     "view reshape flatten unflatten permute transpose swapaxes swapdims t movedim moveaxis squeeze unsqueeze expand expand_as "
     "view_as reshape_as broadcast_to narrow select unbind split chunk diagonal unfold as_strided".split()
 )
-accept_numpy_names(globals(), FUNCTIONS)
-accept_forms(globals())

@@ -4,7 +4,6 @@ Differs from torch: there is no MaskedTensor, and masks are dense.
 """
 from __future__ import annotations
 
-from .._core.overriding import for_maps
 from ._filled import _input_mask, _output_mask  # noqa: F401 - torch has them here
 from .normalizations import log_softmax, logaddexp, normalize, softmax, softmin
 from .reductions import (
@@ -28,6 +27,3 @@ __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
     "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
 ]  # fmt: skip
-
-for _name in __all__:
-    globals()[_name] = for_maps(globals()[_name])

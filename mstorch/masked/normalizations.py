@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._core.overriding import for_maps
 from .._ops import softmax as soft
 from .._ops.compare import maximum
 from .._ops.elementwise import neg
@@ -11,24 +12,28 @@ from ._filled import filled, highest, lowest
 from .reductions import norm
 
 
+@for_maps
 def softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """``exp(x) / sum(exp(x))`` over the unmasked elements along ``dim``; 0 where the mask is false."""
     kind = input._dtype if dtype is None else dtype
     return soft.softmax(filled(input, mask, lowest("amax", kind), kind), dim)
 
 
+@for_maps
 def log_softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """The logarithm of ``softmax``; -inf where the mask is false."""
     kind = input._dtype if dtype is None else dtype
     return soft.log_softmax(filled(input, mask, lowest("amax", kind), kind), dim)
 
 
+@for_maps
 def softmin(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """``softmax(-x)`` over the unmasked elements along ``dim``; 0 where the mask is false."""
     kind = input._dtype if dtype is None else dtype
     return soft.softmax(neg(filled(input, mask, highest("amin", kind), kind)), dim)
 
 
+@for_maps
 def normalize(input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None) -> Any:
     """The unmasked elements divided by their norm along ``dim``, which counts as ``eps`` at least; 0 elsewhere."""
     kind = input._dtype if dtype is None else dtype
@@ -36,6 +41,7 @@ def normalize(input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: An
     return filled(input, mask, 0, kind) / maximum(length, length.new_full((), eps))
 
 
+@for_maps
 def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None) -> Any:
     """``log(exp(x) + exp(y))``, where a masked element counts as -inf."""
     kind = input._dtype if dtype is None else dtype

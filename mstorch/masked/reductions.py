@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.dtype import bool_, get_default_dtype, int64
+from .._core.overriding import for_maps
 from .._ops import reduce as plain
 from .._ops import scan, softmax
 from .._ops import sort as sorting
@@ -30,6 +31,7 @@ def _over(function: Any, input: Any, dims: tuple[int, ...], keepdim: bool) -> An
     return found.clone() if found is input else found
 
 
+@for_maps
 def sum(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
     """The sum of the unmasked elements; 0 where there is none."""
     values = filled(input, mask, 0, _summed(input, dtype))
@@ -37,17 +39,20 @@ def sum(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any
     return plain.sum(values, dims, bool(keepdim)) if dims else values.clone()
 
 
+@for_maps
 def prod(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
     """The product of the unmasked elements; 1 where there is none."""
     values = filled(input, mask, 1, _summed(input, dtype))
     return _over(plain.prod, values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
 
 
+@for_maps
 def cumsum(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """Running sums in which masked elements count as 0."""
     return _running("cumsum", scan.cumsum, 0, input, dim, dtype, mask)
 
 
+@for_maps
 def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """Running products in which masked elements count as 1."""
     return _running("cumprod", scan.cumprod, 1, input, dim, dtype, mask)
@@ -61,6 +66,7 @@ def _running(name: str, function: Any, neutral: int, input: Any, dim: Any, dtype
     return function(filled(input, mask, neutral, dtype), dims[0] if dims else 0, dtype=kind)
 
 
+@for_maps
 def amax(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
     """The greatest unmasked element; -inf (the least integer) where there is none."""
     kind = input._dtype if dtype is None else dtype
@@ -68,6 +74,7 @@ def amax(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
     return plain.amax(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
 
 
+@for_maps
 def amin(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
     """The least unmasked element; inf (the greatest integer) where there is none."""
     kind = input._dtype if dtype is None else dtype
@@ -75,6 +82,7 @@ def amin(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
     return plain.amin(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim))
 
 
+@for_maps
 def argmax(
     input: Any, dim: int | None = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
 ) -> Any:
@@ -83,6 +91,7 @@ def argmax(
     return plain.argmax(filled(input, mask, lowest("argmax", kind), kind), dim, bool(keepdim)).to(kind)
 
 
+@for_maps
 def argmin(
     input: Any, dim: int | None = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
 ) -> Any:
@@ -98,6 +107,7 @@ def _counted(input: Any, dims: tuple[int, ...], keepdim: bool, mask: Any) -> Any
     return sum(input_mask(input, mask), dims, keepdim=keepdim, dtype=int64)
 
 
+@for_maps
 def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
     """The mean of the unmasked elements; NaN where there is none."""
     kind = input._dtype if dtype is None else dtype
@@ -111,6 +121,7 @@ def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
     return (total / _counted(input, dims, bool(keepdim), mask)).to(kind)
 
 
+@for_maps
 def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
     """The lower median of the unmasked elements along a dimension; NaN where there is none."""
     dims = canonical_dims(dim, len(shape_of(input)))
@@ -125,6 +136,7 @@ def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = Non
     return found.to(input._dtype)
 
 
+@for_maps
 def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
     """The logarithm of the sum of exponentials of the unmasked elements; -inf where there is none."""
     kind = input._dtype if dtype is None else dtype
@@ -132,6 +144,7 @@ def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any 
     return softmax.logsumexp(values, canonical_dims(dim, len(shape_of(input))), bool(keepdim)).to(kind)
 
 
+@for_maps
 def norm(
     input: Any, ord: float | None = 2.0, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
 ) -> Any:
@@ -160,6 +173,7 @@ def _variance(
     return (total / clamp_min(count - less, 0)).to(computing)
 
 
+@for_maps
 def var(
     input: Any, dim: Any = None, unbiased: bool | None = None, *, correction: Any = None, keepdim: bool | None = False,
     dtype: Any = None, mask: Any = None,
@@ -168,6 +182,7 @@ def var(
     return _variance("var", input, dim, unbiased, correction, bool(keepdim), dtype, mask)
 
 
+@for_maps
 def std(
     input: Any, dim: Any = None, unbiased: bool | None = None, *, correction: int | None = None,
     keepdim: bool | None = False, dtype: Any = None, mask: Any = None,

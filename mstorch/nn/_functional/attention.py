@@ -11,8 +11,8 @@ from ..._core.tensor_base import array_of, value_of
 from ..._core.warned import warn
 from ..._namespace.attention_choice import goes_in_one_piece, refuse_what_is_not_allowed
 from ..._ops import views
-from ..._ops._autocast import follow
 from ..._ops._dispatch import cast_tensor, cpp_word, shape_of
+from ..._ops._operation import operation
 from ..._ops.compare import isnan, logical_and, logical_or, ne, where
 from ..._ops.creation import zeros
 from ..._ops.dropout import dropout
@@ -28,6 +28,7 @@ from . import host_attention
 from .fused_attention import attention, fits, reads_are_dear, without_empty_rows
 
 
+@operation
 def scaled_dot_product_attention(
     query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
     scale: float | None = None, enable_gqa: bool = False,
@@ -312,4 +313,3 @@ def _checked_mask(mask: Any, length: int, source: int, heads: int) -> Any:
     raise RuntimeError(f"attn_mask's dimension {len(shape)} is not supported")
 
 
-follow(globals())

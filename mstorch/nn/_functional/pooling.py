@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._ops import pool as pools
-from ..._ops._autocast import follow
+from ..._ops._operation import operation
 from ..._ops.activation import relu
 from ..._ops.elementwise import abs as abs_of
 from ..._ops.elementwise import mul, sign
@@ -32,7 +32,7 @@ def _maximum(rank: int) -> Any:
     pool.__doc__ = "The largest value of each window; with ``return_indices`` also its position."
     pool_with_indices.__name__ = pool_with_indices.__qualname__ = f"max_pool{rank}d_with_indices"
     pool_with_indices.__doc__ = "The largest value of each window and its position among the spatial elements."
-    return pool, pool_with_indices
+    return operation(pool), operation(pool_with_indices)
 
 
 max_pool1d, max_pool1d_with_indices = _maximum(1)
@@ -52,7 +52,7 @@ def _adaptive_maximum(rank: int) -> Any:
     pool.__doc__ = "Largest values of windows that divide the input into ``output_size`` parts."
     pool_with_indices.__name__ = pool_with_indices.__qualname__ = f"adaptive_max_pool{rank}d_with_indices"
     pool_with_indices.__doc__ = "Largest values of windows that divide the input, and their positions."
-    return pool, pool_with_indices
+    return operation(pool), operation(pool_with_indices)
 
 
 adaptive_max_pool1d, adaptive_max_pool1d_with_indices = _adaptive_maximum(1)
@@ -65,6 +65,7 @@ def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
     return pools.adaptive_avg_pool(2, input, output_size)
 
 
+@operation
 def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
     """Means of windows that divide (N, C, D, H, W) or (C, D, H, W) into ``output_size`` parts; None keeps a size."""
     return pools.adaptive_avg_pool(3, input, output_size)
@@ -112,11 +113,10 @@ def _fractional(rank: int) -> Any:
     pool.__doc__ = "The largest value of each of ``output_size`` windows at random distances."
     pool_with_indices.__name__ = pool_with_indices.__qualname__ = f"fractional_max_pool{rank}d_with_indices"
     pool_with_indices.__doc__ = "The largest value of each window at random distances, and its position."
-    return pool, pool_with_indices
+    return operation(pool), operation(pool_with_indices)
 
 
 fractional_max_pool2d, fractional_max_pool2d_with_indices = _fractional(2)
 fractional_max_pool3d, fractional_max_pool3d_with_indices = _fractional(3)
 
 
-follow(globals())
