@@ -9,9 +9,10 @@ import numpy as np
 from .._core.dtype import dtype
 from .._core.overriding import MAPPERS, Property, disabled
 from .._core.storage import Counter, Mirror
-from .._core.tensor_base import TensorBase, as_it_lies
+from .._core.tensor_base import TensorBase, as_it_lies, resize
 from .._ops import complex_views, copying
 from .._tape.mirrored import CLASSES, all_resolved, has_mirrored, resolved, seen_alike, signs_of, turned, with_signs
+from .._tape.windows import no_view
 from .._tensor import Tensor
 
 # What a tensor says of itself and what autograd keeps for it: nothing is computed.
@@ -95,7 +96,8 @@ def take(public: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, An
     if type(first) is not Unresolved:
         return _called(function, all_resolved(args), named, kwargs)
     if name in _SAYINGS:
-        return function(first, *rest, **named)
+        found = function(first, *rest, **named)
+        return with_signs(found, *signs_of(found)) if type(found) is Tensor and found._storage.__class__ is Mirror else found
     if name in _OF_MEMORY:
         return function(as_it_lies(first), *rest, **named)
     if name in _VIEWS:
@@ -120,6 +122,10 @@ def _called(function: Any, args: tuple[Any, ...], named: dict[str, Any], given: 
         return function(*args, **named)
     named["out"]._counter = Counter()
     function(*args, **named)
+    if out._shape != named["out"]._shape:
+        lying = as_it_lies(out)
+        resize(lying, named["out"]._shape)
+        out._shape, out._stride = lying._shape, lying._stride
     _put(out, named["out"])
     return out
 
@@ -143,8 +149,9 @@ def _seen(function: Any, name: str, first: Any, rest: tuple[Any, ...], named: di
     if found is not None:
         return found
     plain = resolved(first)
+    plain._counter = Counter()
     found = function(plain, *rest, **named)
-    return copying.clone(plain) if found is plain else found
+    return copying.clone(plain) if found is plain else no_view(found) if isinstance(found, Tensor) else found
 
 
 def _looks_otherwise(function: Any, first: Any, rest: tuple[Any, ...], named: dict[str, Any]) -> Any:

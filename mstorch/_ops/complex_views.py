@@ -152,7 +152,7 @@ def conj_physical(input: Any, *, out: Any = None) -> Any:
 @operation(forms=Forms({"input": "self"}))
 def conj_physical_(self: Any) -> Any:
     """In-place version of ``conj_physical``."""
-    return in_place(self, conj_physical) if self._dtype.category == 3 else self
+    return in_place(self, conj_physical if self._dtype.category == 3 else clone)
 
 
 def resolve_conj(input: Any) -> Any:

@@ -12,8 +12,9 @@ import numpy as np
 
 from .._core.modes import modes
 from .._core.storage import Mirror, Storage
+from .._core.strides import preserved_strides
 from .._core.tangents import LEVELS
-from .._core.tensor_base import TensorBase, array_of, is_tracked, strides_of, tensor_of
+from .._core.tensor_base import TensorBase, array_of, is_tracked, laid_out, strides_of
 from .node import node_of
 from .windows import linear_node, view
 
@@ -56,12 +57,13 @@ def resolved(tensor: Any) -> Any:
     """A tensor over a mirror as a plain one in memory of its own, which is no step of the history; any other as it is."""
     if tensor.__class__ not in CLASSES or tensor._storage.__class__ is not Mirror:
         return tensor
-    node = node_of(tensor)
-    made = tensor_of(np.array(array_of(tensor), order="K"))
-    if node is not None:
-        made._node, made._number = node, tensor._number
-    elif modes.grad and is_tracked(tensor):
-        made._node = linear_node(tensor, np.asarray, np.asarray, "CloneBackward0")
+    made = laid_out(array_of(tensor), preserved_strides(tensor._shape, strides_of(tensor)))
+    if modes.grad and is_tracked(tensor):
+        node = node_of(tensor)
+        if node is not None:
+            made._node, made._number = node, tensor._number
+        else:
+            made._node = linear_node(tensor, np.asarray, np.asarray, "CloneBackward0")
     made._counter = tensor._counter  # writes to the memory are writes to what backward keeps of it
     return made
 
@@ -94,4 +96,6 @@ def seen_alike(found: Any, source: Any, lying: Any) -> Any:
         return None if None in parts else type(found)(parts)
     if not isinstance(found, TensorBase) or found._storage is not lying._storage:
         return None
+    if found._auto is not None and found._auto.base is lying:
+        found._auto.base = source
     return with_signs(found, *signs_of(source))

@@ -13,6 +13,7 @@ import mstorch
 VIEWS = """
 y; y.t(); y.T; y.mT; y.H; y.mH; y.adjoint(); y.transpose(0, 1); y.permute(1, 0); y.reshape(-1); y.t().reshape(-1); y.view(3, 2); y.view(-1)
 y.expand(2, 2, 3); y.unsqueeze(0); y.squeeze(); y[0]; y[:, 1:]; y[0, 1]; y[[0, 1]]; y[y.real > 1]; y[..., None]; y.detach(); y.data; y.clone()
+y[:, 1:].reshape(-1); y.imag.mH; y.t()[None].clone()
 y.contiguous(); y.t().contiguous(); y[:, 1:].contiguous(); y.to(torch.complex64); y.to(torch.complex128); y.cpu(); y.flatten(); y.ravel()
 y.diagonal(); y.select(0, 1); y.narrow(1, 0, 2); y.split(1)[0]; y.chunk(2)[1]; y.unbind()[0]; y.unfold(1, 2, 1); y.as_strided((2,), (1,))
 y.view_as(x); y.expand_as(x); y.movedim(0, 1); y.swapaxes(0, 1); y.unflatten(1, (3, 1)); y.hsplit(3)[0]; y.tensor_split(2)[0]; torch.t(y)
@@ -36,7 +37,7 @@ torch.view_as_complex(torch._neg_view(torch.view_as_real(x)))
 WRITES = """
 y.mul_(2j); y[0] = 1j; y[:, 1] += 1j; y.zero_(); y.copy_(x); x.copy_(y); y.add_(y); y += x; x += y; x.mul_(y); y.fill_(2j); y.imag.fill_(3)
 y.imag += 1; y.imag = torch.ones(2, 3); y.real = torch.ones(2, 3); y.real.zero_(); y.t_(); y.unsqueeze_(0); y.conj_physical_(); y.sub_(1)
-y.masked_fill_(x.real > 1, 5j); y.index_fill_(0, torch.tensor([0]), 1j); torch.add(x, x, out=y); torch.mul(y, 2, out=y); y.resize_(2, 2)
+y.masked_fill_(x.real > 1, 5j); y.index_fill_(0, torch.tensor([0]), 1j); torch.add(x, x, out=y); torch.mul(y, 2, out=y); torch.mul(x.t(), 2, out=y); x.real.conj_physical_(); y.resize_(2, 2)
 y.data = x; x.data = y; y.t()[0] = 7j; y.view(-1)[2] = 7j; y.detach_(); y.requires_grad_(); y.exp_(); y.neg_(); y.transpose_(0, 1); y.squeeze_()
 y.index_put_((torch.tensor([0]),), torch.tensor(3j)); y.scatter_(0, torch.tensor([[0]]), 3j); y.resize_as_(x); torch.sum(x, 0, out=y[0])
 x.mul_(2); x[0] = y[1]; x.real.copy_(y.imag); torch.manual_seed(3) and y.normal_(); y.swapaxes_(0, 1); y.lerp_(x, 0.5); torch.stack([x[0], x[1]], out=y)
