@@ -21,15 +21,9 @@ def _beside(tensor_: Any, device: Any) -> Any:
 @operation
 @placed(like=True)
 def new_tensor(
-    self: Any,
-    data: Any,
-    *,
-    dtype: dtype | None = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = None,
+    self: Any, data: Any, *, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, layout: Any = None,
     pin_memory: bool = False,
-) -> Any:
+) -> Any:  # fmt: skip
     """A copy of ``data`` in this tensor's dtype, unless another is given."""
     if pin_memory:
         devices.refuse_pinning(self.device if device is None else device)
@@ -41,16 +35,9 @@ def new_tensor(
 @operation
 @placed(like=True)
 def new_full(
-    self: Any,
-    size: Any,
-    fill_value: Any,
-    *,
-    dtype: dtype | None = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Any:
+    self: Any, size: Any, fill_value: Any, *, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False,
+    layout: Any = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
     """A tensor of one value in this tensor's dtype, unless another is given."""
     place = _beside(self, device)
     return full(size, fill_value, dtype=dtype or self._dtype, device=place, pin_memory=pin_memory, requires_grad=requires_grad)
@@ -59,14 +46,9 @@ def new_full(
 @operation(forms=SIZE)
 @placed(like=True)
 def new_empty(
-    self: Any,
-    *size: Any,
-    dtype: dtype | None = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = None,
+    self: Any, *size: Any, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, layout: Any = None,
     pin_memory: bool = False,
-) -> Any:
+) -> Any:  # fmt: skip
     """A tensor of this tensor's dtype, values not defined (zeros here)."""
     return empty(*size, dtype=dtype or self._dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
 
@@ -74,14 +56,9 @@ def new_empty(
 @operation(forms=SIZE)
 @placed(like=True)
 def new_zeros(
-    self: Any,
-    *size: Any,
-    dtype: dtype | None = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = None,
+    self: Any, *size: Any, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, layout: Any = None,
     pin_memory: bool = False,
-) -> Any:
+) -> Any:  # fmt: skip
     """Zeros of this tensor's dtype, unless another is given."""
     return zeros(*size, dtype=dtype or self._dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
 
@@ -89,14 +66,9 @@ def new_zeros(
 @operation(forms=SIZE)
 @placed(like=True)
 def new_ones(
-    self: Any,
-    *size: Any,
-    dtype: dtype | None = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = None,
+    self: Any, *size: Any, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False, layout: Any = None,
     pin_memory: bool = False,
-) -> Any:
+) -> Any:  # fmt: skip
     """Ones of this tensor's dtype, unless another is given."""
     return ones(*size, dtype=dtype or self._dtype, device=_beside(self, device), pin_memory=pin_memory, requires_grad=requires_grad)
 
@@ -104,16 +76,9 @@ def new_ones(
 @operation
 @placed(like=True)
 def new_empty_strided(
-    self: Any,
-    size: Any,
-    stride: Any,
-    *,
-    dtype: dtype | None = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Any:
+    self: Any, size: Any, stride: Any, *, dtype: dtype | None = None, device: Any = None, requires_grad: bool = False,
+    layout: Any = None, pin_memory: bool = False,
+) -> Any:  # fmt: skip
     """A tensor of the given strides and this tensor's dtype, values not defined (zeros here)."""
     place = _beside(self, device)
     return empty_strided(size, stride, dtype=dtype or self._dtype, device=place, pin_memory=pin_memory, requires_grad=requires_grad)
