@@ -108,3 +108,17 @@ def test_types_of_graphs(both, name):
     """They stand in annotations; nobody makes one."""
     both(lambda torch: isinstance(getattr(torch._C, name), type))
     both(lambda torch: getattr(torch._C, name)())
+
+
+def test_names_that_programs_take_from_torchs_private_modules(both):
+    def body(torch):
+        inner = importlib.import_module(f"{torch.__name__}._ops")
+        add = torch.ops.aten.add
+        return [
+            inner.ops.aten.add(torch.ones(2), 1), isinstance(add, inner.OpOverloadPacket), isinstance(add.Tensor, inner.OpOverload),
+            torch.cuda._initialized,
+        ]  # fmt: skip
+
+    both(body)
+    with pytest.raises(ImportError, match="cannot import name 'nothing'"):
+        exec("from mstorch._ops import nothing")

@@ -1,1 +1,15 @@
-"""torch's functions, one file a family, named like the kernel files."""
+"""torch's functions, one file a family, named like the kernel files.
+
+``torch._ops`` is this room under torch's name; what programs take from there is ``torch.ops`` and the classes of its operators.
+"""
+from typing import Any
+
+from .._core.above import above
+
+
+def __getattr__(name: str) -> Any:
+    if name == "ops":
+        return above.torch.ops
+    if name in ("OpOverload", "OpOverloadPacket"):
+        return getattr(above.torch.ops, name)
+    raise AttributeError(f"module 'torch._ops' has no attribute '{name}'")

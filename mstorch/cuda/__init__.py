@@ -130,6 +130,8 @@ def max_memory_allocated(device: Any = None) -> int:
     return runtime.max_memory_allocated() if is_available() else 0
 
 
+# What copies of torch's checkpoint ask in place of ``is_initialized``; the device is MindSpore's as mstorch is loaded.
+_initialized = is_initialized()
 # What only says that there is no GPU, or that MindSpore keeps it to itself
 globals().update(_no_cuda.FUNCTIONS | _no_cuda.CLASSES)
 if _typing.TYPE_CHECKING:

@@ -13,6 +13,7 @@ from .._hook import not_yet
 from .._jit_internal import mode
 from ..nn.modules.module import Module
 from ._archive import write
+from ._arguments import converted
 
 Attribute = collections.namedtuple("Attribute", ["value", "type"])
 
@@ -49,6 +50,7 @@ class ScriptFunction(_Callable):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self._scripted:
             return self.__wrapped__(*args, **kwargs)
+        args, kwargs = converted(self.__wrapped__, args, kwargs)
         with mode(scripted=True):
             return self.__wrapped__(*args, **kwargs)
 
@@ -96,6 +98,7 @@ class RecursiveScriptModule(ScriptModule):
         """What the module computes."""
         if not self._scripted:
             return self._python(*args, **kwargs)
+        args, kwargs = converted(self._python.forward, args, kwargs)
         with mode(scripted=True):
             return self._python(*args, **kwargs)
 

@@ -54,6 +54,34 @@ def test_modules_share_their_parameters(make):
     both(body, rtol=1e-4)
 
 
+def _of_numbers(x, p: float, n: int = 1, q: float | None = None, r: list[float] | None = None):
+    return p, n, q, r, x * p
+
+
+class _OfNumbers(mstorch.nn.Module):
+    def forward(self, x, p: float, n: int = 2):
+        return p, n, x * p
+
+
+def test_numbers_arrive_as_what_they_are_annotated():
+    def body(torch):
+        made, x = torch.jit.script(_of_numbers), torch.tensor([1, 2])
+        return [
+            made(x, 2), made(x, p=True), made(x, torch.tensor(2)), made(x, torch.tensor([2.5]), torch.tensor(3.7)), made(x, 1, True, 3, [1, 2]),
+            made(x, 0.5, q=torch.tensor(2), r=(1, 2.5)), made(x, 1.5, 2, None, None),
+        ]  # fmt: skip
+
+    both(body)
+
+
+def test_numbers_arrive_in_forward_and_in_files(tmp_path):
+    made = mstorch.jit.script(_OfNumbers())
+    made.save(tmp_path / "numbers.pt")
+    for net in (made, mstorch.jit.load(tmp_path / "numbers.pt"), copy.deepcopy(made)):
+        p, n, product = net(mstorch.tensor([1, 2]), 2, n=True)
+        assert (type(p), type(n), str(product.dtype)) == (float, int, "torch.float32")
+
+
 def test_marks_and_annotations():
     def body(torch):
         class Net(torch.nn.Module):

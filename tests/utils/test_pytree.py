@@ -29,6 +29,34 @@ def _trees(torch):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("name, sample", [
+    ("list", [1, 2]), ("tuple", (1, 2)), ("dict", {"b": 1, "a": 2}), ("ordereddict", OrderedDict(z=3)), ("namedtuple", Point(1, [2])),
+    ("defaultdict", defaultdict(list, {1: [2]})), ("deque", deque([1, 2], maxlen=3)),
+])  # fmt: skip
+def test_functions_of_a_container(name, sample):
+    def body(torch):
+        tree = _pytree(torch)
+        leaves, context = getattr(tree, f"_{name}_flatten")(sample)
+        pairs, again = getattr(tree, f"_{name}_flatten_with_keys")(sample)
+        back = getattr(tree, f"_{name}_unflatten")(iter(leaves), context)
+        return leaves, repr(context), [(str(key), leaf) for key, leaf in pairs], repr(again), repr(back), type(back) is type(sample)
+
+    both(body)
+
+
+def test_a_named_tuple_registered_by_the_functions_of_named_tuples():
+    def body(torch):
+        tree = _pytree(torch)
+        State = namedtuple("State", "v i")
+        Kind = type("Kind", (State,), {})
+        tree.register_pytree_node(Kind, tree._namedtuple_flatten, tree._namedtuple_unflatten)
+        mapped = tree.tree_map(lambda one: one + 1, Kind(1, [2]))
+        tree._deregister_pytree_node(Kind)
+        return type(mapped).__name__, tuple(mapped), tree._is_namedtuple_instance(Kind(1, 2)), tree._is_namedtuple_instance((1, 2))
+
+    both(body)
+
+
 def test_flatten_and_back():
     def body(torch):
         tree = _pytree(torch)

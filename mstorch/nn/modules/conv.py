@@ -226,7 +226,7 @@ class ConvTranspose3d(_ConvTransposeNd):
     padding: str | tuple[int, ...]
 
 
-class _LazyConvMixin(LazyModuleMixin):
+class _LazyConvXdMixin(LazyModuleMixin):
     _rank: int
 
     def reset_parameters(self: Any) -> None:
@@ -254,7 +254,7 @@ class _LazyConvMixin(LazyModuleMixin):
         self.reset_parameters()
 
 
-class _LazyConv(_LazyConvMixin, _Conv):
+class _LazyConv(_LazyConvXdMixin, _Conv):
     def __init__(
         self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
         bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
@@ -266,7 +266,7 @@ class _LazyConv(_LazyConvMixin, _Conv):
             self.bias = UninitializedParameter(device=device, dtype=dtype)
 
 
-class _LazyConvTranspose(_LazyConvMixin, _ConvTransposeNd):
+class _LazyConvTranspose(_LazyConvXdMixin, _ConvTransposeNd):
     def __init__(
         self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
         bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
@@ -280,51 +280,39 @@ class _LazyConvTranspose(_LazyConvMixin, _ConvTransposeNd):
             self.bias = UninitializedParameter(device=device, dtype=dtype)
 
 
-class LazyConv1d(_LazyConv):
+class LazyConv1d(_LazyConv, Conv1d):
     """Conv1d that learns in_channels from the first input."""
 
-    _rank = 1
-    _function = Conv1d._function
     cls_to_become = Conv1d
 
 
-class LazyConv2d(_LazyConv):
+class LazyConv2d(_LazyConv, Conv2d):
     """Conv2d that learns in_channels from the first input."""
 
-    _rank = 2
-    _function = Conv2d._function
     cls_to_become = Conv2d
 
 
-class LazyConv3d(_LazyConv):
+class LazyConv3d(_LazyConv, Conv3d):
     """Conv3d that learns in_channels from the first input."""
 
-    _rank = 3
-    _function = Conv3d._function
     cls_to_become = Conv3d
 
 
-class LazyConvTranspose1d(_LazyConvTranspose):
+class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
     """ConvTranspose1d that learns in_channels from the first input."""
 
-    _rank = 1
-    _function = ConvTranspose1d._function
     cls_to_become = ConvTranspose1d
 
 
-class LazyConvTranspose2d(_LazyConvTranspose):
+class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
     """ConvTranspose2d that learns in_channels from the first input."""
 
-    _rank = 2
-    _function = ConvTranspose2d._function
     cls_to_become = ConvTranspose2d
 
 
-class LazyConvTranspose3d(_LazyConvTranspose):
+class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
     """ConvTranspose3d that learns in_channels from the first input."""
 
-    _rank = 3
-    _function = ConvTranspose3d._function
     cls_to_become = ConvTranspose3d
 
 

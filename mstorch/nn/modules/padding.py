@@ -75,66 +75,65 @@ class _ZeroPadNd(_ConstantPadNd):
         return f"{self.padding}"
 
 
-class ZeroPad1d(_ZeroPadNd):
+class ZeroPad1d(_ZeroPadNd, ConstantPad1d):
     """Zeros around (N, C, W) or (C, W)."""
+
+
+class ZeroPad2d(_ZeroPadNd, ConstantPad2d):
+    """Zeros around (N, C, H, W) or (C, H, W)."""
+
+
+class ZeroPad3d(_ZeroPadNd, ConstantPad3d):
+    """Zeros around (N, C, D, H, W) or (C, D, H, W)."""
+
+
+class _ReflectionPadNd(_PadNd):
+    _mode = "reflect"
+
+
+class ReflectionPad1d(_ReflectionPadNd):
+    """The mirror image around (N, C, W) or (C, W)."""
 
     _rank = 1
     padding: tuple[int, int]
 
 
-class ZeroPad2d(_ZeroPadNd):
-    """Zeros around (N, C, H, W) or (C, H, W)."""
+class ReflectionPad2d(_ReflectionPadNd):
+    """The mirror image around (N, C, H, W) or (C, H, W)."""
 
     _rank = 2
     padding: tuple[int, int, int, int]
 
 
-class ZeroPad3d(_ZeroPadNd):
-    """Zeros around (N, C, D, H, W) or (C, D, H, W)."""
+class ReflectionPad3d(_ReflectionPadNd):
+    """The mirror image around (N, C, D, H, W) or (C, D, H, W)."""
 
     _rank = 3
     padding: tuple[int, int, int, int, int, int]
 
 
-class ReflectionPad1d(_PadNd):
-    """The mirror image around (N, C, W) or (C, W)."""
-
-    _rank, _mode = 1, "reflect"
-    padding: tuple[int, int]
+class _ReplicationPadNd(_PadNd):
+    _mode = "replicate"
 
 
-class ReflectionPad2d(_PadNd):
-    """The mirror image around (N, C, H, W) or (C, H, W)."""
-
-    _rank, _mode = 2, "reflect"
-    padding: tuple[int, int, int, int]
-
-
-class ReflectionPad3d(_PadNd):
-    """The mirror image around (N, C, D, H, W) or (C, D, H, W)."""
-
-    _rank, _mode = 3, "reflect"
-    padding: tuple[int, int, int, int, int, int]
-
-
-class ReplicationPad1d(_PadNd):
+class ReplicationPad1d(_ReplicationPadNd):
     """The edge repeated around (N, C, W) or (C, W)."""
 
-    _rank, _mode = 1, "replicate"
+    _rank = 1
     padding: tuple[int, int]
 
 
-class ReplicationPad2d(_PadNd):
+class ReplicationPad2d(_ReplicationPadNd):
     """The edge repeated around (N, C, H, W) or (C, H, W)."""
 
-    _rank, _mode = 2, "replicate"
+    _rank = 2
     padding: tuple[int, int, int, int]
 
 
-class ReplicationPad3d(_PadNd):
+class ReplicationPad3d(_ReplicationPadNd):
     """The edge repeated around (N, C, D, H, W) or (C, D, H, W)."""
 
-    _rank, _mode = 3, "replicate"
+    _rank = 3
     padding: tuple[int, int, int, int, int, int]
 
 

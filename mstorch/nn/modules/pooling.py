@@ -70,10 +70,20 @@ class MaxPool3d(_MaxPoolNd):
     stride: int | tuple[int, int, int]
 
 
-class AvgPool1d(Module):
+class _AvgPoolNd(Module):
+    __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
+    kernel_size: Any
+    stride: Any
+    padding: Any
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool1d(_AvgPoolNd):
     """The mean of each window of (N, C, L) or (C, L)."""
 
-    __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
     kernel_size: int | tuple[int]
     padding: int | tuple[int]
     stride: int | tuple[int]
@@ -92,12 +102,8 @@ class AvgPool1d(Module):
         """(N, C, L) → (N, C, L_out), also without N."""
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
-    def extra_repr(self) -> str:
-        """The arguments."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
-
-class _AvgPoolNd(Module):
+class _AvgPoolWithDivisor(_AvgPoolNd):
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override"]
     _function: Any
 
@@ -119,12 +125,8 @@ class _AvgPoolNd(Module):
             input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override
         )
 
-    def extra_repr(self) -> str:
-        """The arguments."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
-
-class AvgPool2d(_AvgPoolNd):
+class AvgPool2d(_AvgPoolWithDivisor):
     """The mean of each window of (N, C, H, W) or (C, H, W)."""
 
     _function = staticmethod(F.avg_pool2d)
@@ -133,7 +135,7 @@ class AvgPool2d(_AvgPoolNd):
     stride: int | tuple[int, int]
 
 
-class AvgPool3d(_AvgPoolNd):
+class AvgPool3d(_AvgPoolWithDivisor):
     """The mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
 
     _function = staticmethod(F.avg_pool3d)

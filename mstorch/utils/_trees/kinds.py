@@ -209,6 +209,16 @@ def tuple_flatten(d: tuple[Any, ...]) -> tuple[list[Any], Any]:
     return list(d), None
 
 
+def list_unflatten(values: Iterable[Any], context: Any) -> list[Any]:
+    """The list of the items."""
+    return list(values)
+
+
+def tuple_unflatten(values: Iterable[Any], context: Any) -> tuple[Any, ...]:
+    """The tuple of the items."""
+    return tuple(values)
+
+
 def sequence_flatten_with_keys(d: Any) -> tuple[list[tuple[Any, Any]], Any]:
     """The items with their places; no context."""
     return [(SequenceKey(place), item) for place, item in enumerate(d)], None
@@ -229,13 +239,40 @@ def dict_unflatten(values: Iterable[Any], context: Any) -> dict[Any, Any]:
     return dict(zip(context, values))
 
 
+def ordereddict_unflatten(values: Iterable[Any], context: Any) -> OrderedDict[Any, Any]:
+    """The ordered dictionary of keys and values."""
+    return OrderedDict(zip(context, values))
+
+
+def deque_flatten(d: deque[Any]) -> tuple[list[Any], Any]:
+    """The items; the greatest length is the context."""
+    return list(d), d.maxlen
+
+
+def deque_flatten_with_keys(d: deque[Any]) -> tuple[list[tuple[Any, Any]], Any]:
+    """The items with their places; the greatest length is the context."""
+    return sequence_flatten_with_keys(d)[0], d.maxlen
+
+
+def deque_unflatten(values: Iterable[Any], context: Any) -> deque[Any]:
+    """The queue of the items."""
+    return deque(values, maxlen=context)
+
+
 def defaultdict_flatten(d: defaultdict[Any, Any]) -> tuple[list[Any], Any]:
     """The values; the factory and the keys are the context."""
     return list(d.values()), [d.default_factory, list(d)]
 
 
-def _defaultdict_with_keys(d: defaultdict[Any, Any]) -> tuple[list[tuple[Any, Any]], Any]:
+def defaultdict_flatten_with_keys(d: defaultdict[Any, Any]) -> tuple[list[tuple[Any, Any]], Any]:
+    """The values with their keys; the factory and the keys are the context."""
     return dict_flatten_with_keys(d)[0], [d.default_factory, list(d)]
+
+
+def defaultdict_unflatten(values: Iterable[Any], context: Any) -> defaultdict[Any, Any]:
+    """The dictionary of keys and values, with its factory."""
+    factory, keys = context
+    return defaultdict(factory, zip(keys, values))
 
 
 def namedtuple_flatten(d: Any) -> tuple[list[Any], Any]:
@@ -243,8 +280,14 @@ def namedtuple_flatten(d: Any) -> tuple[list[Any], Any]:
     return list(d), type(d)
 
 
-def _namedtuple_with_keys(d: Any) -> tuple[list[tuple[Any, Any]], Any]:
+def namedtuple_flatten_with_keys(d: Any) -> tuple[list[tuple[Any, Any]], Any]:
+    """The fields with their names; the class is the context."""
     return [(GetAttrKey(name), item) for name, item in zip(d._fields, d)], type(d)
+
+
+def namedtuple_unflatten(values: Iterable[Any], context: Any) -> Any:
+    """The named tuple of the class."""
+    return context(*values)
 
 
 def _defaultdict_to_json(context: Any) -> Any:
@@ -283,26 +326,24 @@ def _namedtuple_from_json(dumped: Any) -> Any:
 
 def _register_what_python_and_torch_have() -> None:
     plain: list[tuple[Any, Callable[..., Any], Callable[..., Any], Callable[..., Any], str]] = [
-        (tuple, tuple_flatten, lambda values, _: tuple(values), sequence_flatten_with_keys, "builtins.tuple"),
-        (list, list_flatten, lambda values, _: list(values), sequence_flatten_with_keys, "builtins.list"),
+        (tuple, tuple_flatten, tuple_unflatten, sequence_flatten_with_keys, "builtins.tuple"),
+        (list, list_flatten, list_unflatten, sequence_flatten_with_keys, "builtins.list"),
         (dict, dict_flatten, dict_unflatten, dict_flatten_with_keys, "builtins.dict"),
-        (OrderedDict, dict_flatten, lambda values, keys: OrderedDict(zip(keys, values)), dict_flatten_with_keys,
-         "collections.OrderedDict"),
-        (deque, lambda d: (list(d), d.maxlen), lambda values, maxlen: deque(values, maxlen=maxlen),
-         lambda d: (sequence_flatten_with_keys(d)[0], d.maxlen), "collections.deque"),
-        (Size, tuple_flatten, lambda values, _: tuple(values), sequence_flatten_with_keys, "torch.Size"),
+        (OrderedDict, dict_flatten, ordereddict_unflatten, dict_flatten_with_keys, "collections.OrderedDict"),
+        (deque, deque_flatten, deque_unflatten, deque_flatten_with_keys, "collections.deque"),
+        (Size, tuple_flatten, tuple_unflatten, sequence_flatten_with_keys, "torch.Size"),
     ]  # fmt: skip
     for cls, flatten, unflatten, with_keys, name in plain:
         register_pytree_node(cls, flatten, unflatten, serialized_type_name=name, flatten_with_keys_fn=with_keys)
     register_pytree_node(
-        namedtuple, namedtuple_flatten, lambda values, cls: cls(*values), serialized_type_name="collections.namedtuple",  # type: ignore[arg-type]
+        namedtuple, namedtuple_flatten, namedtuple_unflatten, serialized_type_name="collections.namedtuple",  # type: ignore[arg-type]
         to_dumpable_context=_namedtuple_to_json, from_dumpable_context=_namedtuple_from_json,
-        flatten_with_keys_fn=_namedtuple_with_keys,
+        flatten_with_keys_fn=namedtuple_flatten_with_keys,
     )  # fmt: skip
     register_pytree_node(
-        defaultdict, defaultdict_flatten, lambda values, context: defaultdict(context[0], zip(context[1], values)),
-        serialized_type_name="collections.defaultdict", to_dumpable_context=_defaultdict_to_json,
-        from_dumpable_context=_defaultdict_from_json, flatten_with_keys_fn=_defaultdict_with_keys,
+        defaultdict, defaultdict_flatten, defaultdict_unflatten, serialized_type_name="collections.defaultdict",
+        to_dumpable_context=_defaultdict_to_json, from_dumpable_context=_defaultdict_from_json,
+        flatten_with_keys_fn=defaultdict_flatten_with_keys,
     )  # fmt: skip
     for cls in vars(return_types).values():
         if is_structseq_class(cls):

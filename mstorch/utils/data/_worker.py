@@ -98,6 +98,12 @@ class _Lines(str):
         return str(self)
 
 
+def numpy_seed(base_seed: int, worker_id: int) -> list[int]:
+    """The four words that NumPy's generator of a worker begins with."""
+    words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    return [int(word) for word in np.random.SeedSequence(words).generate_state(4)]
+
+
 def run(job: Job, worker: int, tasks, results, done) -> None:
     """Fetch what `tasks` asks for until it gives None or the main process is gone."""
     global _worker_info
@@ -105,8 +111,7 @@ def run(job: Job, worker: int, tasks, results, done) -> None:
     seed = job.base_seed + worker
     random.seed(seed)
     default_generator.manual_seed(seed)
-    words = [worker, job.base_seed & 0xFFFFFFFF, job.base_seed >> 32, 0]
-    np.random.seed(np.random.SeedSequence(words).generate_state(4))
+    np.random.seed(numpy_seed(job.base_seed, worker))
     if job.shared_seed is not None:
         reseed(job.dataset, job.shared_seed)
     _worker_info = WorkerInfo(worker, job.num_workers, seed, job.dataset)

@@ -7,6 +7,7 @@ import types
 from typing import Any
 
 import numpy as np
+import pytest
 import torch.utils.data._utils.fetch
 
 import mstorch.utils.data._utils
@@ -34,6 +35,11 @@ def _uses(library) -> list:
         fetch._IterableDatasetFetcher([5, 6, 7], True, list, False).fetch([None, None]),
     ]  # fmt: skip
     return [str(item) for item in found]
+
+
+@pytest.mark.parametrize("seed, worker", [(0, 0), (1234, 3), (2**63 - 1, 17), (8_765_432_109_876, 1)])
+def test_numpys_seed_of_a_worker(both: Any, seed: int, worker: int) -> None:
+    both(lambda library: library.utils.data._utils.worker._generate_state(seed, worker))
 
 
 def test_parts_of_a_loader() -> None:
