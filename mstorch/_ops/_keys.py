@@ -62,3 +62,50 @@ def is_whole(key: Any, shape: tuple[int, ...]) -> bool:
         else:
             dim += 1
     return True
+
+
+def with_ellipses(items: list[Any], rank: int, used: int) -> list[Any]:
+    """The items of a key with slices for each of several ellipses: every one skips as many dimensions as the key leaves, as in torch.
+
+    So what follows the second is beyond the last dimension, where that is not a whole slice: an IndexError.
+    """
+    skipped, dim, beyond, dropped = rank - used, 0, 0, 0
+    spread: list[Any] = []
+    for place, item in enumerate(items):
+        shape = getattr(item, "shape", None)
+        if item is Ellipsis:
+            dim += skipped
+            spread.extend([slice(None)] * skipped)
+            continue
+        if item is None or isinstance(item, (bool, np.bool_)) or (shape == () and getattr(item, "dtype", None) in (bool_, np.bool_)):
+            if dim > rank:
+                raise IndexError(f"Dimension out of range (expected to be in range of [{-rank - 1}, {rank}], but got {dim})")
+            rank += 1
+        elif isinstance(item, (int, np.integer)) or shape == ():
+            if dim >= rank:
+                raise IndexError(f"index {int(item)} is out of bounds for dimension {place} with size 0")
+            rank, dim = rank - 1, dim - 1
+        elif item.__class__ is not slice:
+            dim += len(shape) - 1 if shape and getattr(item, "dtype", None) in (bool_, uint8, np.bool_, np.uint8) else 0
+            beyond = dim + 1
+        elif dim >= rank:  # a part of nothing
+            dim, dropped = dim + 1, dropped + 1
+            continue
+        dim += 1
+        spread.append(item)
+    if beyond > rank:
+        raise IndexError(f"too many indices for tensor of dimension {rank} (got {beyond})")
+    for _ in range(dim - dropped - rank):
+        spread = _without_last_slice(spread)
+    return spread
+
+
+def _without_last_slice(items: list[Any]) -> list[Any]:
+    last = max(place for place, item in enumerate(items) if item.__class__ is slice)
+    return items[:last] + items[last + 1 :]
+
+
+def place_in_key(key: Any, number: int, count: int) -> int:
+    """Where in a key an item stands that is the ``number``-th of ``count`` without ellipsis: torch's messages count so."""
+    before = next((place for place, item in enumerate(key) if item is Ellipsis), count) if isinstance(key, tuple) else count
+    return number if number < before else number + len(key) - count

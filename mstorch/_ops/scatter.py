@@ -1,6 +1,7 @@
 """Writing, adding and reducing elements into positions that index tensors name."""
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from .._core.modes import grad_set_to, modes
 from .._core.storage import Storage
 from .._core.tensor_base import TensorBase, array_of, count_of, is_tracked, tensor_of
 from .._tape.apply import of_sizes
-from .._tape.composite import record
+from .._tape.composite import record, refuse
 from .._tape.node import watch
 from . import views
 from ._dispatch import call, finish, python_number, shape_of, type_word, wrap_dim
@@ -67,6 +68,17 @@ def scatter(
     input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None, out: Any = None
 ) -> Any:
     """A copy with ``src`` (a tensor or a number) written along ``dim`` at ``index``; the last of repeated ones stays."""
+    return _written_along(input, dim, index, src, value, reduce, out, "scatter")
+
+
+@functools.wraps(scatter)
+def _scatter_in_place(
+    input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None, out: Any = None
+) -> Any:
+    return _written_along(input, dim, index, src, value, reduce, out, "scatter_")
+
+
+def _written_along(input: Any, dim: int, index: Any, src: Any, value: Any, reduce: str | None, out: Any, name: str) -> Any:
     if src is None:
         src = value
     if src is None:
@@ -81,9 +93,21 @@ def scatter(
         return finish(input.clone(memory_format=contiguous_format), out)
     if reduce is None and not isinstance(src, TensorBase):
         return finish(_with_number(input, source, dim, positions), out)
+    if reduce is None:
+        return finish(_scattered(input, dim, positions, source, "none"), out)
+    if out is not None:
+        return finish(_combined(input, dim, positions, source, reduce), out)
+    # torch has a gradient of scatter_reduce, and none of this older form.
+    with grad_set_to(False):
+        found = _combined(input, dim, positions, source, reduce)
+    error = RuntimeError(f"derivative for aten::{name} is not implemented")
+    return refuse("NotImplemented", "scatter", input, found, error, src if isinstance(src, TensorBase) else None)
+
+
+def _combined(input: Any, dim: int, positions: Any, source: Any, reduce: str) -> Any:
     if reduce == "multiply":
-        return finish(_reduced(input, dim, positions, source, "prod", True), out)
-    return finish(_scattered(input, dim, positions, source, "none" if reduce is None else "add"), out)
+        return _reduced(input, dim, positions, source, "prod", True)
+    return _scattered(input, dim, positions, source, "add")
 
 
 @node_called("ScatterBackward1")
@@ -344,5 +368,5 @@ NAMED_METHODS = {
     "index_reduce_": form_for_windows(index_reduce, _reduce_rows),
     "scatter_add_": form_for_windows(scatter_add, _reduce_along),
     "scatter_reduce_": form_for_windows(scatter_reduce, _reduce_along),
-    "scatter_": form_for_windows(scatter, _fill_along),
+    "scatter_": form_for_windows(_scatter_in_place, _fill_along),
 }

@@ -43,7 +43,15 @@ from ._dispatch import (
 )
 from ._index_checks import expect_dtype_of
 from ._integer_history import follow_fill
-from ._keys import has_full_slices, has_mask, is_whole, refuse_mask_of_bytes, stands_for_a_tuple
+from ._keys import (
+    has_full_slices,
+    has_mask,
+    is_whole,
+    place_in_key,
+    refuse_mask_of_bytes,
+    stands_for_a_tuple,
+    with_ellipses,
+)
 from ._numbers import fitting
 from ._self_reading import put_in_sequence
 from ._values_put import fitted, number_as, stands_in, without_leading_ones
@@ -117,6 +125,8 @@ def _expanded(key: Any, rank: int) -> list[Any]:
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         raise IndexError(f"too many indices for tensor of dimension {rank}")
     if ellipsis is not None:
+        if used < rank and sum(item is Ellipsis for item in items) > 1:
+            return with_ellipses(items, rank, used)
         items[ellipsis : ellipsis + 1] = [slice(None)] * (rank - used)
         return [item for item in items if item is not Ellipsis]
     return items
@@ -126,9 +136,9 @@ def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Any]]:
     """The view that the key's ints, slices and Nones make, and its index tensors by dimension of that view."""
     current = self
     dim = 0
-    selected = 0
     advanced: dict[int, Any] = {}
-    for item in _expanded(key, len(self._shape)):
+    items = _expanded(key, len(self._shape))
+    for number, item in enumerate(items):
         shape = current._shape
         if isinstance(item, (bool, np.bool_)):
             current = views.unsqueeze(current, dim)
@@ -146,8 +156,8 @@ def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Any]]:
         ):
             index = int(item)
             if not -shape[dim] <= index < shape[dim]:
-                raise IndexError(f"index {index} is out of bounds for dimension {dim + selected} with size {shape[dim]}")
-            selected += 1
+                place = place_in_key(key, number, len(items))
+                raise IndexError(f"index {index} is out of bounds for dimension {place} with size {shape[dim]}")
             current = views.select(current, dim, index)
         elif isinstance(item, (TensorBase, np.ndarray, list, tuple, range)):
             index = _as_index(item)

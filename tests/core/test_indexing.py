@@ -169,3 +169,29 @@ SLICED = {
 @pytest.mark.parametrize("key", SLICED)
 def test_nodes_of_keys(both, key):
     both(lambda torch: type(SLICED[key](torch.ones(2, 3).requires_grad_()).grad_fn).__name__)
+
+
+ELLIPSES = [
+    "[..., ...]", "[..., 0, ...]", "[..., 0, ..., 0]", "[..., ..., :]", "[..., ..., None]", "[..., 0, ..., None]",
+    "[..., None, ..., None]", "[0, ..., ..., 1]", "[..., ..., True]", "[..., ..., [0]]", "[..., [0], ..., [0]]", "[..., [0], ...]",
+    "[..., ..., torch.zeros(5) > 0]", "[..., ..., 0:1, :, :]", "[..., ..., 1, :, :]", "[..., :, ..., [0], :]",
+    "[..., 1, ..., 1:2, 0:1]", "[..., ..., [0], :, :]", "[..., ..., 0, 0, 0]", "[..., 9]", "[9, ...]", "[..., 0, 9]", "[[0], 9]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("write", [False, True])
+@pytest.mark.parametrize("key", ELLIPSES)
+def test_several_ellipses(both, key, write):
+    def body(torch):
+        t = torch.arange(120).reshape(2, 3, 4, 5)
+        if not write:
+            return eval(f"t{key}", {"t": t, "torch": torch})
+        exec(f"t{key} = -1", {"t": t, "torch": torch})
+        return t
+
+    both(body, strides=False)
+
+
+@pytest.mark.parametrize("key", ["[..., ..., 0]", "[..., ..., -1]", "[..., ..., torch.tensor(0)]"])
+def test_an_integer_after_the_second_ellipsis(both, key):
+    both(lambda torch: eval(f"torch.zeros(2, 3, 4){key}", {"torch": torch}))

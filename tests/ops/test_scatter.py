@@ -258,3 +258,20 @@ def test_gradients_at_no_numbers(with_gradients, how, include_self):
         with_gradients(
             lambda torch, x, s: getattr(x, function)(0, torch.tensor([0, 0, 1, 2, 2, 3]), s, how, include_self=include_self), x, source
         )
+
+
+@pytest.mark.parametrize("how", ["add", "multiply"])
+@pytest.mark.parametrize("source", ["tracked", "tensor", "number"])
+@pytest.mark.parametrize("name", ["scatter", "scatter_"])
+def test_a_scatter_that_combines_has_no_gradient(both, name, source, how):
+    def body(torch):
+        x, index = torch.ones(3).requires_grad_(), torch.tensor([0, 2])
+        src = 2.0 if source == "number" else torch.tensor([3.0, 4.0]).requires_grad_(source == "tracked")
+        found = getattr(x.clone(), name)(0, index, src, reduce=how)
+        try:
+            found.sum().backward()
+        except RuntimeError as error:
+            return found, str(error)
+        return found, None
+
+    both(body)

@@ -306,3 +306,19 @@ def test_gradients_of_equal_elements(with_gradients, name):
 def test_rows_of_nothing(both, shape, dim):
     both(lambda torch: [flat(getattr(torch.zeros(shape), name)(*((1,) if name in ("kthvalue", "topk") else ()), dim=dim))
                         for name in ("kthvalue", "median", "mode", "sort", "topk")])  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["sort", "topk", "kthvalue", "median", "nanmedian", "mode", "max", "min", "cummax"])
+@pytest.mark.parametrize("shape", [(), (3,)])
+def test_how_often_backward_goes(both, name, shape):
+    def body(torch):
+        x = torch.full(shape, 2.0).requires_grad_()
+        values = getattr(x, name)(*((1,) if name in ("kthvalue", "topk") else ()), dim=0)[0]
+        values.sum().backward(retain_graph=False)
+        try:
+            values.sum().backward()
+        except RuntimeError as error:
+            return x.grad, str(error)
+        return x.grad, None
+
+    both(body)
