@@ -12,7 +12,8 @@ from .._ops.creation import zeros_like
 from .._ops.join import cat
 from .._tensor import Tensor
 from ..autograd import enable_grad, no_grad
-from .optimizer import Optimizer, _check_lr, _number, _to_scalar, refuse_spread
+from ._options import check_lr, refuse_spread
+from .optimizer import Optimizer, _get_value, _to_scalar
 
 __all__ = ["LBFGS"]
 
@@ -35,7 +36,7 @@ class LBFGS(Optimizer):
         history_size: int = 100,
         line_search_fn: str | None = None,
     ) -> None:
-        _check_lr(lr)
+        check_lr(lr)
         defaults = {
             "lr": lr,
             "max_iter": max_iter,
@@ -150,7 +151,7 @@ class LBFGS(Optimizer):
             if param.is_complex():
                 param = view_as_real(param)
             size = param.numel()
-            _add_fused(param, d[offset : offset + size].view_as(param), _number(t))
+            _add_fused(param, d[offset : offset + size].view_as(param), _get_value(t))
             offset += size
 
     def _probe(self, closure, start: list[Tensor], t, d: Tensor) -> _Point:
@@ -195,10 +196,10 @@ def _direction(state: dict, grad: Tensor, history_size: int) -> Tensor:
     q = grad.neg()
     for i in reversed(range(len(ys))):
         weights[i] = ss[i].dot(q) * ro[i]
-        _add_fused(q, ys[i], -_number(weights[i]))
+        _add_fused(q, ys[i], -_get_value(weights[i]))
     d = q.mul(state["H_diag"])
     for i in range(len(ys)):
-        _add_fused(d, ss[i], _number(weights[i] - ys[i].dot(d) * ro[i]))
+        _add_fused(d, ss[i], _get_value(weights[i] - ys[i].dot(d) * ro[i]))
     return d
 
 

@@ -5,94 +5,11 @@ from __future__ import annotations
 import math
 
 from .._tensor import Tensor
-from ..autograd import no_grad
-from .optimizer import (
-    Optimizer,
-    _check_lr,
-    _evaluate,
-    _number,
-    _require,
-    _to_scalar,
-    _with_grad,
-    refuse_spread,
-    zeros_like,
-)
+from ._options import check_lr, refuse_spread, require
+from ._stepping import Stepping, zeros_like
+from .optimizer import Optimizer, _get_value, _to_scalar
 
 __all__ = ["Muon", "muon"]
-
-
-class Muon(Optimizer):
-    """For matrices only: the momentum is replaced by the nearest orthogonal matrix, by Newton-Schulz steps in bfloat16.
-
-    Jordan et al., "Muon: An optimizer for hidden layers in neural networks", 2024; `adjust_lr_fn` "match_rms_adamw":
-    Liu et al., arXiv:2502.16982. Raises ValueError for options out of range and for parameters that are not 2-D.
-    """
-
-    def __init__(
-        self,
-        params,
-        lr: float = 1e-3,
-        weight_decay: float = 0.1,
-        momentum: float = 0.95,
-        nesterov: bool = True,
-        ns_coefficients: tuple[float, float, float] = (3.4445, -4.7750, 2.0315),
-        eps: float = 1e-7,
-        ns_steps: int = 5,
-        adjust_lr_fn: str | None = None,
-    ) -> None:
-        _check_lr(lr, "Learning rate should be >= 0 but is: {}")
-        _require(momentum >= 0.0, f"momentum should be >= 0 but is: {momentum}")
-        _require(weight_decay >= 0.0, f"weight decay should be >= 0 but is: {weight_decay}")
-        _require(
-            adjust_lr_fn in (None, "original", "match_rms_adamw"),
-            f"Adjust learning rate function {adjust_lr_fn} is not supported",
-        )
-        defaults = {
-            "lr": lr,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
-            "nesterov": nesterov,
-            "ns_coefficients": ns_coefficients,
-            "eps": eps,
-            "ns_steps": ns_steps,
-            "adjust_lr_fn": adjust_lr_fn,
-        }
-        super().__init__(params, defaults)
-        refuse_spread(self)
-        for group in self.param_groups:
-            for param in group["params"]:
-                _require(
-                    param.ndim == 2,
-                    f"Muon only supports 2D parameters whereas we found a parameter with size: {param.size()}",
-                )
-
-    @no_grad()
-    def step(self, closure=None):
-        """Update the parameters once; returns what `closure` returns."""
-        loss = _evaluate(closure)
-        for group in self.param_groups:
-            params, grads = _with_grad(group, "Muon does not support sparse gradients")
-            has_complex = any(param.is_complex() for param in params)
-            if has_complex:
-                raise RuntimeError("Muon does not support complex parameters")
-            for param, grad in zip(params, grads, strict=True):
-                if "momentum_buffer" not in self.state[param]:
-                    self.state[param]["momentum_buffer"] = zeros_like(grad)
-            muon(
-                params,
-                grads,
-                [self.state[param]["momentum_buffer"] for param in params],
-                lr=group["lr"],
-                weight_decay=group["weight_decay"],
-                momentum=group["momentum"],
-                nesterov=group["nesterov"],
-                ns_coefficients=group["ns_coefficients"],
-                ns_steps=group["ns_steps"],
-                eps=group["eps"],
-                adjust_lr_fn=group["adjust_lr_fn"],
-                has_complex=has_complex,
-            )
-        return loss
 
 
 def muon(
@@ -114,40 +31,22 @@ def muon(
     """Update `params` and the momentum buffers in place."""
     if foreach:
         raise RuntimeError("Foreach is not supported for Muon yet")
-    _require(not has_complex, "Complex parameters are not supported")
-    # The place of a kernel that serves the whole list.
-    _update(
-        params,
-        grads,
-        muon_momentum_bufs,
-        lr=_to_scalar(lr),
-        weight_decay=weight_decay,
-        momentum=momentum,
-        nesterov=nesterov,
-        ns_coefficients=ns_coefficients,
-        ns_steps=ns_steps,
-        eps=eps,
-        adjust_lr_fn=adjust_lr_fn,
-    )
-
-
-def _update(
-    params, grads, buffers, *, lr, weight_decay, momentum, nesterov, ns_coefficients, ns_steps, eps, adjust_lr_fn
-) -> None:
-    for param, grad, buffer in zip(params, grads, buffers, strict=True):
-        _require(grad.ndim == 2, "Param gradient must be a 2D matrix")
+    require(not has_complex, "Complex parameters are not supported")
+    lr = _to_scalar(lr)
+    for param, grad, buffer in zip(params, grads, muon_momentum_bufs, strict=True):
+        require(grad.ndim == 2, "Param gradient must be a 2D matrix")
         buffer.lerp_(grad, 1 - momentum)
         update = grad.lerp(buffer, momentum) if nesterov else buffer
         update = _orthogonal(update, ns_coefficients, ns_steps, eps)
         rate = lr * _rate_factor(adjust_lr_fn, *param.shape)
         param.mul_(1 - lr * weight_decay)
-        param.add_(update, alpha=-_number(rate))
+        param.add_(update, alpha=-_get_value(rate))
 
 
 def _orthogonal(matrix: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> Tensor:
     """Return about the nearest orthogonal matrix, singular values near 1, by a quintic Newton-Schulz iteration."""
-    _require(steps < 100, "Number of steps must be less than 100 for computational efficiency")
-    _require(len(coefficients) == 3, "Coefficients must be a tuple of exactly 3 values")
+    require(steps < 100, "Number of steps must be less than 100 for computational efficiency")
+    require(len(coefficients) == 3, "Coefficients must be a tuple of exactly 3 values")
     a, b, c = coefficients
     tall = matrix.size(0) > matrix.size(1)
     x = matrix.bfloat16()
@@ -165,3 +64,55 @@ def _rate_factor(adjust_lr_fn: str | None, rows: int, columns: int) -> float:
     if adjust_lr_fn == "match_rms_adamw":
         return 0.2 * math.sqrt(max(rows, columns))
     return math.sqrt(max(1, rows / columns))
+
+
+@Stepping(
+    muon,
+    state={"momentum_buffer": lambda param, group, optimizer: zeros_like(param.grad)},
+    lists={"muon_momentum_bufs": "momentum_buffer"},
+    takes_complex=False,
+)
+class Muon(Optimizer):
+    """For matrices only: the momentum is replaced by the nearest orthogonal matrix, by Newton-Schulz steps in bfloat16.
+
+    Jordan et al., "Muon: An optimizer for hidden layers in neural networks", 2024; `adjust_lr_fn` "match_rms_adamw":
+    Liu et al., arXiv:2502.16982. Raises ValueError for options out of range and for parameters that are not 2-D.
+    """
+
+    def __init__(
+        self,
+        params,
+        lr: float = 1e-3,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
+        nesterov: bool = True,
+        ns_coefficients: tuple[float, float, float] = (3.4445, -4.7750, 2.0315),
+        eps: float = 1e-7,
+        ns_steps: int = 5,
+        adjust_lr_fn: str | None = None,
+    ) -> None:
+        check_lr(lr, "Learning rate should be >= 0 but is: {}")
+        require(momentum >= 0.0, f"momentum should be >= 0 but is: {momentum}")
+        require(weight_decay >= 0.0, f"weight decay should be >= 0 but is: {weight_decay}")
+        require(
+            adjust_lr_fn in (None, "original", "match_rms_adamw"),
+            f"Adjust learning rate function {adjust_lr_fn} is not supported",
+        )
+        defaults = {
+            "lr": lr,
+            "weight_decay": weight_decay,
+            "momentum": momentum,
+            "nesterov": nesterov,
+            "ns_coefficients": ns_coefficients,
+            "eps": eps,
+            "ns_steps": ns_steps,
+            "adjust_lr_fn": adjust_lr_fn,
+        }
+        super().__init__(params, defaults)
+        refuse_spread(self)
+        for group in self.param_groups:
+            for param in group["params"]:
+                require(
+                    param.ndim == 2,
+                    f"Muon only supports 2D parameters whereas we found a parameter with size: {param.size()}",
+                )

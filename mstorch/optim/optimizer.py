@@ -1,4 +1,4 @@
-"""The base of all optimisers and what they share: closures, step counters, checks of options."""
+"""The base of all optimisers, and what torch has beside it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,12 @@ from typing import Any
 from .._core.above import step_watchers
 from .._core.dtype import dtype, float32, float64, get_default_dtype
 from .._core.warned import warn
-from .._ops.complex_views import view_as_real
-from .._ops.creation import zeros_like as _zeros_like
-from .._ops.from_data import tensor
 from .._tensor import Tensor
-from ..autograd import enable_grad, is_grad_enabled, set_grad_enabled
+from ..autograd import is_grad_enabled, set_grad_enabled
 from ..utils.hooks import RemovableHandle
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
-# The devices on which torch can capture a step into a graph; the CPU is not one of them.
-_CAPTURABLE_DEVICES = ["cuda", "xpu", "hpu", "npu", "xla"]
 _FUSED_DEVICES = ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "npu"]
 
 _global_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
@@ -63,28 +58,6 @@ _INSTANCE_HOOKS = (
     "_optimizer_load_state_dict_pre_hooks",
     "_optimizer_load_state_dict_post_hooks",
 )
-
-
-def zeros_like(tensor: Any) -> Any:
-    """Zeros like a tensor; one that is spread over processes makes its own."""
-    spread = getattr(tensor, "_spread_zeros", None)
-    return _zeros_like(tensor) if spread is None else spread()
-
-
-def refuse_spread(optimizer: Any) -> None:
-    """NotImplementedError for parameters that are spread over processes, where a step is not element by element."""
-    for group in optimizer.param_groups:
-        for parameter in group["params"]:
-            if getattr(parameter, "_spread_zeros", None) is not None:
-                raise NotImplementedError(f"mstorch: {type(optimizer).__name__} of parameters that are DTensors")
-
-
-def _default_to_fused_or_foreach(params: list[Any], differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
-    """Whether steps are fused, and whether they go over lists, where the user has not said: on a CPU torch fuses if asked to."""
-    if differentiable:
-        return False, False
-    fused = use_fused and all(p is None or (p.is_floating_point() and p.device.type in ("cpu", "cuda", "npu")) for p in params)
-    return fused, not fused and all(p is None or p.device.type != "cpu" for p in params)
 
 
 class Optimizer:
@@ -349,113 +322,50 @@ def _cast_state(value: Any, param: Tensor, group: dict[str, Any], key: Any = Non
     return value
 
 
-# What the optimisers share
+# What steps use, under torch's names, which optimisers in other packages import
 
 
-def _use_grad_for_differentiable(step: Callable) -> Callable:
+def _use_grad_for_differentiable(func: Callable) -> Callable:
     """Run a `step` method without recording, unless the optimiser was made with differentiable=True."""
 
-    @functools.wraps(step)
+    @functools.wraps(func)
     def wrapper(*args, **kwargs):
         before = is_grad_enabled()
         set_grad_enabled(args[0].defaults["differentiable"])
         try:
-            return step(*args, **kwargs)
+            return func(*args, **kwargs)
         finally:
             set_grad_enabled(before)
 
     return wrapper
 
 
-def _evaluate(closure: Callable[[], Any] | None) -> Any:
-    if closure is None:
-        return None
-    with enable_grad():
-        return closure()
+def _default_to_fused_or_foreach(params: list[Any], differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
+    """Whether steps are fused, and whether they go over lists, where the user has not said: on a CPU torch fuses if asked to."""
+    if differentiable:
+        return False, False
+    fused = use_fused and all(p is None or (p.is_floating_point() and p.device.type in ("cpu", "cuda", "npu")) for p in params)
+    return fused, not fused and all(p is None or p.device.type != "cpu" for p in params)
 
 
-def _with_grad(group: dict[str, Any], no_sparse: str | None = None) -> tuple[list[Tensor], list[Tensor]]:
-    """Return the parameters of a group that have a gradient, and the gradients; sparse ones raise `no_sparse`."""
-    params = [param for param in group["params"] if param.grad is not None]
-    grads = [param.grad for param in params]
-    if no_sparse is not None and any(grad.is_sparse for grad in grads):
-        raise RuntimeError(no_sparse)
-    return params, grads
-
-
-def _require(condition: Any, message: str) -> None:
-    if not condition:
-        raise ValueError(message)
-
-
-def _check_lr(lr: float | Tensor, message: str = "Invalid learning rate: {}") -> None:
-    if isinstance(lr, Tensor) and lr.numel() != 1:
-        raise ValueError("Tensor lr must be 1-element")
-    _require(lr >= 0.0, message.format(lr))
-
-
-def _check_betas(betas: tuple) -> None:
-    for i in (0, 1):
-        _require(0.0 <= betas[i] < 1.0, f"Invalid beta parameter at index {i}: {betas[i]}")
-
-
-def _check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) -> None:
-    if fused and differentiable:
-        raise RuntimeError("`fused` does not support `differentiable`")
-    if fused and foreach:
-        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
-
-
-def _check_fused_param(param: Tensor) -> None:
-    if param.device.type not in _FUSED_DEVICES or not param.is_floating_point():
+def _device_dtype_check_for_fused(p: Tensor, cuda_unsupported: bool = False) -> None:
+    """RuntimeError unless a fused step takes the parameter."""
+    devices = [name for name in _FUSED_DEVICES if name != "cuda"] if cuda_unsupported else _FUSED_DEVICES
+    if p.device.type not in devices or not p.is_floating_point():
         raise RuntimeError(
-            "`fused=True` requires all the params to be floating point Tensors of supported devices: "
-            f"{_FUSED_DEVICES} but {param.dtype} and {param.device.type}"
+            f"`fused=True` requires all the params to be floating point Tensors of supported devices: {devices} "
+            f"but {p.dtype} and {p.device.type}"
         )
 
 
-def _check_capturable(param: Tensor, *counters: Tensor, what: str = "params and state_steps") -> None:
-    kind = param.device.type
-    if kind not in _CAPTURABLE_DEVICES or any(counter.device.type != kind for counter in counters):
-        raise AssertionError(f"If capturable=True, {what} must be on supported devices: {_CAPTURABLE_DEVICES}.")
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
+    """Return the devices on which torch can capture a step into a graph; the CPU is not one of them."""
+    return ["cuda", "xpu", "hpu", "npu"] + (["xla"] if supports_xla else [])
 
 
-def _check_state_steps(state_steps: list[Tensor], name: str = "state_steps") -> None:
-    if not all(isinstance(step, Tensor) for step in state_steps):
-        raise RuntimeError(f"API has changed, `{name}` argument must contain a list of singleton tensors")
-
-
-def _check_no_grad_scale(grad_scale: Tensor | None, found_inf: Tensor | None) -> None:
-    if grad_scale is not None or found_inf is not None:
-        raise AssertionError("Expected grad_scale and found_inf to be None")
-
-
-def _counter_dtype(fused: bool | None = False) -> dtype:
-    return float64 if not fused and get_default_dtype() == float64 else float32
-
-
-def _new_counter(param: Tensor, on_device: bool | None, value: float = 0.0, fused: bool | None = False) -> Tensor:
-    """Return a 0-d tensor that counts in a parameter's state: on the host, because it is read at every step."""
-    return tensor(value, dtype=_counter_dtype(fused), device=param.device if on_device else "cpu")
-
-
-def _restore_counters(optimizer: Optimizer, on_device: str | None = "capturable", names: tuple = ("step",)) -> None:
-    """Make tensors of counters that an old checkpoint holds as plain numbers."""
-    for group in optimizer.param_groups:
-        fused = group.get("fused", False)
-        placed = fused or on_device == "always" or (on_device is not None and group.get(on_device, False))
-        for param in group["params"]:
-            state = optimizer.state.get(param, {})
-            for name in names:
-                if name in state and not isinstance(state[name], Tensor):
-                    state[name] = _new_counter(param, placed, float(state[name]), fused)
-
-
-def _set_missing(optimizer: Optimizer, **options: Any) -> None:
-    """Give the groups of an old checkpoint the options that it does not know."""
-    for group in optimizer.param_groups:
-        for name, value in options.items():
-            group.setdefault(name, value)
+def _get_scalar_dtype(is_fused: bool | None = None) -> dtype:
+    """Return the dtype of step counters."""
+    return float64 if not is_fused and get_default_dtype() == float64 else float32
 
 
 def _to_scalar(x: Any) -> Any:
@@ -465,15 +375,6 @@ def _to_scalar(x: Any) -> Any:
     return x.item() if hasattr(x, "item") else x
 
 
-def _number(x: Any) -> Any:
+def _get_value(x: Any) -> Any:
     """Return a Python number for a one-element tensor, a number as it is."""
     return x.item() if isinstance(x, Tensor) else x
-
-
-def _tracked(x: Any) -> bool:
-    return isinstance(x, Tensor) and x.requires_grad
-
-
-def _as_real(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Return complex tensors as real views with a last dimension of 2."""
-    return tuple(view_as_real(tensor) for tensor in tensors)

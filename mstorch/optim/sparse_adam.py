@@ -8,7 +8,9 @@ from .._ops.creation import zeros_like
 from .._sparse.base import like
 from .._tensor import Tensor
 from ..autograd import no_grad
-from .optimizer import Optimizer, _check_betas, _evaluate, _require, _to_scalar
+from ._options import check_options, require
+from ._stepping import evaluate
+from .optimizer import Optimizer, _to_scalar
 
 __all__ = ["SparseAdam"]
 
@@ -29,9 +31,9 @@ class SparseAdam(Optimizer):
     ) -> None:
         if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
-        _require(lr > 0.0, f"Invalid learning rate: {lr}")
-        _require(eps > 0.0, f"Invalid epsilon value: {eps}")
-        _check_betas(betas)
+        require(lr > 0.0, f"Invalid learning rate: {lr}")
+        require(eps > 0.0, f"Invalid epsilon value: {eps}")
+        check_options(betas=betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
         for word, text, wrong in (
             ("Sparse", "requires dense parameter tensors", lambda param: param.is_sparse),
@@ -40,12 +42,12 @@ class SparseAdam(Optimizer):
             places = [
                 [i, j] for i, group in enumerate(self.param_groups) for j, param in enumerate(group["params"]) if wrong(param)
             ]
-            _require(not places, f"{word} params at indices {places}: SparseAdam {text}")
+            require(not places, f"{word} params at indices {places}: SparseAdam {text}")
 
     @no_grad()
     def step(self, closure=None):
         """Update the parameters once; returns what `closure` returns."""
-        loss = _evaluate(closure)
+        loss = evaluate(closure)
         for group in self.param_groups:
             for param in group["params"]:
                 if param.grad is None:

@@ -1,0 +1,48 @@
+"""Checks of the options of optimisers, with torch's errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._tensor import Tensor
+
+
+def require(condition: Any, message: str) -> None:
+    """ValueError unless a condition holds."""
+    if not condition:
+        raise ValueError(message)
+
+
+def check_lr(lr: float | Tensor, message: str = "Invalid learning rate: {}") -> None:
+    """ValueError for a negative rate, or a tensor of several."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    require(lr >= 0.0, message.format(lr))
+
+
+def check_options(**given: Any) -> None:
+    """ValueError for a negative option, or betas out of range; the first in the order that they are given in."""
+    for name, value in given.items():
+        if name == "lr":
+            check_lr(value)
+        elif name == "betas":
+            for i in (0, 1):
+                require(0.0 <= value[i] < 1.0, f"Invalid beta parameter at index {i}: {value[i]}")
+        else:
+            require(value >= 0.0, f"Invalid {'epsilon' if name == 'eps' else name} value: {value}")
+
+
+def check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) -> None:
+    """RuntimeError for steps that are fused and something else."""
+    if fused and differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`")
+    if fused and foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+def refuse_spread(optimizer: Any) -> None:
+    """NotImplementedError for parameters that are spread over processes, where a step is not element by element."""
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            if getattr(parameter, "_spread_zeros", None) is not None:
+                raise NotImplementedError(f"mstorch: {type(optimizer).__name__} of parameters that are DTensors")

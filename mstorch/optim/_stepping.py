@@ -1,0 +1,283 @@
+"""What torch's own optimisers share: a class declares its state and its functional form, and `Stepping` gives it the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import Parameter, Signature, signature
+from typing import Any, TypeVar
+
+from .._ops.complex_views import view_as_real
+from .._ops.creation import zeros_like as _zeros_like
+from .._ops.from_data import tensor
+from .._tensor import Tensor
+from ..autograd import enable_grad, no_grad
+from .optimizer import (
+    Optimizer,
+    _device_dtype_check_for_fused,
+    _get_capturable_supported_devices,
+    _get_scalar_dtype,
+    _get_value,
+    _use_grad_for_differentiable,
+)
+
+Group = dict[str, Any]
+Class = TypeVar("Class", bound=type[Optimizer])
+# How an entry of a parameter's state starts, of the parameter, its group and the optimiser; None where there is no such entry.
+Start = Callable[[Tensor, Group, Optimizer], Any]
+
+# The options that most optimisers have had only since there were checkpoints of them.
+LATER = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
+
+
+# How state starts
+
+
+def zeros_like(tensor: Any) -> Any:
+    """Zeros like a tensor; one that is spread over processes makes its own."""
+    spread = getattr(tensor, "_spread_zeros", None)
+    return _zeros_like(tensor) if spread is None else spread()
+
+
+def zeros(param: Tensor, group: Group, optimizer: Optimizer) -> Tensor:
+    """The start of an entry that is like its parameter."""
+    return zeros_like(param)
+
+
+class Counter:
+    """The start of a 0-d entry: on the host, where each step reads it, unless steps are captured or fused.
+
+    `first` is its value or gives it for a group; one that stands `beside` its parameter is on its device in any case.
+    """
+
+    def __init__(self, first: float | Callable[[Group], float] = 0.0, beside: bool = False) -> None:
+        self.first = first
+        self.beside = beside
+
+    def __call__(self, param: Tensor, group: Group, optimizer: Optimizer) -> Tensor:
+        return self.at(self.first(group) if callable(self.first) else self.first, param, group)
+
+    def at(self, value: float, param: Tensor, group: Group) -> Tensor:
+        """Return the entry with a value that an old checkpoint holds as a plain number."""
+        fused = group.get("fused")
+        on_device = self.beside or fused or group.get("capturable")
+        return tensor(value, dtype=_get_scalar_dtype(fused), device=param.device if on_device else "cpu")
+
+
+def begin(starts: Mapping[str, Start], param: Tensor, group: Group, optimizer: Optimizer) -> None:
+    """Start a parameter's state if it has none of these entries."""
+    state = optimizer.state[param]
+    if state.keys().isdisjoint(starts):
+        for name, start in starts.items():
+            entry = start(param, group, optimizer)
+            if entry is not None:
+                state[name] = entry
+
+
+# What a class declares, and the methods that follow from it
+
+
+def evaluate(closure: Callable[[], Any] | None) -> Any:
+    """Return what the closure of a step returns, which records whatever the step does."""
+    if closure is None:
+        return None
+    with enable_grad():
+        return closure()
+
+
+@dataclass
+class Stepping:
+    """Gives the class that it decorates `step`, which calls a functional form, `_init_group` and `__setstate__`.
+
+    What the constructor and the functional form call by one name is passed on from the group. It is no base class because torch's
+    optimisers derive from Optimizer directly, and programs read that in `Optimizer.__subclasses__()`.
+    """
+
+    # The functional form.
+    update: Callable[..., None]
+    # How the entries of a parameter's state start, in the order of `state_dict`.
+    state: Mapping[str, Start] = field(default_factory=dict)
+    # Which entry each list that the functional form takes holds, in the order of `_init_group`.
+    lists: Mapping[str, str] = field(default_factory=dict)
+    # Entries that are there only in groups which set an option.
+    only_with: Mapping[str, str] = field(default_factory=dict)
+    # Whether entries may be missing: their lists hold None, and what a step puts in its place is kept.
+    gaps: bool = False
+    # Options that are several parameters of the functional form.
+    split: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    # Options that old checkpoints lack.
+    later: Mapping[str, Any] = field(default_factory=dict)
+    takes_sparse: bool = False
+    takes_complex: bool = True
+    # What is added to the error for sparse gradients.
+    advice: str = ""
+    # Looks at a group and the states of its parameters before a step.
+    check: Callable[[Group, list[dict[str, Any]]], None] | None = None
+
+    def __call__(self, cls: Class) -> Class:
+        taken, options = signature(self.update).parameters, signature(cls).parameters
+        self.owner = cls.__name__
+        self.passed = [name for name in options if name in taken and name not in self.split and name != "params"]
+        self.flags = [name for name in ("has_sparse_grad", "has_complex") if name in taken]
+        stepping = self
+
+        def _init_group(self, group, params_with_grad, grads, *lists):
+            """Append a group's parameters with gradients, these and the state; returns whether any is sparse or complex."""
+            return stepping._gather(self, group, params_with_grad, grads, lists)
+
+        def step(self, closure=None):
+            """Update the parameters once; returns what `closure` returns."""
+            return stepping._step(self, closure)
+
+        def __setstate__(self, state):
+            super(cls, self).__setstate__(state)  # type: ignore[arg-type]
+            stepping._restore(self)
+
+        # Callers count the lists by the signature.
+        names = ("self", "group", "params_with_grad", "grads", *self.lists)
+        spelled = Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names])
+        _init_group.__signature__ = spelled  # type: ignore[attr-defined]
+        for method in (_init_group, step, __setstate__):
+            method.__module__, method.__qualname__ = cls.__module__, f"{cls.__qualname__}.{method.__name__}"
+        guard = _use_grad_for_differentiable if "differentiable" in options else no_grad()
+        for method in (_init_group, guard(step), __setstate__):
+            setattr(cls, method.__name__, method)
+        return cls
+
+    def _step(self, optimizer: Any, closure: Callable[[], Any] | None) -> Any:
+        loss = evaluate(closure)
+        for group in optimizer.param_groups:
+            params: list[Tensor] = []
+            grads: list[Tensor] = []
+            lists: dict[str, list] = {name: [] for name in self.lists}
+            found = optimizer._init_group(group, params, grads, *lists.values())
+            options = {name: group[name] for name in self.passed}
+            for name, parts in self.split.items():
+                options.update(zip(parts, group[name], strict=True))
+            options.update(zip(self.flags, found if isinstance(found, tuple) else (found,)))
+            self.update(params, grads, **lists, **options)
+            if self.gaps:
+                for entry, values in zip(self.lists.values(), lists.values()):
+                    for param, value in zip(params, values):
+                        if value is not None:
+                            optimizer.state[param][entry] = value
+        return loss
+
+    def _gather(self, optimizer: Any, group: Group, params_with_grad: list, grads: list, lists: Sequence[list]) -> Any:
+        params, slopes = [], []
+        for param in group["params"]:
+            grad = param.grad
+            if grad is not None:
+                params.append(param)
+                slopes.append(grad)
+        # What is asked of each parameter is felt where they are small: of a dtype one is asked, and no plain tensor is sparse.
+        kinds = {param._dtype: param for param in params}
+        has_complex = any(kind.is_complex for kind in kinds)
+        has_sparse = any(grad.is_sparse for grad in slopes if grad.__class__ is not Tensor)
+        if has_complex and not self.takes_complex:
+            raise RuntimeError(f"{self.owner} does not support complex parameters")
+        if has_sparse and not self.takes_sparse:
+            raise RuntimeError(f"{self.owner} does not support sparse gradients{self.advice}")
+        if group.get("fused"):
+            for param in kinds.values():
+                _device_dtype_check_for_fused(param)
+        params_with_grad += params
+        grads += slopes
+
+        absent = [entry for entry, option in self.only_with.items() if not group[option]]
+        starts = {entry: start for entry, start in self.state.items() if entry not in absent}
+        if starts:
+            states, first = [optimizer.state[param] for param in params], next(iter(starts))
+            for param, state in zip(params, states):
+                if first not in state:
+                    begin(starts, param, group, optimizer)
+            if self.check is not None:
+                self.check(group, states)
+            for entry, values in zip(self.lists.values(), lists):
+                if entry not in absent:
+                    values += [state.get(entry) if self.gaps else state[entry] for state in states]
+        flags = {"has_sparse_grad": has_sparse, "has_complex": has_complex}
+        return tuple(flags[name] for name in self.flags) if len(self.flags) > 1 else flags[self.flags[0]]
+
+    def _restore(self, optimizer: Any) -> None:
+        counters = {entry: start for entry, start in self.state.items() if isinstance(start, Counter)}
+        for group in optimizer.param_groups:
+            for name, value in self.later.items():
+                group.setdefault(name, value)
+            for param in group["params"]:
+                state = optimizer.state.get(param, {})
+                for entry, counter in counters.items():
+                    if entry in state and not isinstance(state[entry], Tensor):
+                        state[entry] = counter.at(float(state[entry]), param, group)
+
+
+# What functional forms begin with
+
+
+def check_counters(counters: list[Tensor], name: str = "state_steps") -> None:
+    """RuntimeError unless counters are tensors, which they were not in old versions of torch."""
+    if not all(isinstance(counter, Tensor) for counter in counters):
+        raise RuntimeError(f"API has changed, `{name}` argument must contain a list of singleton tensors")
+
+
+def check_captured(
+    params: list[Tensor], *counters: list[Tensor], what: str = "params and state_steps", on_xla: bool = True
+) -> None:
+    """AssertionError unless a step of parameters and their counters can be captured where they are."""
+    devices = _get_capturable_supported_devices(on_xla)
+    for param, *own in zip(params, *counters):
+        if param.device.type not in devices or any(counter.device.type != param.device.type for counter in own):
+            raise AssertionError(f"If capturable=True, {what} must be on supported devices: {devices}.")
+
+
+def check_no_grad_scale(grad_scale: Tensor | None, found_inf: Tensor | None) -> None:
+    """AssertionError for what a GradScaler gives to fused steps alone."""
+    if grad_scale is not None or found_inf is not None:
+        raise AssertionError("Expected grad_scale and found_inf to be None")
+
+
+def tracked(x: Any) -> bool:
+    """Whether an option is a tensor that gradients are asked of."""
+    return isinstance(x, Tensor) and x.requires_grad
+
+
+def decayed(grad: Tensor, param: Tensor, weight_decay: Any) -> Tensor:
+    """Return the gradient with that of the penalty on the parameter's square."""
+    if tracked(weight_decay):
+        return grad.addcmul(param.clone(), weight_decay)
+    return grad if weight_decay == 0 else grad.add(param, alpha=_get_value(weight_decay))
+
+
+def prepared(
+    params: list[Tensor],
+    grads: list[Tensor],
+    steps: list[Tensor],
+    *states: Sequence[Tensor | None],
+    maximize: bool = False,
+    weight_decay: Any = 0,
+    decoupled_lr: Any = None,
+    real_first: bool = False,
+) -> Iterator[tuple[Any, ...]]:
+    """Yield each parameter, its gradient, its counter, one higher, and its state, as the arithmetic of an update takes them.
+
+    Complex ones become real views: before weight decay if `real_first`, which infinite values tell apart. Weight decay enters the
+    gradient, or shrinks the parameter at the rate `decoupled_lr`.
+    """
+    for param, grad, step, *state in zip(params, grads, steps, *states, strict=True):
+        step.add_(1)
+        if maximize:
+            grad = -grad
+        is_complex = param.is_complex() and not grad.is_sparse
+        if is_complex and real_first:
+            param, grad, *state = _as_real(param, grad, *state)
+        if decoupled_lr is None:
+            grad = decayed(grad, param, weight_decay)
+        elif weight_decay != 0:
+            param.mul_(1 - decoupled_lr * weight_decay)
+        if is_complex and not real_first:
+            param, grad, *state = _as_real(param, grad, *state)
+        yield param, grad, step, *state
+
+
+def _as_real(*tensors: Any) -> list[Any]:
+    return [None if tensor is None else view_as_real(tensor) for tensor in tensors]
