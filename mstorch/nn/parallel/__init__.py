@@ -7,7 +7,9 @@ from typing import Any
 from ..._hook import missing as _missing
 from . import scatter_gather
 from .data_parallel import DataParallel, data_parallel
-from .scatter_gather import gather, parallel_apply, replicate, scatter
+from .parallel_apply import parallel_apply
+from .replicate import replicate
+from .scatter_gather import gather, scatter
 
 __all__ = [
     "DataParallel", "DistributedDataParallel", "data_parallel", "distributed", "gather", "parallel_apply", "replicate", "scatter",

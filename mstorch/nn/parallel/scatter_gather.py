@@ -7,7 +7,6 @@ from typing import Any
 from ..._hook import not_yet
 from ..._tensor import Tensor
 from ...utils._pytree import tree_map_only
-from ..modules.module import Module
 
 
 def _one(devices: Sequence[Any], what: str) -> Any:
@@ -34,22 +33,4 @@ def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
     return tree_map_only(Tensor, lambda tensor: tensor.to(target_device), _one(outputs, "gather"))
 
 
-def replicate(network: Module, devices: Sequence[Any], detach: bool = False) -> list[Module]:
-    """A list with the network itself. NotImplementedError for several devices."""
-    _one(devices, "replicate")
-    return [network]
-
-
-def parallel_apply(
-    modules: Sequence[Module], inputs: Sequence[Any], kwargs_tup: Sequence[dict[str, Any]] | None = None, devices: Any = None
-) -> list[Any]:
-    """The result of each module for its inputs, one after the other."""
-    keywords = kwargs_tup if kwargs_tup is not None else [{}] * len(modules)
-    assert len(modules) == len(inputs) == len(keywords)
-    return [
-        module(*(given if isinstance(given, (tuple, list)) else (given,)), **named)
-        for module, given, named in zip(modules, inputs, keywords)
-    ]
-
-
-__all__ = ["gather", "parallel_apply", "replicate", "scatter", "scatter_kwargs"]
+__all__ = ["gather", "scatter", "scatter_kwargs"]

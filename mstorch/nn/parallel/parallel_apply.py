@@ -1,0 +1,32 @@
+"""Modules that are applied to inputs of their own."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..._tensor import Tensor
+from ..modules.module import Module
+
+
+def get_a_var(obj: Any) -> Tensor | None:
+    """The first tensor in nested lists, tuples and dictionaries; None if there is none."""
+    if isinstance(obj, Tensor):
+        return obj
+    parts = obj.items() if isinstance(obj, dict) else obj if isinstance(obj, (list, tuple)) else ()
+    found = (get_a_var(part) for part in parts)
+    return next((tensor for tensor in found if tensor is not None), None)
+
+
+def parallel_apply(
+    modules: Sequence[Module], inputs: Sequence[Any], kwargs_tup: Sequence[dict[str, Any]] | None = None, devices: Any = None
+) -> list[Any]:
+    """The result of each module for its inputs, one after the other."""
+    keywords = kwargs_tup if kwargs_tup is not None else [{}] * len(modules)
+    assert len(modules) == len(inputs) == len(keywords)
+    return [
+        module(*(given if isinstance(given, (tuple, list)) else (given,)), **named)
+        for module, given, named in zip(modules, inputs, keywords)
+    ]
+
+
+__all__ = ["get_a_var", "parallel_apply"]
