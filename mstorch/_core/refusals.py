@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .call_forms import refusal
 from .dtype import dtype
 from .tensor_base import TensorBase
 
@@ -51,7 +52,19 @@ _COMPILED = frozenset((
 ).split())  # fmt: skip
 _CALLED = {"cross_entropy": "cross_entropy_loss", "unique": "_unique2"}
 _SWAPPED = {("embedding", "input"): ("indices", 2), ("embedding", "weight"): ("weight", 1)}
-EXPLAINED = (AttributeError, TypeError, ValueError, IndexError)
+# Methods and functions that torch has in Python, which name no forms.
+_IN_PYTHON = frozenset((
+    "split norm unique unique_consecutive unflatten stft istft lu lstsq resize resize_as storage backward index atleast_1d atleast_2d "
+    "atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul einsum lobpcg meshgrid pca_lowrank "
+    "svd_lowrank tensordot unravel_index vmap cond while_loop load save manual_seed sym_max sym_min sym_int sym_float sym_not"
+).split())  # fmt: skip
+_COMPILED_THERE = frozenset((
+    "adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear celu_ channel_shuffle conv1d conv2d conv3d conv_tbc conv_transpose1d "
+    "conv_transpose2d conv_transpose3d cosine_similarity elu_ gelu hardshrink hardtanh_ leaky_relu_ linear logsigmoid "
+    "native_channel_shuffle one_hot pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu relu_ rrelu_ "
+    "scaled_dot_product_attention selu_ softplus softshrink threshold_"
+).split())  # fmt: skip
+EXPLAINED = (AttributeError, TypeError, ValueError, IndexError, RuntimeError)
 """The errors that ``explained`` looks at."""
 _EMPTY = inspect.Parameter.empty
 
@@ -61,6 +74,13 @@ def explained(
 ) -> TypeError | None:
     """torch's error for a call of wrong types that ended in ``error``; None where the types do not explain it."""
     *path, last = spoken.split(".")
+    unread = _unread(path[-1], last, args, named)
+    if unread is not None:
+        return TypeError(unread)
+    if isinstance(error, RuntimeError):
+        return None
+    if path[-1] == "Tensor" and last in _IN_PYTHON and re.match(rf"{last}\(\) (missing|got an unexpected|got multiple) ", str(error)):
+        return TypeError(f"Tensor.{error}")
     if last.startswith("__") or not _INSIDE.search(str(error)) or not _foreign(error):
         return None
     room = path[-1] if path else ""
@@ -95,6 +115,15 @@ def explained(
     if found is None or last in _SEVERAL:
         return TypeError(_combination(name, args[method:], named, parameters[method:]))
     return TypeError(f"{name}(): {found}")
+
+
+def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
+    """What torch, which reads the arguments before anything else, says of those that fit no form of its compiled function."""
+    if name in _IN_PYTHON or name.startswith("__") or (room == "functional" and name not in _COMPILED_THERE):
+        return None
+    if any(hasattr(type(item), "__torch_function__") and not isinstance(item, TensorBase) for item in (*args, *named.values())):
+        return None
+    return refusal(room, name, args[room == "Tensor" :], named)
 
 
 def _foreign(error: Exception) -> bool:

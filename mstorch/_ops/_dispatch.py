@@ -422,6 +422,15 @@ def shape_of(tensor: Any) -> tuple[int, ...]:
     return tensor._shape
 
 
+def whole(value: Any) -> int:
+    """An integer argument as one; TypeError, which torch's words replace, for a truth value and what is no integer."""
+    if value.__class__ is not int:
+        if value.__class__ is bool:
+            raise TypeError("'bool' object cannot be interpreted as an integer")
+        return operator.index(value)
+    return value  # type: ignore[no-any-return]
+
+
 def wrap_dim(dim: int, rank: int) -> int:
     """A dimension counted from the front; IndexError with torch's words if it is out of range."""
     if not isinstance(dim, int):
@@ -449,6 +458,8 @@ def wrap_dims(dim: Any, rank: int) -> tuple[int, ...]:
 def shape_args(size: tuple[Any, ...], name: str = "") -> tuple[int, ...]:
     """``f(2, 3)``, ``f((2, 3))`` and ``f(torch.Size([2, 3]))`` alike; ``name`` is the function's, for the message of an error."""
     given = size
+    if not size:
+        raise TypeError(f"{name}() missing 1 required positional arguments: \"size\"")
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
     return tuple(length if length.__class__ is int else _length(length, place, given, name) for place, length in enumerate(size))

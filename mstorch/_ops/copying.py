@@ -94,7 +94,7 @@ def clone(input: Any, *, memory_format: Any = None) -> Any:
     return call(_clone, (input,), strides=_copy_strides(input, memory_format))
 
 
-def is_contiguous(self: Any, memory_format: Any = contiguous_format) -> bool:
+def is_contiguous(self: Any, *, memory_format: Any = contiguous_format) -> bool:
     """Whether the elements lie in memory in row-major order (or in the given format)."""
     shape, strides = self._shape, strides_of(self)
     if memory_format is contiguous_format:
@@ -105,10 +105,10 @@ def is_contiguous(self: Any, memory_format: Any = contiguous_format) -> bool:
     return is_contiguous(self)
 
 
-def contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
+def contiguous(self: Any, *, memory_format: Any = contiguous_format) -> Any:
     """The tensor itself if it is contiguous, else a contiguous copy."""
     _check_rank(memory_format, len(self._shape))
-    return self if is_contiguous(self, memory_format) else clone(self, memory_format=memory_format)
+    return self if is_contiguous(self, memory_format=memory_format) else clone(self, memory_format=memory_format)
 
 
 def _suggested(input: Any) -> Any:
@@ -288,7 +288,7 @@ def type_as(self: Any, other: Any) -> Any:
 
 
 def _conversion(name: str, kind: dtype) -> Any:
-    def method(self: Any, memory_format: memory_format = preserve_format) -> Any:
+    def method(self: Any, *, memory_format: memory_format = preserve_format) -> Any:
         return to_dtype(self, kind, format=memory_format)
 
     method.__name__ = name
@@ -306,17 +306,17 @@ CONVERSIONS = {
 }  # fmt: skip
 
 
-def cpu(self: Any, memory_format: Any = preserve_format) -> Any:
+def cpu(self: Any, *, memory_format: Any = preserve_format) -> Any:
     """The tensor on the CPU."""
     return to(self, "cpu", memory_format=memory_format)
 
 
-def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = preserve_format) -> Any:
+def cuda(self: Any, device: Any = None, non_blocking: bool = False, *, memory_format: Any = preserve_format) -> Any:
     """The tensor on a GPU; raises if there is none."""
     return to(self, "cuda" if device is None else device, memory_format=memory_format)
 
 
-def npu(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = preserve_format) -> Any:
+def npu(self: Any, device: Any = None, non_blocking: bool = False, *, memory_format: Any = preserve_format) -> Any:
     """The tensor on an Ascend device; raises if there is none."""
     return to(self, "npu" if device is None else device, memory_format=memory_format)
 

@@ -29,6 +29,7 @@ from ._dispatch import (
     shape_args,
     shape_of,
     type_word,
+    whole,
     with_format,
     wrap_dim,
     wrap_dims,
@@ -396,7 +397,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
 
 def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     """Turned by 90 degrees ``k`` times, from the first towards the second of ``dims``."""
-    dims = tuple(dims)
+    dims, k = tuple(dims), whole(k)
     rank = len(shape_of(input))
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")

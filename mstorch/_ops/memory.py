@@ -90,7 +90,7 @@ def dim_order(self: Any, *, ambiguity_check: Any = False) -> tuple[int, ...]:
         if formats is True:
             ambiguous = _several_orders(shape, strides)
         else:
-            ambiguous = sum(is_contiguous(self, item) for item in formats if _has_rank(item, len(shape))) != 1
+            ambiguous = sum(is_contiguous(self, memory_format=item) for item in formats if _has_rank(item, len(shape))) != 1
         if ambiguous:
             raise RuntimeError(
                 "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."

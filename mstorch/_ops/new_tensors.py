@@ -28,7 +28,7 @@ def new_tensor(
     if pin_memory:
         devices.refuse_pinning(self.device if device is None else device)
     if isinstance(data, TensorBase):
-        return tensor(data, dtype=dtype or data._dtype, device=_beside(self, device), requires_grad=requires_grad)
+        return tensor(data, dtype=dtype or self._dtype, device=_beside(self, device), requires_grad=requires_grad)
     return or_meta(copied(data, dtype or self._dtype, requires_grad), devices.is_meta(_beside(self, device)))
 
 

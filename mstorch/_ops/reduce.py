@@ -378,6 +378,9 @@ def _whole(kernel_: Any, name: str, input: Any) -> Any:
 def _truth(kernel_: Any, name: str, input: Any, dim: Any, keepdim: bool, out: Any) -> Any:
     if isinstance(out, TensorBase) and out._dtype not in (bool_, uint8):
         raise RuntimeError(f"{name} only supports bool tensor for result, got: {type_word(out._dtype)}")
+    if dim.__class__ in (tuple, list) and not dim:  # of no dimensions, where other reductions take them all
+        found = input.detach().ne(0)
+        return finish(found.to(uint8) if input._dtype is uint8 else found, out)
     dims = wrap_dims(dim, len(shape_of(input)))
     if out is not None and out._dtype is input._dtype:
         _begin(out, input, dims, keepdim, name == "all")

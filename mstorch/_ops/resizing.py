@@ -44,6 +44,8 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     if LEVELS and is_dual(self):
         raise RuntimeError("cannot resize variables that has a forward grad")
     shape = shape_args(sizes)
+    if shape and min(shape) < 0:
+        raise RuntimeError("numel: integer multiplication overflow")
     if memory_format is not None and memory_format is not contiguous_format:
         resize_(self, shape)
         self._stride, self._array = normalize(shape, channels_last_strides(shape)), None

@@ -36,6 +36,7 @@ from ._dispatch import (
     shape_args,
     shape_of,
     type_word,
+    whole,
     wrap_dim,
 )
 from ._forms import SECTIONS, SIZE, Forms
@@ -79,6 +80,7 @@ def _triangle_form(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _triangular(name: str, input: Any, diagonal: int, lower: bool, out: Any) -> Any:
+    diagonal = whole(diagonal)
     if len(shape_of(input)) < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
     return finish(call(_triangle, (input,), diagonal, lower, label=f"{name.capitalize()}Backward0"), out)
@@ -210,7 +212,7 @@ def _as_strided_scatter_backward(gradients: Any, outputs: Any, inputs: Any, wher
 @node_called("DiagEmbedBackward0")
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """The last dimension on a diagonal of matrices in ``dim1`` and ``dim2``, zeros elsewhere."""
-    shape = shape_of(input)
+    shape, offset = shape_of(input), whole(offset)
     rank = len(shape) + 1
     dim1, dim2 = wrap_dim(dim1, rank), wrap_dim(dim2, rank)
     if dim1 == dim2:

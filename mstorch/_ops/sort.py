@@ -25,6 +25,7 @@ from ._dispatch import (
     finish,
     shape_of,
     type_word,
+    whole,
     wrap_dim,
 )
 from ._named import node_called
@@ -133,11 +134,8 @@ def msort(input: Any, *, out: Any = None) -> Any:
 @node_called("TopkBackward0")
 def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Any = None) -> Any:
     """The ``k`` largest (or smallest) values along ``dim`` and their indices: in order, unless ``sorted`` is False."""
-    if isinstance(dim, bool):
-        raise TypeError("topk(): argument 'dim' (position 2) must be int, not bool")
     shape = shape_of(input)
-    dim = wrap_dim(dim, len(shape))
-    k = int(k)
+    dim, k = wrap_dim(whole(dim), len(shape)), whole(k)
     if not 0 <= k <= (shape[dim] if shape else 1):
         raise RuntimeError("selected index k out of range")
     _expect_kinds("topk", input, out)
@@ -201,7 +199,7 @@ def _check_rows(name: str, shape: tuple[int, ...], dim: int) -> None:
 def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
     """The ``k``-th smallest value along ``dim`` and its index."""
     shape = shape_of(input)
-    dim = wrap_dim(dim, len(shape))
+    dim, k = wrap_dim(dim, len(shape)), whole(k)
     _check_rows("kthvalue", shape, dim)
     if not 1 <= k <= (shape[dim] if shape else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")

@@ -79,7 +79,7 @@ def max_unpool(
     )
     result = no_view(views.reshape(flat, (*lead, *sizes)))
     if rank == 2 and input._stride is not None and suggests_channels_last(shape, input._stride):
-        return contiguous(result, channels_last)
+        return contiguous(result, memory_format=channels_last)
     return result
 
 

@@ -15,7 +15,7 @@ from .._core.strides import beyond_storage, contiguous_strides, view_strides
 from .._core.tensor_base import TensorBase, make_view, strides_of, whole_storage
 from .._tape import windows
 from .._tape.vocabulary import sum_array
-from ._dispatch import call, shape_args, shape_of, wrap_dim
+from ._dispatch import call, shape_args, shape_of, whole, wrap_dim
 from ._forms import SIZE, Forms
 from ._operation import operation
 from ._view_dtype import view_dtype
@@ -477,7 +477,7 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, 
 @operation(numpy_names=True)
 def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     """At most ``chunks`` parts of equal size along a dimension."""
-    own = shape_of(input)
+    own, chunks = shape_of(input), whole(chunks)
     if not own:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
@@ -491,7 +491,7 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
 
 def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """The diagonal of two dimensions, as the last dimension of a view."""
-    own, strides = shape_of(input), strides_of(input)
+    own, strides, offset = shape_of(input), strides_of(input), whole(offset)
     dim1, dim2 = wrap_dim(dim1, len(own)), wrap_dim(dim2, len(own))
     if dim1 == dim2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")

@@ -481,7 +481,7 @@ def _seed(output: Any, scattered: bool) -> Any:
     """A random gradient of an output, between -1 and 1; ``scattered`` ones have gaps in memory."""
     kind = output.dtype if is_inexact(output) else float64
     shape = tuple(output.shape)
-    drawn = uniform_(empty(*shape, *((2,) if output.is_complex() else ()), dtype=kind.to_real()), -1, 1)
+    drawn = uniform_(empty((*shape, *((2,) if output.is_complex() else ())), dtype=kind.to_real()), -1, 1)
     drawn = drawn.view(kind).squeeze(-1) if output.is_complex() else drawn
     if scattered and drawn.numel() > 1:
         drawn = drawn.repeat_interleave(2, dim=-1)[..., ::2]

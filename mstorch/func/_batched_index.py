@@ -168,7 +168,7 @@ def _put(op: Op, target: Any, index: Any, value: Any, accumulate: bool) -> None:
     if at and wide and isinstance(value, TensorBase):
         lead = len(value._shape) - rank
         if lead <= 0:
-            value = value.reshape(*(1,) * (rank - len(value._shape)), *value._shape)
+            value = value.reshape((1,) * (rank - len(value._shape)) + value._shape)
             lead = 0
         value = value.movedim(tuple(range(lead + at, lead + at + wide)), tuple(range(lead, lead + wide)))
     if accumulate:

@@ -123,7 +123,7 @@ def _images(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], spatial: int)
 
 def _parted(result: Any, lead: tuple[int, ...]) -> Any:
     if isinstance(result, TensorBase):
-        return result.reshape(*lead, *result._shape[1:])
+        return result.reshape((*lead, *result._shape[1:]))
     items = [_parted(item, lead) for item in result]
     return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
 
@@ -254,7 +254,7 @@ def class_loss(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         logits = logits.reshape(math.prod(lead), *logits._shape[2:])
         wanted = wanted.reshape(math.prod(lead), *wanted._shape[2:])
     found = op(logits, wanted, reduction="none", **given)
-    found = batched(found if rank == 1 else found.reshape(*lead, *found._shape[1:]), 0, op.map)
+    found = batched(found if rank == 1 else found.reshape((*lead, *found._shape[1:])), 0, op.map)
     if reduction != "mean":
         return _reduced(op, found, reduction)
     classes = input._shape[0 if rank == 1 else 1]

@@ -160,7 +160,7 @@ def conv(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         value = front(input)
         lead = value._shape[:1] if single else value._shape[:2]
         found = op(value if single else value.reshape(math.prod(lead), *value._shape[2:]), weight, None if alone else bias, **given)
-        found = batched(found if single else found.reshape(*lead, *found._shape[1:]), 0, map)
+        found = batched(found if single else found.reshape((*lead, *found._shape[1:])), 0, map)
     elif is_of(weight, map):
         found = _by_groups(op, input, weight, given, single)
     else:

@@ -247,7 +247,7 @@ def jacfwd(
         check_real("jacfwd", rows, "outputs")
         trees = [
             tree_unflatten([
-                part.movedim(0, -1).reshape(*row.shape[1:], *leaf.shape) for part, leaf in zip(row.split(counts), leaves)
+                part.movedim(0, -1).reshape((*row.shape[1:], *leaf.shape)) for part, leaf in zip(row.split(counts), leaves)
             ], spec)
             for row in rows
         ]  # fmt: skip

@@ -9,12 +9,12 @@ from ..parameter import Parameter
 
 def parameter(*size: int, device: Any = None, dtype: Any = None) -> Parameter:
     """A parameter of values that are still to be drawn."""
-    return Parameter(empty(*size, device=device, dtype=dtype))
+    return Parameter(empty(size, device=device, dtype=dtype))
 
 
 def parameter_of(value: float, *size: int, device: Any = None, dtype: Any = None) -> Parameter:
     """A parameter of ones or zeros."""
-    return Parameter((ones if value else zeros)(*size, device=device, dtype=dtype))
+    return Parameter((ones if value else zeros)(size, device=device, dtype=dtype))
 
 
 def numbers(value: Any, rank: int) -> tuple[Any, ...]:

@@ -1,0 +1,336 @@
+"""How torch reads a call of one of its compiled functions: by the forms that the function has, each argument by its type.
+
+The forms are those that type checkers read (``_stubs``), a line each. Nobody asks for them before a call has failed.
+"""
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .device import device
+from .dtype import dtype
+from .formats import layout, memory_format
+from .generator import Generator
+from .tensor_base import TensorBase
+
+_STUBS = Path(__file__).parent.parent / "_stubs"
+_ROOMS = {"Tensor": "methods*.pyi", "linalg": "linalg.pyi", "fft": "fft.pyi", "special": "special.pyi", "functional": "nn_functional.pyi"}
+# What the stubs have as one form or several for the sake of types, and torch reads otherwise.
+_BY_HAND = {
+    **dict.fromkeys(
+        "half float double int long short char byte bool bfloat16 cfloat cdouble cpu contiguous is_contiguous".split(),
+        ("*, memory_format: MemoryFormat = ...",),
+    ),
+    **dict.fromkeys(["size", "stride"], ("dim: Int | None = None",)),
+    **dict.fromkeys(["movedim", "moveaxis"], ("source: Int, destination: Int", "source: Ints, destination: Ints")),
+    **dict.fromkeys(["squeeze", "squeeze_"], ("", "dim: Int", "dim: Ints")),
+    **dict.fromkeys(["mm", "bmm"], ("mat2: Tensor",)),
+    "cuda": ("device: Place | None = None, non_blocking: Bool = False, *, memory_format: MemoryFormat = ...",),
+    "requires_grad_": ("requires_grad: Bool = True",),
+    "storage_offset": ("",),
+    "addmm": ("mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1",),
+    "copy_": ("other: Tensor, non_blocking: Bool = False",),
+    "type": ("dtype: Any = None, non_blocking: Bool = False",),
+    "new_tensor": ("data, *, dtype: DType | None = None, device: Place | None = None, requires_grad: Bool = False",),
+}  # fmt: skip
+_TRUTHS = (
+    "*, out: Tensor | None = None", "dim: Ints | None = None, keepdim: Bool = False, *, out: Tensor | None = None",
+    "dim: Int, keepdim: Bool = False, *, out: Tensor | None = None",
+)  # fmt: skip
+_SUMS = (
+    "*, dtype: DType | None = None",
+    "dim: Int | Ints | None, keepdim: Bool = False, *, dtype: DType | None = None, out: Tensor | None = None",
+)  # fmt: skip
+_BY_HAND_OF_BOTH = {
+    "sum": _SUMS, "prod": (_SUMS[0], _SUMS[1].replace("Int | Ints | None", "Int")),
+    "any": _TRUTHS, "all": _TRUTHS, "count_nonzero": ("dim: Int | None = None", "dim: Ints"),
+    **{name: _BY_HAND[name] for name in ("movedim", "moveaxis", "squeeze", "squeeze_")},
+}  # fmt: skip
+# Functions of several forms that are one line there, of a tensor or a number.
+_FOLDED = frozenset((
+    "_foreach_pow bernoulli_ bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor bucketize "
+    "chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w clamp clamp_max clamp_min clip "
+    "combinations conv1d conv2d conv3d copysign ctc_loss eq fill float_power floor_divide fmod ge greater greater_equal gt "
+    "hermite_polynomial_h hermite_polynomial_he histogramdd index_fill laguerre_polynomial_l le legendre_polynomial_p lerp less "
+    "less_equal linspace logspace lt masked_fill matrix_norm moveaxis movedim multiply nanquantile narrow ne normal not_equal pow "
+    "quantile remainder repeat_interleave rsub searchsorted shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u "
+    "shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w subtract true_divide where xlog1py xlogy zeta"
+).split())  # fmt: skip
+_NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
+# Functions that have forms of an older version besides, which torch does not name.
+_OLDER = frozenset("add addbmm addcdiv addcmul addmm addmm_ addmv addr baddbmm_ copy_ sspaddmm sub".split())
+
+
+class Parameter(NamedTuple):
+    """One parameter of a form: what it takes (``kinds``: Tensor, Int, Ints, …), and how."""
+
+    name: str
+    kinds: frozenset[str]
+    optional: bool
+    by_word: bool
+    empty: bool  # None may be given
+
+
+class Form(NamedTuple):
+    """One form of a function; ``spread``: a single list of integers may be given as arguments of their own."""
+
+    parameters: tuple[Parameter, ...]
+    spread: bool
+
+    @property
+    def by_place(self) -> int:
+        """How many arguments it takes by place."""
+        return sum(not parameter.by_word for parameter in self.parameters)
+
+    @property
+    def names(self) -> set[str]:
+        """The words that it takes."""
+        return {parameter.name for parameter in self.parameters}
+
+    @property
+    def least(self) -> int:
+        """How many arguments it needs."""
+        return sum(not parameter.optional for parameter in self.parameters)
+
+
+@functools.cache
+def forms_of(room: str, name: str) -> tuple[Form, ...]:
+    """The forms of a function of torch, of one of its rooms or of Tensor; none where they are not known."""
+    lines = (_BY_HAND if room == "Tensor" and name in _BY_HAND else _BY_HAND_OF_BOTH if room in ("Tensor", "torch") else {}).get(name)
+    if lines is not None:
+        first = "self" if room == "Tensor" else "input: Tensor"
+        return tuple(_read(f"def f({', '.join(filter(None, (first, line)))}): ...", room == "Tensor") for line in lines)
+    found: list[Form] = []
+    for file in sorted(_STUBS.glob(_ROOMS.get(room, "torch_*.pyi"))):
+        for line in re.findall(rf"^ *def {re.escape(name)}\(.*: \.\.\.$", file.read_text(), re.MULTILINE):
+            form = _read(line.strip(), room == "Tensor")
+            if form is None:
+                return ()
+            if form != "spread":
+                found.append(form)
+    return tuple(found)
+
+
+def _read(line: str, method: bool) -> Any:
+    """A line of a stub as a form; ``spread`` for one of any number of integers, None for what torch has in Python."""
+    arguments = ast.parse(line).body[0].args  # type: ignore[attr-defined]
+    if arguments.vararg is not None:
+        return "spread" if ast.unparse(arguments.vararg.annotation) == "IntLike" else None
+    placed = arguments.posonlyargs + arguments.args
+    optional = len(placed) - len(arguments.defaults)
+    found = [
+        _parameter(item, number >= optional, False, _given(arguments.defaults, number - optional)) for number, item in enumerate(placed)
+    ]
+    for item, default in zip(arguments.kwonlyargs, arguments.kw_defaults):
+        found.append(_parameter(item, default is not None, True, default))
+    found = found[method:]
+    alone = sum(not parameter.by_word for parameter in found) == 1
+    return Form(tuple(found), alone and "Ints" in found[0].kinds and not found[0].optional)
+
+
+def _given(defaults: list[ast.expr], number: int) -> ast.expr | None:
+    return defaults[number] if number >= 0 else None
+
+
+def _parameter(item: ast.arg, optional: bool, by_word: bool, default: ast.expr | None) -> Parameter:
+    kinds = frozenset(() if item.annotation is None else ast.unparse(item.annotation).split(" | "))
+    empty = "None" in kinds or (isinstance(default, ast.Constant) and default.value is None)
+    return Parameter(item.arg, kinds - {"None"}, optional, by_word, empty)
+
+
+def refusal(room: str, last: str, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
+    """What torch says of a call that fits no form, or has lists with something else than integers in them; None of others.
+
+    ``args`` are without the tensor whose method it is.
+    """
+    forms = forms_of(room, last)
+    if not forms:
+        return None
+    name = f"{room}_{last}" if room in ("linalg", "fft", "special") else last
+    if room == "Tensor" and not forms[0].parameters and len(forms) == 1:
+        return _of_nothing(last, len(args), len(named))
+    wrongs = []
+    for form in forms:
+        wrong = _wrong(name, form, args, named)
+        if wrong is None:
+            return _unpacked(name, form, args, named)
+        wrongs.append(wrong)
+    stem = last.removesuffix("_")
+    folded = last in _FOLDED or stem in _FOLDED
+    if len(forms) == 1 and not folded and last not in _OLDER and stem not in _OLDER:
+        return wrongs[0]
+    count = len(args) + len(named)
+    likely = [place for place, form in enumerate(forms) if form.least <= count <= len(form.parameters)]
+    if not folded and len(forms) == 1 and (strange := [key for key in named if key not in forms[0].names]) and not likely:
+        return f"{name}() received an invalid combination of arguments - got unrecognized keyword arguments: {', '.join(strange)}"
+    if len(likely) != 1 or (folded and (len(forms) == 1 or _is_folded(forms[likely[0]]))):
+        return combination(name, args, named, forms)
+    return wrongs[likely[0]]
+
+
+def _is_folded(form: Form) -> bool:
+    return any("Tensor" in parameter.kinds and parameter.kinds & {"Scalar", "Float"} for parameter in form.parameters)
+
+
+def _of_nothing(name: str, placed: int, named: int) -> str | None:
+    """The words of Python itself, which reads calls of methods that take nothing."""
+    if named:
+        return f"TensorBase.{name}() takes no keyword arguments"
+    return f"TensorBase.{name}() takes no arguments ({placed} given)" if placed else None
+
+
+def combination(name: str, args: tuple[Any, ...], named: dict[str, Any], forms: tuple[Form, ...]) -> str:
+    """The words for a call in no form."""
+    given = ", ".join([type(item).__name__ for item in args] + [f"{key}={type(item).__name__}" for key, item in named.items()])
+    lines = "".join(f"\n * ({', '.join(parameter.name for parameter in form.parameters)})" for form in forms)
+    end = ", " if named and not args else ""  # as torch has it
+    return f"{name}() received an invalid combination of arguments - got ({given}{end}), but expected one of:{lines}"
+
+
+def _gathered(form: Form, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments by place, with integers that are given as arguments of their own as one list."""
+    return (args,) if form.spread and args and not isinstance(args[0], (tuple, list)) and _is(args[0], _INT) else args
+
+
+_INT = frozenset(("Int",))
+
+
+def _unpacked(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
+    """What torch, which looks at the first item of a list when it chooses a form, says of another that is no integer."""
+    args = _gathered(form, args)
+    for place, parameter in enumerate(form.parameters):
+        value = args[place] if place < len(args) else named.get(parameter.name)
+        if "Ints" in parameter.kinds and isinstance(value, (tuple, list)):
+            for number, item in enumerate(value):
+                if not _index(item):
+                    kind = type(item).__name__
+                    return (
+                        f"{name}(): argument '{parameter.name}' failed to unpack the object at pos {number + 1} with error \"type must be "
+                        f'tuple of ints,but got {kind}"'
+                    )
+    return None
+
+
+def _index(value: Any) -> bool:
+    return not isinstance(value, (float, np.floating)) and hasattr(value, "__index__")
+
+
+def _wrong(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
+    """What is wrong with a call in one form, in torch's words."""
+    parameters, by_place = form.parameters, form.by_place
+    args = _gathered(form, args)
+    if len(args) > by_place:
+        return _too_many(name, form, len(args))
+    used = 0
+    for place, parameter in enumerate(parameters):
+        if place < len(args) and not parameter.by_word:
+            value, where = args[place], f" (position {place + 1})"
+        elif (key := _key(parameter.name, named)) is not None:
+            value, where, used = named[key], "", used + 1
+        elif parameter.optional:
+            continue
+        else:
+            return _missing(name, parameters[place:])
+        if (value is None and parameter.empty) or _is(value, parameter.kinds):
+            continue
+        return _mismatch(name, parameter, value, where, place)
+    if used < len(named):
+        for key in named:
+            if key not in form.names:
+                return f"{name}() got an unexpected keyword argument '{key}'"
+            if any(parameter.name == key for parameter in parameters[: len(args)]):
+                return f"{name}() got multiple values for argument '{key}'"
+    return None
+
+
+def _key(name: str, named: dict[str, Any]) -> str | None:
+    """The word that a parameter is given by: its own, or NumPy's for it."""
+    return name if name in named else next((other for other in _NUMPY_NAMES.get(name, ()) if other in named), None)
+
+
+def _too_many(name: str, form: Form, given: int) -> str:
+    most = form.by_place
+    least = sum(not parameter.optional and not parameter.by_word for parameter in form.parameters)
+    takes = f"{most} positional argument{'' if most == 1 else 's'}" if least == most else f"from {least} to {most} positional arguments"
+    return f"{name}() takes {takes} but {given} {'was' if given == 1 else 'were'} given"
+
+
+def _missing(name: str, rest: tuple[Parameter, ...]) -> str:
+    lacking = [f'"{parameter.name}"' for parameter in rest if not parameter.optional]
+    plural = "s" if len(lacking) == 1 else ""  # as torch has it
+    return f"{name}() missing {len(lacking)} required positional argument{plural}: {', '.join(lacking)}"
+
+
+_WORDS = (
+    ("Tensors", "tuple of Tensors"), ("OptionalTensors", "tuple of Tensors"), ("Ints", "tuple of ints"), ("Tensor", "Tensor"),
+    ("Scalar", "Number"), ("Int", "int"), ("IntLike", "int"), ("Float", "float"), ("Bool", "bool"), ("DType", "torch.dtype"),
+    ("Text", "str"), ("Layout", "torch.layout"), ("MemoryFormat", "torch.memory_format"), ("Place", "torch.device"),
+    ("Generator", "torch.Generator"), ("Floats", "tuple of floats"),
+)
+
+
+def _mismatch(name: str, parameter: Parameter, value: Any, where: str, place: int) -> str:
+    kinds, kind = parameter.kinds, type(value).__name__
+    if kinds & {"Tensors", "OptionalTensors"} and isinstance(value, (tuple, list)) and "Tensor" not in kinds:
+        number, item = next((number, item) for number, item in enumerate(value) if not isinstance(item, TensorBase))
+        return f"expected Tensor as element {number} in argument {place}, but got {type(item).__name__}"
+    wanted = next((word for key, word in _WORDS if key in kinds), "Tensor")
+    if wanted == "tuple of ints" and isinstance(value, (tuple, list)):
+        kind = f"but found element of type {type(value[0]).__name__} at pos 0"
+    else:
+        kind = f"not {kind}"
+    return f"{name}(): argument '{parameter.name}'{where} must be {wanted}, {kind}"
+
+
+def _is(value: Any, kinds: frozenset[str]) -> bool:
+    """Whether a value is of one of the kinds that a parameter takes."""
+    return not kinds or any(_OF_KIND.get(kind, _anything)(value) for kind in kinds)
+
+
+def _anything(value: Any) -> bool:
+    return True
+
+
+def _number_tensor(value: Any) -> bool:
+    return isinstance(value, TensorBase) and not value._shape and not value.requires_grad
+
+
+def _int(value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, (int, np.integer)) or (_number_tensor(value) and value._dtype.category == 1)
+
+
+def _float(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) or _number_tensor(value)
+
+
+def _scalar(value: Any) -> bool:
+    return isinstance(value, (int, float, complex, np.number, np.bool_)) or _number_tensor(value)
+
+
+def _ints(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and (not value or _int(value[0]))
+
+
+def _tensors(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and all(isinstance(item, TensorBase) for item in value)
+
+
+def _optional_tensors(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and all(item is None or isinstance(item, TensorBase) for item in value)
+
+
+_OF_KIND = {
+    "Tensor": lambda value: isinstance(value, TensorBase), "Scalar": _scalar, "Int": _int, "IntLike": _int, "Float": _float,
+    "Bool": lambda value: isinstance(value, (bool, np.bool_)), "Text": lambda value: isinstance(value, str), "Ints": _ints,
+    "Tensors": _tensors, "DType": lambda value: isinstance(value, (dtype, type)),
+    "OptionalTensors": _optional_tensors,
+    "Layout": lambda value: isinstance(value, layout), "MemoryFormat": lambda value: isinstance(value, memory_format),
+    "Place": lambda value: isinstance(value, (device, str, int)), "Generator": lambda value: isinstance(value, Generator),
+}
