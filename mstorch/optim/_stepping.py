@@ -105,7 +105,7 @@ class Stepping:
     gaps: bool = False
     # Options that are several parameters of the functional form.
     split: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    # Options that old checkpoints lack.
+    # Options that old checkpoints lack, in the order in which torch adds them.
     later: Mapping[str, Any] = field(default_factory=dict)
     takes_sparse: bool = False
     takes_complex: bool = True

@@ -6,7 +6,6 @@ from .._ops.optim import Steps, adamw_on_device, can_fuse, has_kernels, incremen
 from .._tensor import Tensor
 from ._options import check_fused, check_options, require
 from ._stepping import (
-    LATER,
     Counter,
     Stepping,
     check_captured,
@@ -125,7 +124,15 @@ def _check_group(group, states) -> None:
     },
     only_with={"max_exp_avg_sq": "amsgrad"},
     split={"betas": ("beta1", "beta2")},
-    later=LATER | {"amsgrad": False, "decoupled_weight_decay": False, "fused": None},
+    later={
+        "amsgrad": False,
+        "maximize": False,
+        "foreach": None,
+        "capturable": False,
+        "differentiable": False,
+        "decoupled_weight_decay": False,
+        "fused": None,
+    },
     advice=", please consider SparseAdam instead",
     check=_check_group,
 )

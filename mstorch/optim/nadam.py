@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._tensor import Tensor
 from ._options import check_options
-from ._stepping import LATER, Counter, Stepping, check_captured, check_counters, prepared, zeros
+from ._stepping import Counter, Stepping, check_captured, check_counters, prepared, zeros
 from .optimizer import Optimizer, _get_value, _to_scalar
 
 __all__ = ["NAdam", "nadam"]
@@ -79,7 +79,13 @@ def nadam(
         "state_steps": "step",
     },
     split={"betas": ("beta1", "beta2")},
-    later=LATER | {"decoupled_weight_decay": False},
+    later={
+        "maximize": False,
+        "foreach": None,
+        "capturable": False,
+        "differentiable": False,
+        "decoupled_weight_decay": False,
+    },
 )
 class NAdam(Optimizer):
     """Adam with Nesterov momentum that grows by the schedule of the paper, at the rate `momentum_decay`.

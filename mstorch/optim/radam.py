@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._tensor import Tensor
 from ._options import check_options
-from ._stepping import LATER, Counter, Stepping, check_captured, check_counters, prepared, zeros
+from ._stepping import Counter, Stepping, check_captured, check_counters, prepared, zeros
 from .optimizer import Optimizer, _to_scalar
 
 __all__ = ["RAdam", "radam"]
@@ -77,7 +77,13 @@ def _adapt(square, correction2, eps):
     state={"step": Counter(), "exp_avg": zeros, "exp_avg_sq": zeros},
     lists={"exp_avgs": "exp_avg", "exp_avg_sqs": "exp_avg_sq", "state_steps": "step"},
     split={"betas": ("beta1", "beta2")},
-    later=LATER | {"decoupled_weight_decay": False},
+    later={
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "decoupled_weight_decay": False,
+        "capturable": False,
+    },
 )
 class RAdam(Optimizer):
     """Adam that turns its adaptive rate on, by degrees, once the variance of that rate is tractable.
