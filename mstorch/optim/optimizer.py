@@ -7,7 +7,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 from .._core.above import step_watchers
 from .._core.dtype import dtype, float32, float64, get_default_dtype
@@ -17,6 +17,9 @@ from ..autograd import is_grad_enabled, set_grad_enabled
 from ..utils.hooks import RemovableHandle
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
+
+ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
+"""What optimisers are made of: parameters, groups of them, or pairs of a name and a parameter."""
 
 _FUSED_DEVICES = ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "npu"]
 
