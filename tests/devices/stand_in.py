@@ -88,7 +88,7 @@ def operations() -> list[str]:
         here = [value.clone().requires_grad_() for value in values]
         there = [value.npu().requires_grad_() for value in values]
         results = function(*here), function(*there)
-        weights = torch.randn(*results[0].shape)
+        weights = torch.randn(results[0].shape)
         (results[0] * weights).sum().backward()
         (results[1] * weights.npu()).sum().backward()
         assert results[1].device == torch.device("npu", 0) and all(leaf.grad.device == leaf.device for leaf in there), name
