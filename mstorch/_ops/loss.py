@@ -12,6 +12,7 @@ from .._backend.quiet import quiet
 from .._backend.table import kernel
 from .._core.dtype import bool_, float32, float64
 from .._core.modes import grad_set_to, modes
+from .._core.tangents import LEVELS, levels_of_all
 from .._core.tensor_base import array_of, count_of, fresh, is_tracked
 from .._core.warned import warn
 from .._tape.composite import record
@@ -92,6 +93,8 @@ def _between(
     """
     if input._shape == target._shape and input._stride is target._stride is None and _plain(input, target):
         return _between_arrays(label, slope, of_array, array_slope, input, target, reduction, rest)
+    if LEVELS and levels_of_all((input, target)):  # tangents go through the parts
+        return reduced(losses(input, target, *rest), reduction)
     with grad_set_to(False):
         found = reduced(losses(input.detach(), target.detach(), *rest), reduction)
     return record(label, _slopes_between, (input, target), (found,), slope, reduction == "mean", *rest, needed=())[0]

@@ -523,3 +523,14 @@ def test_tangents_of_gradients(name, seed, both):
 
     with real_torch.backends.mkldnn.flags(enabled=False):
         both(body, rtol=1e-4, atol=1e-6, strides=False)
+
+
+@pytest.mark.parametrize("name", ["mse_loss", "smooth_l1_loss", "huber_loss", "l1_loss", "soft_margin_loss", "poisson_nll_loss"])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_losses_have_tangents_of_both_operands(both, name, reduction):
+    def body(t):
+        x, y, u, v = (t.sin(t.arange(12.0) * k).reshape(3, 4) for k in (1, 2, 3, 4))
+        loss = getattr(t.nn.functional, name)
+        return t.func.jvp(lambda a, b: loss(a, b, reduction=reduction), (x, y), (u, v))
+
+    both(body)
