@@ -121,7 +121,10 @@ def _unread(room: str, name: str, args: tuple[Any, ...], named: dict[str, Any]) 
     """What torch, which reads the arguments before anything else, says of those that fit no form of its compiled function."""
     if name in _IN_PYTHON or name.startswith("__") or (room == "functional" and name not in _COMPILED_THERE):
         return None
-    if any(hasattr(type(item), "__torch_function__") and not isinstance(item, TensorBase) for item in (*args, *named.values())):
+    given = (*args, *named.values())
+    if any(hasattr(type(item), "__torch_function__") and not isinstance(item, TensorBase) for item in given):
+        return None
+    if any(getattr(item, "_layout", None) is not None for item in given):  # of sparse tensors the sparse room speaks
         return None
     return refusal(room, name, args[room == "Tensor" :], named)
 
