@@ -61,7 +61,7 @@ _FOLDED = frozenset((
     "quantile remainder repeat_interleave rsub searchsorted shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u "
     "shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w subtract true_divide where xlog1py xlogy zeta"
 ).split())  # fmt: skip
-_NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
+NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
 # Functions that have forms of an older version besides, which torch does not name.
 _OLDER = frozenset("add addbmm addcdiv addcmul addmm addmm_ addmv addr baddbmm_ copy_ sspaddmm sub".split())
 
@@ -250,7 +250,7 @@ def _wrong(name: str, form: Form, args: tuple[Any, ...], named: dict[str, Any]) 
 
 def _key(name: str, named: dict[str, Any]) -> str | None:
     """The word that a parameter is given by: its own, or NumPy's for it."""
-    return name if name in named else next((other for other in _NUMPY_NAMES.get(name, ()) if other in named), None)
+    return name if name in named else next((other for other in NUMPY_NAMES.get(name, ()) if other in named), None)
 
 
 def _too_many(name: str, form: Form, given: int) -> str:

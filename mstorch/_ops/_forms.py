@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from .._core.call_forms import NUMPY_NAMES
 from .._core.dtype import bool_, complex128, dtype, float64, int64
 from .._core.tensor_base import TensorBase
 from .._core.warned import warn_once
@@ -133,14 +134,11 @@ def _signature(shown: inspect.Signature, forms: Forms) -> inspect.Signature:
     return shown.replace(parameters=parameters + ends)
 
 
-_NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
-
-
 def with_numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, which takes NumPy's keywords too, as torch does: ``axis`` for ``dim``, ``keepdims``."""
     code = inspect.unwrap(function).__code__
     own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    aliases = {alias: target for target in own for alias in _NUMPY_NAMES.get(target, ()) if alias not in own}
+    aliases = {alias: target for target in own for alias in NUMPY_NAMES.get(target, ()) if alias not in own}
 
     @functools.wraps(function)
     def renaming(*args: Any, **kwargs: Any) -> Any:
