@@ -125,16 +125,10 @@ def prelu(input: Any, weight: Any) -> Any:
                 f"{channels}."
             )
     if input._dtype is not weight._dtype:
-        raise RuntimeError("prelu: Type promoting not supported. Got " f"{_c(input)} and {_c(weight)}")
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {type_word(input._dtype)} and {type_word(weight._dtype)}")
     lead = (1, count) if len(shape) > 1 else (count,) if shape else ()
     wide = views.reshape(weight, (*lead, *([1] * (len(shape) - 2))))
     return call(_prelu, (input, wide), strides=None if input._stride is None else preserved_strides(shape, input._stride))
-
-
-def _c(tensor: Any) -> str:
-    return {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16"}.get(
-        tensor._dtype.name, tensor._dtype.name
-    )
 
 
 def elu(input: Any, alpha: float = 1.0, scale: float = 1, input_scale: float = 1) -> Any:

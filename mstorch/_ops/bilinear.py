@@ -6,7 +6,7 @@ from typing import Any
 from .._core.tensor_base import is_tracked
 from .._tape.node import watch
 from . import views
-from ._dispatch import shape_of
+from ._dispatch import cpp_word, shape_of
 from ._operation import operation
 from .elementwise import add, mul
 from .matmul import mm
@@ -32,6 +32,12 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
         )
     if bias is not None and shape_of(bias) != w[:1]:
         raise RuntimeError(f"bilinear(): bias size does not match weight size: got {shape_of(bias)[0]} but expected {w[0]}")
+    given = {"input1": input1, "input2": input2, "weight": weight, **({} if bias is None else {"bias": bias})}
+    if any(tensor._dtype is not input1._dtype for tensor in given.values()):
+        raise RuntimeError(
+            "All tensors must have the same dtype, got "
+            + ", ".join(f"{name}: {cpp_word(tensor._dtype)}" for name, tensor in given.items())
+        )
     first, second = views.reshape(input1, (-1, a[-1])), views.reshape(input2, (-1, b[-1]))
     columns = views.reshape(views.permute(weight, (1, 0, 2)), (w[1], w[0] * w[2]))
     mixed = views.reshape(mm(first, columns), (-1, w[0], w[2]))

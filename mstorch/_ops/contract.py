@@ -494,7 +494,11 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out:
         raise RuntimeError(
             f"size mismatch, got input ({own[0] if own else m[0]}), mat ({m[0]}x{m[1]}), vec ({v[0]})"
         )
-    if input._dtype.itemsize == 2 and input._dtype.category == 2 and mat._dtype is input._dtype and vec._dtype is input._dtype:
+    kinds = input._dtype, mat._dtype, vec._dtype
+    if not kinds[0] is kinds[1] is kinds[2]:
+        one, two, three = map(type_word, kinds)
+        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {one}, {two}, and {three}")
+    if input._dtype.itemsize == 2 and input._dtype.category == 2:
         for factor in (alpha, beta):
             fitting(factor, input._dtype)
         whole = _scaled_sum("", input.float(), matmul(mat.float(), vec.float()), beta, alpha)

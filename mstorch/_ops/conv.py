@@ -12,7 +12,7 @@ from .._core.tensor_base import TensorBase, count_of
 from .._tape.apply import apply
 from .._tape.windows import no_view
 from . import views
-from ._dispatch import call, shape_of, type_word, with_format
+from ._dispatch import call, cpp_word, shape_of, type_word, with_format
 from ._operation import operation
 
 _conv = kernel("conv")
@@ -115,7 +115,7 @@ def _check_types(input: Any, weight: Any, bias: Any) -> None:
         )
     if bias is not None and bias._dtype is not input._dtype:
         raise RuntimeError(
-            f"Input type (torch.{type_word(input._dtype)}Tensor) and bias type (torch.{type_word(bias._dtype)}Tensor) should be "
+            f"Input type ({cpp_word(input._dtype)}) and bias type ({cpp_word(bias._dtype)}) should be "
             "the same"
         )
     if input._dtype.name == "bool":

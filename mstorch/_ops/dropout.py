@@ -10,7 +10,7 @@ from .._backend.table import kernel
 from .._core.generator import mask_engine
 from .._core.strides import dense_order, elementwise_strides
 from .._core.tensor_base import count_of, strides_of, tensor_of, wrap
-from ._dispatch import call, cast_tensor
+from ._dispatch import call, cast_tensor, type_word
 from ._in_place import in_place
 from ._memory_order import result_strides
 from .elementwise import add, mul, sub
@@ -24,6 +24,15 @@ _mul = kernel("mul")
 def _check(p: float) -> None:
     if not 0 <= p <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _refuse_others(input: Any, whole: tuple[int, ...]) -> None:
+    """Raise torch's error for complex numbers, and for these categories that have no fractions."""
+    kind = input._dtype
+    if kind.category == 3:
+        raise NotImplementedError(f"\"bernoulli_scalar_cpu_\" not implemented for '{type_word(kind)}'")
+    if kind.category in whole:
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {type_word(kind)}")
 
 
 def _noise(input: Any, p: float, channels: bool) -> Any:
@@ -61,6 +70,7 @@ def _dropped(input: Any, p: float, train: bool, channels: bool) -> Any:
         _feature_dims(input)
     if p == 1:
         return mul(input, 0)
+    _refuse_others(input, (0, 1))
     noise = _noise(input, p, channels)
     return call(_mul, (input, noise), strides=result_strides((input,), input._shape))
 
@@ -77,6 +87,7 @@ def _alpha_dropped(input: Any, p: float, train: bool, channels: bool) -> Any:
         _feature_dims(input)
     if p == 1:
         return mul(input, 0)
+    _refuse_others(input, (1,))
     keep = _kept(input, p, channels, 1.0)
     scale = 1 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
     shift = add(mul(sub(keep, 1), _ALPHA * scale), _ALPHA * scale * p)

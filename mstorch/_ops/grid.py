@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 
 from .._backend.table import kernel
-from .._core.dtype import bool_, finfo, int64
+from .._core.dtype import bfloat16, bool_, finfo, float16, float32, float64, int64
 from .._core.modes import modes
 from .._core.tensor_base import is_tracked, recording
 from .._core.warned import warn
 from .._tape.windows import linear, no_view
 from . import views
-from ._dispatch import call, capturing, shape_of, without_grad
+from ._dispatch import call, capturing, shape_of, type_word, without_grad
 from ._named import by_rank, node_called
+from ._one_dtype import expect_dtype
 from ._operation import operation
 from .compare import clamp, ge, le, logical_and, logical_not, logical_or, ne, where
 from .copying import to_dtype
@@ -186,6 +187,10 @@ def grid_sample(
         )
     if mode == "bicubic" and rank == 3:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    if input._dtype not in (float32, float64, float16, bfloat16):
+        own = "grid_sampler_2d_cpu_kernel_impl" if rank == 2 else "grid_sampler3d_cpu"
+        raise NotImplementedError(f"\"{own}\" not implemented for '{type_word(input._dtype)}'")
+    expect_dtype(input._dtype, grid)
     sizes = x[2:]
     positions = views.reshape(grid, (g[0], math.prod(g[1:-1]), rank))
     # The grid names x first, the axes of the image come the other way round.

@@ -360,7 +360,7 @@ def matrix_rank(
 @operation
 def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
     """The condition number: the norm of A times that of its inverse."""
-    check_floating(A, "linalg.cond")
+    check_floating(A, "linalg.svd" if p in (None, 2, -2) else "linalg.inv")
     check_matrix(A, "linalg.cond")
     if p not in (None, "fro", "nuc", math.inf, -math.inf, 1, -1, 2, -2):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")

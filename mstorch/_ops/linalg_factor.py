@@ -54,12 +54,29 @@ def attach(
     return record(name, filled, inputs, made, *rest, kept=kept)
 
 
+# Where torch leaves half precision to its kernels, which have none; the second row gets whole numbers, too.
+_KERNELS = {
+    "linalg.det": "lu_cpu", "linalg.solve": "lu_cpu", "linalg.svd": "linalg_svd_cpu",
+    "linalg.qr": "geqrf_cpu", "linalg.eig": "linalg_eig_out_cpu", "linalg.eigvals": "linalg_eig_out_cpu",
+    "linalg.cholesky": "cholesky_cpu", "torch.linalg.ldl_factor_ex": "ldl_factor_kernel_cpu",
+}  # fmt: skip
+_KERNELS_OF_ALL = {
+    "geqrf": "geqrf_cpu", "linalg.eigh": "linalg_eigh_cpu", "linalg.eigvalsh": "linalg_eigh_cpu", "linalg.lu": "lu_cpu",
+    "torch.lu_factor": "lu_cpu", "cholesky": "cholesky_cpu", "cholesky_inverse": "cholesky_inverse_out_cpu",
+}  # fmt: skip
+
+
 def check_floating(tensor: Any, name: str, low: bool = False) -> None:
     """Raise torch's error for a tensor that is not of floating or complex dtype."""
-    if tensor._dtype.category < 2:
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {type_word(tensor._dtype)}")
-    if not low and tensor._dtype.itemsize < 4:
-        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {type_word(tensor._dtype)}")
+    kind = tensor._dtype
+    if kind.category >= 2 and (low or kind.itemsize >= 4):
+        return
+    kernel = _KERNELS_OF_ALL.get(name) or (_KERNELS.get(name) if kind.category == 2 else None)
+    if kernel is not None:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(kind)}'")
+    if kind.category < 2:
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {type_word(kind)}")
+    raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {type_word(kind)}")
 
 
 def check_matrix(tensor: Any, name: str, label: str = "A") -> None:

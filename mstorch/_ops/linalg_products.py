@@ -25,6 +25,11 @@ def matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
 def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     """The inner products along ``dim``, the first operand conjugated."""
     check_floating(x, "linalg.vecdot", low=True)
+    if x._dtype is not y._dtype:
+        raise RuntimeError(
+            f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {type_word(x._dtype)} and y of type "
+            f"{type_word(y._dtype)} instead"
+        )
     if isinstance(out, TensorBase) and out._dtype is not x._dtype:
         raise RuntimeError(f"linalg.vecdot: Expected out of dtype{type_word(x._dtype)} but found {type_word(out._dtype)}")
     return finish(reduce.sum(x.conj_physical() * y, dim), out)

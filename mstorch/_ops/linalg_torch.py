@@ -202,6 +202,7 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
 def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
     """The lower triangular L of ``A = L @ L.mH``, or with ``upper`` its adjoint."""
     warn_of("cholesky")
+    check_floating(input, "cholesky")
     return finish_safely(factor.cholesky(input, upper=upper), out, "cholesky")
 
 

@@ -253,6 +253,8 @@ def binary_cross_entropy(
     loss = call(_bce, (input, target)) if count_of(input._shape) else mul(input, target)
     if weight is not None:
         loss = mul(loss, views.expand(weight, broadcast_shape(shape_of(target), shape_of(weight))))
+        check_result_cast(loss._dtype, input._dtype)
+        loss = to_dtype(loss, input._dtype)
     return reduced(loss, reduction)
 
 

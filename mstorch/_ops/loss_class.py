@@ -18,6 +18,7 @@ from .._tape.windows import linear, no_view
 from . import views
 from ._dispatch import call, capturing, shape_of, type_word
 from ._named import call_node, node_called
+from ._one_dtype import expect_dtype
 from ._operation import operation
 from .compare import ne, where
 from .copying import to_dtype
@@ -96,6 +97,11 @@ def _nll_loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction
         )
     if capturing() or is_meta(target):
         return _nll_in_graph(input, target, weight, ignore_index, reduction)
+    if input._dtype.category < 2:
+        own = "nll_loss_out_frame" if len(x) <= 2 else "nll_loss2d_forward_out_frame"
+        raise NotImplementedError(f"\"{own}\" not implemented for '{type_word(input._dtype)}'")
+    if weight is not None:
+        expect_dtype(input._dtype, weight)
     values, counted = _classes(target, classes, ignore_index)
     kind = input._dtype
     if reduction == "mean" and len(x) == 2 and weight is None and counted is None and _on_host(input) and values.size and classes:
@@ -197,6 +203,8 @@ def cross_entropy(
     x = shape_of(input)
     if shape_of(target) == x and target._dtype.category >= 2:
         return _probabilities(input, target, weight, reduction, label_smoothing)
+    if shape_of(target) == x:
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {type_word(target._dtype)}")
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     _shapes(input, target)

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .._core.dtype import int64
+from .._core.dtype import float32, float64, int64
 from .._core.tensor_base import count_of
 from . import views
 from ._dispatch import readable, shape_of, type_word
 from ._named import node_called
+from ._one_dtype import expect_dtype
 from ._operation import operation
 from .compare import clamp_min, eq, gt, le, logical_and, logical_not, lt, minimum, ne, where
 from .copying import to_dtype
@@ -152,6 +153,9 @@ def multi_margin_loss(
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(shape_of(weight))}")
     if target._dtype is not int64:
         raise RuntimeError(f"expected scalar type Long but found {type_word(target._dtype)}")
+    if count_of(input._shape) and input._dtype not in (float32, float64):
+        raise NotImplementedError(f"\"multi_margin_loss_cpu_kernel\" not implemented for '{type_word(input._dtype)}'")
+    expect_dtype(input._dtype, weight)
     chosen_classes = readable(target)
     if chosen_classes is not None and n and (chosen_classes.min() < 0 or chosen_classes.max() >= classes):
         raise RuntimeError("target out of range")
@@ -182,6 +186,10 @@ def multilabel_margin_loss(
         )
     if shape_of(target) != shape and not (len(shape) < 2 and count_of(target._shape) == count_of(input._shape)):
         raise RuntimeError(f"inconsistent target size: {list(shape_of(target))} for input of size: {list(shape)}")
+    if count_of(input._shape):
+        if input._dtype not in (float32, float64):
+            raise NotImplementedError(f"\"multilabel_margin_loss_forward_out_frame\" not implemented for '{type_word(input._dtype)}'")
+        expect_dtype(int64, target)
     rows = views.reshape(input, (-1, shape[-1] if shape else 1))
     n, classes = shape_of(rows)
     found = readable(target)

@@ -318,6 +318,10 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     if bias is None:
         product = call(_linear, (input, weight), label=None if len(a) == 2 else "UnsafeViewBackward0")
     else:
+        if bias._dtype is not input._dtype:
+            raise RuntimeError(
+                f"self and mat2 must have the same dtype, but got {type_word(bias._dtype)} and {type_word(input._dtype)}"
+            )
         if len(shape_of(bias)) == 1 and bias._shape[0] not in (1, w[0]):
             raise RuntimeError(
                 f"The expanded size of the tensor ({w[0]}) must match the existing size ({bias._shape[0]}) at non-singleton dimension "

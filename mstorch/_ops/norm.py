@@ -11,9 +11,11 @@ from .._core.dtype import finfo, float32
 from .._core.tensor_base import count_of
 from .._tape.windows import linear, no_view
 from . import views
-from ._dispatch import call, cast_tensor, shape_of, with_format, without_grad, write
+from ._dispatch import call, cast_tensor, shape_of, type_word, with_format, without_grad, write
 from ._named import node_called
+from ._one_dtype import expect_parameters
 from ._operation import operation
+from .copying import to_dtype
 from .creation import ones, zeros
 from .elementwise import add, mul, rsqrt, square, sub
 from .reduce import mean
@@ -52,10 +54,15 @@ def batch_norm(
         ("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias),
     ):  # fmt: skip
         _check_channels(name, tensor, channels)
+    if training and (running_mean is None) is not (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
     if not training and (running_mean is None or running_var is None):
         missing = "running_mean" if running_mean is None else "running_var"
         raise RuntimeError(f"{missing} must be defined in evaluation mode")
     kind = input._dtype
+    if kind.category < 2:
+        raise NotImplementedError(f"\"batch_norm\" not implemented for '{type_word(kind)}'")
+    expect_parameters("batch_norm", input, weight, bias, running_mean, running_var)
     weight = ones(channels, dtype=kind, device=input.device) if weight is None else weight
     bias = zeros(channels, dtype=kind, device=input.device) if bias is None else bias
     if len(shape) < 2:
@@ -80,6 +87,7 @@ def layer_norm(
     shape, wanted = shape_of(input), tuple(normalized_shape)
     _check_normalized(shape, wanted, weight, bias)
     kind = input._dtype
+    expect_parameters("LayerNormKernelImpl", input, weight, bias)
     weight = ones(wanted, dtype=kind, device=input.device) if weight is None else weight
     bias = zeros(wanted, dtype=kind, device=input.device) if bias is None else bias
     return call(_layer_norm, (input, weight, bias), len(shape) - len(wanted), eps)
@@ -110,6 +118,8 @@ def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, ep
     shape, wanted = shape_of(input), tuple(normalized_shape)
     _check_normalized(shape, wanted, weight)
     kind = input._dtype
+    if kind.category < 2:
+        raise NotImplementedError(f"\"rms_norm\" not implemented for '{type_word(kind)}'")
     half = kind.name in ("float16", "bfloat16")
     if eps is None:
         eps = finfo(float32 if half else kind).eps
@@ -118,7 +128,7 @@ def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, ep
     y = mul(x, rsqrt(add(mean(square(x), dims, True), eps)))
     if half:
         y = y.to(kind)
-    return y if weight is None else mul(y, weight)
+    return y if weight is None else to_dtype(mul(y, weight), kind)
 
 
 @operation
@@ -142,6 +152,7 @@ def group_norm(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
                 f"{list(shape_of(tensor))} and input of shape {list(shape)}"
             )
+    expect_parameters("GroupNormKernelImpl", input, weight, bias)
     if input._dtype.itemsize == 2 and input._dtype.category == 2:  # half precision rounds once, at the end
         weight, bias = (item if item is None else item.float() for item in (weight, bias))
         return group_norm(input.float(), num_groups, weight, bias, eps).to(input._dtype)
@@ -173,6 +184,9 @@ def instance_norm(
     if not use_input_stats:
         return batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
     n, channels = shape[:2]
+    if input._dtype.category < 2:
+        raise NotImplementedError(f"\"batch_norm\" not implemented for '{type_word(input._dtype)}'")
+    expect_parameters("batch_norm", input, weight, bias)
     for name, running in (("running_mean", running_mean), ("running_var", running_var)):
         if running is not None and count_of(running._shape) != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {count_of(running._shape)}")

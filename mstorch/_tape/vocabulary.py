@@ -15,7 +15,7 @@ from .._backend.raw import NAME_OF_NP, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
 from .._core.storage import Value
 from .._core.strides import preserved_strides
-from .._core.tensor_base import TensorBase, is_tracked, laid_out, on_device, strides_of, tensor_of
+from .._core.tensor_base import TensorBase, array_of, is_tracked, laid_out, on_device, strides_of, tensor_of
 from . import movement
 from .node import bare, dressed
 from .primitives import Primitive, constant, dtype_name, factor, shape_of
@@ -325,17 +325,37 @@ def shares(first: Any, second: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(1 - (x < y) - equal).astype(x.dtype), np.asarray(1 - (x > y) - equal).astype(x.dtype)
 
 
-def wide(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Arithmetic of a rule in float32 where its values are bare arrays of half precision, rounded once at the end."""
+def wide(function: Callable[..., Any], composed: bool = False) -> Callable[..., Any]:
+    """Arithmetic of a rule in float32 where its values are of half precision, rounded once at the end.
+
+    ``composed``: torch computes it so on bare values alone, and step by step where the gradient is recorded.
+    """
 
     def computed(*values: Any) -> Any:
         first = values[0]
-        if first.__class__ is not np.ndarray or first.dtype.itemsize != 2:
+        if first.__class__ is np.ndarray:
+            if first.dtype.itemsize != 2:
+                return function(*values)
+            found = function(*[value.astype(np.float32) if value.__class__ is np.ndarray else value for value in values])
+            return narrowed(found, first.dtype)
+        if composed or not isinstance(first, TensorBase) or first._dtype.itemsize != 2 or first._storage.__class__ is Value:
             return function(*values)
-        found = function(*[value.astype(np.float32) if value.__class__ is np.ndarray else value for value in values])
-        return narrowed(found, first.dtype)
+        return _with_values(function(*values), computed(*[bare(value) if isinstance(value, TensorBase) else value for value in values]))
 
     return computed
+
+
+def wide_where_bare(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``wide`` for what torch composes of operations where the gradient is recorded."""
+    return wide(function, True)
+
+
+def _with_values(found: Any, values: Any) -> Any:
+    """Recorded results of a composition, with values that were computed in one step: as torch's, which are differentiated step by step."""
+    for result, value in zip(found, values) if found.__class__ is tuple else ((found, values),):
+        if isinstance(result, TensorBase):
+            array_of(result)[...] = value
+    return found
 
 
 def less_than(value: Any, bound: float) -> np.ndarray:

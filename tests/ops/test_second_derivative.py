@@ -58,3 +58,28 @@ def test_second_derivative(both, name, more):
         return first.detach(), second
 
     both(body, rtol=1e-3, atol=1e-4, strides=False)
+
+
+ONE_STEP = {
+    "tanh": lambda torch, x: x.tanh(), "gelu": lambda torch, x: torch.nn.functional.gelu(x),
+    "gelu_tanh": lambda torch, x: torch.nn.functional.gelu(x, approximate="tanh"), "elu": lambda torch, x: torch.nn.functional.elu(x),
+    "tanhshrink": lambda torch, x: torch.nn.functional.tanhshrink(x), "softmax": lambda torch, x: x.softmax(0),
+    "log_softmax": lambda torch, x: x.log_softmax(0), "hardswish": lambda torch, x: torch.nn.functional.hardswish(x),
+    "cross_entropy": lambda torch, x: torch.nn.functional.cross_entropy(x.reshape(-1, 2), x.detach().reshape(-1, 2).softmax(1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ONE_STEP)
+def test_recorded_gradients_of_halves_are_rounded_once(both, name, kind):
+    """What torch's kernels compute in single precision, whether the gradient is recorded or not."""
+
+    def body(torch):
+        x = torch.linspace(-5, 5, 60).to(getattr(torch, kind)).requires_grad_()
+        y = ONE_STEP[name](torch, x)
+        weights = torch.linspace(0.5, 1.5, y.numel()).to(y.dtype).reshape(y.shape)
+        (plain,) = torch.autograd.grad(y, x, weights, retain_graph=True)
+        (recorded,) = torch.autograd.grad(y, x, weights, create_graph=True)
+        return recorded.float(), (recorded - plain).abs().max().item(), recorded.requires_grad
+
+    both(body, rtol=2e-3 if kind == "float16" else 1e-2, atol=1e-6)

@@ -28,7 +28,7 @@ def silu(node: Any, g: Any) -> Any:
     return _silu_slope(g, x)
 
 
-@v.wide
+@v.wide_where_bare
 def _silu_slope(g: Any, x: Any) -> Any:
     share = v.sigmoid(x)
     return v.mul(g, v.mul(share, v.plus(v.mul(x, v.plus(v.neg(share), 1)), 1)))
@@ -99,7 +99,7 @@ def elu(node: Any, g: Any) -> Any:
 _softplus = v.Primitive("softplus")
 
 
-@v.wide
+@v.wide_where_bare
 def _mish_slope(g: Any, x: Any) -> Any:
     inner = v.tanh(_softplus(x, 1, math.inf))
     return v.mul(g, v.add(inner, v.mul(v.mul(x, v.sigmoid(x)), v.plus(v.neg(v.mul(inner, inner)), 1))))

@@ -18,7 +18,7 @@ def p_norm(node: Any, g: Any) -> Any:
     p, dims, keepdim, share = node.args
     if p == 0:
         return None if share else v.nothing(g, node.shapes[0])
-    slope = v.wide(lambda g, x, y: _of_norm(g, x, y, p, dims) if share else _of_distance(g, x, y, p))
+    slope = v.wide_where_bare(lambda g, x, y: _of_norm(g, x, y, p, dims) if share else _of_distance(g, x, y, p))
     return slope(restored(node, g, dims, keepdim), node.kept(g, 0), restored(node, node.kept(g, 1), dims, keepdim))
 
 

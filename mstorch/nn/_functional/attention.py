@@ -59,7 +59,7 @@ def scaled_dot_product_attention(
     factor = 1 / math.sqrt(q[-1]) if scale is None else scale
     if (enable_gqa or q[:-2] == k[:-2]) and fits(query, key, value, attn_mask, dropout_p):
         return attention(query, key, value, attn_mask, is_causal, factor)
-    if attn_mask is not None and attn_mask._dtype is not bool_ and attn_mask._dtype is not query._dtype:
+    if attn_mask is not None and attn_mask._dtype is not query._dtype and attn_mask._dtype not in (bool_, float32):
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
             f"{cpp_word(attn_mask._dtype)} and  query.dtype: {cpp_word(query._dtype)} instead."

@@ -9,6 +9,7 @@ from ... import init
 from ..._core.overriding import for_maps
 from ..._core.warned import warn
 from ..._ops import rnn
+from ..._ops._autocast import state as autocast
 from ..._ops.creation import zeros
 from ..._tape.windows import no_view
 from ..._tensor import Tensor
@@ -119,6 +120,12 @@ class RNNBase(Module):
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """RuntimeError unless the input has the size that the layer expects."""
+        kind = self._flat_weights[0].dtype
+        if input.dtype != kind and not autocast.on:
+            raise ValueError(
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind}). Convert input: input.to({kind}), or convert "
+                f"model: model.to({input.dtype})"
+            )
         rank = 2 if batch_sizes is not None else 3
         if input.dim() != rank:
             raise RuntimeError(f"input must have {rank} dimensions, got {input.dim()}")

@@ -1,0 +1,29 @@
+"""Layers and losses whose tensors are of one dtype: torch's errors where they are not."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._core.dtype import dtype, float32
+from ._dispatch import type_word
+
+
+def expect_dtype(kind: dtype, *tensors: Any) -> None:
+    """Raise torch's error unless the tensors (or None) are of a dtype."""
+    for tensor in tensors:
+        if tensor is not None and tensor._dtype is not kind:
+            raise RuntimeError(f"expected scalar type {type_word(kind)} but found {type_word(tensor._dtype)}")
+
+
+def expect_parameters(kernel: str, input: Any, *parameters: Any) -> None:
+    """Raise torch's error unless a normalisation's parameters (or None) are of the input's dtype, or in float32 beside halves."""
+    kind = input._dtype
+    given = [parameter for parameter in parameters if parameter is not None]
+    if given and given[0]._dtype is not kind:
+        if any(parameter._dtype is not float32 for parameter in given):
+            raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+        if kind.itemsize != 2 or kind.category != 2:
+            raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+        return
+    if kind.category < 2:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(kind)}'")
+    expect_dtype(kind, *given)
