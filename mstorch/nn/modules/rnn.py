@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import math
 import numbers
+import operator
+from collections.abc import Callable
 from typing import Any, overload
 
 from ... import init
@@ -100,9 +102,32 @@ class RNNBase(Module):
         if self.proj_size >= self.hidden_size:
             raise ValueError("proj_size has to be smaller than hidden_size")
 
+    def _read_twice(self, name: str) -> Any:
+        return getattr(self, name) if hasattr(self, name) else None
+
     @property
     def _flat_weights(self) -> list[Tensor]:
-        return [getattr(self, name) for name in self._flat_weights_names]
+        """The weights that the layer computes with: its parameters, or what was set in place of these and holds until one is replaced."""
+        # What is computed when it is read (parametrizations, which draw or step on with it) torch reads twice where it looks for the
+        # first weight that changed, and twice where it lists them.
+        computed = [name for name in self._flat_weights_names if name not in self._parameters]
+        for name in computed[:1]:
+            self._read_twice(name)
+        current = [self._read_twice(name) if name in computed else getattr(self, name) for name in self._flat_weights_names]
+        set_, of = self.__dict__.get("_set_weights", (None, ()))
+        return set_ if set_ is not None and all(map(operator.is_, of, current)) else current
+
+    @_flat_weights.setter
+    def _flat_weights(self, weights: list[Tensor]) -> None:
+        self.__dict__["_set_weights"] = weights, [getattr(self, name, None) for name in self._flat_weights_names]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({name: value for name, value in state.items() if name != "_set_weights"})
+
+    def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Module:
+        applied = super()._apply(fn, recurse)
+        self.__dict__.pop("_set_weights", None)
+        return applied
 
     @property
     def all_weights(self) -> list[list[Tensor]]:
@@ -120,7 +145,9 @@ class RNNBase(Module):
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """RuntimeError unless the input has the size that the layer expects."""
-        kind = self._flat_weights[0].dtype
+        # A parametrized weight is computed each time that it is read: the dtype is that of what it is computed from.
+        first = next(self.parameters(), None)
+        kind = (self._flat_weights[0] if first is None else first).dtype
         if input.dtype != kind and not autocast.on:
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind}). Convert input: input.to({kind}), or convert "
@@ -165,9 +192,9 @@ class RNNBase(Module):
         return apply_permutation(hx, permutation)
 
     def _weights(self) -> list[tuple[Any, ...]]:
-        found = []
+        found, given = [], iter(self._flat_weights)
         for names in self._all_weights:
-            by_kind = {name.split("_l")[0]: getattr(self, name) for name in names}
+            by_kind = {name.split("_l")[0]: next(given) for name in names}
             kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
             found.append(tuple(by_kind.get(kind) for kind in kinds))
         return found
