@@ -5,7 +5,7 @@ from __future__ import annotations
 from .._tensor import Tensor
 from ._options import check_options, require
 from ._stepping import LATER, Counter, Stepping, check_captured, check_counters, prepared, zeros
-from .optimizer import Optimizer, _get_value, _to_scalar
+from .optimizer import Optimizer, ParamsT, _get_value, _to_scalar
 
 __all__ = ["Adadelta", "adadelta"]
 
@@ -59,7 +59,7 @@ class Adadelta(Optimizer):
 
     def __init__(
         self,
-        params,
+        params: ParamsT,
         lr: float | Tensor = 1.0,
         rho: float = 0.9,
         eps: float = 1e-6,

@@ -6,7 +6,7 @@ from .._core.dtype import finfo
 from .._tensor import Tensor
 from ._options import check_lr, refuse_spread, require
 from ._stepping import Counter, Stepping, prepared, zeros_like
-from .optimizer import Optimizer, _get_value, _to_scalar
+from .optimizer import Optimizer, ParamsT, _get_value, _to_scalar
 
 __all__ = ["Adafactor", "adafactor"]
 
@@ -96,7 +96,7 @@ class Adafactor(Optimizer):
 
     def __init__(
         self,
-        params,
+        params: ParamsT,
         lr: float | Tensor = 1e-2,
         beta2_decay: float = -0.8,
         eps: tuple[float | None, float] = (None, 1e-3),

@@ -7,7 +7,7 @@ from .._sparse.base import like
 from .._tensor import Tensor
 from ._options import check_fused, check_options
 from ._stepping import Counter, Start, Stepping, begin, check_counters, check_no_grad_scale, prepared
-from .optimizer import Optimizer, _get_value, _to_scalar
+from .optimizer import Optimizer, ParamsT, _get_value, _to_scalar
 
 __all__ = ["Adagrad", "adagrad"]
 
@@ -83,7 +83,7 @@ class Adagrad(Optimizer):
 
     def __init__(
         self,
-        params,
+        params: ParamsT,
         lr: float | Tensor = 1e-2,
         lr_decay: float = 0,
         weight_decay: float = 0,

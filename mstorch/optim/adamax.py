@@ -5,7 +5,7 @@ from __future__ import annotations
 from .._tensor import Tensor
 from ._options import check_options
 from ._stepping import LATER, Counter, Stepping, check_captured, check_counters, prepared, zeros
-from .optimizer import Optimizer, _get_value, _to_scalar
+from .optimizer import Optimizer, ParamsT, _get_value, _to_scalar
 
 __all__ = ["Adamax", "adamax"]
 
@@ -61,7 +61,7 @@ class Adamax(Optimizer):
 
     def __init__(
         self,
-        params,
+        params: ParamsT,
         lr: float | Tensor = 2e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._tensor import Tensor
 from .adam import Adam, adam
+from .optimizer import ParamsT
 
 __all__ = ["AdamW", "adamw"]
 
@@ -16,7 +17,7 @@ class AdamW(Adam):
 
     def __init__(
         self,
-        params,
+        params: ParamsT,
         lr: float | Tensor = 1e-3,
         betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
         eps: float = 1e-8,

@@ -13,7 +13,7 @@ from .._ops.join import cat
 from .._tensor import Tensor
 from ..autograd import enable_grad, no_grad
 from ._options import check_lr, refuse_spread
-from .optimizer import Optimizer, _get_value, _to_scalar
+from .optimizer import Optimizer, ParamsT, _get_value, _to_scalar
 
 __all__ = ["LBFGS"]
 
@@ -27,7 +27,7 @@ class LBFGS(Optimizer):
 
     def __init__(
         self,
-        params,
+        params: ParamsT,
         lr: float | Tensor = 1,
         max_iter: int = 20,
         max_eval: int | None = None,

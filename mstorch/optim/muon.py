@@ -7,7 +7,7 @@ import math
 from .._tensor import Tensor
 from ._options import check_lr, refuse_spread, require
 from ._stepping import Stepping, zeros_like
-from .optimizer import Optimizer, _get_value, _to_scalar
+from .optimizer import Optimizer, ParamsT, _get_value, _to_scalar
 
 __all__ = ["Muon", "muon"]
 
@@ -81,7 +81,7 @@ class Muon(Optimizer):
 
     def __init__(
         self,
-        params,
+        params: ParamsT,
         lr: float = 1e-3,
         weight_decay: float = 0.1,
         momentum: float = 0.95,

@@ -77,7 +77,7 @@ class Optimizer:
     _optimizer_load_state_dict_pre_hooks: OrderedDict[int, Callable]
     _optimizer_load_state_dict_post_hooks: OrderedDict[int, Callable]
 
-    def __init__(self, params: Iterable, defaults: dict[str, Any]) -> None:
+    def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
         for name in _INSTANCE_HOOKS:
             setattr(self, name, OrderedDict())
@@ -89,7 +89,7 @@ class Optimizer:
             )
         self.state: defaultdict[Any, Any] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
-        groups = list(params)
+        groups: list[Any] = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
         if not isinstance(groups[0], dict):

@@ -6,7 +6,7 @@ from .._ops.creation import full_like
 from .._tensor import Tensor
 from ._options import check_options, require
 from ._stepping import LATER, Counter, Stepping, check_captured, check_counters, prepared, zeros
-from .optimizer import Optimizer, _get_value
+from .optimizer import Optimizer, ParamsT, _get_value
 
 __all__ = ["Rprop", "rprop"]
 
@@ -66,7 +66,7 @@ class Rprop(Optimizer):
 
     def __init__(
         self,
-        params,
+        params: ParamsT,
         lr: float | Tensor = 1e-2,
         etas: tuple[float, float] = (0.5, 1.2),
         step_sizes: tuple[float, float] = (1e-6, 50),

@@ -6,7 +6,7 @@ from .._ops.optim import Steps, add_on_device, can_fuse, has_kernels, momentum_o
 from .._tensor import Tensor
 from ._options import check_fused, check_options, require
 from ._stepping import Stepping, check_no_grad_scale, decayed, tracked
-from .optimizer import Optimizer, _get_value, _to_scalar
+from .optimizer import Optimizer, ParamsT, _get_value, _to_scalar
 
 __all__ = ["SGD", "sgd"]
 
@@ -82,7 +82,7 @@ class SGD(Optimizer):
 
     def __init__(
         self,
-        params,
+        params: ParamsT,
         lr: float | Tensor = 1e-3,
         momentum: float = 0,
         dampening: float = 0,

@@ -10,7 +10,7 @@ from .._tensor import Tensor
 from ..autograd import no_grad
 from ._options import check_options, require
 from ._stepping import evaluate
-from .optimizer import Optimizer, _to_scalar
+from .optimizer import Optimizer, ParamsT, _to_scalar
 
 __all__ = ["SparseAdam"]
 
@@ -23,7 +23,7 @@ class SparseAdam(Optimizer):
 
     def __init__(
         self,
-        params,
+        params: ParamsT,
         lr: float | Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
