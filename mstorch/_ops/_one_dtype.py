@@ -1,10 +1,10 @@
-"""Layers and losses whose tensors are of one dtype: torch's errors where they are not."""
+"""Operations whose tensors are of one dtype: torch's errors where they are not."""
 from __future__ import annotations
 
 from typing import Any
 
 from .._core.dtype import dtype, float32
-from ._dispatch import type_word
+from ._dispatch import refuse_dtype, type_word
 
 
 def expect_dtype(kind: dtype, *tensors: Any) -> None:
@@ -24,6 +24,5 @@ def expect_parameters(kernel: str, input: Any, *parameters: Any) -> None:
         if kind.itemsize != 2 or kind.category != 2:
             raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
         return
-    if kind.category < 2:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_word(kind)}'")
+    refuse_dtype(kernel, kind, 2)
     expect_dtype(kind, *given)

@@ -19,6 +19,7 @@ from ._dispatch import cpp_word, finish, finish_exactly, finish_safely, shape_of
 from ._forms import Forms, old_sum, without_out_dtype
 from ._named import node_called
 from ._numbers import fitting
+from ._one_dtype import expect_dtype
 from ._operation import operation
 from ._scalars import scalar_array
 from .creation import eye
@@ -542,8 +543,7 @@ def baddbmm(
     if input._dtype is not batch1._dtype:
         words = (cpp_word(tensor._dtype) for tensor in (input, batch1, batch2))
         raise RuntimeError("Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}".format(*words))
-    if batch1._dtype is not batch2._dtype:
-        raise RuntimeError(f"expected scalar type {type_word(batch1._dtype)} but found {type_word(batch2._dtype)}")
+    expect_dtype(batch1._dtype, batch2)
     if input._dtype.itemsize == 2 and input._dtype.category == 2:
         # Half precision rounds once, after the sum.
         whole = baddbmm(input.float(), batch1.float(), batch2.float(), beta=beta, alpha=alpha)

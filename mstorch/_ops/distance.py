@@ -10,6 +10,7 @@ from .._core.promotion import promote_types
 from . import views
 from ._dispatch import broadcast_shape, call, deliver, shape_of, type_word, wrap_dim
 from ._named import node_called
+from ._one_dtype import expect_dtype
 from ._operation import operation
 from .compare import clamp_min
 from .elementwise import abs as abs_of
@@ -92,8 +93,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = "use_mm_f
             )
         if len(shape) < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {len(shape)}D")
-    if x1._dtype is not x2._dtype:
-        raise RuntimeError(f"expected scalar type {_word(x1._dtype)} but found {_word(x2._dtype)}")
+    expect_dtype(x1._dtype, x2)
     if a[-1] != b[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {a[-1]} X2: {b[-1]}")
     if p < 0:

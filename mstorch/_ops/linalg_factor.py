@@ -54,7 +54,7 @@ def attach(
     return record(name, filled, inputs, made, *rest, kept=kept)
 
 
-# Where torch leaves half precision to its kernels, which have none; the second row gets whole numbers, too.
+# Where torch leaves half precision to its kernels, which have none; those of the second table get whole numbers, too.
 _KERNELS = {
     "linalg.det": "lu_cpu", "linalg.solve": "lu_cpu", "linalg.svd": "linalg_svd_cpu",
     "linalg.qr": "geqrf_cpu", "linalg.eig": "linalg_eig_out_cpu", "linalg.eigvals": "linalg_eig_out_cpu",

@@ -16,7 +16,7 @@ from .._tape.node import Passed, edge_of, named, watch
 from .._tape.whole import followed, in_one_piece, record
 from .._tape.windows import linear, no_view
 from . import views
-from ._dispatch import call, capturing, shape_of, type_word
+from ._dispatch import call, capturing, refuse_dtype, shape_of, type_word
 from ._named import call_node, node_called
 from ._one_dtype import expect_dtype
 from ._operation import operation
@@ -97,11 +97,8 @@ def _nll_loss(input: Any, target: Any, weight: Any, ignore_index: int, reduction
         )
     if capturing() or is_meta(target):
         return _nll_in_graph(input, target, weight, ignore_index, reduction)
-    if input._dtype.category < 2:
-        own = "nll_loss_out_frame" if len(x) <= 2 else "nll_loss2d_forward_out_frame"
-        raise NotImplementedError(f"\"{own}\" not implemented for '{type_word(input._dtype)}'")
-    if weight is not None:
-        expect_dtype(input._dtype, weight)
+    refuse_dtype("nll_loss_out_frame" if len(x) <= 2 else "nll_loss2d_forward_out_frame", input._dtype, 2)
+    expect_dtype(input._dtype, weight)
     values, counted = _classes(target, classes, ignore_index)
     kind = input._dtype
     if reduction == "mean" and len(x) == 2 and weight is None and counted is None and _on_host(input) and values.size and classes:

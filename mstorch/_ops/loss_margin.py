@@ -151,8 +151,7 @@ def multi_margin_loss(
         )
     if weight is not None and shape_of(weight) != (classes,):
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(shape_of(weight))}")
-    if target._dtype is not int64:
-        raise RuntimeError(f"expected scalar type Long but found {type_word(target._dtype)}")
+    expect_dtype(int64, target)
     if count_of(input._shape) and input._dtype not in (float32, float64):
         raise NotImplementedError(f"\"multi_margin_loss_cpu_kernel\" not implemented for '{type_word(input._dtype)}'")
     expect_dtype(input._dtype, weight)

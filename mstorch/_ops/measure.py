@@ -24,6 +24,7 @@ from ._dispatch import (
 )
 from ._memory_order import row_major
 from ._named import node_called
+from ._one_dtype import expect_dtype
 from ._operation import operation
 from .compare import where
 from .complex_views import complex, imag, real
@@ -199,8 +200,7 @@ def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) ->
     if isinstance(out, TensorBase):
         expect_out_dtype(out, input._dtype)
     refuse_dtype("cross", input._dtype)
-    if input._dtype is not other._dtype:
-        raise RuntimeError(f"expected scalar type {type_word(input._dtype)} but found {type_word(other._dtype)}")
+    expect_dtype(input._dtype, other)
     first, second = views.expand(input, shape), views.expand(other, shape)
     made = roll(first, -1, axis) * roll(second, -2, axis) - roll(first, -2, axis) * roll(second, -1, axis)
     made = row_major(made)

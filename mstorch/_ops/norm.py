@@ -11,7 +11,7 @@ from .._core.dtype import finfo, float32
 from .._core.tensor_base import count_of
 from .._tape.windows import linear, no_view
 from . import views
-from ._dispatch import call, cast_tensor, shape_of, type_word, with_format, without_grad, write
+from ._dispatch import call, cast_tensor, refuse_dtype, shape_of, with_format, without_grad, write
 from ._named import node_called
 from ._one_dtype import expect_parameters
 from ._operation import operation
@@ -60,8 +60,7 @@ def batch_norm(
         missing = "running_mean" if running_mean is None else "running_var"
         raise RuntimeError(f"{missing} must be defined in evaluation mode")
     kind = input._dtype
-    if kind.category < 2:
-        raise NotImplementedError(f"\"batch_norm\" not implemented for '{type_word(kind)}'")
+    refuse_dtype("batch_norm", kind, 2)
     expect_parameters("batch_norm", input, weight, bias, running_mean, running_var)
     weight = ones(channels, dtype=kind, device=input.device) if weight is None else weight
     bias = zeros(channels, dtype=kind, device=input.device) if bias is None else bias
@@ -118,8 +117,7 @@ def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, ep
     shape, wanted = shape_of(input), tuple(normalized_shape)
     _check_normalized(shape, wanted, weight)
     kind = input._dtype
-    if kind.category < 2:
-        raise NotImplementedError(f"\"rms_norm\" not implemented for '{type_word(kind)}'")
+    refuse_dtype("rms_norm", kind, 2)
     half = kind.name in ("float16", "bfloat16")
     if eps is None:
         eps = finfo(float32 if half else kind).eps
@@ -184,8 +182,7 @@ def instance_norm(
     if not use_input_stats:
         return batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
     n, channels = shape[:2]
-    if input._dtype.category < 2:
-        raise NotImplementedError(f"\"batch_norm\" not implemented for '{type_word(input._dtype)}'")
+    refuse_dtype("batch_norm", input._dtype, 2)
     expect_parameters("batch_norm", input, weight, bias)
     for name, running in (("running_mean", running_mean), ("running_var", running_var)):
         if running is not None and count_of(running._shape) != channels:

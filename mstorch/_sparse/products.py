@@ -8,7 +8,8 @@ import numpy as np
 from .._core.dtype import bfloat16, float16, float32
 from .._core.formats import sparse_coo
 from .._ops import views
-from .._ops._dispatch import finish, type_word
+from .._ops._dispatch import finish
+from .._ops._one_dtype import expect_dtype
 from .._ops.index import index_select
 from .._ops.join import cat
 from .base import COMPRESSED, index_tensor, is_sparse, layout_word, like, sparse
@@ -17,11 +18,6 @@ from .coo import added, coalesce, flat, taken
 from .elementwise import add, stored
 from .gradients import where_of
 from .shape import transpose
-
-
-def _same_dtype(first: Any, second: Any) -> None:
-    if first._dtype is not second._dtype:
-        raise RuntimeError(f"expected scalar type {type_word(first._dtype)} but found {type_word(second._dtype)}")
 
 
 def _matrix(tensor: Any, name: str) -> None:
@@ -37,7 +33,7 @@ def _times_dense(input: Any, dense: Any) -> Any:
                 f"mat1 and mat2 shapes cannot be multiplied ({input._size[0]}x{input._size[1]} and {dense.shape[0]}x{dense.shape[1]})"
             )
         raise RuntimeError(f"addmm: Argument #3 (dense): Expected dim 0 size {input._size[1]}, got {dense.shape[0]}")
-    _same_dtype(input, dense)
+    expect_dtype(input._dtype, dense)
     where, values = where_of(input)
     flat(where, input._size)  # refuses indices outside
     if not where.shape[1]:
@@ -56,7 +52,7 @@ def _times_sparse(first: Any, second: Any) -> Any:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({first._size[0]}x{first._size[1]} and {second._size[0]}x{second._size[1]})"
         )
-    _same_dtype(first, second)
+    expect_dtype(first._dtype, second)
     left, right = coalesce(to_sparse_coo(first)), coalesce(to_sparse_coo(second))
     (a, x), (b, y) = where_of(left), where_of(right)
     starts = np.searchsorted(b[0], np.arange(second._size[0] + 1))
@@ -112,7 +108,7 @@ def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     count, rows, inner = input._size
     if mat2.shape[0] != count or mat2.shape[1] != inner:
         raise RuntimeError("bmm_sparse: 'self.size(0) == mat2.size(0) and self.size(2) == mat2.size(1)' is not satisfied")
-    _same_dtype(input, mat2)
+    expect_dtype(input._dtype, mat2)
     where, values = where_of(input)
     picked = index_select(mat2.reshape(count * inner, mat2.shape[2]), 0, index_tensor(where[0] * inner + where[2]))
     summed = added(values.unsqueeze(1) * picked, where[0] * rows + where[1], count * rows)

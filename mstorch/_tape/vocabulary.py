@@ -325,29 +325,33 @@ def shares(first: Any, second: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(1 - (x < y) - equal).astype(x.dtype), np.asarray(1 - (x > y) - equal).astype(x.dtype)
 
 
-def wide(function: Callable[..., Any], composed: bool = False) -> Callable[..., Any]:
-    """Arithmetic of a rule in float32 where its values are of half precision, rounded once at the end.
+def wide_where_bare(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Arithmetic of a rule in float32 where its values are bare arrays of half precision, rounded once at the end.
 
-    ``composed``: torch computes it so on bare values alone, and step by step where the gradient is recorded.
+    Where the gradient is recorded it goes step by step: for what torch composes of operations there.
     """
 
     def computed(*values: Any) -> Any:
         first = values[0]
-        if first.__class__ is np.ndarray:
-            if first.dtype.itemsize != 2:
-                return function(*values)
-            found = function(*[value.astype(np.float32) if value.__class__ is np.ndarray else value for value in values])
-            return narrowed(found, first.dtype)
-        if composed or not isinstance(first, TensorBase) or first._dtype.itemsize != 2 or first._storage.__class__ is Value:
+        if first.__class__ is not np.ndarray or first.dtype.itemsize != 2:
             return function(*values)
-        return _with_values(function(*values), computed(*[bare(value) if isinstance(value, TensorBase) else value for value in values]))
+        found = function(*[value.astype(np.float32) if value.__class__ is np.ndarray else value for value in values])
+        return narrowed(found, first.dtype)
 
     return computed
 
 
-def wide_where_bare(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``wide`` for what torch composes of operations where the gradient is recorded."""
-    return wide(function, True)
+def wide(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``wide_where_bare``, and the values are those of one step where the gradient is recorded, too: for torch's own kernels."""
+    in_one_step = wide_where_bare(function)
+
+    def computed(*values: Any) -> Any:
+        first = values[0]
+        if not isinstance(first, TensorBase) or first._dtype.itemsize != 2 or first._storage.__class__ is Value:
+            return in_one_step(*values)
+        return _with_values(function(*values), in_one_step(*[bare(value) if isinstance(value, TensorBase) else value for value in values]))
+
+    return computed
 
 
 def _with_values(found: Any, values: Any) -> Any:
