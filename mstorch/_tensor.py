@@ -459,7 +459,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
     def _base(self) -> Tensor | None:
         return None if self._auto is None else self._auto.base
 
-    _copied_at = 1  # the count of writes of a deep copy: as in torch, setting it up is one
+    _copied_at = 1  # the count of writes of a copy: as in torch, setting it up is one
 
     as_subclass = subclasses.as_subclass
     _make_subclass = staticmethod(subclasses.make_subclass)
@@ -495,7 +495,7 @@ class Tensor(TensorBase, metaclass=NamedAsInTorch):
 
     def __copy__(self) -> Tensor:
         made = twin(self)
-        made._counter = Counter(1)  # as in torch, setting up the copy counts as a write
+        made._counter = Counter(self._copied_at)
         made._node, made._number = None, 0
         if is_tracked(self):
             auto_of(made).leaf = True

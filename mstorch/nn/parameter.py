@@ -55,6 +55,15 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
+    def __copy__(self) -> Any:
+        made = super().__copy__()
+        made.__class__ = Parameter  # as in torch, a shallow copy and a pickle lose a subclass
+        return made
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        rebuild, (_, *parts) = super().__reduce_ex__(protocol)
+        return rebuild, (Parameter, *parts)
+
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         return "Parameter containing:\n" + Tensor.__repr__(self)
 
@@ -164,6 +173,9 @@ class UninitializedTensorMixin:
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         return f"<{type(self).__name__}>"
+
+    def __copy__(self) -> Any:
+        return type(self)(self.requires_grad)  # type: ignore[attr-defined, call-arg]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return type(self), (self.requires_grad,)  # type: ignore[attr-defined]

@@ -32,13 +32,24 @@ COPIES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", COPIES)
-@pytest.mark.parametrize("kind", ["plain", "leaf", "part", "recorded"])
+@pytest.mark.parametrize("kind", ["plain", "leaf", "part", "recorded", "parameter", "own parameter", "fixed parameter"])
 def test_counts_of_copies(both: Both, name: str, kind: str) -> None:
     def body(torch: Any) -> Any:
         tensor = torch.ones(3, requires_grad=kind != "plain")
         tensor = tensor[1:] if kind == "part" else tensor * 2 if kind == "recorded" else tensor
+        if kind.endswith("parameter"):
+            made_of = type("Own", (torch.nn.Parameter,), {}) if kind == "own parameter" else torch.nn.Parameter
+            tensor = made_of(tensor.detach(), kind != "fixed parameter")
         made = COPIES[name](torch, tensor)
-        return made, made._version, made.requires_grad, made.is_leaf
+        return made, made._version, made.requires_grad, made.is_leaf, type(made).__name__
+
+    both(body)
+
+
+def test_shallow_copies_of_what_has_no_size_yet(both: Both) -> None:
+    def body(torch: Any) -> Any:
+        made = [copy.copy(getattr(torch.nn, name)()) for name in ("UninitializedParameter", "UninitializedBuffer")]
+        return [(type(one).__name__, one.requires_grad, torch.nn.parameter.is_lazy(one)) for one in made]
 
     both(body)
 
