@@ -106,11 +106,11 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
                     f"number {number} in the list."
                 )
     kind = _common(tensors)
+    _check_kind(kind, out)
     if out is not None:
         length = sum(shape[axis] for shape in shapes if shape != (0,) or len(first) == 1)
         resize_overlapping(out, tensors, (*first[:axis], length, *first[axis + 1 :]))
     refuse_overlap(out, *tensors)
-    _check_kind(kind, out)
     parts = []
     for tensor, shape in zip(tensors, shapes):
         if tensor._dtype is not kind:
@@ -143,13 +143,17 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     axis = wrap_dim(dim, len(first) + 1)
     kind = _common(tensors)
     if out is not None and out._storage.__class__ is Storage and not recording(tensors):
+        joined_shape = (*first[:axis], len(tensors), *first[axis:])
+        if not can_cast(kind, out._dtype) and out._shape != joined_shape:
+            resize(out, joined_shape)  # as in torch, which has done it when it comes to look at the dtype
+        _check_kind(kind, out)
         if 0 not in first and any(out._storage is tensor._storage for tensor in tensors):
             count = len(tensors)
-            resize(out, (*first[:axis], count, *first[axis:]))  # as in cat
+            resize(out, joined_shape)  # as in cat
             if count > 1 and all(out is tensor for tensor in tensors):  # and then again for what the tensors have become
                 resize(out, (*first[:axis], count, count, *first[axis:]) if first else (count,))
         if all(out is not tensor for tensor in tensors):
-            resize_overlapping(out, tensors, (*first[:axis], len(tensors), *first[axis:]))
+            resize_overlapping(out, tensors, joined_shape)
         refuse_overlap(out, *(views.unsqueeze(tensor, 0) for tensor in tensors))  # joined are views, never ``out`` itself
     _check_kind(kind, out)
     parts = [t if t._dtype is kind else cast_tensor(t, kind) for t in tensors]

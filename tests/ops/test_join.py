@@ -155,3 +155,19 @@ def test_a_stack_on_its_own_parts_gets_its_size_first(both, same, shape):
         return y
 
     both(body)
+
+
+@pytest.mark.parametrize("name", ["cat", "stack", "hstack", "vstack", "dstack"])
+@pytest.mark.parametrize("part", [slice(6), slice(0, 12, 2), slice(0)])
+def test_what_a_result_of_another_kind_looks_like_after_the_error(both, name, part):
+    """stack has given ``out`` its size when it finds that it cannot hold the elements, the others have not."""
+
+    def body(torch):
+        out = torch.ones(12, dtype=torch.int32)[part]
+        inputs = [torch.ones(2, 3), out.view(2, 3) if part == slice(6) else torch.ones(2, 3)]
+        try:
+            getattr(torch, name)(inputs, out=out)
+        except TypeError as error:
+            return str(error), tuple(out.shape), out.stride()
+
+    both(body)
