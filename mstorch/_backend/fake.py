@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from .ascend._primitives import watchers
 from .raw import Raw, from_numpy
 
@@ -85,7 +87,8 @@ def _down(value: Any) -> Any:
 def _up(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return tuple(map(_up, value))
-    return from_numpy(value.copy(order="C")) if hasattr(value, "dtype") and not isinstance(value, Raw) else value
+    # A row of the host may give a number of NumPy's where the tensor has no dimensions.
+    return from_numpy(np.array(value, order="C")) if hasattr(value, "dtype") and not isinstance(value, Raw) else value
 
 
 def played(op: str, row: Callable[..., Any], host: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:

@@ -559,8 +559,16 @@ def _kept_counter(tensor: Any) -> Any:
 on_resize: list[Callable[[Any, tuple[int, ...]], None]] = []  # called with what has a history and got another shape, and its old one
 
 
+def can_resize(tensor: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a shape fits into the tensor's storage, or can make it grow, as it does on the host."""
+    storage = tensor._storage
+    if storage.__class__ is Value:
+        return bool((tensor._offset + count_of(shape)) * tensor._dtype.itemsize <= storage.nbytes)
+    return storage.__class__ is Storage
+
+
 def resize(tensor: Any, shape: tuple[int, ...]) -> None:
-    """Give a tensor on the host another, row-major shape in its storage, which grows where that is too small."""
+    """Give a tensor another, row-major shape in its storage, which grows on the host where that is too small."""
     storage, size = tensor._storage, tensor._dtype.itemsize
     need = (tensor._offset + count_of(shape)) * size
     if count_of(shape) and storage.nbytes < need:

@@ -26,6 +26,7 @@ from .._core.tangents import LEVELS, is_dual
 from .._core.tensor_base import (
     TensorBase,
     array_of,
+    can_resize,
     in_order,
     is_meta,
     is_tracked,
@@ -306,7 +307,7 @@ def deliver(result: Any, out: Any) -> Any:
                 "out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
                 UserWarning,
             )
-        if out._storage.__class__ is not Storage or modes.native is not None:
+        if modes.native is not None or not can_resize(out, result._shape):
             turn_into(out, result if result._dtype is out._dtype else cast_tensor(result, out._dtype))
             return out
         resize(out, result._shape)

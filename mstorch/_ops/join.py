@@ -16,7 +16,7 @@ from .._core.size import Size
 from .._core.storage import Storage
 from .._core.strides import channels_last_strides, normalize, preserved_strides, suggests_channels_last
 from .._core.tangents import LEVELS
-from .._core.tensor_base import TensorBase, array_of, in_order, is_tracked, recording, resize, tensor_of
+from .._core.tensor_base import TensorBase, array_of, can_resize, in_order, is_tracked, recording, resize, tensor_of
 from .._tape.apply import apply
 from .._tape.windows import linear_node, no_view
 from . import views
@@ -142,11 +142,12 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
             )
     axis = wrap_dim(dim, len(first) + 1)
     kind = _common(tensors)
-    if out is not None and out._storage.__class__ is Storage and not recording(tensors):
-        joined_shape = (*first[:axis], len(tensors), *first[axis:])
-        if not can_cast(kind, out._dtype) and out._shape != joined_shape:
+    joined_shape = (*first[:axis], len(tensors), *first[axis:])
+    if out is not None and not can_cast(kind, out._dtype) and out._shape != joined_shape and not recording(tensors):
+        if can_resize(out, joined_shape):
             resize(out, joined_shape)  # as in torch, which has done it when it comes to look at the dtype
-        _check_kind(kind, out)
+    _check_kind(kind, out)
+    if out is not None and out._storage.__class__ is Storage and not recording(tensors):
         if 0 not in first and any(out._storage is tensor._storage for tensor in tensors):
             count = len(tensors)
             resize(out, joined_shape)  # as in cat
@@ -155,7 +156,6 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
         if all(out is not tensor for tensor in tensors):
             resize_overlapping(out, tensors, joined_shape)
         refuse_overlap(out, *(views.unsqueeze(tensor, 0) for tensor in tensors))  # joined are views, never ``out`` itself
-    _check_kind(kind, out)
     parts = [t if t._dtype is kind else cast_tensor(t, kind) for t in tensors]
     made = apply(_stack, kind, (parts,), (axis,))
     if len(first) in (4, 5) and axis < len(first) and all(

@@ -19,6 +19,16 @@ def _own_view(x: Any, at: Any) -> Any:
     return square.masked_scatter_(square > 0, square.movedim(0, 1))
 
 
+def _smaller(x: Any, fill: Callable[[Any], Any]) -> Any:
+    """A part of a tensor that is filled with less than it holds, by ``out=``, and written to then: its base sees both."""
+    base = x * 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        part = fill(base[1:])
+    part.mul_(3)
+    return [base, part]
+
+
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "one_hot": lambda x, at: F.one_hot(at, 3), "one_hot, sized by its values": lambda x, at: F.one_hot(at),
     "histc": lambda x, at: torch.histc(x, 3), "histogram": lambda x, at: list(torch.histogram(x.flatten(), 3)),
@@ -39,6 +49,10 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "searchsorted beside NaN": lambda x, at: torch.searchsorted(torch.tensor([0.2, math.nan]).to(x.device), x),
     "nothing grows": lambda x, at: (x[:0] * 1).bfloat16().resize_(1).float() * 0,
     "its own view where a mask holds": _own_view,
+    "a result in less room": lambda x, at: _smaller(x, lambda out: torch.add(x[0], 1, out=out)),
+    "a range in less room": lambda x, at: _smaller(x, lambda out: torch.arange(4, out=out)),
+    "a number where three were": lambda x, at: _smaller(x, lambda out: torch.sum(x, out=out)),
+    "a softmax of a number": lambda x, at: x[0, 0].bfloat16().softmax(0).float(),
     "division by zero": lambda x, at: [1 / (x * -0.0), (x * math.nan) / 0.0, torch.complex(x * 0, x * 0) / torch.complex(x * 0, x * 0)],
 }  # fmt: skip
 DRAWS: dict[str, Callable[[Any], Any]] = {
