@@ -31,7 +31,8 @@ def revealed(source: str, folder: pathlib.Path, library: str) -> dict[int, list[
     path.write_text(renamed(source) if library == "mstorch" else source)
     settings = folder / "mypy.ini"
     settings.write_text(SETTINGS)
-    command = [sys.executable, "-m", "mypy", "--config-file", str(settings), "--cache-dir", str(folder / library), str(path)]
+    cache = folder.parent / "mypy" / library  # of all tests of a run: both libraries are read once
+    command = [sys.executable, "-m", "mypy", "--config-file", str(settings), "--cache-dir", str(cache), str(path)]
     done = subprocess.run(
         command, capture_output=True, text=True, cwd=folder, env={"MYPYPATH": str(ROOT), "PATH": ""}, check=False
     )  # fmt: skip
