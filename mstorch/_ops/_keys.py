@@ -29,6 +29,12 @@ def has_mask(key: Any) -> bool:
     )
 
 
+def is_mask_alone(key: Any) -> bool:
+    """Whether a mask is all that a key has besides ints, slices and Nones: torch fills by it."""
+    items = key if isinstance(key, tuple) else (key,)
+    return has_mask(key) and sum(isinstance(item, (TensorBase, np.ndarray, list)) for item in items) == 1
+
+
 def refuse_mask_of_bytes(key: Any) -> None:
     """torch fills where the only mask of a key holds, and takes none of bytes for that."""
     items = [item for item in (key if isinstance(key, tuple) else (key,)) if isinstance(item, (TensorBase, np.ndarray, list))]

@@ -45,7 +45,7 @@ from ._index_checks import expect_dtype_of
 from ._integer_history import follow_fill
 from ._keys import (
     has_full_slices,
-    has_mask,
+    is_mask_alone,
     is_whole,
     place_in_key,
     refuse_mask_of_bytes,
@@ -176,6 +176,18 @@ def _basic(self: Any, key: Any) -> tuple[Any, dict[int, Any]]:
                 f"{type(item).__name__})"
             )
     return current, advanced
+
+
+def _around(self: Any, key: Any) -> Any:
+    """The view that a key's ints, slices and Nones make, whatever its index tensors and masks say."""
+    items: list[Any] = []
+    for item in _expanded(key, len(self._shape)):
+        if not isinstance(item, (TensorBase, np.ndarray, list, tuple, range)):
+            items.append(item)
+            continue
+        index = _as_index(item)
+        items += [slice(None)] * len(index._shape) if index._dtype is bool_ else [slice(None) if index._shape else index]
+    return _basic(self, tuple(items))[0]
 
 
 def _add_mask(current: Any, dim: int, mask: Any, advanced: dict[int, Any]) -> tuple[int, Any]:
@@ -373,8 +385,10 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     try:
         current, advanced = (self, {}) if is_whole(key, self._shape) else _basic(self, key)
     except IndexError as error:
-        if str(error).startswith("The shape of the mask"):
-            check_history(self)  # torch looks at masks last
+        if str(error).startswith("The shape of the mask"):  # torch looks at masks last
+            check_history(self)
+            if isinstance(value, TensorBase) and not (count_of(value._shape) == 1 and is_mask_alone(key)):
+                refuse_partial_overlap(_around(self, key), without_leading_ones(value), alike=False)
         raise
     if current is not self and (0 not in self._shape or has_full_slices(key)) and (advanced or self._dtype.category < 2) and (
         current._shape == self._shape and current._offset == self._offset and strides_of(current) == strides_of(self)
@@ -385,7 +399,7 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         touch(current)
         return
     if advanced:
-        masked = has_mask(key)
+        masked = is_mask_alone(key)
         if masked and (is_number(value) or isinstance(value, TensorBase) and count_of(value._shape) == 1):
             refuse_mask_of_bytes(key)
         _put_advanced(current, advanced, value, masked=masked)

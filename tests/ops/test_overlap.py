@@ -272,3 +272,19 @@ def test_a_mask_takes_numbers_that_fit(both: Callable[..., Any], dtype: str, val
         return x
 
     both(body)
+
+
+@pytest.mark.parametrize("value", ["t[1]", "t[0]", "t[1, 1]", "t[1, 1:2]", "t", "t.clone()[1]", "3.0", "t[:, 1]", "t[:0]", "t[None, 1]"])
+@pytest.mark.parametrize("key", [
+    "..., short", "short", "long", ":, short", "0, short", "0, ..., short", "None, :, :, short", ":1, short", "[0, 1], short",
+    "..., torch.tensor([True, False, True])", "[0, 1], torch.tensor([True, False, True])", "0, torch.tensor([True, False, True])",
+])  # fmt: skip
+def test_parts_of_a_tensor_put_into_it_by_a_mask(both, key, value):
+    """Overlap is looked at first, then whether masks fit; a single element goes wherever a mask alone says."""
+
+    def body(torch):
+        names = {"torch": torch, "t": torch.zeros(2, 3), "short": torch.tensor([False, True]), "long": torch.tensor([True] * 3)}
+        exec(f"t[{key}] = {value}", names)
+        return names["t"]
+
+    both(body)
