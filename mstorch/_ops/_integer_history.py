@@ -20,13 +20,13 @@ def refuse_tracked(result: Any, *operands: Any) -> Any:
     return result
 
 
-def follow_fill(target: Any, value: Any, label: str) -> None:
-    """Let integers that were filled with a 0-d tensor take part in autograd, as they do in torch, which cannot go back through them."""
+def follow_fill(target: Any, value: Any, label: str, operation: str = "fill_") -> None:
+    """Let integers that a tensor was written into take part in autograd, as they do in torch, which cannot go back through them."""
     if target._dtype.category >= 2 or not modes.grad or modes.native is not None or not is_tracked(value):
         return
     base = None if target._auto is None else target._auto.base
     if base is None:
-        refuse(label, "fill_", value, target, RuntimeError(_ERROR))
+        refuse(label, operation, value, target, RuntimeError(_ERROR))
         return
-    refuse("CopySlices", "fill_", value, base, RuntimeError(_ERROR))
+    refuse("CopySlices", operation, value, base, RuntimeError(_ERROR))
     target._auto.seen = -1

@@ -50,6 +50,7 @@ from ._dispatch import (
 from ._forms import Forms
 from ._in_place import in_place, in_place_form
 from ._index_checks import check_index_dim, check_range, expect_dtype_of, index_tensor
+from ._integer_history import follow_fill
 from ._named import by_value, node_called
 from ._numbers import fitting
 from ._operation import operation
@@ -469,6 +470,11 @@ def _in_one_memory(target: Any, source: Any) -> bool:
 
 def masked_scatter_(self: Any, mask: Any, source: Any) -> Any:
     """Put the elements of ``source``, in order, where the mask holds; returns the tensor."""
+    if isinstance(source, TensorBase) and source._dtype.category < 2 and is_tracked(source):
+        masked_scatter_(self, mask, views.detach(source))
+        if not is_tracked(self):
+            follow_fill(self, source, "MaskedScatterBackward0", "masked_scatter_")
+        return self
     own = isinstance(source, TensorBase) and _in_one_memory(self, source)
     if own and recording((self, source)):
         before = np.array(array_of(self), order="C")

@@ -26,6 +26,7 @@ from ._dispatch import (
 )
 from ._in_place import in_place
 from ._in_turn import rows_in_turn
+from ._integer_history import refuse_tracked
 from ._named import node_called
 from ._operation import operation
 from ._overlaps import refuse_parts
@@ -61,13 +62,15 @@ def _scan(kernel_: Any, input: Any, dim: int, kind: dtype | None, out: Any) -> A
 @operation(numpy_names=True)
 def cumsum(input: Any, dim: int, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The sums of the elements up to each one along ``dim``; integers add up in int64."""
-    return _scan(_cumsum, input, dim, dtype, out)
+    made = _scan(_cumsum, input, dim, dtype, out)
+    return refuse_tracked(made, input) if out is None else made
 
 
 @operation(numpy_names=True)
 def cumprod(input: Any, dim: int, *, dtype: dtype | None = None, out: Any = None) -> Any:
     """The products of the elements up to each one along ``dim``; integers multiply in int64."""
-    return _scan(_cumprod, input, dim, dtype, out)
+    made = _scan(_cumprod, input, dim, dtype, out)
+    return refuse_tracked(made, input) if out is None else made
 
 
 def cumsum_(self: Any, dim: int, *, dtype: dtype | None = None) -> Any:
@@ -77,6 +80,7 @@ def cumsum_(self: Any, dim: int, *, dtype: dtype | None = None) -> Any:
 
 def cumprod_(self: Any, dim: int, *, dtype: dtype | None = None) -> Any:
     """In-place version of ``cumprod``, which multiplies in the tensor's own dtype."""
+    refuse_tracked(self, self)
     return _scanned(self, _cumprod, dim, dtype)
 
 
