@@ -559,12 +559,15 @@ def _kept_counter(tensor: Any) -> Any:
 on_resize: list[Callable[[Any, tuple[int, ...]], None]] = []  # called with what has a history and got another shape, and its old one
 
 
-def can_resize(tensor: Any, shape: tuple[int, ...]) -> bool:
-    """Whether a shape fits into the tensor's storage, or can make it grow, as it does on the host."""
+def resize_within(tensor: Any, shape: tuple[int, ...]) -> bool:
+    """Give a tensor a shape in its storage; False, and nothing done, where that is too small and cannot grow."""
     storage = tensor._storage
-    if storage.__class__ is Value:
-        return bool((tensor._offset + count_of(shape)) * tensor._dtype.itemsize <= storage.nbytes)
-    return storage.__class__ is Storage
+    if storage.__class__ is not Storage and (
+        storage.__class__ is not Value or (tensor._offset + count_of(shape)) * tensor._dtype.itemsize > storage.nbytes
+    ):
+        return False
+    resize(tensor, shape)
+    return True
 
 
 def resize(tensor: Any, shape: tuple[int, ...]) -> None:
@@ -577,7 +580,7 @@ def resize(tensor: Any, shape: tuple[int, ...]) -> None:
         storage.resize(need)
         determinism.fill(storage.memory[whole : need // size * size].view(tensor._dtype.np), tensor._dtype)
     before = tensor._shape
-    tensor._shape, tensor._stride, tensor._array = shape, None, None
+    tensor._shape, tensor._stride, tensor._array, tensor._raw, tensor._at = shape, None, None, None, None
     if tensor._node is not None and (tensor._auto is None or tensor._auto.base is None):
         for told in on_resize:
             told(tensor, before)

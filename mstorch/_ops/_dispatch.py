@@ -26,14 +26,13 @@ from .._core.tangents import LEVELS, is_dual
 from .._core.tensor_base import (
     TensorBase,
     array_of,
-    can_resize,
     in_order,
     is_meta,
     is_tracked,
     laid_out,
     meta_tensor,
     put_array,
-    resize,
+    resize_within,
     tensor_of,
     turn_into,
     value_of,
@@ -307,10 +306,9 @@ def deliver(result: Any, out: Any) -> Any:
                 "out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
                 UserWarning,
             )
-        if modes.native is not None or not can_resize(out, result._shape):
+        if modes.native is not None or not resize_within(out, result._shape):
             turn_into(out, result if result._dtype is out._dtype else cast_tensor(result, out._dtype))
             return out
-        resize(out, result._shape)
         if result._stride is not None and dense_order(result._shape, result._stride) is not None:
             out._stride, out._array = result._stride, None  # as in torch, what gets a new size gets the result's order, too
     write(out, result)

@@ -18,28 +18,20 @@ def stands_for_a_tuple(key: Any) -> bool:
     )
 
 
-def has_mask(key: Any) -> bool:
-    """Whether a key has a mask of one dimension or more: a single truth value is a row of indices to torch."""
-    items = key if isinstance(key, tuple) else (key,)
-    return any(
-        (isinstance(item, TensorBase) and item._shape and item._dtype in (bool_, uint8))
-        or (isinstance(item, np.ndarray) and item.ndim and item.dtype in (np.bool_, np.uint8))
-        or (isinstance(item, list) and bool(item) and isinstance(item[0], bool))
-        for item in items
-    )
-
-
-def is_mask_alone(key: Any) -> bool:
-    """Whether a mask is all that a key has besides ints, slices and Nones: torch fills by it."""
-    items = key if isinstance(key, tuple) else (key,)
-    return has_mask(key) and sum(isinstance(item, (TensorBase, np.ndarray, list)) for item in items) == 1
-
-
-def refuse_mask_of_bytes(key: Any) -> None:
-    """torch fills where the only mask of a key holds, and takes none of bytes for that."""
+def lone_mask(key: Any) -> Any:
+    """The mask, of one dimension or more, that is all that a key has besides ints, slices and Nones: torch fills by it. None without."""
     items = [item for item in (key if isinstance(key, tuple) else (key,)) if isinstance(item, (TensorBase, np.ndarray, list))]
     only: Any = items[0] if len(items) == 1 else None
-    if getattr(only, "dtype", None) in (uint8, np.uint8) and len(only.shape):  # a number selects all or nothing
+    if isinstance(only, TensorBase):
+        return only if only._shape and only._dtype in (bool_, uint8) else None
+    if isinstance(only, np.ndarray):
+        return only if only.ndim and only.dtype in (np.bool_, np.uint8) else None
+    return only if only and isinstance(only[0], bool) else None
+
+
+def refuse_mask_of_bytes(mask: Any) -> None:
+    """torch fills where a mask that is alone holds, and takes none of bytes for that."""
+    if getattr(mask, "dtype", None) in (uint8, np.uint8):
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
 
 

@@ -16,7 +16,7 @@ from .._core.size import Size
 from .._core.storage import Storage
 from .._core.strides import channels_last_strides, normalize, preserved_strides, suggests_channels_last
 from .._core.tangents import LEVELS
-from .._core.tensor_base import TensorBase, array_of, can_resize, in_order, is_tracked, recording, resize, tensor_of
+from .._core.tensor_base import TensorBase, array_of, in_order, is_tracked, recording, resize, resize_within, tensor_of
 from .._tape.apply import apply
 from .._tape.windows import linear_node, no_view
 from . import views
@@ -144,8 +144,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     kind = _common(tensors)
     joined_shape = (*first[:axis], len(tensors), *first[axis:])
     if out is not None and not can_cast(kind, out._dtype) and out._shape != joined_shape and not recording(tensors):
-        if can_resize(out, joined_shape):
-            resize(out, joined_shape)  # as in torch, which has done it when it comes to look at the dtype
+        resize_within(out, joined_shape)  # as in torch, which has done it when it comes to look at the dtype
     _check_kind(kind, out)
     if out is not None and out._storage.__class__ is Storage and not recording(tensors):
         if 0 not in first and any(out._storage is tensor._storage for tensor in tensors):

@@ -16,14 +16,13 @@ from .._core.storage import Value
 from .._core.tensor_base import (
     TensorBase,
     array_of,
-    can_resize,
     is_meta,
     is_tracked,
     laid_out,
     meta_tensor,
     on_device,
     require_grad,
-    resize,
+    resize_within,
     strides_of,
     turn_into,
 )
@@ -108,12 +107,10 @@ def _filled(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str,
     made = function(*args, **{**kwargs, "out": stand_in})
     requires_grad, made = made.requires_grad, made.detach()
     with grad_set_to(modes.grad and not leaf):
-        if made._shape != out._shape and not can_resize(out, made._shape):
-            turn_into(out, moved(made, False))
-        else:
-            if made._shape != out._shape:
-                resize(out, made._shape)
+        if made._shape == out._shape or resize_within(out, made._shape):
             out.copy_(made)
+        else:
+            turn_into(out, moved(made, False))
     return out.requires_grad_(requires_grad) if leaf else out
 
 

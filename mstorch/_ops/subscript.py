@@ -45,8 +45,8 @@ from ._index_checks import expect_dtype_of
 from ._integer_history import follow_fill
 from ._keys import (
     has_full_slices,
-    is_mask_alone,
     is_whole,
+    lone_mask,
     place_in_key,
     refuse_mask_of_bytes,
     stands_for_a_tuple,
@@ -387,7 +387,7 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     except IndexError as error:
         if str(error).startswith("The shape of the mask"):  # torch looks at masks last
             check_history(self)
-            if isinstance(value, TensorBase) and not (count_of(value._shape) == 1 and is_mask_alone(key)):
+            if isinstance(value, TensorBase) and not (count_of(value._shape) == 1 and lone_mask(key) is not None):
                 refuse_partial_overlap(_around(self, key), without_leading_ones(value), alike=False)
         raise
     if current is not self and (0 not in self._shape or has_full_slices(key)) and (advanced or self._dtype.category < 2) and (
@@ -399,10 +399,10 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         touch(current)
         return
     if advanced:
-        masked = is_mask_alone(key)
-        if masked and (is_number(value) or isinstance(value, TensorBase) and count_of(value._shape) == 1):
-            refuse_mask_of_bytes(key)
-        _put_advanced(current, advanced, value, masked=masked)
+        mask = lone_mask(key)
+        if mask is not None and (is_number(value) or isinstance(value, TensorBase) and count_of(value._shape) == 1):
+            refuse_mask_of_bytes(mask)
+        _put_advanced(current, advanced, value, masked=mask is not None)
         return
     if is_number(value):
         write_array(current, number_as(value, current), label="FillBackward3")

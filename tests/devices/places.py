@@ -29,6 +29,17 @@ def _smaller(x: Any, fill: Callable[[Any], Any]) -> Any:
     return [base, part]
 
 
+def _stacked(x: Any) -> Any:
+    """What is read of ``out=`` that was read before and has got another shape since, without other values."""
+    out = torch.arange(12, dtype=torch.int32).to(x.device)[2:8]
+    before = out * 1
+    try:
+        torch.stack([x[:1], x[:1]], out=out)
+    except TypeError:
+        return [before, out * 1]
+    raise AssertionError("integers took floats")
+
+
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "one_hot": lambda x, at: F.one_hot(at, 3), "one_hot, sized by its values": lambda x, at: F.one_hot(at),
     "histc": lambda x, at: torch.histc(x, 3), "histogram": lambda x, at: list(torch.histogram(x.flatten(), 3)),
@@ -52,6 +63,7 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "a result in less room": lambda x, at: _smaller(x, lambda out: torch.add(x[0], 1, out=out)),
     "a range in less room": lambda x, at: _smaller(x, lambda out: torch.arange(4, out=out)),
     "a number where three were": lambda x, at: _smaller(x, lambda out: torch.sum(x, out=out)),
+    "a stack of what does not fit": lambda x, at: _stacked(x),
     "a softmax of a number": lambda x, at: x[0, 0].bfloat16().softmax(0).float(),
     "division by zero": lambda x, at: [1 / (x * -0.0), (x * math.nan) / 0.0, torch.complex(x * 0, x * 0) / torch.complex(x * 0, x * 0)],
 }  # fmt: skip
