@@ -60,6 +60,9 @@ OPTIMIZERS: tuple[Callable[[Any], Any], ...] = (
 )
 
 
+Make = Callable[[int], tuple[Any, Any, Any, Any]]
+
+
 def made(number: int) -> tuple[Any, Any, Any, Any]:
     """A model, its optimiser and its data, by the number of the run."""
     torch.manual_seed(number)
@@ -148,48 +151,48 @@ class Kept:
             "param_groups": optimizer.state_dict()["param_groups"],
         }  # fmt: skip
 
-    def restored(self, number: int) -> tuple[Any, Any, Any, Any]:
+    def restored(self, number: int, make: Make = made) -> tuple[Any, Any, Any, Any]:
         """A run that goes on from there."""
-        run = made(number)
+        run = make(number)
         run[0].load_state_dict(self.model)
         run[1].load_state_dict(self.optimizer)
         return run
 
 
-def interrupted(number: int, steps: int, delay: float) -> list[float] | None:
+def interrupted(number: int, steps: int, delay: float, make: Make = made) -> list[float] | None:
     """The losses of a run that Ctrl-C interrupts, after so many seconds, and that goes on; None if no KeyboardInterrupt came."""
-    run, losses, kept = made(number), [], None
+    run, losses, kept = make(number), [], None
     timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
     patience = time.time() + delay + 30
     timer.start()
     try:
         while time.time() < patience:
             if len(losses) == steps:
-                run, losses, kept = made(number), [], None
+                run, losses, kept = make(number), [], None
             kept = (Kept(run), len(losses))
             losses = [*losses, step(*run, len(losses))]
         return None
     except KeyboardInterrupt:
         pass
-    state, done = kept if kept is not None else (Kept(made(number)), 0)
-    run, losses = state.restored(number), losses[:done]
+    state, done = kept if kept is not None else (Kept(make(number)), 0)
+    run, losses = state.restored(number, make), losses[:done]
     return losses + [step(*run, place) for place in range(len(losses), steps)]
 
 
-def check_interrupts(loops: int = LOOPS, steps: int = 12) -> list[str]:
+def check_interrupts(loops: int = LOOPS, steps: int = 12, make: Make = made, kinds: int = THREADS) -> list[str]:
     """The training loops that Ctrl-C does not end with KeyboardInterrupt, or after which training gives other numbers."""
     chance = random.Random(0)
     wrong = []
-    wanted = {number: train(made(number), steps) for number in range(THREADS)}
+    wanted = {number: train(make(number), steps) for number in range(kinds)}
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it
     try:
         for loop in range(loops):
-            number = loop % THREADS
-            losses = interrupted(number, steps, chance.uniform(0.0, 0.3))
+            number = loop % kinds
+            losses = interrupted(number, steps, chance.uniform(0.0, 0.3), make)
             if losses is None:
                 wrong.append(f"loop {loop}: no KeyboardInterrupt")
             elif losses != wanted[number]:
-                wrong.append(f"loop {loop} ({MODELS[number % len(MODELS)].__name__}): other losses after the interrupt")
+                wrong.append(f"loop {loop} (run {number}): other losses after the interrupt")
     finally:
         signal.signal(signal.SIGINT, before)
     return wrong

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
@@ -43,6 +44,7 @@ class _Worker:
     def serve(self) -> None:
         """Work until there is nothing more to come."""
         _here.worker = True
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are for the threads of the program
         while (task := self.tasks.get()) is not None:
             work, start, end, answers = task
             failure = None

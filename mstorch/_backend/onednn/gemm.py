@@ -5,7 +5,7 @@ import numpy as np
 
 from ..quiet import quiet
 from .library import ENGINE, FOUND, LIBRARY
-from .primitive import RESULT, SOURCE, WEIGHTS, Descriptor, Layout, Primitive, address, expect, none, prepared
+from .primitive import RESULT, SOURCE, WEIGHTS, Descriptor, Layout, Primitive, address, begin, expect, none, prepared
 
 # Fewer multiplications than these are quicker by another way: the call itself takes 4 µs.
 LEAST = 1 << 17
@@ -29,6 +29,7 @@ def gemm(a: np.ndarray, b: np.ndarray, out: np.ndarray, beta: float = 0.0) -> No
     a, left, left_step = _operand(a)
     b, right, right_step = _operand(b)
     (n, k), m = a.shape, b.shape[1]
+    begin()
     _SGEMM(left, right, n, m, k, 1.0, address(a), left_step, address(b), right_step, beta, address(out), out.strides[0] >> 2)
 
 
@@ -43,6 +44,7 @@ def add_multiple(factor: float, x: np.ndarray, into: np.ndarray) -> None:
         return
     n = x.size
     expect(n == into.size and x.dtype.char == into.dtype.char == "f")
+    begin()
     _SGEMM(b"N", b"N", 1, n, 1, factor, address(_ONE), 1, address(x), n, 1.0, address(into), n)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .library import ENGINE, FOUND, LIBRARY, POINTER, Argument, made, sizes, stream
+from .signals import HandlersStack
 
 FLOAT32 = 3
 ANY = 1  # the layout that the kernel likes best
@@ -120,6 +121,7 @@ _MOST = 1000  # kernels that a thread keeps; programs whose shapes go on changin
 
 class _Own(threading.local):
     def __init__(self) -> None:
+        self.handlers = HandlersStack()
         self.stream = stream() if FOUND else None
         self.kept: dict[Hashable, Any] = {}
 
@@ -127,6 +129,11 @@ class _Own(threading.local):
 _own = _Own()
 _SET: Any = LIBRARY.dnnl_memory_set_data_handle if FOUND else None
 _EXECUTE: Any = LIBRARY.dnnl_primitive_execute if FOUND else None
+
+
+def begin() -> None:
+    """Before a kernel that is no primitive: give this thread what it needs (40 ns, once it has it)."""
+    _own.stream  # noqa: B018
 
 
 def prepared(make: Callable[..., Any], *key: Any) -> Any:
