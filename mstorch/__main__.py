@@ -31,8 +31,9 @@ from mstorch._version import __version__
 from mstorch.multiprocessing._process import die_with_parent
 
 
-def main(arguments: list[str]) -> int:
-    """Do what the arguments say and return the exit code; a script's exceptions pass through."""
+def main(arguments: list[str] | None = None) -> int:
+    """Do what the arguments (of the process, if none are given) say and return the exit code; a script's exceptions pass through."""
+    arguments = sys.argv[1:] if arguments is None else arguments
     if not arguments:
         print(__doc__, file=sys.stderr)
         return 2
@@ -272,4 +273,4 @@ def first_missing(name: str) -> str | None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -37,6 +37,7 @@ from mstorch._serialization.safe_globals import (
 from mstorch._serialization.unpickler import globals_in
 from mstorch._serialization.zipfile_format import ZipReader, archive_name, looks_like_zip
 
+from ._core.above import above
 from ._core.warned import warn
 
 _is_zipfile = looks_like_zip
@@ -164,6 +165,9 @@ def load(
             if not weights_only:
                 raise
             raise pickle.UnpicklingError(_explained(str(error))) from None
+
+
+above.load = load
 
 
 def _load(f: Any, file: Any, map_location: Any, module: Any, weights_only: bool, mapping: bool,

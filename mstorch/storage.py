@@ -1,6 +1,7 @@
 """torch.storage: the memory that tensors share, as bytes (``UntypedStorage``) and as elements (``TypedStorage``)."""
 from __future__ import annotations
 
+import io
 import sys
 import weakref
 from collections.abc import Iterator, Sequence
@@ -546,21 +547,15 @@ def _give_conversions() -> None:
         "byte": uint8, "bool": bool_, "bfloat16": bfloat16, "complex_double": complex128, "complex_float": complex64,
     }  # fmt: skip
 
-    def typed(kind: dtype) -> Any:
-        def method(self: TypedStorage) -> TypedStorage:
-            return self._converted(kind)
-
-        return method
-
-    def untyped(kind: dtype) -> Any:
-        def method(self: UntypedStorage) -> TypedStorage:
-            return TypedStorage(wrap_storage=self, dtype=uint8)._converted(kind)
+    def converted(kind: dtype) -> Any:
+        def method(self: Any) -> TypedStorage:
+            return (self if isinstance(self, TypedStorage) else TypedStorage(wrap_storage=self, dtype=uint8))._converted(kind)
 
         return method
 
     for word, kind in words.items():
-        for cls, make in ((TypedStorage, typed), (UntypedStorage, untyped)):
-            method = make(kind)
+        for cls in (TypedStorage, UntypedStorage):
+            method = converted(kind)
             method.__name__, method.__qualname__ = word, f"{cls.__name__}.{word}"
             method.__doc__ = f"A copy as elements of {kind!r}."
             setattr(cls, word, method)
@@ -568,6 +563,11 @@ def _give_conversions() -> None:
 
 _give_conversions()
 above.storages = sys.modules[__name__]
+
+
+def _load_from_bytes(b: bytes) -> Any:
+    """A storage from the bytes of a file of torch's: what plain pickles of torch's tensors call. They may run anything anyway."""
+    return above.load(io.BytesIO(b), weights_only=False)
 
 
 def is_storage(obj: Any, /) -> TypeGuard[TypedStorage | UntypedStorage]:

@@ -13,6 +13,9 @@ import pytest
 import mstorch
 from mstorch import __main__, _hook
 
+if sys.version_info >= (3, 11):
+    import tomllib
+
 ROOT = str(Path(mstorch.__file__).parents[1])
 
 
@@ -197,6 +200,20 @@ def test_bad_command_lines(tmp_path, capsys):
     assert "can't open file" in capsys.readouterr().err
     assert __main__.main(["scan", str(tmp_path)]) == 1
     assert "broken.py: cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib")
+def test_the_installed_command(tmp_path):
+    """What `pip install` writes calls the function that pyproject.toml names, without arguments."""
+    scripts = tomllib.loads((Path(ROOT) / "pyproject.toml").read_text())["project"]["scripts"]
+    module, _, function = scripts["mstorch"].partition(":")
+    (tmp_path / "uses.py").write_text("import torch\ntorch.ones(2)\n")
+    (tmp_path / "command").write_text(f"import sys\nfrom {module} import {function}\nsys.exit({function}())\n")
+    command = [sys.executable, str(tmp_path / "command")]
+    environment = os.environ | {"PYTHONPATH": ROOT}
+    for arguments, code, text in ((["env"], 0, "mindspore"), (["scan", "uses.py"], 0, "0 names missing"), ([], 2, "python -m mstorch")):
+        found = subprocess.run([*command, *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert (found.returncode, text in found.stdout + found.stderr) == (code, True), found.stderr
 
 
 def test_torch_that_is_already_there():

@@ -7,6 +7,7 @@ from typing import Any
 
 from .._core import determinism, overriding
 from .._core import device as _devices
+from .._core.above import above
 from .._core.device import device
 from .._core.dtype import dtype
 from .._core.formats import layout, memory_format
@@ -39,6 +40,18 @@ _disabled_torch_function_impl = overriding.disabled
 _has_torch_function = has_torch_function
 _has_torch_function_unary = has_torch_function_unary
 _has_torch_function_variadic = has_torch_function_variadic
+
+
+class _Functions(type):
+    def __getattr__(cls, name: str) -> Any:
+        found = getattr(above.torch, name, None)
+        if not overriding.is_entry(found):
+            raise AttributeError(f"type object '_VariableFunctionsClass' has no attribute '{name}'")
+        return found
+
+
+class _VariableFunctionsClass(metaclass=_Functions):
+    """What torch's pickles take functions such as ``torch.relu`` from."""
 
 
 class _TorchFunctionOff:

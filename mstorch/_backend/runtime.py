@@ -82,7 +82,8 @@ def without_deprecations() -> Iterator[None]:
     """Do not log that names of MindSpore's are deprecated, which is no concern of a torch script. Other messages stay."""
 
     def keep(record: logging.LogRecord) -> bool:
-        return "is deprecated from version" not in record.getMessage()
+        message = record.getMessage()
+        return "is deprecated from version" not in message and "will be deprecated and removed" not in message
 
     logger = mindspore.log._get_logger()
     logger.addFilter(keep)
@@ -141,7 +142,8 @@ def device_count() -> int:
 
 def set_threads(count: int) -> None:
     """Let kernels use ``count`` host threads."""
-    mindspore.set_context(runtime_num_threads=count)
+    with without_deprecations():  # what it names instead (device_context.cpu.op_tuning.threads_num) can be called once
+        mindspore.set_context(runtime_num_threads=count)
 
 
 def describe() -> dict[str, str]:

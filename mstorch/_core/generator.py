@@ -82,6 +82,10 @@ class Generator:
     def __repr__(self) -> str:
         return f"<torch._C.Generator object at {hex(id(self))}>"
 
+    def __setstate__(self, state: tuple[int, int | None, Any]) -> None:
+        """Go on from a seed, an offset and a state, as torch pickles them."""
+        self.set_state(state[2])
+
     def __reduce__(self) -> Any:
         return _restored, (str(self._device), self._engine.get_state())
 

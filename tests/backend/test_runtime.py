@@ -69,6 +69,7 @@ def test_the_import_says_nothing_and_leaves_mindspores_log_alone() -> None:
     told = {line.rpartition(" ")[2] for line in _said(user + "; mindspore.log.info('told')", GLOG_v="1")}
     assert {"mine", "told"} <= told
     assert _said(user, GLOG_v="3") == []
+    assert _said("import mstorch; mstorch.set_num_threads(1); mstorch.set_num_threads(2); print(mstorch.get_num_threads())") == ["2"]
 
 
 INTERRUPTED = """
