@@ -12,7 +12,7 @@ import numpy as np
 
 from mstorch._serialization import adapter
 from mstorch._serialization.file_storage import StorageType, handed_out, swap_bytes
-from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage, TypedRef
+from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage, TypedRef, brief
 from mstorch._serialization.locations import restorer
 from mstorch._serialization.options import LOCAL, OPTIONS, fallback_byteorder
 from mstorch._serialization.pickler import StorageTable, dump
@@ -77,12 +77,12 @@ def load(reader: ZipReader, map_location: Any, pickle_module: Any, weights_only:
 
     def persistent_load(pid: Any) -> Any:
         if not isinstance(pid, tuple) or len(pid) != 5:
-            raise UnpicklingError(f"saved_id must be a tuple of five, got {pid!r:.200}")
+            raise UnpicklingError(f"saved_id must be a tuple of five, got {brief(pid)}")
         kind, storage_type, key, location, count = pid
         if kind not in ("storage", b"storage") or not isinstance(storage_type, StorageType):
-            raise UnpicklingError(f"Unknown typename for persistent_load, expected 'storage' but got {pid[:2]!r:.200}")
+            raise UnpicklingError(f"Unknown typename for persistent_load, expected 'storage' but got {brief(pid[:2])}")
         if not isinstance(key, (str, bytes)) or type(count) is not int or count < 0:
-            raise UnpicklingError(f"a storage's persistent id in the file is malformed: {pid!r:.200}")
+            raise UnpicklingError(f"a storage's persistent id in the file is malformed: {brief(pid)}")
         dtype = storage_type.dtype_name
         if key not in loaded:
             data = read(key, count * ITEMSIZE[dtype or "uint8"])
@@ -90,7 +90,7 @@ def load(reader: ZipReader, map_location: Any, pickle_module: Any, weights_only:
                 swap_bytes(data, dtype)
             place = location.decode("ascii") if isinstance(location, bytes) else location
             if not isinstance(place, str):
-                raise UnpicklingError(f"a storage's location in the file is no text: {location!r:.200}")
+                raise UnpicklingError(f"a storage's location in the file is no text: {brief(location)}")
             storage = restore(LoadedStorage(data), place)
             if not isinstance(storage, LoadedStorage):
                 raise TypeError(f"map_location must return a storage or None, but got {type(storage)}")

@@ -12,7 +12,7 @@ import numpy as np
 
 from mstorch._serialization import adapter
 from mstorch._serialization.file_storage import StorageType, handed_out, swap_bytes
-from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage, TypedRef
+from mstorch._serialization.loaded import ITEMSIZE, LoadedStorage, TypedRef, brief
 from mstorch._serialization.locations import restorer
 from mstorch._serialization.options import LOCAL
 from mstorch._serialization.pickler import StorageTable, dump
@@ -63,15 +63,15 @@ def load(file: Any, map_location: Any, pickle_module: Any, weights_only: bool, o
                 _compare_source(container, source)
             return container
         if kind != "storage":
-            raise RuntimeError(f"Unknown saved id type: {pid[0]}")
+            raise RuntimeError(f"Unknown saved id type: {brief(pid[0])}")
         if len(pid) != 6 or not isinstance(pid[1], StorageType):
-            raise UnpicklingError(f"a storage's persistent id in the file is malformed: {pid!r:.200}")
+            raise UnpicklingError(f"a storage's persistent id in the file is malformed: {brief(pid)}")
         _, storage_type, key, location, count, view = pid
         dtype = storage_type.dtype_name
         itemsize = ITEMSIZE[dtype or "uint8"]
         if key not in storages:
             if type(count) is not int or count < 0:
-                raise RuntimeError(f"a storage in the file has {count!r:.200} elements")
+                raise RuntimeError(f"a storage in the file has {brief(count)} elements")
             _bounded(file, count * itemsize)
             loaded = restore(LoadedStorage(np.zeros(count * itemsize, np.uint8)), _text(location))
             storages[key] = loaded, dtype
@@ -106,7 +106,7 @@ def load(file: Any, map_location: Any, pickle_module: Any, weights_only: bool, o
         raise RuntimeError("Invalid magic number; corrupt file?")
     version = later()
     if version != PROTOCOL_VERSION:
-        raise RuntimeError(f"Invalid protocol version: {version}")
+        raise RuntimeError(f"Invalid protocol version: {brief(version)}")
     later()
     if weights_only:
         unpickler: Any = Unpickler(file, encoding=options.get("encoding", "utf-8"))
@@ -128,7 +128,7 @@ def load(file: Any, map_location: Any, pickle_module: Any, weights_only: bool, o
         raise RuntimeError(f"the list of storages in the file is {type(keys)}")
     for key in keys:
         if key not in storages:
-            raise RuntimeError(f"storage key {key!r:.200} not found in deserialized_objects")
+            raise RuntimeError(f"storage key {brief(key)} not found in deserialized_objects")
         _read_storage(file, *storages[key])
     for ref in views.values():
         adapter.refresh(ref.storage)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import reprlib
+import types
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,18 @@ ITEMSIZE = {
     "qint32": 4, "quint8": 1, "quint4x2": 1, "quint2x4": 1, "float8_e4m3fn": 1, "float8_e5m2": 1,
     "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1, "float8_e8m0fnu": 1,
 }  # fmt: skip
+
+
+class _Brief(reprlib.Repr):
+    """Texts of what a file holds: lists in lists end after some levels, and no code of an object's class is asked."""
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        plain = (type, types.FunctionType, types.BuiltinFunctionType, bool, type(None), float, complex, bytes)
+        return repr(x)[:200] if type(x) in plain else f"<{type(x).__name__} object>"
+
+
+brief = _Brief().repr
+"""A text of 200 characters about at most, whatever an object holds."""
 
 
 class LoadedStorage:

@@ -7,7 +7,7 @@ from typing import Any
 
 from mstorch._core.strides import beyond_storage
 from mstorch._serialization import adapter
-from mstorch._serialization.loaded import ITEMSIZE, TypedRef
+from mstorch._serialization.loaded import ITEMSIZE, TypedRef, brief
 from mstorch._serialization.options import LOCAL
 
 # The bytes that an expanded tensor of a file may take.
@@ -16,7 +16,7 @@ _MAX_EXPANDED = 1 << 32
 
 def _integers(values: Any, what: str) -> tuple[int, ...]:
     if not isinstance(values, (tuple, list)) or not all(type(value) is int for value in values):
-        raise RuntimeError(f"the {what} of a tensor in the file is not a tuple of integers: {values!r:.200}")
+        raise RuntimeError(f"the {what} of a tensor in the file is not a tuple of integers: {brief(values)}")
     return tuple(values)
 
 
@@ -99,7 +99,7 @@ def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
 def _rebuild_from_type_v2(func, new_type, args, state):
     """Return a tensor subclass, or a tensor with attributes of the user."""
     if func not in FUNCTIONS.values():
-        raise RuntimeError(f"a tensor in the file is made by {func}, which makes no tensors")
+        raise RuntimeError(f"a tensor in the file is made by {brief(func)}, which makes no tensors")
     return _set_state(adapter.as_class(func(*args), new_type), state)
 
 
@@ -110,12 +110,12 @@ def _set_state(tensor: Any, state: Any) -> Any:
         return tensor
     parts = state if isinstance(state, tuple) else (state, None)
     if len(parts) != 2:
-        raise RuntimeError(f"Invalid serialized state: {state}")
+        raise RuntimeError(f"Invalid serialized state: {brief(state)}")
     for attributes in parts:
         for name, value in (attributes or {}).items():
             # The layout of a tensor lies in attributes too; a file that sets those could read any memory.
             if not isinstance(name, str) or adapter.is_reserved(name):
-                raise RuntimeError(f"Invalid serialized state: a tensor's attribute cannot be named {name!r}")
+                raise RuntimeError(f"Invalid serialized state: a tensor's attribute cannot be named {brief(name)}")
             setattr(tensor, name, value)
     return tensor
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from mstorch._serialization import names
 from mstorch._serialization.file_storage import StorageType
+from mstorch._serialization.loaded import brief
 from mstorch._serialization.safe_globals import (
     BLOCKED_MODULES,
     AllowedGlobal,
@@ -161,10 +162,10 @@ class Unpickler:
         function = self._pop()
         entry = self._fetched.get(id(function))
         if entry is None or entry.call is None:
-            belongs = f" which belongs to {function.__self__}" if hasattr(function, "__self__") else ""
-            raise UnpicklingError(f"Trying to call reduce for unrecognized function {function!r:.200}{belongs}")
+            belongs = f" which belongs to {brief(function.__self__)}" if hasattr(function, "__self__") else ""
+            raise UnpicklingError(f"Trying to call reduce for unrecognized function {brief(function)}{belongs}")
         if type(arguments) is not tuple:
-            raise UnpicklingError(f"the arguments of {function} must be a tuple, but got {type(arguments)}")
+            raise UnpicklingError(f"the arguments of {brief(function)} must be a tuple, but got {type(arguments)}")
         self._stack.append(entry.call(*arguments))
 
     def _new(self, keywords: bool) -> None:
@@ -175,10 +176,10 @@ class Unpickler:
         if entry is None or not entry.new or not isinstance(kind, type):
             raise UnpicklingError(
                 "Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` "
-                f"but got {kind!r:.200}"
+                f"but got {brief(kind)}"
             )
         if type(arguments) is not tuple or type(options) is not dict:
-            raise UnpicklingError(f"the arguments of {kind} must be a tuple, but got {type(arguments)}")
+            raise UnpicklingError(f"the arguments of {brief(kind)} must be a tuple, but got {type(arguments)}")
         self._stack.append(kind.__new__(kind, *arguments, **options))
 
     def _build(self) -> None:

@@ -6,8 +6,10 @@ ones into a block of shared memory and sends its place; the receiver reads there
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import secrets
+import select
 import socket
 import struct
 import threading
@@ -27,6 +29,8 @@ from ._tcp_store import TCPStore, connect, read_exactly
 _HEADER = struct.Struct("<BIQ")  # kind, bytes of the key, bytes of what follows
 _PLACE = struct.Struct("<QQQQ")  # descriptor, number and size of a block, bytes used
 _NUMBER = struct.Struct("<Q")
+_RANK = struct.Struct("<I")
+_STRANGERS = 64  # connections that have not said who they are; the oldest give way
 _INLINE, _SHARED, _RELEASE, _END = range(4)
 INLINE_BYTES = 1 << 16  # up to here a copy through the socket is quicker than the block's way there and back
 CHUNK_BYTES = 1 << 22  # larger messages are cut by their senders, so that copying in and out overlap
@@ -145,8 +149,7 @@ class Mesh:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         with socket.socket(family, socket.SOCK_STREAM) as listener:
             listener.bind((host, 0))
-            listener.listen(self.size)
-            listener.settimeout(seconds)
+            listener.listen(self.size + 2 * _STRANGERS)
             word, machine = secrets.token_hex(16), _machine()
             store.set(f"mesh/{self.rank}", "|".join((host, str(listener.getsockname()[1]), str(os.getpid()), machine, word)))
             cards = {}
@@ -158,20 +161,8 @@ class Mesh:
             for other in range(self.rank):
                 to, port, _, _, secret = cards[other]
                 made[other] = connect(to, int(port), seconds)
-                made[other].sendall(secret.encode() + struct.pack("<I", self.rank))
-            while len(made) < self.size - 1:
-                try:
-                    connection, _ = listener.accept()
-                except TimeoutError:
-                    raise RuntimeError(f"Timed out waiting {seconds * 1000:.0f}ms for the other processes to connect") from None
-                connection.settimeout(seconds)
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                said = read_exactly(connection, len(word) + 4)
-                if said[:-4] != word.encode():
-                    connection.close()  # a stranger
-                    continue
-                connection.settimeout(None)
-                made[struct.unpack("<I", said[-4:])[0]] = connection
+                made[other].sendall(secret.encode() + _RANK.pack(self.rank))
+            made.update(_welcome(listener, word.encode(), set(range(self.rank + 1, self.size)), seconds))
         for other, connection in sorted(made.items()):
             to, port, pid, where, _ = cards[other]
             self.peers[other] = _Peer(connection, f"{to}:{port}", int(pid), where == machine)
@@ -199,8 +190,8 @@ class Mesh:
                     self._released(_NUMBER.unpack(read_exactly(connection, size))[0])
                 else:
                     break
-        except OSError:
-            pass
+        except (OSError, struct.error):
+            pass  # it is gone, or what it sends is no message
         with self.changed:
             peer.ended = True
             self.changed.notify_all()
@@ -386,6 +377,60 @@ class Mesh:
             except (RuntimeError, OSError):
                 pass
         _open.discard(self)
+
+
+def _welcome(listener: socket.socket, word: bytes, awaited: set[int], seconds: float) -> dict[int, socket.socket]:
+    """The connections of those awaited, who say the word and their rank. Strangers are cut off; RuntimeError when the time is over."""
+    deadline = time.monotonic() + seconds
+    found: dict[int, socket.socket] = {}
+    said: dict[socket.socket, bytes] = {}  # by those who have not said all yet
+    listener.setblocking(False)
+    try:
+        while len(found) < len(awaited):
+            left = deadline - time.monotonic()
+            ready = select.select([listener, *said], [], [], left)[0] if left > 0 else []
+            if not ready:
+                raise RuntimeError(f"Timed out waiting {seconds * 1000:.0f}ms for the other processes to connect")
+            for one in ready:
+                if one is listener:
+                    with contextlib.suppress(OSError):
+                        said[listener.accept()[0]] = b""
+                    if len(said) > _STRANGERS + len(awaited):
+                        _dismiss(said, next(iter(said)))
+                elif one in said:
+                    _hear(one, word, awaited, said, found)
+    finally:
+        for connection in list(said):
+            _dismiss(said, connection)
+    return found
+
+
+def _hear(
+    connection: socket.socket, word: bytes, awaited: set[int], said: dict[socket.socket, bytes], found: dict[int, socket.socket]
+) -> None:  # fmt: skip
+    """Take what came on a connection: who said the word is one of those found, who cannot is cut off."""
+    try:
+        got = connection.recv(len(word) + _RANK.size - len(said[connection]))
+    except OSError:
+        got = b""
+    said[connection] += got
+    heard = said[connection]
+    if not got or not secrets.compare_digest(heard[: len(word)], word[: len(heard)]):
+        _dismiss(said, connection)
+    elif len(heard) == len(word) + _RANK.size:
+        (rank,) = _RANK.unpack(heard[-_RANK.size :])
+        if rank not in awaited or rank in found:
+            _dismiss(said, connection)
+            return
+        del said[connection]
+        connection.setblocking(True)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        found[rank] = connection
+
+
+def _dismiss(said: dict[socket.socket, bytes], connection: socket.socket) -> None:
+    del said[connection]
+    connection.close()
 
 
 def _read_into(connection: socket.socket, data: np.ndarray) -> None:

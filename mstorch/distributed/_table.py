@@ -10,6 +10,18 @@ class Late(Exception):
     """Keys did not come in time."""
 
 
+class NoRequest(Exception):
+    """Bytes that ask for nothing that a table does."""
+
+
+# How many byte strings come after the name and the seconds, at least and at most, where it is not one.
+_MANY = 1 << 17
+_COUNTS = {
+    "set": (2, 2), "add": (2, 2), "append": (2, 2), "compare_set": (3, 3), "check": (0, _MANY), "wait": (0, _MANY), "num_keys": (0, 0),
+    "list_keys": (0, 0), "queue_push": (2, 2),
+}  # fmt: skip
+
+
 class Table:
     """What a store holds. Each operation takes seconds to wait at most and a list of bytes, and gives a list of bytes."""
 
@@ -27,6 +39,17 @@ class Table:
         """Carry out an operation. Late when what it waits for does not come, ValueError for a counter that is no number."""
         with self._changed:
             return self._operations[name](seconds, args)
+
+    def request(self, parts: list[bytes]) -> tuple[str, float, list[bytes]]:
+        """The operation, the seconds and the arguments that byte strings ask for. NoRequest for those that ask for nothing."""
+        try:
+            name, seconds, args = parts[0].decode("ascii"), float(parts[1]), parts[2:]
+        except (IndexError, ValueError):
+            raise NoRequest("no operation") from None
+        least, most = _COUNTS.get(name, (1, 1))
+        if name not in self._operations or not least <= len(args) <= most or seconds != seconds:
+            raise NoRequest(f"{name[:20]!r} of {len(args)}")
+        return name, min(seconds, threading.TIMEOUT_MAX), args
 
     def _there(self, key: bytes) -> bool:
         return key in self.values or bool(self._queues.get(key))
@@ -106,6 +129,21 @@ def pack(parts: Sequence[bytes]) -> bytes:
     return b"".join(pieces)
 
 
-def unpack(read: Callable[[int], bytes]) -> list[bytes]:
-    """The byte strings that ``pack`` joined; ``read(n)`` gives the next n bytes."""
-    return [read(int.from_bytes(read(8), "little")) for _ in range(int.from_bytes(read(4), "little"))]
+MOST_BYTES = 1 << 23  # of one byte string that a server takes
+
+
+def unpack(read: Callable[[int], bytes], most: int | None = None) -> list[bytes]:
+    """The byte strings that ``pack`` joined; ``read(n)`` gives the next n bytes. NoRequest for more, or longer ones, than are taken:
+    ``most`` is the bytes of one, and four times as many are taken in all."""
+    count, left = int.from_bytes(read(4), "little"), None if most is None else 4 * most
+    if left is not None and count > _MANY:
+        raise NoRequest(f"{count} byte strings")
+    found = []
+    for _ in range(count):
+        size = int.from_bytes(read(8), "little")
+        if most is not None and left is not None:
+            left -= size + 8
+            if size > most or left < 0:
+                raise NoRequest(f"{size} bytes")
+        found.append(read(size))
+    return found

@@ -1,6 +1,8 @@
 """TCPStore: one process serves the keys, the others reach them over sockets."""
 from __future__ import annotations
 
+import contextlib
+import logging
 import socket
 import threading
 import time
@@ -9,28 +11,31 @@ from datetime import timedelta
 from typing import Any
 
 from ._stores import Store
-from ._table import Late, Table, pack, unpack
+from ._table import MOST_BYTES, Late, NoRequest, Table, pack, unpack
 from ._types import DistNetworkError, DistStoreError
 
 _FINE, _LATE, _NO_NUMBER = b"0", b"1", b"2"
 _JOINED = b"init/"  # counts the processes that have come
 _CLOSED = "Failed to recv, got 0 bytes. Connection was likely closed. Did the remote server shutdown or crash?"
+_AT_ONCE = 1 << 20  # bytes
+_STRANGERS = 64  # connections without a whole request that a server keeps; the oldest give way
+_PATIENCE = 1.0  # seconds that each of them has before
+_log = logging.getLogger(__name__)
 
 
 def read_exactly(connection: socket.socket, count: int) -> bytes:
-    """The next bytes of a connection. ConnectionError when it ends before."""
-    parts = bytearray(count)
-    view = memoryview(parts)
-    while view.nbytes:
-        got = connection.recv_into(view)
+    """The next bytes of a connection, of which memory is taken as they come. ConnectionError when it ends before."""
+    parts = bytearray()
+    while len(parts) < count:
+        got = connection.recv(min(count - len(parts), _AT_ONCE))
         if not got:
             raise ConnectionError(_CLOSED)
-        view = view[got:]
+        parts += got
     return bytes(parts)
 
 
 class _Server:
-    """Answers questions about a table, each connection in a thread of its own."""
+    """Answers questions about a table, each connection in a thread of its own. Who asks what is no question is cut off."""
 
     def __init__(self, listener: socket.socket) -> None:
         self.table = Table()
@@ -43,36 +48,56 @@ class _Server:
 
 def _stop(listener: socket.socket, connections: set[socket.socket]) -> None:
     for one in (listener, *list(connections)):
-        try:
-            one.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
+        _cut(one)
         one.close()
 
 
+def _cut(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+
+
 def _listen(listener: socket.socket, table: Table, connections: set[socket.socket]) -> None:
+    strangers: dict[socket.socket, float] = {}  # that have asked nothing yet, since when
     while True:
         try:
-            connection, _ = listener.accept()
+            connection, address = listener.accept()
         except OSError:
             return  # closed
+        while len(strangers) >= _STRANGERS:
+            oldest = next(iter(strangers.items()), None)
+            if oldest is not None and time.monotonic() - oldest[1] > _PATIENCE:
+                strangers.pop(oldest[0], None)
+                _cut(oldest[0])
+            else:
+                time.sleep(0.01)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connections.add(connection)
-        threading.Thread(target=_serve, args=(connection, table, connections), daemon=True, name="tcp_store").start()
+        strangers[connection] = time.monotonic()
+        serving = (connection, address, table, connections, strangers)
+        threading.Thread(target=_serve, args=serving, daemon=True, name="tcp_store").start()
 
 
-def _serve(connection: socket.socket, table: Table, connections: set[socket.socket]) -> None:
+def _serve(
+    connection: socket.socket, address: Any, table: Table, connections: set[socket.socket], strangers: dict[socket.socket, float]
+) -> None:  # fmt: skip
     try:
         while True:
-            name, seconds, *args = unpack(lambda count: read_exactly(connection, count))
+            request = table.request(unpack(lambda count: read_exactly(connection, count), MOST_BYTES))
+            strangers.pop(connection, None)
             try:
-                answer = [_FINE, *table.ask(name.decode(), float(seconds), args)]
+                answer = [_FINE, *table.ask(*request)]
             except Late:
                 answer = [_LATE]
             except ValueError:
                 answer = [_NO_NUMBER]
             connection.sendall(pack(answer))
+    except NoRequest as error:
+        _log.warning("TCPStore: closed the connection of %s, whose bytes are no request: %s", address, error)
     except OSError:
+        pass
+    finally:
+        strangers.pop(connection, None)
         connections.discard(connection)
         connection.close()
 
@@ -193,6 +218,9 @@ class TCPStore(Store):
         return int(self._port)
 
     def _ask(self, name: str, seconds: float, args: list[bytes]) -> list[bytes]:
+        longest = max(map(len, args), default=0)
+        if longest > MOST_BYTES:
+            raise DistStoreError(f"a key or value of {longest} bytes; a TCPStore takes {MOST_BYTES}")
         try:
             with self._lock:
                 self._connection.sendall(pack([name.encode(), repr(seconds).encode(), *args]))
