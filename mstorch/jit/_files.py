@@ -23,11 +23,15 @@ def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
     write(m, f, _extra_files)
 
 
-def load(f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None = None, _restore_shapes: bool = False) -> Any:
+def load(
+    f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None = None, _restore_shapes: bool = False, *,
+    weights_only: bool | None = None,
+) -> Any:  # fmt: skip
     """The module or function of a file that ``torch.jit.save`` wrote here; fills the values of ``_extra_files``.
 
-    Loading imports the classes that the file names: load files that you trust. RuntimeError for files of torch's own
-    TorchScript, which there is no interpreter for here.
+    A file holds a Python object. As in ``torch.load`` only classes that are allowed are made again (``add_safe_globals``): pickle.
+    UnpicklingError names the others. With ``weights_only=False`` the classes and functions that the file names are imported and
+    called: a foreign file may then run any code. RuntimeError for torch's own TorchScript, which there is no interpreter for here.
     """
     if isinstance(f, (str, os.PathLike)):
         if not os.path.exists(f):
@@ -41,7 +45,7 @@ def load(f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None =
     with zipfile.ZipFile(f) as archive:
         if OBJECT not in archive.namelist():
             raise RuntimeError(f"mstorch: torch.jit.load reads what torch.jit.save wrote under mstorch, no TorchScript {not_yet()}")
-        loaded = serialization.load(io.BytesIO(archive.read(OBJECT)), map_location=map_location, weights_only=False)
+        loaded = serialization.load(io.BytesIO(archive.read(OBJECT)), map_location=map_location, weights_only=weights_only)
         for name in _extra_files or {}:
             if EXTRA + name in archive.namelist():
                 _extra_files[name] = archive.read(EXTRA + name)  # type: ignore[index]

@@ -4,6 +4,7 @@ from __future__ import annotations
 import copy
 import importlib
 import io
+import pickle
 import threading
 
 import pytest
@@ -77,7 +78,7 @@ def test_numbers_arrive_as_what_they_are_annotated():
 def test_numbers_arrive_in_forward_and_in_files(tmp_path):
     made = mstorch.jit.script(_OfNumbers())
     made.save(tmp_path / "numbers.pt")
-    for net in (made, mstorch.jit.load(tmp_path / "numbers.pt"), copy.deepcopy(made)):
+    for net in (made, mstorch.jit.load(tmp_path / "numbers.pt", weights_only=False), copy.deepcopy(made)):
         p, n, product = net(mstorch.tensor([1, 2]), 2, n=True)
         assert (type(p), type(n), str(product.dtype)) == (float, int, "torch.float32")
 
@@ -185,7 +186,7 @@ def test_files(make, tmp_path):
         if isinstance(target, io.BytesIO):
             target.seek(0)
         extra = {"note": ""}
-        back = mstorch.jit.load(target, _extra_files=extra)
+        back = mstorch.jit.load(target, _extra_files=extra, weights_only=False)
         assert extra == {"note": b"text"} and type(back) is type(made) and back.power == 3
         if make == "script":
             assert mstorch.equal(back(x), made(x)) and not back.training
@@ -198,7 +199,11 @@ def test_files(make, tmp_path):
 
 def test_files_of_functions_and_what_cannot_be_saved(tmp_path):
     mstorch.jit.save(tripled, tmp_path / "f.pt")
-    assert mstorch.jit.load(tmp_path / "f.pt")(mstorch.ones(1)).item() == 3
+    assert mstorch.jit.load(tmp_path / "f.pt", weights_only=False)(mstorch.ones(1)).item() == 3
+    with pytest.raises(pickle.UnpicklingError, match=r"Unsupported global: GLOBAL tests.jit.test_jit.tripled"):
+        mstorch.jit.load(tmp_path / "f.pt")
+    with mstorch.serialization.safe_globals([(tripled, "tests.jit.test_jit.tripled")]):
+        assert mstorch.jit.load(tmp_path / "f.pt")(mstorch.ones(1)).item() == 3
     with pytest.raises(RuntimeError, match="cannot be pickled"):
         mstorch.jit.save(mstorch.jit.script(lambda x: x), tmp_path / "g.pt")
     mstorch.save({"a": 1}, tmp_path / "h.pt")

@@ -1,7 +1,8 @@
 """torch.distributed.checkpoint: states that processes save together, and load, also when there are more or fewer of them.
 
 A checkpoint is a folder: ``.metadata`` says what there is, ``__<rank>_0.distcp`` has a process's parts. Differs from torch: the
-files are not torch's.
+files are not torch's. Objects of classes of your own are loaded under ``torch.serialization.safe_globals``; with
+``TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1`` all are, and a foreign checkpoint may then run any code.
 """
 from __future__ import annotations
 
@@ -55,12 +56,23 @@ def _folder(checkpoint_id: Any, storage: Any, planner: Any) -> str:
     return os.fspath(checkpoint_id)
 
 
+class _Reader(pickle.Unpickler):
+    """Reads what a checkpoint says of itself, and makes nothing else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.rpartition(".")[0].endswith("torch.distributed.checkpoint") and name in metadata.__all__:
+            return getattr(metadata, name)
+        raise pickle.UnpicklingError(f"{module}.{name} is no part of what a checkpoint says of itself")
+
+
 def _metadata(folder: str) -> Metadata:
     try:
         with open(os.path.join(folder, _METADATA), "rb") as file:
-            found = pickle.load(file)
+            found = _Reader(file).load()
     except OSError as error:
         raise CheckpointException(f"no checkpoint in {folder!r}: {error}") from None
+    except (pickle.UnpicklingError, EOFError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise CheckpointException(f"{folder!r} has a checkpoint of another kind, or a damaged one: {error}") from None
     if not isinstance(found, Metadata):
         raise CheckpointException(f"{folder!r} has a checkpoint of another kind")
     return found
@@ -159,9 +171,11 @@ class _Files:
         self._folder, self._read = folder, {}  # type: ignore[var-annotated]
 
     def content(self, name: str) -> Any:
-        """What a file has."""
+        """What a file has. CheckpointException for one that lies elsewhere, pickle.UnpicklingError for classes that are not allowed."""
         if name not in self._read:
-            self._read[name] = torch.load(os.path.join(self._folder, name), weights_only=False)
+            if not isinstance(name, str) or os.path.basename(name) != name:
+                raise CheckpointException(f"a part of the checkpoint lies outside of its folder: {name!r:.100}")
+            self._read[name] = torch.load(os.path.join(self._folder, name))
         return self._read[name]
 
 
