@@ -101,6 +101,18 @@ def test_round_to_decimals(both, decimals):
     both(lambda torch: torch.round(torch.tensor([1234.5678, -0.0555, 2.5]), decimals=decimals))
 
 
+def test_heaviside_of_the_largest_integers(both):
+    def body(torch):
+        whole, small = torch.tensor([0, 2**63 - 1, -(2**63), 0]), torch.tensor([0, -128, 127], dtype=torch.int8)
+        return [
+            torch.heaviside(whole, torch.tensor([2**63 - 1, 5, 5, -(2**63)])), torch.heaviside(small, small + 3),
+            torch.heaviside(small.to(torch.uint8), torch.tensor(255, dtype=torch.uint8)),
+            torch.heaviside(torch.tensor([True, False]), torch.tensor([False, True])),
+        ]  # fmt: skip
+
+    both(body)
+
+
 def test_heaviside_ldexp_frexp(both):
     def body(torch):
         x = torch.tensor([-1.5, 0.0, 2.0, float("nan")])

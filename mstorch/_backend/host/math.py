@@ -11,7 +11,7 @@ from ..onednn import elementwise
 from ..quiet import QUIET, quiet
 from ..table import define_host
 from ._blocks import share
-from ._ufunc import FLOATS, HALF, exact, exact_two, number, one, two
+from ._ufunc import FLOATS, HALF, INTS, exact, exact_two, number, one, two
 
 _BLOCK_COST = 0.5 * elementwise.BLOCK  # nanoseconds that oneDNN takes for a block
 _FEW = 1 << 11  # elements for which a call of the library takes longer than NumPy
@@ -109,7 +109,7 @@ for _name, _ufunc in {
 }.items():  # fmt: skip
     define_host(_name, two(_ufunc), FLOATS, HALF)
 define_host("atan2", exact_two(np.arctan2), FLOATS, HALF)
-define_host("heaviside", numpy_heaviside, FLOATS, HALF)
+define_host("heaviside", numpy_heaviside, (*FLOATS, *INTS, "bool"), HALF)
 define_host("xlogy", _xlog(np.log), (*FLOATS, *HALF))
 define_host("xlog1py", _xlog(np.log1p), (*FLOATS, *HALF))
 define_host("round", numpy_round, FLOATS, HALF)
