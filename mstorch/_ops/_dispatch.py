@@ -50,7 +50,6 @@ from .._tape.writes import assign, settle
 from ._memory_order import result_strides
 from ._parts import expect_parts
 from ._scalars import WIDE_SECOND, is_inexact, scalar_array, widened
-from ._self_reading import as_written
 
 Tensor = TensorBase  # for isinstance and annotations; results are instances of the finished class
 
@@ -147,13 +146,7 @@ def _unary(kernel: Kernel, input: Any, args: tuple[Any, ...], out: Any, to_float
     if kind is not input._dtype:
         input = cast_tensor(input, kind)
     result = apply(kernel, kind, (input,), args, strides=strides)
-    if not isinstance(out, TensorBase) or kind is not out._dtype:
-        return result if out is None else deliver(result, out)
-    return deliver(as_written(result, out, (input,), functools.partial(_row, kernel, kind, args), kernel.op), out)
-
-
-def _row(kernel: Kernel, kind: dtype, args: tuple[Any, ...], row: Any) -> Any:
-    return apply(kernel, kind, (row,), args)
+    return result if out is None else deliver(result, out)
 
 
 def binary(kernel: Kernel, input: Any, other: Any, out: Any = None, *, to_float: bool = False) -> Any:
@@ -175,13 +168,7 @@ def elementwise(kernel: Kernel, operands: Sequence[Any], out: Any = None, *, to_
         kind = get_default_dtype()
     refuse_operands(out, operands)
     result = elementwise_in(kind, kernel, operands, args)
-    if not isinstance(out, TensorBase) or kind is not out._dtype:
-        return result if out is None else deliver(result, out)
-    return deliver(as_written(result, out, operands, functools.partial(_elementwise_row, kind, kernel, args), kernel.op), out)
-
-
-def _elementwise_row(kind: dtype, kernel: Kernel, args: tuple[Any, ...], *operands: Any) -> Any:
-    return elementwise_in(kind, kernel, operands, args)
+    return result if out is None else deliver(result, out)
 
 
 def elementwise_in(

@@ -61,7 +61,6 @@ from ._dispatch import (
     write_array,
 )
 from ._forms import PYTHON_TYPES, Forms
-from ._integer_history import follow_fill
 from ._numbers import filling
 from ._operation import operation
 from ._scalars import scalar_array
@@ -245,9 +244,7 @@ def fill_(self: Any, value: Any) -> Any:
         )
     if not isinstance(value, TensorBase):
         return _filled(self, value, "FillBackward2")
-    _copied_into(self, clone(value), "FillBackward3")
-    follow_fill(self, value, "FillBackward3")
-    return self
+    return _copied_into(self, clone(value), "FillBackward3")
 
 
 def zero_(self: Any) -> Any:

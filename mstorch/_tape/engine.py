@@ -31,7 +31,6 @@ from .._core.tensor_base import (
     touch,
     value_of,
 )
-from .counted import COUNTS, PER_CALL, added, times_written
 from .node import FREED, Accumulate, Edge, Node, bare_of, dressed
 from .replaced import all_replaced, replaced
 
@@ -294,8 +293,7 @@ def _put(buffer: list[Any], number: int, gradient: Any) -> None:
     if held is None:
         buffer[number] = gradient
     else:
-        total = add(held, gradient)
-        buffer[number] = added(held, total) if held.__class__ is np.ndarray and held is not gradient else total
+        buffer[number] = add(held, gradient)
 
 
 def _run_node(node: Node, gradients: list[Any], recorded: bool) -> Sequence[Any]:
@@ -449,18 +447,12 @@ def _add_to(auto: Any, tensor: Any, gradient: Any, recorded: bool) -> None:
     if held is None:
         if gradient.__class__ is np.ndarray:
             # Nobody else may write to what the leaf is given: an array that others hold is copied.
-            alone = _alone(gradient, tensor)
-            times = times_written(gradient) if alone and COUNTS else 0
-            auto.grad = tensor_of(gradient if alone else _like_leaf(gradient, tensor))
-            if not alone and (gradient.ndim or gradient.flags.writeable):
-                times = 1  # as in torch, a copy was written, but of what a single number was spread from
-            auto.grad._counter.version = times
+            auto.grad = tensor_of(gradient if _alone(gradient, tensor) else _like_leaf(gradient, tensor))
         elif isinstance(gradient, TensorBase):
             # A sparse gradient, to which more is added by replacing its parts, need only be an object of its own.
             auto.grad = gradient.clone() if recorded or getattr(gradient, "_layout", None) is None else gradient.detach()
             if recorded and getattr(gradient, "_layout", None) is None:
                 auto.grad = _in_order_of(auto.grad, tensor)
-                auto.grad._counter.version = 1  # as in torch, which writes a copy
             if LEVELS and not recorded and auto.grad is not gradient:
                 auto.grad = auto.grad.detach()  # as in torch, what is not recorded has no tangents here
         else:
@@ -513,9 +505,17 @@ def _in_order_of(gradient: Any, leaf: Any) -> Any:
     return in_order(gradient, strides)
 
 
+def _references(value: Any) -> int:
+    return sys.getrefcount(value)
+
+
+# The references that a call adds to what it is given, besides the parameter: Python 3.10 keeps one with the caller.
+_PER_CALL = _references(object()) - 2
+
+
 def _alone(gradient: np.ndarray, tensor: Any) -> bool:
     """Whether the callers' three names (and the argument here) are all that hold the array, in the order of the leaf's memory."""
-    if not gradient.flags.writeable or sys.getrefcount(gradient) > 5 + 3 * PER_CALL:
+    if not gradient.flags.writeable or sys.getrefcount(gradient) > 5 + 3 * _PER_CALL:
         return False
     base = gradient.base
     if base is not None and (

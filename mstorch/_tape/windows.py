@@ -28,7 +28,6 @@ from .._core.tensor_base import (
     strides_of,
     tensor_of,
 )  # fmt: skip
-from .counted import COUNTS, owner, times_written, written
 from .duals import give, mapped, mapped_apart, offset_in, refuse, same_view, tangent_of
 from .movement import apply_map
 from .node import Node, _look, bare, bare_twin, does_not_fit, dressed, edge_of, named, on_host, refuse_history, repeats
@@ -81,7 +80,7 @@ def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
         return result
     value = bare(tensor)
     made = map_bare(forward, value, back)
-    if made.__class__ is np.ndarray and owner(made) is owner(value):
+    if made.__class__ is np.ndarray and _owner(made) is _owner(value):
         strides = tuple(step // made.itemsize for step in made.strides)
         if made.size == 1 and tensor._stride is not None and not any(tensor._stride):
             strides = (0,) * made.ndim  # NumPy says nothing of steps along one element
@@ -90,12 +89,9 @@ def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
         if min(strides, default=0) >= 0 and made.dtype == value.dtype:
             start = tensor._offset + (_address(made) - _address(value)) // made.itemsize
             return view(tensor, label, made.shape, strides, start, None, forward, back)
-    times = times_written(made) if COUNTS and made.__class__ is np.ndarray else 0
     if made.__class__ is np.ndarray and (made.base is not None or made is value) and not repeats(made):
         made = np.array(made, order="C")
     result = dressed(made)
-    if times:
-        result._counter.version = times
     if label == "ToCopyBackward0" and value.size < 2 and tensor._stride is not None and value.__class__ is np.ndarray:
         result._stride, result._array = tensor._stride, None  # a conversion keeps them, where they say nothing, too
     if modes.grad and is_tracked(tensor):
@@ -103,6 +99,13 @@ def linear(tensor: Any, forward: Map, back: Map, label: str) -> Any:
     if LEVELS:
         mapped(tensor, result, lambda tangent: linear(tangent, forward, back, label))
     return result
+
+
+def _owner(array: np.ndarray) -> np.ndarray:
+    """The array at the bottom of views."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
 
 
 def _address(array: np.ndarray) -> int:
@@ -273,7 +276,7 @@ def window_on(
     base: Any, shape: Sequence[int], strides: Strides, offset: int, label: str, maps: tuple[Map, Map] | None = None
 ) -> Any:  # fmt: skip
     """A view of a tensor's storage of any geometry; gradients reach the tensor by ``maps``, or else through the memory."""
-    forward, back = maps or _counted(window_maps(base, tuple(shape), strides, offset), label)
+    forward, back = maps or window_maps(base, tuple(shape), strides, offset)
 
     def read(raw: Raw) -> Raw:
         return _gather[base._dtype.name](raw, from_numpy(_positions(base, tuple(shape), strides, offset)))
@@ -281,12 +284,6 @@ def window_on(
     # On a device the window may show elements that the tensor itself does not.
     whole = modes.native is None and base._storage.__class__ is Value
     return view(base, label, shape, strides, offset, None if whole else read, forward, back)
-
-
-def _counted(maps: tuple[Map, Map], label: str) -> tuple[Map, Map]:
-    """A window's maps; torch writes the gradient of a window of any geometry into zeros, which counts."""
-    forward, back = maps
-    return forward, (lambda array: written(back(array))) if label == "AsStridedBackward0" else back
 
 
 _gather = kernel("storage_gather")
@@ -303,15 +300,12 @@ def _positions(base: Any, shape: tuple[int, ...], strides: Strides, offset: int)
     return np.ascontiguousarray(order[place])
 
 
-def window_maps(base: Any, shape: tuple[int, ...], strides: Strides, offset: int, added: bool = True) -> tuple[Map, Map]:
-    """The linear map from a tensor's elements to those of a window on the same storage, and its transpose.
-
-    Unless they are ``added`` up, of elements in one place the last stays: so torch places the gradient of a part that was written.
-    """
+def window_maps(base: Any, shape: tuple[int, ...], strides: Strides, offset: int) -> tuple[Map, Map]:
+    """The linear map from a tensor's elements to those of a window on the same storage, and its transpose."""
     own_shape, own_strides, own_offset = base._shape, strides_of(base), base._offset
     low = min(own_offset, offset)
     high = max(_end(own_shape, own_strides, own_offset), _end(shape, strides, offset))
-    overlapping = added and may_overlap(shape, strides)
+    overlapping = may_overlap(shape, strides)
     own_overlapping = may_overlap(own_shape, own_strides)
 
     def part(flat: np.ndarray, lengths: tuple[int, ...], steps: Strides, start: int) -> np.ndarray:

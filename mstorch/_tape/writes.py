@@ -11,8 +11,7 @@ from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.auto import DEFAULT
 from .._core.modes import modes
-from .._core.storage import Counter, Storage, Value
-from .._core.strides import may_overlap
+from .._core.storage import Counter, Value
 from .._core.tangents import LEVELS, below, keep, levels_of
 from .._core.tensor_base import (
     TensorBase,
@@ -35,7 +34,7 @@ from .._core.writable import check_view
 from .duals import tangent_of, write, write_into
 from .node import FREED, USED_UP, Node, dressed, edge_of, named, node_of, on_host
 from .refitted import refit
-from .windows import Linear, Map, linear, linear_node, look_again, map_bare, window_maps
+from .windows import Linear, Map, linear, look_again, map_bare, window_maps
 
 _clone = kernel("clone")
 
@@ -119,10 +118,6 @@ def snapshot(target: Any) -> Any:
         # A written view's history goes from its base to the part that was written, past the view and what users hang on it.
         seen = look_again(target)
         made._node, made._number = seen._node, seen._number
-    if made._node is not None and modes.grad and _shares_places(target):
-        base, steps = target._auto.base, strides_of(target)
-        forward, back = window_maps(base, target._shape, steps, target._offset, added=False)
-        made._node, made._number = linear_node(base, forward, back, "AsStridedBackward0"), 0
     if made._node is None and target._auto is not None and target._auto.leaf:
         made._auto = None
     if LEVELS:
@@ -134,14 +129,6 @@ def snapshot(target: Any) -> Any:
     if modes.saved_hooks and modes.grad:
         detach_snapshot(made)  # hooks are given what is saved before the target is written
     return made
-
-
-def _shares_places(view: Any) -> bool:
-    """Whether elements of a view of a tensor on the host share memory."""
-    auto = view._auto
-    if auto is None or auto.base is None or view._stride is None or view._storage.__class__ is not Storage:
-        return False
-    return auto.base._dtype is view._dtype and is_tracked(auto.base) and may_overlap(view._shape, view._stride)
 
 
 def _marked(view: Any) -> bool:

@@ -21,7 +21,6 @@ from .._ops._dispatch import capturing, cast_tensor
 from .._ops.join import stack
 from .._ops.placing import is_elsewhere, moved
 from .._tape import engine
-from .._tape.counted import COUNTS, times_written
 from .._tape.node import bare, bare_of, dressed, edge_of, node_of, repeats
 from .._tape.windows import view_of_hidden
 from .graph import GradientEdge, retain_grad
@@ -258,18 +257,13 @@ def _own(gradient: Any, starts: Sequence[tuple[Any, Any]]) -> Any:
     """A gradient as a tensor whose memory no other result shares."""
     if gradient is None or isinstance(gradient, TensorBase):
         return gradient
-    times = times_written(gradient) if COUNTS and isinstance(gradient, np.ndarray) else 0
     shared = isinstance(gradient, np.ndarray) and (gradient.base is not None or any(gradient is item for _, item in starts))
     if shared and not repeats(gradient):
         copy = np.array(gradient, order="K")  # in the order of the view that it came through
-        made = laid_out(copy, None if copy.flags.c_contiguous else tuple(step // copy.itemsize for step in copy.strides))
-    elif shared and not gradient.flags.writeable:
-        made = view_of_hidden(dressed(gradient))
-    else:
-        made = dressed(gradient)
-    if times:
-        made._counter.version = times
-    return made
+        return laid_out(copy, None if copy.flags.c_contiguous else tuple(step // copy.itemsize for step in copy.strides))
+    if shared and not gradient.flags.writeable:
+        return view_of_hidden(dressed(gradient))
+    return dressed(gradient)
 
 
 def _batched(

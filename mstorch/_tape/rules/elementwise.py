@@ -9,7 +9,6 @@ from ..._backend.quiet import QUIET
 from ..._core.tensor_base import TensorBase
 from .. import vocabulary as v
 from ..apply import rule
-from ..counted import written
 
 
 @rule("add")
@@ -135,8 +134,8 @@ def _share_of(g: Any, share: np.ndarray) -> Any:
 
 
 def _masked(found: Any, shape: tuple[int, ...]) -> Any:
-    """A gradient in the shape of its operand; torch fills in what is none of it, which counts as a write unless it is summed after."""
-    return written(found) if v.shape_of(found) == shape else v.fit(found, shape)
+    """A gradient in the shape of its operand."""
+    return found if v.shape_of(found) == shape else v.fit(found, shape)
 
 
 _extreme("maximum")

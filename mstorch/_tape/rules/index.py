@@ -1,9 +1,7 @@
 """Gradients of taking elements by position."""
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,22 +10,10 @@ from ..._backend.host.index import index_key, row_places
 from ..._backend.host.scatter import add_rows, wide
 from .. import vocabulary as v
 from ..apply import rule
-from ..counted import written
 from ._places import Places
 
 
-def _added_up(rule_: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule whose gradient counts as written once: torch adds it up in a tensor of zeros."""
-
-    @functools.wraps(rule_)
-    def counted(node: Any, g: Any) -> Any:
-        return written(rule_(node, g))
-
-    return counted
-
-
 @rule("index")
-@_added_up
 def index(node: Any, g: Any) -> Any:
     dims, indices = node.args[:2]
     shape = node.shapes[0]
@@ -35,7 +21,6 @@ def index(node: Any, g: Any) -> Any:
 
 
 @rule("take")
-@_added_up
 def take(node: Any, g: Any) -> Any:
     shape = node.shapes[0]
     flat = (int(np.prod(shape)),)
@@ -59,7 +44,6 @@ def _rows(index: np.ndarray, count: int, dim: int) -> tuple[Any, Any]:
 
 
 @rule("index_select")
-@_added_up
 def index_select(node: Any, g: Any) -> Any:
     dim, index_ = node.args
     taken, given = _rows(np.asarray(index_), node.shapes[0][dim], dim)
@@ -67,7 +51,6 @@ def index_select(node: Any, g: Any) -> Any:
 
 
 @rule("gather")
-@_added_up
 def gather(node: Any, g: Any) -> Any:
     dim, index_ = node.args
     shape = node.shapes[0]

@@ -9,7 +9,6 @@ import numpy as np
 from ..._backend.raw import Raw
 from .. import vocabulary as v
 from ..apply import rule
-from ..counted import written
 from ..primitives import Primitive
 
 
@@ -55,7 +54,7 @@ def _extreme(op: str) -> None:
         if type(node).label in ("MaxBackward1", "MinBackward1"):  # which pass NaN on, and give zeros where nothing is the largest any more
             chosen |= np.isnan(x) & np.isnan(whole)
             share = v.div(g, v.like(chosen.sum(dims, keepdims=True).astype(x.dtype), g))
-            return written(v.where(chosen, v.spread(share, x.shape), 0))
+            return v.where(chosen, v.spread(share, x.shape), 0)
         count = np.asarray(chosen.sum(dims, keepdims=True), x.dtype)  # amax and amin divide by no elements
         return v.div(v.mul(v.spread(g, x.shape), v.like(chosen.astype(x.dtype), g)), v.like(count, g))
 
