@@ -70,7 +70,7 @@ def _empty(args: Any) -> bool:
 
 
 @contextmanager
-def _uncounted() -> Iterator[None]:
+def uncounted() -> Iterator[None]:
     _quiet[0] += 1
     try:
         yield
@@ -99,7 +99,7 @@ def played(op: str, row: Callable[..., Any], host: Callable[[], Callable[..., An
             found = row(*args)
         except Lacking:
             replaced[op] += 1
-            with _uncounted():
+            with uncounted():
                 return _up(host()(*map(_down, args)))
         computed[op] += 1
         for observer in observers:

@@ -31,7 +31,7 @@ from .._core.tensor_base import (
     is_tracked,
     laid_out,
     meta_tensor,
-    put_array,
+    put_constant,
     resize_within,
     tensor_of,
     turn_into,
@@ -313,7 +313,7 @@ def write(target: Any, values: Any, uniform: bool = False) -> None:
 def write_array(target: Any, array: np.ndarray, uniform: bool = False, label: str = "CopyBackwards") -> None:
     """Write an array, of the target's dtype, that broadcasts to its shape: a constant, as far as history is concerned."""
     check_writable(target, uniform)
-    put_array(target, array)
+    put_constant(target, array)
     if modes.grad and modes.native is None:
         settle(target, None, label)
     if LEVELS:

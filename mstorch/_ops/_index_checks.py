@@ -6,7 +6,7 @@ from typing import Any
 from .._backend.raw import ON_CPU
 from .._core.dtype import int32, int64
 from .._core.modes import modes
-from .._core.storage import Value
+from .._core.storage import NATIVE
 from .._core.tensor_base import TensorBase, array_of, count_of, is_meta
 from ._dispatch import cast_tensor, type_word
 
@@ -24,7 +24,7 @@ def index_tensor(index: Any, name: str, *, int32_too: bool = True, error: type =
 
 def reading_waits(tensor: Any) -> bool:
     """Whether reading a tensor waits for a device: its values are there alone."""
-    return tensor._storage.__class__ is Value and tensor._storage.shadow is None
+    return tensor._storage.__class__ in NATIVE and tensor._storage.shadow is None
 
 
 def check_range(index: Any, low: int, high: int, error: Any) -> None:

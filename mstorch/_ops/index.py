@@ -431,9 +431,9 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
 
 
 def _in_one_memory(target: Any, source: Any) -> bool:
-    """Whether two tensors lie in one storage on the host, or in two of the same memory (a NumPy array's)."""
+    """Whether two tensors lie in one storage, or in two of the same host memory (a NumPy array's)."""
     if target._storage is source._storage or not target._storage.__class__ is source._storage.__class__ is Storage:
-        return target._storage is source._storage is not None and target._storage.__class__ is Storage
+        return target._storage is source._storage
     return np.may_share_memory(array_of(target), array_of(source))
 
 

@@ -10,7 +10,7 @@ from .._backend.raw import ON_CPU
 from .._backend.table import Kernel
 from .._core.dtype import dtype
 from .._core.modes import modes, shapes_only
-from .._core.storage import Storage
+from .._core.storage import DeviceMemory, Storage
 from .._core.tangents import LEVELS
 from .._core.tensor_base import (
     TensorBase,
@@ -403,7 +403,7 @@ def _kept(derivative: Derivative, inputs: Sequence[Any], edges: Sequence[Any], r
         item = inputs[place]
         if not isinstance(item, TensorBase):
             saved.append(Constant(item))
-        elif place in derivative.windows and keep is SavedInput and item._storage.__class__ is Storage:
+        elif place in derivative.windows and keep is SavedInput and item._storage.__class__ in (Storage, DeviceMemory):
             saved.append(SavedWindow(item))
         else:
             saved.append(keep(item))

@@ -15,12 +15,13 @@ from .._backend.quiet import QUIET
 from .._backend.raw import Raw
 from .._core.modes import modes
 from .._core.overriding import MODES, PLAIN, dispatches, state
-from .._core.storage import Storage, Value
+from .._core.storage import NATIVE, Storage
 from .._core.strides import broadcast_shape, contiguous_strides, dense_order
 from .._core.tangents import LEVELS, on
 from .._core.tensor_base import (
     TensorBase,
     array_of,
+    copied_raw,
     in_order,
     is_meta,
     is_tracked,
@@ -30,6 +31,7 @@ from .._core.tensor_base import (
     to_meta,
     touch,
     value_of,
+    wrap,
 )
 from .node import FREED, Accumulate, Edge, Node, bare_of, dressed
 from .replaced import all_replaced, replaced
@@ -456,15 +458,17 @@ def _add_to(auto: Any, tensor: Any, gradient: Any, recorded: bool) -> None:
             if LEVELS and not recorded and auto.grad is not gradient:
                 auto.grad = auto.grad.detach()  # as in torch, what is not recorded has no tangents here
         else:
-            auto.grad = dressed(gradient)
+            auto.grad = _own_on_device(gradient, tensor)
     elif not recorded and getattr(gradient, "_layout", None) is not None:
         held.add_(gradient)  # the same tensor goes on, be it sparse or not
+    elif held._storage.__class__ in NATIVE and not recorded and tuple(gradient.shape) != held._shape:
+        held.add_(dressed(gradient))  # which raises
     elif recorded or getattr(held, "_layout", None) is not None or gradient.__class__ is not np.ndarray:
         total = add(held, dressed(gradient))
-        if recorded or getattr(held, "_layout", None) is not None or held._storage.__class__ is not Value:
+        if recorded or getattr(held, "_layout", None) is not None or held._storage.__class__ not in NATIVE:
             auto.grad = total
         elif held._auto is held._node is None:
-            put_raw(held, value_of(total))  # the same tensor goes on
+            put_raw(held, value_of(total), True)  # the same tensor goes on
         else:
             auto.grad = total
     elif held._auto is held._node is None and held._storage.__class__ is Storage and (
@@ -503,6 +507,19 @@ def _in_order_of(gradient: Any, leaf: Any) -> Any:
     if strides is None or dense_order(leaf._shape, strides) is None:
         strides = contiguous_strides(leaf._shape)
     return in_order(gradient, strides)
+
+
+def _own_on_device(gradient: Any, tensor: Any) -> Any:
+    """A bare gradient of a device as a tensor of memory that nobody else shows, in the order of the leaf's."""
+    if modes.native is not None:
+        return dressed(gradient)
+    if sys.getrefcount(gradient) > 5 + 2 * _PER_CALL:  # the callers' names and the argument here
+        gradient = copied_raw(gradient)
+    return wrap(gradient, tensor._stride if tuple(gradient.shape) == tensor._shape and _is_dense(tensor) else None)
+
+
+def _is_dense(leaf: Any) -> bool:
+    return leaf._stride is not None and dense_order(leaf._shape, leaf._stride) is not None
 
 
 def _references(value: Any) -> int:

@@ -16,7 +16,7 @@ from .._backend.raw import from_numpy
 from .._backend.table import Kernel
 from .._core.dtype import dtype
 from .._core.modes import grad_set_to, modes
-from .._core.storage import Storage, Value
+from .._core.storage import NATIVE, Storage
 from .._core.strides import dense_order
 from .._core.tangents import below, levels_of_all, on
 from .._core.tensor_base import (
@@ -395,7 +395,7 @@ def _seed(result: Any, probe: bool) -> Any:
         return meta_tensor(result._shape, result._dtype, None, True)
     kind, count = result._dtype.np, int(np.prod(result._shape))
     seed = tensor_of((np.linspace(0.5, 1.5, count).astype(kind) if probe else np.zeros(count, kind)).reshape(result._shape))
-    if result._storage.__class__ is Value:
+    if result._storage.__class__ in NATIVE:
         seed = on_device(from_numpy(array_of(seed)))
     auto_of(seed).leaf = True
     return seed
@@ -409,7 +409,7 @@ def _zeros_for(like: Any) -> Any:
     shape, kind, strides = like._shape, like._dtype, like._stride
     if is_meta(like):
         return meta_tensor(shape, kind, strides)
-    if like._storage.__class__ is Value:
+    if like._storage.__class__ in NATIVE:
         dense = strides is not None and dense_order(shape, strides) is not None
         return on_device(from_numpy(np.zeros(shape, kind.np)), strides if dense else None)
     if strides is None or dense_order(shape, strides) is not None:

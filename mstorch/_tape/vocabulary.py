@@ -13,7 +13,7 @@ from .._backend.host.views import put
 from .._backend.quiet import narrowed, quiet
 from .._backend.raw import NAME_OF_NP, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
-from .._core.storage import Value
+from .._core.storage import NATIVE
 from .._core.strides import preserved_strides
 from .._core.tensor_base import TensorBase, array_of, is_tracked, laid_out, on_device, strides_of, tensor_of
 from . import movement
@@ -213,7 +213,7 @@ def placed_in(value: Any, key: Any, shape: tuple[int, ...], label: str = "SliceB
 
 def tensor_beside(array: np.ndarray, like: Any) -> Any:
     """An array as a constant tensor on the device of another."""
-    return on_device(from_numpy(np.array(array, order="C"))) if like._storage.__class__ is Value else tensor_of(array)
+    return on_device(from_numpy(np.array(array, order="C"))) if like._storage.__class__ in NATIVE else tensor_of(array)
 
 
 power, softmax, rsqrt = Primitive("pow"), Primitive("softmax"), Primitive("rsqrt")
@@ -347,7 +347,7 @@ def wide(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def computed(*values: Any) -> Any:
         first = values[0]
-        if not isinstance(first, TensorBase) or first._dtype.itemsize != 2 or first._storage.__class__ is Value:
+        if not isinstance(first, TensorBase) or first._dtype.itemsize != 2 or first._storage.__class__ in NATIVE:
             return in_one_step(*values)
         return _with_values(function(*values), in_one_step(*[bare(value) if isinstance(value, TensorBase) else value for value in values]))
 
@@ -399,7 +399,7 @@ def nothing(g: Any, shape: tuple[int, ...] | None = None) -> Any:
         return like(np.zeros(shape, NP_DTYPE[dtype_name(g)]), g)
     if g.__class__ is np.ndarray:
         return np.zeros_like(g)
-    if not isinstance(g, TensorBase) or g._storage.__class__ is Value:
+    if not isinstance(g, TensorBase) or g._storage.__class__ in NATIVE:
         return like(np.zeros(own, NP_DTYPE[dtype_name(g)]), g)
     return laid_out(np.zeros(own, g._dtype.np), preserved_strides(own, strides_of(g)))
 

@@ -12,7 +12,7 @@ from .._backend.table import kernel
 from .._core.auto import DEFAULT, INFERENCE, MULTIPLE_OUTPUTS, WITHOUT_GRAD
 from .._core.dtype import OF_NP, dtype
 from .._core.modes import grad_set_to, modes, shapes_only
-from .._core.storage import Counter, Storage, Value
+from .._core.storage import NATIVE, Counter, Storage
 from .._core.strides import Strides, contiguous_strides, flat_index, may_overlap
 from .._core.tangents import LEVELS, below, keep, levels_of_all
 from .._core.tensor_base import (
@@ -281,9 +281,7 @@ def window_on(
     def read(raw: Raw) -> Raw:
         return _gather[base._dtype.name](raw, from_numpy(_positions(base, tuple(shape), strides, offset)))
 
-    # On a device the window may show elements that the tensor itself does not.
-    whole = modes.native is None and base._storage.__class__ is Value
-    return view(base, label, shape, strides, offset, None if whole else read, forward, back)
+    return view(base, label, shape, strides, offset, read, forward, back)
 
 
 _gather = kernel("storage_gather")
@@ -386,7 +384,7 @@ def put_together(given: dict[int, Any], keys: Sequence[Any], shape: tuple[int, .
         whole[keys[number]] = value if value.__class__ is np.ndarray else value.asnumpy()
     if not isinstance(first, TensorBase):
         return whole if first.__class__ is np.ndarray else from_numpy(whole)
-    result = on_device(from_numpy(whole)) if first.__class__ is not Raw and first._storage.__class__ is Value else tensor_of(whole)
+    result = on_device(from_numpy(whole)) if first.__class__ is not Raw and first._storage.__class__ in NATIVE else tensor_of(whole)
     tracked = {number: part for number, part in given.items() if is_tracked(part)}
     if modes.grad and tracked:
         node: Any = named(_Collected, label)([edge_of(part) for part in tracked.values()])

@@ -1,6 +1,7 @@
 """Histories of writes: what becomes of a tensor, and of the base that it is a view of, when values are put into it."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from .._backend.raw import from_numpy
 from .._backend.table import kernel
 from .._core.auto import DEFAULT
 from .._core.modes import modes
-from .._core.storage import Counter, Value
+from .._core.storage import NATIVE, Counter, DeviceMemory
 from .._core.tangents import LEVELS, below, keep, levels_of
 from .._core.tensor_base import (
     TensorBase,
@@ -147,10 +148,9 @@ def _copy(array: np.ndarray) -> np.ndarray:
 
 def detach_snapshot(made: Any) -> None:
     """Give a snapshot that was saved for backward memory of its own, before the target is written."""
-    if on_host(made) or (modes.native is None and made._storage.__class__ is Value):
+    if on_host(made) or (modes.native is None and made._storage.__class__ in NATIVE):
         version = made._counter.version
-        # A value of a device is not written to: what is written takes its place.
-        become(made, tensor_of(np.array(array_of(made), order="C")) if on_host(made) else on_device(value_of(made)))
+        become(made, tensor_of(np.array(array_of(made), order="C")) if on_host(made) else on_device(_own_value(made)))
         made._counter = Counter(version)
 
 
@@ -165,12 +165,17 @@ def assign(target: Any, made: Any, label: str = "CopyBackwards", given: bool = F
         touch(target)
     elif on_host(target) and on_host(made) and modes.native is None:
         put_array(target, array_of(made))
+    elif target._storage.__class__ is DeviceMemory and modes.native is None:
+        put_raw(target, value_of(made), not given and not on_host(made) and sys.getrefcount(made._storage) <= _ALONE)
     else:
         put_raw(target, _own_value(made) if given and modes.native is None else value_of(made))
     if modes.grad and modes.native is None:
         settle(target, made, label, given)
     if LEVELS:
         write(target, made)
+
+
+_ALONE = 3  # references to the storage of a result that nobody else holds: the tensor's two, and the one of the question
 
 
 def _own_value(made: Any) -> Any:

@@ -27,12 +27,24 @@ def primitive(name: str, *attributes: Any) -> Any:
     return found(*attributes)
 
 
+VIEWS = frozenset(
+    "AsStrided BroadcastTo BroadcastToView Diagonal DiagonalView ExpandDims ExpandDimsView NarrowView Reshape SelectExtView Slice SliceExt "
+    "SliceExtView Split SplitTensor SplitWithSize Squeeze StridedSlice Transpose TransposeExtView TransposeView View".split()
+)
+"""Primitives whose results may show their input's memory; such a result names the input as ``_shown``."""
+
+
 def run(name: str, *args: Any, at: tuple[Any, ...] = ()) -> Any:
     """What the primitive ``name`` with the attributes ``at`` gives."""
     found = primitive(name, *at)
     if name in DIRECT:
         return run_direct(name, found, args)
-    return watchers[-1](name, found, args) if watchers else found(*args)
+    result = watchers[-1](name, found, args) if watchers else found(*args)
+    if name in VIEWS:
+        for part in result if result.__class__ is tuple else (result,):
+            if part is not args[0]:
+                part._shown = args[0]
+    return result
 
 
 def run_direct(name: str, found: Any, args: tuple[Any, ...]) -> Any:
