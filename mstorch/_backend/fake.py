@@ -5,6 +5,7 @@ Reads of values are counted as transfers.
 """
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -45,15 +46,36 @@ class Lacking(Exception):
     """The CPU has no kernel of a primitive."""
 
 
+on_kernel: list[Callable[[str], None]] = []
+"""What is told of each kernel, by the primitive's name; by the row's, in brackets, where the host's row played it."""
+on_transfer: list[Callable[[], None]] = []
+"""What is told of each read."""
+on_time: list[Callable[[float], None]] = []
+"""What is told of the seconds that a kernel took."""
+# What only tells memory anew: no kernel.
+VIEWS = {
+    "Reshape", "View", "Transpose", "TransposeView", "TransposeExtView", "BroadcastTo", "BroadcastToView", "SliceExt", "SliceExtView",
+    "SelectExt", "SelectExtView", "ExpandDims", "ExpandDimsView", "AsStrided", "NarrowView", "Real", "Imag", "RealView", "ImagView",
+    "Diagonal", "DiagonalView", "UnfoldView", "UnstackExtView", "SplitTensorView", "ChunkView",
+}  # fmt: skip
+
 _lacking: set[str] = set()
 _quiet = [0]
+_seen: list[str] = []
+
+
+def quiet() -> bool:
+    """Whether the stand-in itself is at work, in the host's memory."""
+    return bool(_quiet[0])
 
 
 def _watch(name: str, primitive: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     if name in _lacking or name in WRONG:
         raise Lacking(name)
     try:
-        return primitive(*args)
+        found = primitive(*args)
+        _seen.append(name)
+        return found
     except (RuntimeError, TypeError, ValueError) as error:
         if any(words in str(error) for words in LACKING):
             if not _empty(args):
@@ -95,18 +117,42 @@ def played(op: str, row: Callable[..., Any], host: Callable[[], Callable[..., An
     """A row of Ascend on the CPU: itself where its primitives have kernels, else the host's row."""
 
     def call(*args: Any) -> Any:
+        began, before = time.thread_time(), len(_seen)
         try:
             found = row(*args)
         except Lacking:
             replaced[op] += 1
+            _tell([f"({op})"], began)
             with _uncounted():
-                return _up(host()(*map(_down, args)))
+                return _timed(lambda: _up(host()(*map(_down, args))))
         computed[op] += 1
+        _tell(_seen[before:], began)
         for observer in observers:
             observer(op, found, host, args)
         return found
 
     return call
+
+
+def _tell(names: list[str], began: float) -> None:
+    _seen.clear()
+    for name in names:
+        if name not in VIEWS:
+            for told in on_kernel:
+                told(name)
+    passed = time.thread_time() - began
+    for timed in on_time:
+        timed(passed)
+
+
+def _timed(function: Callable[[], Any]) -> Any:
+    began = time.thread_time()
+    try:
+        return function()
+    finally:
+        passed = time.thread_time() - began
+        for told in on_time:
+            told(passed)
 
 
 def _install() -> None:
@@ -123,5 +169,4 @@ def _install() -> None:
     Raw.asnumpy = asnumpy  # type: ignore[method-assign]
 
 
-on_transfer: list[Callable[[], None]] = []
 _install()
