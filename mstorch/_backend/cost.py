@@ -26,7 +26,7 @@ def _asked() -> str:
             part = name[len(_PACKAGE) + 1 :]
             if not own and not part.startswith(("_backend/raw", "_backend/cost", "_backend/fake", "_backend/table")):
                 own = f"{part}:{frame.f_lineno}"
-        elif not name.startswith("<") and "contextlib" not in name:
+        elif not name.startswith("<") and "contextlib" not in name and "/mindspore/" not in name:
             return f"{Path(name).name}:{frame.f_lineno} ({own})"
         frame = frame.f_back
     return f"({own})"

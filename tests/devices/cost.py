@@ -35,7 +35,7 @@ def _example(name: str) -> tuple[Any, Any, Callable[[], Any], Callable[..., Any]
 
 
 STEPS: dict[str, Callable[[], Any]] = {
-    "MLP, AdamW": _mlp, "ResNet-18, SGD": lambda: _example("resnet"), "GPT, AdamW": lambda: _example("gpt"), "LSTM, SGD": _lstm,
+    "MLP, AdamW": _mlp, "ResNet-18, SGD": lambda: _example("resnet"), "GPT, AdamW": lambda: _example("gpt"), "UNet": lambda: _example("unet"), "LSTM, SGD": _lstm,
 }  # fmt: skip
 
 

@@ -6,9 +6,13 @@ from typing import Any
 import numpy as np
 
 from ..._backend.host.softmax import softmax_of
+from ..._backend.raw import full
 from ..._core.dtype import float16
+from .. import movement
 from .. import vocabulary as v
 from ..apply import rule
+
+_scatter = v.Primitive("scatter")
 
 
 @rule("cross_entropy", keep=(0,), label="NllLossBackward0")
@@ -21,6 +25,10 @@ def cross_entropy(node: Any, g: Any) -> Any:
         share[np.arange(rows), target] -= 1
         share *= g / g.dtype.type(rows)
         return share
+    if v.of_device(g):
+        ones = v.like(full((rows, 1), -1, node.kind.name), g)
+        share = _scatter(v.softmax(x, 1), ones, 1, movement.reshaped(target, (rows, 1)), "add")
+        return v.mul(share, v.div(g, v.constant(rows, g)))
     wanted = np.zeros((rows, classes), node.kind.np)
     wanted[np.arange(rows), target] = 1
     share = v.sub(v.softmax(x, 1), v.like(wanted, g))
@@ -31,6 +39,10 @@ def cross_entropy(node: Any, g: Any) -> Any:
 def nll(node: Any, g: Any) -> Any:
     target, weights = node.args
     shape = node.shapes[0]
+    if v.of_device(g):
+        share = v.neg(v.mul(g, v.like(weights, g)))
+        n, length = v.shape_of(share)
+        return v.scattered(v.reshape(share, (n, 1, length)), shape, 1, movement.reshaped(target, (n, 1, length)))
     place = target[:, None, :]
 
     def placed(array: np.ndarray) -> np.ndarray:
