@@ -14,7 +14,7 @@ from .._backend.table import Kernel, kernel
 from .._core.dtype import dtype, float32, get_default_dtype
 from .._core.modes import grad_set_to, modes
 from .._core.promotion import WORDS, can_cast, combine, promote_types, scalar_dtype
-from .._core.storage import Storage
+from .._core.storage import Storage, Value
 from .._core.strides import (
     broadcast_shape,
     channels_last_strides,
@@ -409,8 +409,14 @@ def without_grad() -> Any:
 
 
 def readable(tensor: Any) -> np.ndarray | None:
-    """The values, for a check of arguments; None while a graph is captured, which holds no such check, and where there are none."""
-    return None if capturing() or is_meta(tensor) else array_of(tensor)
+    """The values, for a check of arguments; None while a graph is captured, which holds no such check, where there are none, and
+    where they are a device's, which is not waited for."""
+    return None if capturing() or is_meta(tensor) or reading_waits(tensor) else array_of(tensor)
+
+
+def reading_waits(tensor: Any) -> bool:
+    """Whether reading a tensor waits for a device: its values are there alone."""
+    return tensor._storage.__class__ is Value and tensor._storage.shadow is None and modes.native is None
 
 
 def capturing() -> bool:

@@ -37,7 +37,7 @@ from .node import (
     saved_input,
     watch,
 )
-from .operands import arrays_of, as_array, as_raw, wrapped
+from .operands import arrays_of, as_array, as_raw, tensors_as_raw, wrapped
 from .places import check_meta, check_places, on_host, shaped, without_memory
 from .saved import attribute, names_of
 
@@ -253,7 +253,7 @@ def _apply_on_device(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tup
     result = wrapped(_compute(op, kind.name, inputs, args), strides)
     flat = [part for item in inputs for part in (item if isinstance(item, list) else (item,))]
     if modes.grad and any(isinstance(item, TensorBase) and is_tracked(item) for item in flat):
-        _record(op, kind, inputs, tuple(map(as_raw, args)), result, label)
+        _record(op, kind, inputs, tuple(map(tensors_as_raw, args)), result, label)
         _watch_arguments(result, args)
     if LEVELS:
         pushed[0](op, kind, inputs, tuple(map(as_array, args)), result)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.cast import cast
+from .._backend.constants import constant_of
 from .._backend.raw import NAME_OF, Raw, from_numpy, full
 from .._backend.table import kernel
 from .._core.strides import Strides, contiguous_strides, may_overlap
@@ -72,6 +73,8 @@ def casting(name: str) -> OnRaw:
 def reshaped(raw: Raw, shape: Sequence[int]) -> Raw:
     """The elements in another shape."""
     wanted = tuple(int(n) for n in shape)
+    if raw.__class__ is np.ndarray:  # positions that are made of sizes
+        raw = constant_of(raw)
     return raw if tuple(raw.shape) == wanted else _reshape[NAME_OF[raw.dtype]](raw, wanted)
 
 

@@ -46,11 +46,35 @@ def _embedding_grad(g: Raw, index: Raw, rows: int, padding: int, by_frequency: b
     return run("EmbeddingDenseBackward", g, index, rows, padding if padding >= 0 else None, by_frequency)
 
 
+def _weights(like: Raw, weight: Raw | None) -> Raw:
+    return run("Ones", (like.shape[1],), like.dtype) if weight is None else weight
+
+
+def _nll_parts(logs: Raw, target: Raw, weight: Raw | None, ignored: int, reduction: str) -> tuple[Raw, Raw]:
+    found = run("NLLLoss", logs, target, _weights(logs, weight), at=(reduction, ignored))
+    return found[0], found[1]
+
+
+def _nll_grad(g: Raw, logs: Raw, target: Raw, weight: Raw | None, total: Raw, ignored: int, reduction: str) -> Raw:
+    return run("NLLLossGrad", logs, g, target, _weights(logs, weight), total, at=(reduction, ignored))
+
+
+def _cross_entropy_parts(x: Raw, target: Raw, weight: Raw | None, ignored: int, reduction: str) -> tuple[Raw, Raw]:
+    found = run("CrossEntropyLoss", x, target, weight, reduction, ignored, 0.0, 0.0, False)
+    return found[0], found[1]
+
+
+def _cross_entropy_grad(g: Raw, logs: Raw, target: Raw, weight: Raw | None, ignored: int, reduction: str) -> Raw:
+    return run("CrossEntropyLossGrad", g, logs, target, weight, None, None, reduction, ignored, 0.0, 0.0)
+
+
 for _op, _function in {
     "relu_grad": lambda g, y: run("ReluGrad", g, y), "gelu_grad": lambda g, x, how: run("GeluGradExt", g, x, how),
     "silu_grad": lambda g, x: run("SiLUGrad", g, x), "sigmoid_grad": lambda g, y: run("SigmoidGrad", y, g),
     "tanh_grad": lambda g, y: run("TanhGrad", y, g), "layer_norm_parts": _layer_norm_parts, "layer_norm_grad": _layer_norm_grad,
     "max_pool_grad": _max_pool_grad, "embedding_grad": _embedding_grad,
+    "nll_parts": _nll_parts, "nll_grad": _nll_grad, "cross_entropy_parts": _cross_entropy_parts,
+    "cross_entropy_grad": _cross_entropy_grad,
 }.items():  # fmt: skip
     enter(_op, _function, FLOATS + HALVES)
 enter("index_placed", _index_placed)

@@ -80,10 +80,61 @@ def numpy_max_pool_grad(g: np.ndarray, x: np.ndarray, *geometry: Sizes) -> np.nd
     return whole if whole is empty else np.array(whole[inner(x.shape[2:], padding)], order="C")
 
 
+def numpy_nll_parts(
+    logs: np.ndarray, target: np.ndarray, weight: np.ndarray | None, ignored: int, reduction: str
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """The negative of the target's entry in each row of log-probabilities, and the sum of the weights."""
+    shares = _shares(logs, target, weight, ignored)
+    losses = -logs[np.arange(len(target)), np.where(target == ignored, 0, target)] * shares
+    with quiet():
+        losses = np.where(shares == 0, logs.dtype.type(0), losses) if weight is None else losses
+        total = shares.sum()
+        found = losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.sum() / total
+    return np.asarray(found, logs.dtype), np.asarray(total, logs.dtype)
+
+
+def _shares(logs: np.ndarray, target: np.ndarray, weight: np.ndarray | None, ignored: int) -> np.ndarray:
+    counted = target != ignored
+    known = np.where(counted, target, 0)
+    return np.where(counted, np.ones((), logs.dtype) if weight is None else weight[known], logs.dtype.type(0))
+
+
+def numpy_nll_grad(
+    g: np.ndarray, logs: np.ndarray, target: np.ndarray, weight: np.ndarray | None, total: np.ndarray, ignored: int, reduction: str
+) -> np.ndarray:  # fmt: skip
+    """The gradient for the log-probabilities."""
+    shares = _shares(logs, target, weight, ignored)
+    with quiet():
+        each = -g * shares if reduction != "mean" else -g * shares / total
+    found = np.zeros(logs.shape, g.dtype)
+    rows = np.flatnonzero(target != ignored)
+    found[rows, target[rows]] = each[rows]
+    return found
+
+
+def numpy_cross_entropy_parts(
+    x: np.ndarray, target: np.ndarray, weight: np.ndarray | None, ignored: int, reduction: str
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """The cross entropy of rows of logits and classes, and the log-probabilities."""
+    logs = np.asarray(special.log_softmax(x, 1), x.dtype)
+    return numpy_nll_parts(logs, target, weight, ignored, reduction)[0], logs
+
+
+def numpy_cross_entropy_grad(
+    g: np.ndarray, logs: np.ndarray, target: np.ndarray, weight: np.ndarray | None, ignored: int, reduction: str
+) -> np.ndarray:  # fmt: skip
+    """The gradient for the logits."""
+    total = np.asarray(_shares(logs, target, weight, ignored).sum(), logs.dtype)
+    by_logs = numpy_nll_grad(g, logs, target, weight, total, ignored, reduction)
+    with quiet():
+        return by_logs - np.exp(logs) * by_logs.sum(1, keepdims=True)
+
+
 _ROWS: dict[str, Any] = {
     "relu_grad": numpy_relu_grad, "gelu_grad": numpy_gelu_grad, "silu_grad": numpy_silu_grad, "sigmoid_grad": numpy_sigmoid_grad,
     "tanh_grad": numpy_tanh_grad, "layer_norm_parts": numpy_layer_norm_parts, "layer_norm_grad": numpy_layer_norm_grad,
-    "max_pool_grad": numpy_max_pool_grad,
+    "max_pool_grad": numpy_max_pool_grad, "nll_parts": numpy_nll_parts, "nll_grad": numpy_nll_grad,
+    "cross_entropy_parts": numpy_cross_entropy_parts, "cross_entropy_grad": numpy_cross_entropy_grad,
 }  # fmt: skip
 for _op, _row in _ROWS.items():
     define_host(_op, _row, FLOATS, HALF)
