@@ -10,31 +10,22 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from . import runtime
+from .primitives import run
 from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, Raw, from_numpy
 from .table import kernel
 
 Sizes = tuple[int, ...]
 
-written: Counter[str] = Counter()
-"""Writes by the primitive that made them, and the bytes that they wrote (``bytes``); ``played`` counts those of the stand-in's NumPy."""
+stand_in: list[Any] = []
+"""What plays factories and writes where the CPU stands in for a device (`fake.py`)."""
 
 _scatter, _clone = kernel("storage_scatter"), kernel("clone")
 _reaches_base: list[bool] = []  # whether a write into a window is seen in its base, once somebody asked
-
-
-@lru_cache(8)
-def _primitive(name: str) -> Callable[..., Any]:
-    from .ascend._primitives import one  # which fills the table, and is loaded where there is a device
-
-    return one(name)
 
 
 def rows(shape: Sequence[int]) -> Sizes:
@@ -55,7 +46,7 @@ def window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
 
 def primitive_window(base: Raw, shape: Sizes, strides: Sizes, offset: int) -> Raw:
     """The same of a window that has elements."""
-    return _primitive("AsStrided")(base, shape, strides, offset)
+    return run("AsStrided", base, shape, strides, offset)
 
 
 def is_dense(raw: Raw) -> bool:
@@ -109,21 +100,14 @@ def arange(start: Any, end: Any, step: Any, name: str, host: Callable[[], np.nda
 
 
 def _made(name: str, args: tuple[Any, ...], host: Callable[[], np.ndarray]) -> Raw:
-    if not runtime.FAKE_DEVICE:
-        return _primitive(name)(*args)
-    from . import fake
-
-    try:
-        return _primitive(name)(*args)
-    except fake.Lacking:
-        return from_numpy(host())
+    return stand_in[0].factory(name, args, host) if stand_in else run(name, *args)
 
 
 def _probe() -> bool:
     """Whether a write into a strided window is seen in the base: a write of two numbers, and one read."""
     base = from_numpy(np.zeros(6, np.float32))
     try:
-        _primitive("InplaceCopy")(primitive_window(base, (2,), (2,), 1), from_numpy(np.ones(2, np.float32)))
+        run("InplaceCopy", primitive_window(base, (2,), (2,), 1), from_numpy(np.ones(2, np.float32)))
     except (RuntimeError, TypeError, ValueError, NotImplementedError):
         return False
     return base.asnumpy().tolist() == [0, 1, 0, 1, 0, 0]
@@ -132,8 +116,8 @@ def _probe() -> bool:
 def writes_reach_base() -> bool:
     """Whether a write into a part of a base is seen in it; found out once, with a warning on a device where it is not."""
     if not _reaches_base:
-        _reaches_base.append(not runtime.FAKE_DEVICE and _probe())
-        if not _reaches_base[0] and not runtime.FAKE_DEVICE:
+        _reaches_base.append(_probe())
+        if not _reaches_base[0]:
             warnings.warn(
                 "mstorch: writes to views do not reach the memory of this device (MindSpore's InplaceCopy), so that each write to a part "
                 "of a tensor makes the whole anew", stacklevel=2,
@@ -145,14 +129,12 @@ def put(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Raw) -> Raw:
     """Write ``new`` (of the window's shape and the base's dtype) into a window; returns the base, another one where it had to be made."""
     if 0 in shape:
         return base
-    written["bytes"] += new.nbytes
+    if stand_in:
+        return stand_in[0].write("InplaceCopy", base, shape, strides, offset, new)
     whole = not offset and new.size == base.size and strides == rows(shape)
     if whole or writes_reach_base():
-        written["InplaceCopy"] += 1
-        _primitive("InplaceCopy")(base if whole and tuple(base.shape) == shape else primitive_window(base, shape, strides, offset), new)
+        run("InplaceCopy", base if whole and tuple(base.shape) == shape else primitive_window(base, shape, strides, offset), new)
         return base
-    if runtime.FAKE_DEVICE:
-        return _played(base, shape, strides, offset, new)
     return _scatter[NAME_OF[base.dtype]](base, _places(shape, strides, offset), new)
 
 
@@ -160,14 +142,12 @@ def fill(base: Raw, shape: Sizes, strides: Sizes, offset: int, value: Any) -> Ra
     """Set every element of a window to a number of Python's; returns the base as ``put`` does."""
     if 0 in shape:
         return base
-    written["bytes"] += int(np.prod(shape)) * base.itemsize
-    if runtime.FAKE_DEVICE:
-        return _played(base, shape, strides, offset, value)
+    name = "InplaceZero" if value == 0 else "InplaceFillScalar"
+    if stand_in:
+        return stand_in[0].write(name, base, shape, strides, offset, value)
     if writes_reach_base():
         shown = primitive_window(base, shape, strides, offset)
-        name = "InplaceZero" if value == 0 else "InplaceFillScalar"
-        written[name] += 1
-        _primitive(name)(*((shown,) if name == "InplaceZero" else (shown, value)))
+        run(name, *((shown,) if name == "InplaceZero" else (shown, value)))
         return base
     new = from_numpy(np.full(shape, value, NP_DTYPE[NAME_OF[base.dtype]]))
     return _scatter[NAME_OF[base.dtype]](base, _places(shape, strides, offset), new)
@@ -180,23 +160,7 @@ def _places(shape: Sizes, strides: Sizes, offset: int) -> Raw:
     return from_numpy(places)
 
 
-def _played(base: Raw, shape: Sizes, strides: Sizes, offset: int, new: Any) -> Raw:
-    """The write by NumPy, on the memory that the CPU shows of a base; of a base that is itself a view, on a copy."""
-    from . import fake
-
-    written["played"] += 1
-    with fake.uncounted():
-        face = base.asnumpy()
-        if not np.may_share_memory(face, base.asnumpy()):
-            base = from_numpy(np.array(face, order="C"))
-            face = base.asnumpy()
-        steps = [step * face.itemsize for step in strides]
-        target = np.lib.stride_tricks.as_strided(face.reshape(-1)[offset:], shape, steps)
-        target[...] = new.asnumpy() if isinstance(new, Raw) else new
-    return base
-
-
 __all__ = [
-    "arange", "dense", "fill", "full", "is_dense", "owned", "primitive_window", "put", "rows", "shows_others", "window",
-    "writes_reach_base", "written", "zeros",
+    "arange", "dense", "fill", "full", "is_dense", "owned", "primitive_window", "put", "rows", "shows_others", "stand_in", "window",
+    "writes_reach_base", "zeros",
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """The memory that tensors and their views share: the host's, a device's, or the current value in a capture."""
 from __future__ import annotations
 
+import math
 import weakref
 from typing import Any
 
@@ -9,12 +10,14 @@ import numpy as np
 from .._backend import device_memory, tape
 from .._backend.raw import NAME_OF, NP_DTYPE, Raw, from_numpy
 from .._backend.table import kernel
+from .device import META
 from .ends import ENDS
 from .modes import modes
+from .strides import Strides, flat_index
 
 _clone, _conj, _neg, _reinterpret = kernel("clone"), kernel("conj"), kernel("neg"), kernel("view_dtype")
+_gather, _scatter, _reshape = kernel("storage_gather"), kernel("storage_scatter"), kernel("reshape")
 
-Strides = tuple[int, ...]
 
 
 class Storage:
@@ -105,6 +108,14 @@ class Absent:
         """Another size in bytes."""
         self.nbytes = size
 
+    def elements(self, kind: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+        """Zeros that take no memory, where only shapes count; else an error."""
+        if self.device is not META:
+            raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+        if not modes.shapes:
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        return np.broadcast_to(np.zeros((), kind), shape)
+
     def copied(self) -> Absent:
         """Another one of the same size."""
         return Absent(self.device, self.nbytes)
@@ -171,6 +182,15 @@ class DeviceMemory:
         )  # fmt: skip
         self.exchange(_reinterpret[held](turned, held))
         return False
+
+    def shadowed(self, kind: np.dtype, shape: tuple[int, ...], strides: Strides, offset: int) -> np.ndarray | None:
+        """A window on the array that integers were made of, which nobody writes to; None where it has another dtype."""
+        assert self.shadow is not None
+        flat = self.shadow.reshape(-1)
+        if flat.dtype != kind or 0 in shape:
+            return None
+        steps = [step * flat.itemsize for step in strides]
+        return np.lib.stride_tricks.as_strided(flat[offset:], shape, steps, writeable=False)
 
     def fill(self, kind: str, value: Any, shape: tuple[int, ...], strides: Strides | None, offset: int) -> bool:
         """Set the elements of a window to a number of Python's; False where the base has another dtype."""
@@ -249,6 +269,28 @@ class Value:
         self.raw = raw
         self.version = 0  # what autograd asks
         self.writes = 0  # how often another value took the place, whoever counts it
+
+    def read(self, name: str, shape: tuple[int, ...], strides: Strides | None, offset: int) -> Raw:
+        """The elements of a window whose dtype has this name."""
+        raw = self.raw
+        if NAME_OF[raw.dtype] != name:
+            raw = _reshape[name](_reinterpret[name](raw, name), (-1,))
+        if strides is None:
+            if not offset and raw.size == math.prod(shape):
+                return raw if tuple(raw.shape) == shape else _reshape[name](raw, shape)
+            strides = device_memory.rows(shape)
+        return _gather[name](raw, from_numpy(flat_index(shape, strides, offset)))
+
+    def write(self, new: Raw, shape: tuple[int, ...], strides: Strides | None, offset: int) -> None:
+        """Let a value in which the elements of a window are those of ``new`` take the place."""
+        name, held, own = NAME_OF[new.dtype], NAME_OF[self.raw.dtype], tuple(self.raw.shape)
+        if name == held and strides is None and not offset and self.raw.size == new.size:
+            self.raw = new if tuple(new.shape) == own else _reshape[name](new, own)
+        else:
+            raw = self.raw if name == held else _reinterpret[name](self.raw, name)
+            raw = _scatter[name](raw, from_numpy(flat_index(shape, strides or device_memory.rows(shape), offset)), new)
+            self.raw = raw if name == held else _reshape[held](_reinterpret[held](raw, held), own)
+        self.writes += 1
 
     @property
     def memory(self) -> np.ndarray:

@@ -18,7 +18,7 @@ from .device import META
 from .dtype import OF_MS, OF_NP, dtype
 from .modes import modes
 from .storage import Absent, Counter, DeviceMemory, Mirror, Storage, Value, face, refuse_growth
-from .strides import Strides, contiguous_strides, dense_order, flat_index, normalize
+from .strides import Strides, contiguous_strides, dense_order, normalize
 from .tangents import LEVELS, is_dual, keep
 
 if TYPE_CHECKING:  # what class Tensor is given
@@ -30,7 +30,7 @@ _gather = kernel("storage_gather")
 _scatter = kernel("storage_scatter")
 _reshape = kernel("reshape")
 _permute = kernel("permute")
-_reinterpret, _clone = kernel("view_dtype"), kernel("clone")
+_reinterpret = kernel("view_dtype")
 
 on_subclass: list[Callable[[type], None]] = []  # called with each class that is derived
 
@@ -262,10 +262,11 @@ def array_of(tensor: Any) -> np.ndarray:
     if modes.native is not None:
         return value_of(tensor).asnumpy()
     if storage.__class__ is DeviceMemory or storage.__class__ is Value:
-        return copied(tensor, _shadowed(tensor) if storage.shadow is not None else value_of(tensor).asnumpy())
+        shadow = None if storage.shadow is None else storage.shadowed(tensor._dtype.np, tensor._shape, strides_of(tensor), tensor._offset)
+        return copied(tensor, value_of(tensor).asnumpy() if shadow is None else shadow)
     kind, shape = tensor._dtype, tensor._shape
     if storage.__class__ is Absent:
-        return _without_memory(storage, kind, shape)
+        return storage.elements(kind.np, shape)
     if storage.__class__ is Mirror:
         return storage.turned(array_of(as_it_lies(tensor)))  # type: ignore[no-any-return]
     if storage.parameter is not None:
@@ -280,23 +281,6 @@ def array_of(tensor: Any) -> np.ndarray:
     if not storage.moved:
         tensor._array = array
     return array
-
-
-def _shadowed(tensor: Any) -> np.ndarray:
-    """The window of a tensor on the array that its storage was made of; nobody writes to it."""
-    flat = tensor._storage.shadow.reshape(-1)
-    if flat.dtype != tensor._dtype.np or 0 in tensor._shape:
-        return value_of(tensor).asnumpy()
-    steps = [step * flat.itemsize for step in strides_of(tensor)]
-    return np.lib.stride_tricks.as_strided(flat[tensor._offset :], tensor._shape, steps, writeable=False)
-
-
-def _without_memory(storage: Absent, kind: dtype, shape: tuple[int, ...]) -> np.ndarray:
-    if storage.device is not META:
-        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
-    if not modes.shapes:
-        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-    return np.broadcast_to(np.zeros((), kind.np), shape)
 
 
 def as_it_lies(tensor: Any) -> Any:
@@ -342,7 +326,7 @@ def value_of(tensor: Any) -> Raw:
         return face(array_of(tensor))
     at = tensor._at
     if at is None or at[0] is not cell or at[1] != cell.writes:
-        tensor._raw = _read(tensor, cell.raw)
+        tensor._raw = cell.read(tensor._dtype.name, tensor._shape, tensor._stride, tensor._offset)
         tensor._at = (cell, cell.writes)
     return tensor._raw  # type: ignore[return-value]
 
@@ -367,17 +351,6 @@ def _leaf_of(tensor: Any) -> Any:
         return tensor
     base = auto.base
     return base if base is not None and base._auto is not None and base._auto.leaf else None
-
-
-def _read(tensor: Any, raw: Raw) -> Raw:
-    """The window of a tensor on the elements of ``raw``."""
-    kind, shape = tensor._dtype, tensor._shape
-    held = OF_MS[raw.dtype]
-    if held is not kind:
-        raw = _reshape[kind.name](_reinterpret[kind.name](raw, kind.name), (-1,))
-    if tensor._stride is None and not tensor._offset and raw.size == count_of(shape):
-        return raw if tuple(raw.shape) == shape else _reshape[kind.name](raw, shape)
-    return _gather[kind.name](raw, from_numpy(flat_index(shape, strides_of(tensor), tensor._offset)))
 
 
 def count_of(shape: Sequence[int]) -> int:
@@ -461,8 +434,7 @@ def make_view(
     if source._auto is not None and source._auto.inference:
         auto_of(made).inference = True
     if read is not None and (modes.native is not None or storage.__class__ is Value):
-        made._raw = read(value_of(source))
-        made._at = source._at
+        made._raw, made._at = read(value_of(source)), source._at
     return made
 
 
@@ -483,11 +455,6 @@ def put_array(tensor: Any, values: Any) -> None:
     if 0 not in tensor._shape:
         array_of(tensor)[...] = values
     touch(tensor)
-
-
-def copied_raw(raw: Raw) -> Raw:
-    """A copy of a MindSpore tensor in memory of its own."""
-    return _clone[OF_MS[raw.dtype].name](raw)
 
 
 def number_in(array: np.ndarray) -> Any:
@@ -532,16 +499,7 @@ def put_raw(tensor: Any, new: Raw, own: bool | None = None) -> None:
 
 
 def _rebind(tensor: Any, cell: Value, new: Raw) -> None:
-    name, held = tensor._dtype.name, OF_MS[cell.raw.dtype].name
-    shape = tuple(cell.raw.shape)
-    if name == held and tensor._stride is None and not tensor._offset and cell.raw.size == new.size:
-        cell.raw = new if tuple(new.shape) == shape else _reshape[name](new, shape)
-    else:
-        raw = cell.raw if name == held else _reinterpret[name](cell.raw, name)
-        index = from_numpy(flat_index(tensor._shape, strides_of(tensor), tensor._offset))
-        raw = _scatter[name](raw, index, new)
-        cell.raw = raw if name == held else _reshape[held](_reinterpret[held](raw, held), shape)
-    cell.writes += 1
+    cell.write(new, tensor._shape, tensor._stride, tensor._offset)
     tensor._raw, tensor._at = new, (cell, cell.writes)
 
 

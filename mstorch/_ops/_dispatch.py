@@ -14,7 +14,7 @@ from .._backend.table import Kernel, kernel
 from .._core.dtype import dtype, float32, get_default_dtype
 from .._core.modes import grad_set_to, modes
 from .._core.promotion import WORDS, can_cast, combine, promote_types, scalar_dtype
-from .._core.storage import Storage
+from .._core.storage import NATIVE, Storage
 from .._core.strides import (
     broadcast_shape,
     channels_last_strides,
@@ -43,6 +43,7 @@ from .._core.writable import check_writable, refuse_partial_overlap, refuse_shar
 from .._tape.apply import apply, apply_one, apply_pair
 from .._tape.duals import mapped
 from .._tape.duals import write as write_tangents
+from .._tape.movement import Move, casting
 from .._tape.node import repeats
 from .._tape.places import check_copy
 from .._tape.windows import linear, linear_node, no_view
@@ -101,7 +102,8 @@ def cast_tensor(tensor: Any, kind: dtype, strides: Any = None) -> Any:
         if modes.native is None and tensor._storage.shadow is not None and kind.category <= 1 and strides is None:
             made._storage.shadow = numpy_cast(array_of(tensor), kind.np)
         if modes.native is None and modes.grad and kind.category >= 2 and is_tracked(tensor):
-            there, back = functools.partial(numpy_cast, target=kind.np), functools.partial(numpy_cast, target=tensor._dtype.np)
+            there = Move(functools.partial(numpy_cast, target=kind.np), casting(kind.name))
+            back = Move(functools.partial(numpy_cast, target=tensor._dtype.np), casting(tensor._dtype.name))
             made._node = linear_node(tensor, there, back, "ToCopyBackward0")
         if LEVELS and modes.native is None and is_dual(tensor):
             mapped(tensor, made, lambda tangent: cast_tensor(tangent, kind))
@@ -394,8 +396,14 @@ def without_grad() -> Any:
 
 
 def readable(tensor: Any) -> np.ndarray | None:
-    """The values, for a check of arguments; None while a graph is captured, which holds no such check, and where there are none."""
-    return None if capturing() or is_meta(tensor) else array_of(tensor)
+    """The values, for a check of arguments; None while a graph is captured, which holds no such check, where there are none, and
+    where they are a device's, which is not waited for."""
+    return None if capturing() or is_meta(tensor) or reading_waits(tensor) else array_of(tensor)
+
+
+def reading_waits(tensor: Any) -> bool:
+    """Whether reading a tensor waits for a device: its values are there alone."""
+    return tensor._storage.__class__ in NATIVE and tensor._storage.shadow is None and modes.native is None
 
 
 def capturing() -> bool:

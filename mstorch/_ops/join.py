@@ -13,6 +13,7 @@ from .._core.formats import contiguous_format
 from .._core.modes import grad_set_to, modes
 from .._core.promotion import can_cast, promote_types
 from .._core.size import Size
+from .._core.storage import NATIVE
 from .._core.strides import channels_last_strides, normalize, preserved_strides, suggests_channels_last
 from .._core.tangents import LEVELS
 from .._core.tensor_base import TensorBase, array_of, in_order, is_tracked, tensor_of
@@ -398,7 +399,7 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
         if not -rank <= d < rank:
             raise RuntimeError(f"Rotation dim{number} out of range, dim{number} = {d}")
     k %= 4
-    if modes.native is not None or LEVELS or not (modes.grad and is_tracked(input)):
+    if modes.native is not None or LEVELS or input._storage.__class__ in NATIVE or not (modes.grad and is_tracked(input)):
         return _quarter_turns(input, k, dims)
     with grad_set_to(False):
         made = _quarter_turns(input, k, dims)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.raw import ON_CPU
+from .._backend.raw import ON_CPU, Raw
 from .._backend.table import Kernel
 from .._core.dtype import dtype
 from .._core.modes import modes, shapes_only
@@ -37,7 +37,7 @@ from .node import (
     saved_input,
     watch,
 )
-from .operands import arrays_of, as_array, as_raw, wrapped
+from .operands import arrays_of, as_array, as_raw, tensors_as_raw, wrapped
 from .places import check_meta, check_places, on_host, shaped, without_memory
 from .saved import attribute, names_of
 
@@ -249,11 +249,11 @@ def _apply_anywhere(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tupl
 
 
 def _apply_on_device(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, ...], label: str | None, strides: Any) -> Any:
-    """``apply`` on an accelerator: the kernel takes tensors among the arguments as they are, rules take them as arrays."""
+    """``apply`` on an accelerator: the kernel and the rule take tensors among the arguments as the device's values."""
     result = wrapped(_compute(op, kind.name, inputs, args), strides)
     flat = [part for item in inputs for part in (item if isinstance(item, list) else (item,))]
     if modes.grad and any(isinstance(item, TensorBase) and is_tracked(item) for item in flat):
-        _record(op, kind, inputs, tuple(map(as_array, args)), result, label)
+        _record(op, kind, inputs, tuple(map(tensors_as_raw, args)), result, label)
         _watch_arguments(result, args)
     if LEVELS:
         pushed[0](op, kind, inputs, tuple(map(as_array, args)), result)
@@ -387,7 +387,7 @@ def _record(op: Kernel, kind: dtype, inputs: tuple[Any, ...], args: tuple[Any, .
 
 
 def _have_arrays(args: Sequence[Any]) -> bool:
-    return any(isinstance(part, np.ndarray) for arg in args for part in (arg if arg.__class__ is tuple else (arg,)))
+    return any(isinstance(part, (np.ndarray, Raw)) for arg in args for part in (arg if arg.__class__ is tuple else (arg,)))
 
 
 def _kept(derivative: Derivative, inputs: Sequence[Any], edges: Sequence[Any], results: Sequence[Any]) -> list[Any]:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from .._backend.quiet import QUIET
-from .._backend.raw import Raw
+from .._backend.raw import NAME_OF, Raw
+from .._backend.table import kernel
 from .._core.modes import modes
 from .._core.overriding import MODES, PLAIN, dispatches, state
 from .._core.storage import NATIVE, Storage
@@ -21,7 +22,6 @@ from .._core.tangents import LEVELS, on
 from .._core.tensor_base import (
     TensorBase,
     array_of,
-    copied_raw,
     in_order,
     is_meta,
     is_tracked,
@@ -35,6 +35,8 @@ from .._core.tensor_base import (
 )
 from .node import FREED, Accumulate, Edge, Node, bare_of, dressed
 from .replaced import all_replaced, replaced
+
+_clone = kernel("clone")
 
 
 class _Running(threading.local):
@@ -514,7 +516,7 @@ def _own_on_device(gradient: Any, tensor: Any) -> Any:
     if modes.native is not None:
         return dressed(gradient)
     if sys.getrefcount(gradient) > 5 + 2 * _PER_CALL:  # the callers' names and the argument here
-        gradient = copied_raw(gradient)
+        gradient = _clone[NAME_OF[gradient.dtype]](gradient)
     return wrap(gradient, tensor._stride if tuple(gradient.shape) == tensor._shape and _is_dense(tensor) else None)
 
 

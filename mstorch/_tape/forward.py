@@ -36,6 +36,7 @@ from .._core.tensor_base import (
 from . import engine
 from .apply import RULES, Derivative, apply, pushed
 from .duals import carry, give, refuse, relaid, tangent_of, write_into, zeros_for
+from .movement import Move, casting, cloned
 from .native import Native, native_node, operands, pushed_gradient, pushed_native
 from .node import Node, Saved, bare, dressed, edge_of, repeats
 from .operands import as_raw
@@ -184,7 +185,7 @@ def _apart(found: Any, tangents: list[Any]) -> Any:
         shared = found.base is not None or any(found is one for one in tangents)
         return np.array(found, order="C") if shared and not repeats(found) else found
     if isinstance(found, TensorBase) and any(one is not None and one._storage is found._storage for one in tangents):
-        return linear(found, _copied, _copied, "CloneBackward0")
+        return linear(found, _COPIED, _COPIED, "CloneBackward0")
     return found
 
 
@@ -379,7 +380,10 @@ def _in_kind(tangent: Any, kind: dtype) -> Any:
     if tangent._dtype is kind:
         return tangent
     source, target = tangent._dtype.np, kind.np
-    return linear(tangent, lambda array: _cast(array, target), lambda array: _cast(array, source), "ToCopyBackward0")
+    return linear(
+        tangent, Move(lambda array: _cast(array, target), casting(kind.name)),
+        Move(lambda array: _cast(array, source), casting(tangent._dtype.name)), "ToCopyBackward0",
+    )  # fmt: skip
 
 
 def _keeps_tracked(node: Any) -> bool:
@@ -426,7 +430,7 @@ def _relaid(tangent: Any, like: Any) -> Any:
     """A tangent in the order of a tensor's memory."""
     strides = like._stride
     if strides is None or dense_order(like._shape, strides) is not None:
-        copy = linear(tangent, _copied, _copied, "CloneBackward0")
+        copy = linear(tangent, _COPIED, _COPIED, "CloneBackward0")
         return in_order(copy, strides_of(like)) if strides is not None else copy
     if any(length > 1 and step == 0 for length, step in zip(like._shape, strides)):
         raise RuntimeError(
@@ -440,6 +444,9 @@ def _relaid(tangent: Any, like: Any) -> Any:
 
 def _copied(array: np.ndarray) -> np.ndarray:
     return np.array(array, order="C")
+
+
+_COPIED = Move(_copied, cloned)
 
 
 def in_storage(tangent: Any, like: Any) -> Any:

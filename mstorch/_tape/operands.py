@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.raw import Raw, from_numpy
+from .._backend.constants import constant_of
+from .._backend.raw import ON_CPU, Raw
 from .._core.dtype import OF_NP
-from .._core.modes import shapes_only
+from .._core.modes import modes, shapes_only
 from .._core.storage import Storage
 from .._core.tensor_base import (
     TensorBase,
@@ -74,11 +75,22 @@ def as_array(item: Any) -> Any:
 def as_raw(item: Any) -> Any:
     """A tensor or array, or a sequence with such, as MindSpore's values; anything else as it is."""
     if isinstance(item, TensorBase):
+        if not ON_CPU and not item._shape and item._storage.__class__ is Storage and modes.native is None:
+            return constant_of(array_of(item))
         return value_of(item)
     if item.__class__ is np.ndarray:
-        return from_numpy(np.ascontiguousarray(item).reshape(item.shape))
+        return constant_of(item)
     if isinstance(item, (list, tuple)) and any(isinstance(part, (TensorBase, np.ndarray)) for part in item):
         return tuple(as_raw(part) for part in item)
+    return item
+
+
+def tensors_as_raw(item: Any) -> Any:
+    """A tensor, or tensors in a sequence, as MindSpore's values; arrays and anything else as they are."""
+    if isinstance(item, TensorBase):
+        return value_of(item)
+    if isinstance(item, (list, tuple)) and any(isinstance(part, TensorBase) for part in item):
+        return tuple(map(tensors_as_raw, item))
     return item
 
 

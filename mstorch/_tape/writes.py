@@ -33,6 +33,7 @@ from .._core.tensor_base import (
 )
 from .._core.writable import check_view
 from .duals import tangent_of, write, write_into
+from .movement import Move, cleared, cloned
 from .node import FREED, USED_UP, Node, dressed, edge_of, named, node_of, on_host
 from .refitted import refit
 from .windows import Linear, Map, linear, look_again, map_bare, window_maps
@@ -62,7 +63,10 @@ class CopySlices(Node):
         if self.forward is None and gradient is not None:
             raise RuntimeError(FREED)
         if self.edges[0] is not None:
-            rest = self._apply(gradient, self._outside, self._outside)
+            outside = self._outside
+            if self.back.__class__ is Move:
+                outside = Move(outside, lambda raw: cleared(raw, self.back.raw, self.shape))
+            rest = self._apply(gradient, outside, outside)
         if self.edges[1] is not None:
             part = self._apply(gradient, self.forward, self.back)
         return rest, part
@@ -75,7 +79,7 @@ class CopySlices(Node):
     def _apply(self, gradient: Any, forward: Map, back: Map) -> Any:
         if isinstance(gradient, TensorBase):
             return linear(gradient, forward, back, self.label)
-        return map_bare(forward, gradient, back)
+        return map_bare(forward, gradient)
 
     def _outside(self, array: np.ndarray) -> np.ndarray:
         if not self.same:  # a real part of complex numbers: half of an element
@@ -126,7 +130,7 @@ def snapshot(target: Any) -> Any:
             with below(level):
                 tangent = tangent_of(target, level)
                 # What backward keeps of a tangent must not see that it is written, too.
-                keep(auto_of(made), level, linear(tangent, _copy, _copy, "CloneBackward0") if modes.grad else tangent)
+                keep(auto_of(made), level, linear(tangent, _COPY, _COPY, "CloneBackward0") if modes.grad else tangent)
     if modes.saved_hooks and modes.grad:
         detach_snapshot(made)  # hooks are given what is saved before the target is written
     return made
@@ -144,6 +148,9 @@ def _marked(view: Any) -> bool:
 
 def _copy(array: np.ndarray) -> np.ndarray:
     return np.array(array, order="C")
+
+
+_COPY = Move(_copy, cloned)
 
 
 def detach_snapshot(made: Any) -> None:
