@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .primitives import run
-from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, Raw, from_numpy
+from .raw import MS_DTYPE, NAME_OF, NP_DTYPE, ON_CPU, Raw, from_numpy
 from .table import kernel
 
 Sizes = tuple[int, ...]
@@ -87,7 +87,7 @@ def zeros(shape: Sizes, name: str) -> Raw:
 
 def full(shape: Sizes, value: Any, name: str) -> Raw:
     """New memory in which every element is a number of Python's."""
-    if value.__class__ is complex:
+    if ON_CPU or value.__class__ is complex:
         return from_numpy(np.full(shape, value, NP_DTYPE[name]))  # FillScalar takes none
     if value == 0 and str(value)[0] != "-":
         return zeros(shape, name)

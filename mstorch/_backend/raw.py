@@ -69,11 +69,6 @@ def host_array(raw: Raw) -> np.ndarray:
     return _asnumpy(raw)
 
 
-def full(shape: tuple[int, ...], value: Any, name: str) -> Raw:
-    """A raw tensor filled with one value, in fresh memory."""
-    return from_numpy(np.full(shape, value, NP_DTYPE[name])) if ON_CPU else mindspore.ops.full(shape, value, dtype=MS_DTYPE[name])
-
-
 def scalar(value: Any, name: str) -> Raw:
     """A 0-d raw tensor."""
     for told in uploads:

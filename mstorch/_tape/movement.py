@@ -8,7 +8,8 @@ import numpy as np
 
 from .._backend.cast import cast
 from .._backend.constants import constant_of
-from .._backend.raw import NAME_OF, Raw, from_numpy, full
+from .._backend.device_memory import full
+from .._backend.raw import NAME_OF, Raw, from_numpy
 from .._backend.table import kernel
 from .._core.strides import Strides, contiguous_strides, may_overlap
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._backend.device_memory import full
 from ..._backend.host.softmax import softmax_of
-from ..._backend.raw import Raw, full
+from ..._backend.raw import Raw
 from ..._core.dtype import float16
 from .. import movement
 from .. import vocabulary as v
