@@ -147,7 +147,7 @@ def _unary(kernel: Kernel, input: Any, args: tuple[Any, ...], out: Any, to_float
     strides = None if input._stride is None else result_strides((input,), input._shape, kind=kind)
     if kind is not input._dtype:
         input = cast_tensor(input, kind)
-    result = apply(kernel, kind, (input,), args, strides=strides)
+    result = apply(kernel, kind, (input,), args, strides=strides, pointwise=not args)
     return result if out is None else deliver(result, out)
 
 
@@ -202,7 +202,7 @@ def elementwise_in(
             found = elementwise_in(float32, kernel, [cast_tensor(operands[0], float32), *operands[1:]], args, numbers_as_tensors, label)
             return cast_tensor(found, kind)
         inputs[1] = inputs[1] if wide is None else wide
-    return apply(kernel, kind, tuple(inputs), args, label=label, strides=strides)
+    return apply(kernel, kind, tuple(inputs), args, label=label, strides=strides, pointwise=not args)
 
 
 def expect_tensor(name: str, value: Any, position: int = 1) -> None:

@@ -8,10 +8,9 @@ import numpy as np
 
 from .._backend import device_memory
 from .._core import determinism
+from .._core.device_tensors import device_tensor
 from .._core.dtype import dtype
-from .._core.modes import modes
-from .._core.storage import DeviceMemory
-from .._core.tensor_base import auto_of, number_in, strides_of, window
+from .._core.tensor_base import number_in, strides_of
 from ._scalars import scalar_array
 
 _NUMBERS = {
@@ -34,10 +33,7 @@ def filled(shape: tuple[int, ...], strides: tuple[int, ...] | None, kind: dtype,
     count = 0 if 0 in shape else 1 + sum((length - 1) * step for length, step in zip(shape, steps))
     plain = strides is None or (count and steps == device_memory.rows(shape))
     base = device_memory.full(shape if plain else (count,), value, kind.name)
-    made = window(DeviceMemory(base), kind, shape, None if plain else steps, 0)
-    if modes.inference:
-        auto_of(made).inference = True
-    return made
+    return device_tensor(base, kind, shape, None if plain else steps)
 
 
 def made_on_device(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -68,4 +64,4 @@ def _arange(shape: tuple[int, ...], kind: dtype, args: Sequence[Any], kwargs: di
     if any(number.__class__ is not int for number in numbers):
         return None
     base = device_memory.arange(*numbers, kind.name, lambda: np.arange(*numbers).astype(kind.np))
-    return window(DeviceMemory(base), kind, shape, None, 0)
+    return device_tensor(base, kind, shape, None)
