@@ -161,7 +161,8 @@ class StandIn:
         try:
             found = run(name, *args)
         except Lacking:
-            found = from_numpy(host())
+            with uncounted():
+                found = from_numpy(host())
         _tell([name], began)
         return found
 

@@ -173,7 +173,7 @@ def assign(target: Any, made: Any, label: str = "CopyBackwards", given: bool = F
     elif on_host(target) and on_host(made) and modes.native is None:
         put_array(target, array_of(made))
     elif target._storage.__class__ is DeviceMemory and modes.native is None:
-        put_raw(target, value_of(made), not given and not on_host(made) and sys.getrefcount(made._storage) <= _ALONE)
+        put_raw(target, value_of(made), not given and _has_memory_alone(made))
     else:
         put_raw(target, _own_value(made) if given and modes.native is None else value_of(made))
     if modes.grad and modes.native is None:
@@ -182,7 +182,11 @@ def assign(target: Any, made: Any, label: str = "CopyBackwards", given: bool = F
         write(target, made)
 
 
-_ALONE = 3  # references to the storage of a result that nobody else holds: the tensor's two, and the one of the question
+def _has_memory_alone(made: Any) -> bool:
+    """Whether a device's tensor is the only one over its memory."""
+    storage = made._storage
+    held = 1 + (made._counter is storage) + (made._at is not None and made._at[0] is storage)
+    return not on_host(made) and sys.getrefcount(storage) <= held + 2  # the name here, and the question
 
 
 def _own_value(made: Any) -> Any:
