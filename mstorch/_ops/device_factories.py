@@ -1,6 +1,7 @@
 """Factories on a device: memory that the device fills by itself, told by a shape and a number."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from .._core import determinism
 from .._core.device_tensors import device_tensor
 from .._core.dtype import dtype
 from .._core.tensor_base import number_in, strides_of
+from ._numbers import filling
 from ._scalars import scalar_array
 
 _NUMBERS = {
@@ -49,7 +51,7 @@ def made_on_device(function: Callable[..., Any], args: Sequence[Any], kwargs: di
         value = _argument(function, "fill_value", args, kwargs)
         if not isinstance(value, (bool, int, float, complex)):
             return None  # a tensor, or a number of NumPy's
-        value = number_in(scalar_array(value, kind))
+        value = number_in(scalar_array(filling(value, kind, math.prod(shape)), kind))
     elif "empty" in name and determinism.fills():
         value = determinism.filler(kind)
     else:

@@ -11,7 +11,7 @@ from .._backend import runtime
 from .._backend.raw import ON_CPU, from_numpy
 from .._core import device as devices
 from .._core.above import copied
-from .._core.modes import grad_set_to, modes
+from .._core.modes import modes
 from .._core.storage import NATIVE
 from .._core.tensor_base import (
     TensorBase,
@@ -22,9 +22,7 @@ from .._core.tensor_base import (
     meta_tensor,
     on_device,
     require_grad,
-    resize_within,
     strides_of,
-    turn_into,
 )
 from .._tape.node import Node, bare, edge_of, named
 from .device_factories import made_on_device
@@ -99,22 +97,6 @@ def _on_accelerators(function: Callable[..., Any], like: bool, drawn: bool) -> C
     return _placing(function, like) if there else function
 
 
-def _filled(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> Any:
-    """What a factory puts into a tensor of the accelerator, by way of one of the host."""
-    stand_in = out.detach().cpu().contiguous()
-    leaf = is_tracked(out) and out.is_leaf
-    if leaf:
-        stand_in.requires_grad_()  # so that the host's errors are raised
-    made = function(*args, **{**kwargs, "out": stand_in})
-    requires_grad, made = made.requires_grad, made.detach()
-    with grad_set_to(modes.grad and not leaf):
-        if made._shape == out._shape or resize_within(out, made._shape):
-            out.copy_(made)
-        else:
-            turn_into(out, moved(made, False))
-    return out.requires_grad_(requires_grad) if leaf else out
-
-
 def _placing(function: Callable[..., Any], like: bool) -> Callable[..., Any]:
     code = function.__code__
     positional = code.co_varnames[: code.co_argcount]
@@ -150,9 +132,9 @@ def _placing(function: Callable[..., Any], like: bool) -> Callable[..., Any]:
                 raise ValueError(f"can't alias tensor from device '{args[0].device}' to '{found}'.")  # type: ignore[attr-defined]
             return function(there, **{name: value for name, value in kwargs.items() if name != "device"})
         asked = bool(kwargs.pop("requires_grad", False))
-        out = kwargs.pop("out", None)
-        if out is not None:
-            return _filled(function, *_at(args, kwargs, "cpu"), out)
+        if kwargs.get("out") is not None:
+            given, others = _at(args, kwargs, "cpu")
+            return function(*given, **others, requires_grad=asked) if asked else function(*given, **others)
         made = made_on_device(function, *_at(args, kwargs, "meta"))
         if made is None:
             given, named_ones = _at(args, kwargs, "cpu")
