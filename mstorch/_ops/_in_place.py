@@ -84,18 +84,24 @@ def stored(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwa
     if node is not None and node.marks is not None and node.watched:
         # As in torch, which keeps a copy of the old value, it may be written.
         node.watched = [item for item in node.watched if item.own or item._counter is not tensor._counter]
+    outputs = _kept_outputs(node)
+    for item in outputs:
+        item.tensor = None  # so that the result's memory is its own
     assign(tensor, result)
     if node is not None and node.marks is not None:
         for item in node.watched or ():
             if item.own:
                 item._counter, item.version = tensor._counter, tensor._counter.version
-    if isinstance(node, Applied) and node.saved:
-        for item in node.saved:
-            if item is not None and getattr(item, "output", False) and item.unpack is None:
-                # As in torch, what backward keeps of the result is the tensor that was written, and its version.
-                item.tensor = bare_twin(tensor)
-                item.version = tensor._counter.version
+    for item in outputs:  # as in torch, what backward keeps of the result is the tensor that was written, and its version
+        item.tensor, item.version = bare_twin(tensor), tensor._counter.version
     return tensor
+
+
+def _kept_outputs(node: Any) -> list[Any]:
+    """What a node keeps of its operation's own result."""
+    if not isinstance(node, Applied) or not node.saved:
+        return []
+    return [item for item in node.saved if item is not None and getattr(item, "output", False) and item.unpack is None]
 
 
 def in_place_form(
