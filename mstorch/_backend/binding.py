@@ -51,8 +51,8 @@ def check(wanted: int) -> None:
         kind = runtime.device_type()
         raise RuntimeError(
             f"{kind}:{wanted} was asked for, but this process computes on {kind}:{_bound.index}: MindSpore binds a process to the device "
-            f"that it uses first. Call torch.{kind}.set_device({wanted}) before anything is computed there, and start one process for each device "
-            "(torchrun, python -m mstorch.distributed.run)"
+            f"that it uses first. Call torch.{kind}.set_device({wanted}) before anything is computed there, and start one process for each "
+            "device (torchrun, python -m mstorch.distributed.run)"
         )
 
 
