@@ -195,10 +195,11 @@ def run(
         ready = [(-node.sequence, _turn(), node) for node in first if not counts.get(node)]
         heapq.heapify(ready)
     mode, check, this = modes.grad, watch.check, Pass(keep, first, needed)
-    running.accumulates.append(wanted is None and only is None)
-    running.passes.append(this)
-    modes.grad = recorded
-    try:
+    inference, hooks, depth = modes.inference, len(modes.saved_hooks), len(running.passes)
+    try:  # before anything is set: an interrupt comes anywhere
+        running.accumulates.append(wanted is None and only is None)
+        running.passes.append(this)
+        modes.grad = recorded
         while ready or alone is not None:
             if alone is not None:
                 node, alone = alone, None
@@ -268,13 +269,13 @@ def run(
                     heapq.heappush(ready, (-below.sequence, _turn(), below))
             gradient = found = gradients = buffer = None  # type: ignore[assignment]  # a leaf may keep what nobody else holds
     finally:
-        modes.grad = mode
+        modes.grad, modes.inference = mode, inference  # hooks may have entered what they do not leave
+        del modes.saved_hooks[hooks:]
         try:
             while len(running.accumulates) == 1 and running.callbacks:  # one may add another
                 running.callbacks.pop(0)()
         finally:
-            running.accumulates.pop()
-            running.passes.pop()
+            del running.accumulates[depth:], running.passes[depth:]
             if not running.accumulates:
                 running.callbacks.clear()
     if wanted is None:

@@ -1,0 +1,97 @@
+"""Modes after a backward whose hooks left them on, or that an exception ended at any of its bytecodes."""
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+import mstorch
+from mstorch._core.modes import modes
+from mstorch._tape import engine
+
+ENTERED = ("no_grad", "inference_mode", "saved_tensors_hooks")
+
+
+def _context(name: str) -> Any:
+    kind = mstorch.autograd.graph.saved_tensors_hooks
+    return kind(lambda x: x, lambda x: x) if name == "saved_tensors_hooks" else getattr(mstorch, name)()
+
+
+@pytest.mark.parametrize("name", ENTERED)
+def test_what_an_unpack_hook_enters_ends_with_backward(name):
+    """As in torch, which is not asked here: contexts that are never left would stay on in it for the tests that follow."""
+    entered = []
+
+    def unpack(x):
+        entered.append(_context(name))
+        entered[-1].__enter__()
+        return x
+
+    x = mstorch.ones(2, requires_grad=True)
+    with mstorch.autograd.graph.saved_tensors_hooks(lambda x: x, unpack):
+        y = (x * x).exp()
+    before = _state()
+    y.sum().backward()
+    assert entered and _state() == before
+    assert x.grad.tolist() == pytest.approx([2 * 2.718281828] * 2)
+
+
+def _state() -> tuple[Any, ...]:
+    running = engine.running
+    return modes.grad, modes.inference, len(modes.saved_hooks), len(running.passes), len(running.accumulates)
+
+
+def _injected(function: Any, place: int) -> bool:
+    """Call the function with an interrupt at a bytecode of the engine's ``run``; whether there were so many bytecodes."""
+    left = [place]
+
+    def trace(frame: Any, event: str, argument: Any) -> Any:
+        if frame.f_code is not engine.run.__code__:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode" and not _restores(frame):
+            if not left[0]:
+                sys.settrace(None)
+                left[0] = -1
+                raise KeyboardInterrupt
+            left[0] -= 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        function()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(before)
+    return left[0] == -1
+
+
+def _restores(frame: Any) -> bool:
+    """Whether a frame is in the lines that restore, in which no signal's handler is called before they are through."""
+    return frame.f_lineno is None or frame.f_lineno >= _RESTORING
+
+
+def _line_of(text: str) -> int:
+    with open(engine.__file__, encoding="utf-8") as file:
+        return next(number for number, line in enumerate(file, 1) if text in line)
+
+
+_RESTORING = _line_of("modes.grad, modes.inference = mode, inference")
+
+
+def test_an_interrupt_anywhere_in_backward_leaves_no_mode():
+    before = _state()
+    place = 0
+    while True:
+        x = mstorch.ones(2, requires_grad=True)
+        y = (x * x).exp().sum() + x.sum()
+        reached = _injected(y.backward, place)
+        assert _state() == before, place
+        if not reached:
+            break
+        place += 1
+    assert place > 100
+    mstorch.ones(2, requires_grad=True).sum().backward()
