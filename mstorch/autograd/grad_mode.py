@@ -45,8 +45,12 @@ class _Mode:
 
         @functools.wraps(orig_func)
         def decorated(*args: Any, **kwargs: Any) -> Any:
-            with self.clone():
-                return orig_func(*args, **kwargs)
+            before = modes.grad, modes.inference
+            try:  # an interrupt may come before a block's __exit__ has begun
+                with self.clone():
+                    return orig_func(*args, **kwargs)
+            finally:
+                modes.grad, modes.inference = before
 
         return decorated  # type: ignore[return-value]
 

@@ -9,6 +9,7 @@ import pytest
 import mstorch
 from mstorch._core.modes import modes
 from mstorch._tape import engine
+from mstorch.autograd import grad_mode
 
 ENTERED = ("no_grad", "inference_mode", "saved_tensors_hooks")
 
@@ -42,12 +43,12 @@ def _state() -> tuple[Any, ...]:
     return modes.grad, modes.inference, len(modes.saved_hooks), len(running.passes), len(running.accumulates)
 
 
-def _injected(function: Any, place: int) -> bool:
-    """Call the function with an interrupt at a bytecode of the engine's ``run``; whether there were so many bytecodes."""
+def _injected(function: Any, place: int, codes: tuple[Any, ...] = (engine.run.__code__,)) -> bool:
+    """Call the function with an interrupt at a bytecode of these functions; whether there were so many bytecodes."""
     left = [place]
 
     def trace(frame: Any, event: str, argument: Any) -> Any:
-        if frame.f_code is not engine.run.__code__:
+        if frame.f_code not in codes:
             return None
         frame.f_trace_opcodes = True
         if event == "opcode" and not _restores(frame):
@@ -71,7 +72,7 @@ def _injected(function: Any, place: int) -> bool:
 
 def _restores(frame: Any) -> bool:
     """Whether a frame is in the lines that restore, in which no signal's handler is called before they are through."""
-    return frame.f_lineno is None or frame.f_lineno >= _RESTORING
+    return frame.f_lineno is None or (frame.f_code is engine.run.__code__ and frame.f_lineno >= _RESTORING)
 
 
 def _line_of(text: str) -> int:
@@ -95,3 +96,15 @@ def test_an_interrupt_anywhere_in_backward_leaves_no_mode():
         place += 1
     assert place > 100
     mstorch.ones(2, requires_grad=True).sum().backward()
+
+
+@pytest.mark.parametrize("kind", [mstorch.no_grad, mstorch.inference_mode, mstorch.enable_grad])
+def test_an_interrupt_anywhere_in_a_mode_ends_with_the_decorated_function(kind):
+    decorated = kind()(lambda: None)
+    codes = tuple(function.__code__ for function in (kind.__enter__, kind._enter, kind.__exit__, grad_mode._set))
+    before = _state()
+    place = 0
+    while _injected(decorated, place, codes):
+        assert _state() == before, place
+        place += 1
+    assert place > 20
