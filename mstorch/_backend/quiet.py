@@ -33,10 +33,11 @@ if hasattr(np, "seterrobj"):
         return functools.partial(ufunc, extobj=_QUIET)
 
 else:
-    from numpy._core.umath import _extobj_contextvar, _make_extobj
+    from numpy._core import umath
 
-    _QUIET = _make_extobj(all="ignore")
-    _set, _reset = _extobj_contextvar.set, _extobj_contextvar.reset
+    _umath: Any = umath
+    _QUIET = _umath._make_extobj(all="ignore")
+    _set, _reset = _umath._extobj_contextvar.set, _umath._extobj_contextvar.reset
 
     class quiet:  # type: ignore[no-redef]
         """No floating-point warnings in a block."""

@@ -69,9 +69,17 @@ EXPLAINED = (AttributeError, TypeError, ValueError, IndexError, RuntimeError)
 _EMPTY = inspect.Parameter.empty
 
 
-def in_numbers(spoken: str, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """The arguments of a call that failed with numbers for tensors of no dimension, where torch takes numbers; None if there are none."""
-    if not any(_alone(item) for item in (*args, *named.values())):
+def in_numbers(
+    spoken: str, args: tuple[Any, ...], named: dict[str, Any], refused: bool
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """The arguments of a call that failed with numbers for tensors of no dimension, where torch takes numbers; None if there are none.
+
+    A call that was ``refused`` in torch's words is read again only if the tensors stand in lists.
+    """
+    given = (*args, *named.values())
+    if not any(_alone(item) for item in given if not refused or not isinstance(item, TensorBase)):
+        return None
+    if refused and any(_alone(item) for item in given if isinstance(item, TensorBase)):
         return None
     *path, last = spoken.split(".")
     room = path[-1] if path else ""
